@@ -1,0 +1,219 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a config's nested specs to nested parts.
+
+A spec is a dict with `use`, the import path of a class or function, and its arguments by name. A path that
+starts with one of Saccade's own packages is looked up there; any other is imported as it stands, so a variant
+may live in the user's own repository.
+"""
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from beartype import BeartypeConf
+from beartype.door import is_bearable
+from ml_collections import ConfigDict, FieldReference
+from typing_extensions import get_protocol_members
+
+import saccade
+from saccade.types import Part, UserError
+
+_INT_IS_FLOAT = BeartypeConf(is_pep484_tower=True)
+_NOT_FIELDS = ('self', 'parent', 'name')
+
+
+def build(spec: Mapping[str, Any], path: str = 'config') -> Part:
+    """Turn one spec, and those nested in it, into a part.
+
+    Args:
+        spec: a dict with `use`.
+        path: where the spec stands in the config, for error messages.
+
+    Raises:
+        UserError: `use` is missing or cannot be imported; a key is unknown, missing or of the wrong type.
+    """
+    spec = plain(spec)
+    if not isinstance(spec, dict) or 'use' not in spec:
+        raise UserError(f"{path}: a part needs 'use', the import path of a class, as in 'norm.rms:RMSNorm'")
+    target = load(spec['use'], f'{path}.use')
+    return bind(target, {key: value for key, value in spec.items() if key != 'use'}, path)
+
+
+def bind(target: Any, arguments: Mapping[str, Any], path: str = 'config') -> Part:
+    """Check arguments against the target's own signature and return the part.
+
+    Raises:
+        UserError: a key is unknown, missing or of the wrong type.
+    """
+    fields = _fields(target)
+    label = _label(target)
+    _refuse_unknown(arguments, fields, label, path)
+    built = {key: _value(value, f'{path}.{key}') for key, value in arguments.items()}
+    for key, value in built.items():
+        _check(value, fields[key][0], f'{path}.{key}', label)
+    for key, (_, required) in fields.items():
+        if required and key not in built:
+            raise UserError(f'{path}.{key}: missing; {label} needs it')
+    return Part(target, tuple(sorted(built.items())))
+
+
+def plain(value: Any) -> Any:
+    """Resolve references and config dicts to plain values, all the way down."""
+    if isinstance(value, FieldReference):
+        return plain(value.get())
+    if isinstance(value, Mapping | ConfigDict):
+        items = (
+            value.items(preserve_field_references=False) if isinstance(value, ConfigDict) else value.items()
+        )
+        return {key: plain(item) for key, item in items}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def load(use: str, path: str = 'use') -> Any:
+    """Import the class or function that `use` names.
+
+    Raises:
+        UserError: there is no such module, or no such name in it; the nearest match is named.
+    """
+    module_name, _, name = str(use).partition(':')
+    if not name:
+        raise UserError(f"{path}: '{use}' names no class; write 'module:Class', as in 'norm.rms:RMSNorm'")
+    module = _import(module_name, path)
+    if not hasattr(module, name):
+        own = [
+            key for key, value in vars(module).items() if getattr(value, '__module__', '') == module.__name__
+        ]
+        raise UserError(f"{path}: {module_name} has no '{name}'{_nearest(name, own)}")
+    return getattr(module, name)
+
+
+def _import(name: str, path: str) -> types.ModuleType:
+    package = name.partition('.')[0]
+    own = package in {module.name for module in pkgutil.iter_modules(saccade.__path__)}
+    full = f'saccade.{name}' if own else name
+    try:
+        return importlib.import_module(full)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (full == error.name or full.startswith(f'{error.name}.')):
+            raise UserError(f"{path}: importing '{name}' failed: {error}") from error
+        raise UserError(f"{path}: there is no module '{name}'{_nearest(name, _siblings(full))}") from None
+
+
+def _siblings(full: str) -> list[str]:
+    """Modules of the package that `full` would have been in, as a config names them."""
+    parent = full.rpartition('.')[0] or 'saccade'
+    try:
+        package = importlib.import_module(parent)
+    except ImportError:
+        return []
+    names = (f'{parent}.{module.name}' for module in pkgutil.iter_modules(getattr(package, '__path__', [])))
+    return [name.removeprefix('saccade.') for name in names]
+
+
+def _fields(target: Any) -> dict[str, tuple[Any, bool]]:
+    """Name -> (type hint, is required) of everything that may be passed by keyword."""
+    parameters = inspect.signature(target).parameters.values()
+    hints = _hints(target)
+    return {
+        parameter.name: (hints.get(parameter.name, Any), parameter.default is inspect.Parameter.empty)
+        for parameter in parameters
+        if parameter.name not in _NOT_FIELDS
+        and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    }
+
+
+def _hints(target: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(target)
+    except (
+        NameError,
+        TypeError,
+    ):  # foreign code may be annotated with names that exist only for type checkers
+        return {}
+
+
+def _refuse_unknown(arguments: Mapping[str, Any], fields: Mapping[str, Any], label: str, path: str) -> None:
+    for key in arguments:
+        if key not in fields:
+            raise UserError(f"{path}.{key}: {label} has no field '{key}'{_nearest(key, fields)}")
+
+
+def _value(value: Any, path: str) -> Any:
+    if isinstance(value, Mapping):
+        return build(value, path) if 'use' in value else _frozen(value, path)
+    if isinstance(value, list | tuple):
+        return tuple(_value(item, f'{path}[{number}]') for number, item in enumerate(value))
+    return value
+
+
+def _frozen(value: Mapping[str, Any], path: str) -> tuple[tuple[str, Any], ...]:
+    """A plain dict as its sorted items, so that the part that holds it can be hashed."""
+    return tuple(sorted((key, _value(item, f'{path}.{key}')) for key, item in value.items()))
+
+
+def _check(value: Any, hint: Any, path: str, label: str) -> None:
+    if isinstance(value, bool) and hint in (int, float):
+        raise UserError(f'{path}: {label} wants {_words(hint)}, not {value!r}')
+    if not is_bearable(value, hint, conf=_INT_IS_FLOAT):
+        shown = value.name if isinstance(value, Part) else repr(value)
+        raise UserError(f'{path}: {label} wants {_words(hint)}, not {shown}')
+    for part in value if isinstance(value, tuple) else (value,):
+        for protocol in _protocols(hint):
+            if isinstance(part, Part) and isinstance(part.target, type):
+                _check_protocol(part, protocol, path)
+
+
+def _protocols(hint: Any) -> list[type]:
+    """The protocols named in Part[...], at any depth of a hint."""
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is Part:
+        return [arguments[0]] if getattr(arguments[0], '_is_protocol', False) else []
+    return [protocol for argument in arguments for protocol in _protocols(argument)]
+
+
+def _check_protocol(part: Part, protocol: type, path: str) -> None:
+    for name in sorted(get_protocol_members(protocol)):
+        wanted, given = getattr(protocol, name, None), getattr(part.target, name, None)
+        if callable(wanted) and not _callable_alike(given, wanted):
+            takes = ', '.join(list(inspect.signature(wanted).parameters)[1:])
+            raise UserError(f'{path}: {part.name} is not a {protocol.__name__}: it has no {name}({takes})')
+
+
+def _callable_alike(given: Any, wanted: Any) -> bool:
+    """Whether `given` takes every argument of `wanted` by name and requires no other."""
+    if given is None:
+        return False
+    names = set(inspect.signature(wanted).parameters)
+    parameters = inspect.signature(given).parameters.values()
+    required = {parameter.name for parameter in parameters if parameter.default is parameter.empty}
+    return required <= names <= {parameter.name for parameter in parameters}
+
+
+def _words(hint: Any) -> str:
+    if typing.get_origin(hint) is Part:
+        return f"a part ({_words(typing.get_args(hint)[0])}): a dict with 'use'"
+    return (
+        hint.__name__
+        if isinstance(hint, type) and not typing.get_args(hint)
+        else str(hint).replace('saccade.types.', '')
+    )
+
+
+def _label(target: Any) -> str:
+    return Part(target).name
+
+
+def _nearest(name: str, names: Any) -> str:
+    names = sorted(names)
+    match = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if match:
+        return f"; did you mean '{match[0]}'?"
+    return f'; it has {", ".join(names)}' if names else ''

@@ -1,0 +1,240 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The words of the codebase: axes, arrays, parts, what a batch holds, and what each kind of part must do.
+
+Axes, in every einsum, annotation and comment:
+
+    B batch          N query heads        F feed-forward width
+    T query length   K key/value heads    V vocabulary
+    S key length     G = N/K              L layers
+    D width          H head width         P patches, C classes
+
+Activations are [B T N H], scores [B N T S], projection kernels [D N H], output kernels [N H D].
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+import jax
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+T_co = TypeVar('T_co', covariant=True)
+
+Tokens = Int[Array, 'B T']
+Hidden = Float[Array, 'B T D']
+Queries = Float[Array, 'B T N H']
+Keys = Float[Array, 'B S K H']
+Scores = Float[Array, 'B N T S']
+Logits = Float[Array, 'B T V']
+Index = Int[Array, '*B T']
+Params = Mapping[str, Any]
+State = PyTree
+PRNGKey = Key[Array, ''] | Array
+
+# A batch is a dict of arrays whose leading axis is B. `data` makes it, a task receives it:
+#   tokens    [B T+1] int32   one token more than the model sees, so that every input has a target
+#   segments  [B T+1] int32   1, 2, ... number the documents packed into a row; 0 is padding
+#   positions [B T+1] int32   the token's place within its own document piece
+Batch = Mapping[str, Array]
+
+
+class UserError(Exception):
+    """Something the user can mend. Launchers print its one line and exit with status 2."""
+
+
+@dataclass(frozen=True)
+class Part(Generic[T_co]):
+    """A factory: what to call, and the arguments the config gave. Frozen, hashable and comparable.
+
+    Two parts built from equal specs are equal, so they can be static arguments of a jitted function. (Rebuilt
+    `functools.partial` objects compare unequal and would retrace.) Every call makes a new instance, so a
+    factory handed to L layers makes L sets of weights.
+    """
+
+    target: Any
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> T_co:
+        return self.target(*args, **dict(self.arguments), **kwargs)
+
+    def __getitem__(self, name: str) -> Any:
+        return dict(self.arguments)[name]
+
+    @property
+    def name(self) -> str:
+        """The import path, as a config would write it under `use`."""
+        module = self.target.__module__.removeprefix('saccade.')
+        return f'{module}:{self.target.__qualname__}'
+
+
+@struct.dataclass
+class Scope:
+    """What a layer may know of its tokens beside their activations.
+
+    Attributes:
+        positions: place of each token within its own segment.
+        segments: tokens attend only within equal segments; 0 is padding. None: every row is one segment.
+    """
+
+    positions: Int[Array, 'B T']
+    segments: Int[Array, 'B T'] | None = None
+
+
+@dataclass(frozen=True)
+class Can:
+    """What a part declares it can do. The compatibility matrix and the test grid are generated from it.
+
+    Attributes:
+        causal, cross, packed: serves causal masks, keys of another length, segment masks.
+        terms: serves score terms (biases, softcaps, relative positions).
+        cached: `step` replays `__call__`.
+        weights: can return the attention weights.
+        time, memory: order of cost of a whole sequence, in the letters of the axis table.
+    """
+
+    causal: bool = True
+    cross: bool = True
+    packed: bool = True
+    terms: bool = True
+    cached: bool = True
+    weights: bool = False
+    time: str = 'T S'
+    memory: str = 'T S'
+
+
+@runtime_checkable
+class Mask(Protocol):
+    """Which query may attend to which key; combines with & and |."""
+
+    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']: ...
+
+    def live(self, q: range, k: range) -> bool:
+        """False where it is known while tracing that no pair of the two ranges may attend."""
+        ...
+
+
+@runtime_checkable
+class ScoreTerm(Protocol):
+    """A pytree that changes a block of scores: a bias, a softcap, a relative position.
+
+    Key blocks are visited from the last to the first, and `carry` passes from each to the one before it.
+    """
+
+    def init_carry(self, q: Queries) -> PyTree: ...
+
+    def __call__(
+        self, scores: Scores, q: Queries, k: Keys, q_index: Index, k_index: Index, carry: PyTree
+    ) -> tuple[Scores, PyTree]: ...
+
+
+@runtime_checkable
+class Norm(Protocol):
+    def __call__(self, x: Hidden) -> Hidden: ...
+
+
+@runtime_checkable
+class FeedForward(Protocol):
+    def __call__(self, x: Hidden, train: bool) -> Hidden: ...
+
+
+@runtime_checkable
+class TokenPosition(Protocol):
+    """A scheme that acts on the embedded tokens, once."""
+
+    def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden: ...
+
+
+@runtime_checkable
+class PairPosition(Protocol):
+    """A scheme that acts inside attention, on queries and keys or on their scores."""
+
+    def rotate(self, x: Queries, positions: Int[Array, 'B T']) -> Queries: ...
+
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]: ...
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """How queries, keys and values become one output a query; and the state this needs to do it step by step.
+
+    `scoring` is an `ops.scoring:Scoring`: the scale, the mask and the score terms.
+    """
+
+    can: ClassVar[Can]
+
+    def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Any, train: bool) -> Queries: ...
+
+    def init_state(self, k: Keys, capacity: int) -> State: ...
+
+    def step(
+        self, q: Queries, k: Keys, v: Keys, scoring: Any, state: State, scope: Scope
+    ) -> tuple[Queries, State]: ...
+
+
+@runtime_checkable
+class Mixer(Protocol):
+    """The only part that moves information between tokens."""
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden: ...
+
+    def init_state(self, x: Hidden, capacity: int) -> State:
+        """State for `capacity` tokens in the batch, width and dtype of x. Axis 0 of every leaf is the batch."""
+        ...
+
+    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+        """Take a chunk of one or more tokens that follow those already in the state."""
+        ...
+
+
+@runtime_checkable
+class Block(Protocol):
+    """One layer: mixer, feed-forward, norms and residual connections."""
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden: ...
+
+    def init_state(self, x: Hidden, capacity: int) -> State: ...
+
+    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]: ...
+
+
+@runtime_checkable
+class Runner(Protocol):
+    """How L layers with stacked parameters are run one after another."""
+
+    def __call__(self, layer: Any, stacked: Params, x: Hidden) -> tuple[Hidden, PyTree]: ...
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """Tokens in, logits out; whole sequences by `__call__`, chunk by chunk by `init_state` and `step`."""
+
+    vocabulary: int
+    context: int
+
+    def __call__(self, tokens: Tokens, scope: Scope, train: bool) -> Logits: ...
+
+    def init_state(self, tokens: Tokens, capacity: int) -> State: ...
+
+    def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: State) -> tuple[Logits, State]: ...
+
+
+@struct.dataclass
+class Total:
+    """A mean in the making: totals and weights add up over microbatches, devices and processes."""
+
+    total: Float[Array, '']
+    weight: Float[Array, '']
+
+    def mean(self) -> Float[Array, '']:
+        return self.total / jax.numpy.maximum(self.weight, 1e-30)
+
+
+@runtime_checkable
+class Task(Protocol):
+    """What is learned."""
+
+    def loss(self, apply: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals by name. `loss` is what training minimises; the others are reported beside it."""
+        ...
