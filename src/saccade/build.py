@@ -57,9 +57,10 @@ def bind(target: Any, arguments: Mapping[str, Any], path: str = 'config') -> Par
     built = {key: _value(value, f'{path}.{key}') for key, value in arguments.items()}
     for key, value in built.items():
         _check(value, fields[key][0], f'{path}.{key}', label)
-    for key, (_, required) in fields.items():
-        if required and key not in built:
-            raise UserError(f'{path}.{key}: missing; {label} needs it')
+    if isinstance(target, type):  # a function gets what is missing from its caller
+        for key, (_, required) in fields.items():
+            if required and key not in built:
+                raise UserError(f'{path}.{key}: missing; {label} needs it')
     return Part(target, tuple(sorted(built.items())))
 
 

@@ -119,7 +119,8 @@ class Mask(Protocol):
 class ScoreTerm(Protocol):
     """A pytree that changes a block of scores: a bias, a softcap, a relative position.
 
-    Key blocks are visited from the last to the first, and `carry` passes from each to the one before it.
+    Key blocks are visited from the last to the first, and `carry` passes from each to the one before it; a term
+    with a carry gets every block, even those that the mask empties.
     """
 
     def init_carry(self, q: Queries) -> PyTree: ...
@@ -180,7 +181,7 @@ class Mixer(Protocol):
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden: ...
 
     def init_state(self, x: Hidden, capacity: int) -> State:
-        """State for `capacity` tokens in the batch, width and dtype of x. Axis 0 of every leaf is the batch."""
+        """State for `capacity` tokens a row, in the batch, width and dtype of x; axis 0 of each leaf is B."""
         ...
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
@@ -203,7 +204,7 @@ class Block(Protocol):
 class Runner(Protocol):
     """How L layers with stacked parameters are run one after another."""
 
-    def __call__(self, layer: Any, stacked: Params, x: Hidden) -> tuple[Hidden, PyTree]: ...
+    def __call__(self, layer: Any, stacked: PyTree, x: Hidden) -> tuple[Hidden, PyTree]: ...
 
 
 @runtime_checkable
@@ -235,6 +236,10 @@ class Total:
 class Task(Protocol):
     """What is learned."""
 
-    def loss(self, apply: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+    def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
+        """Initialise the model's parameters for batches of this shape."""
+        ...
+
+    def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals by name. `loss` is what training minimises; the others are reported beside it."""
         ...

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention block by block with an online softmax: the same numbers as `plain`, in memory linear in T.
+
+    m, l, y  <-  running maximum, normaliser and output of  softmax(scale Q K^T + terms, masked) V
+
+Dao et al. 2022, "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", algorithm 1,
+https://arxiv.org/abs/2205.14135
+Ours visits only the pairs of blocks that the mask leaves and serves every mask and score term, trained ones
+too. Cost: B N T S in time (less what the mask empties), B N T H in memory. It cannot return weights.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax
+
+from saccade.attention.cache import Cache
+from saccade.ops import blockwise
+from saccade.ops.scoring import Dropout, Scoring
+from saccade.types import Can, Keys, Queries, Scope
+
+
+class Blockwise(nn.Module):
+    """Attributes: dropout of the weights; tokens in a block of queries and in a block of keys."""
+
+    dropout: float = 0.0
+    query_block: int = 256
+    key_block: int = 256
+
+    can: ClassVar[Can] = Can(weights=False, time='B N T S', memory='B N T H')
+
+    def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, train: bool) -> Queries:
+        if train and self.dropout:
+            scoring = scoring.replace(
+                dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout)
+            )
+        return blockwise.attend(q, k, v, scoring, self.query_block, self.key_block)
+
+    def init_state(self, k: Keys, capacity: int) -> Cache:
+        return Cache.empty(k, k, capacity)
+
+    def step(
+        self, q: Queries, k: Keys, v: Keys, scoring: Scoring, state: Cache, scope: Scope
+    ) -> tuple[Queries, Cache]:
+        state = state.append(k, v, scope)
+        return state.attend(q, scoring, scope), state

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Position-wise feed-forward layer of two linear maps.
+
+    y = W2 act(W1 x + b1) + b2        W1 [D F], W2 [F D], for each token
+
+Vaswani et al. 2017, "Attention Is All You Need", equation 2, https://arxiv.org/abs/1706.03762
+F is `ratio` D: 4 as a rule. The activation is any function of arrays by its import path, so GELU (Hendrycks,
+Gimpel 2016) is `jax.nn:gelu`. Cost: 2 T D F multiply-adds.
+"""
+
+import flax.linen as nn
+
+from saccade.ops.project import project
+from saccade.types import Hidden, Part
+
+
+class MLP(nn.Module):
+    """Attributes: activation; ratio F/D; bias; dropout of the output; kernel_init of W1, output_init of W2."""
+
+    activation: Part
+    ratio: float = 4.0
+    bias: bool = True
+    dropout: float = 0.0
+    kernel_init: Part = Part(nn.initializers.lecun_normal)
+    output_init: Part = Part(nn.initializers.lecun_normal)
+
+    @nn.compact
+    def __call__(self, x: Hidden, train: bool) -> Hidden:
+        D, F = x.shape[-1], round(self.ratio * x.shape[-1])
+        h = project(x, self.param('up', self.kernel_init(), (D, F)))
+        if self.bias:
+            h = h + self.param('up_bias', nn.initializers.zeros, (F,))
+        y = project(self.activation(h), self.param('down', self.output_init(), (F, D)))
+        if self.bias:
+            y = y + self.param('down_bias', nn.initializers.zeros, (D,))
+        return nn.Dropout(self.dropout)(y, deterministic=not train)

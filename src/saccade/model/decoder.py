@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Decoder-only language model: embed, add positions, mix L times, project to the vocabulary.
+
+    x = E[tokens] + positions;  x = block_l(x), l = 1..L;  logits = norm(x) E^T   (or norm(x) W)
+
+Radford et al. 2019, "Language Models are Unsupervised Multitask Learners" (GPT-2). The same class is Llama
+(Touvron et al. 2023, https://arxiv.org/abs/2302.13971) by its parts alone. What may be seen is the mixer's mask's
+affair. Tied weights: Press, Wolf 2017, https://arxiv.org/abs/1608.05859
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Int
+
+from saccade.model.stack import Stack
+from saccade.ops.project import project
+from saccade.types import (
+    Block,
+    Hidden,
+    Logits,
+    Norm,
+    Part,
+    Runner,
+    Scope,
+    State,
+    TokenPosition,
+    Tokens,
+    UserError,
+)
+
+
+@struct.dataclass
+class DecoderState:
+    """Attributes: the state of each layer, and the position of each row's next token."""
+
+    layers: tuple[State, ...]
+    position: Int[Array, 'B']
+
+
+class Decoder(nn.Module):
+    """A causal language model, if its mixers' masks are causal.
+
+    Attributes:
+        vocabulary: V, at least the tokenizer's size.
+        context: the longest sequence, in tokens.
+        width: D.
+        layers: L.
+        block: one block, or a pattern of blocks that is repeated.
+        position: what is done to the embedded tokens.
+        norm: before the projection to the vocabulary.
+        run: how the layers are run.
+        tied: whether the output projection is the embedding, transposed.
+        dropout: of the embedded tokens.
+        embedding_init: of the embedding; head_init: of an untied output projection.
+    """
+
+    vocabulary: int
+    context: int
+    width: int
+    layers: int
+    block: Part[Block] | tuple[Part[Block], ...]
+    position: Part[TokenPosition]
+    norm: Part[Norm]
+    run: Part[Runner]
+    tied: bool
+    dropout: float = 0.0
+    embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+    head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+
+    def __call__(self, tokens: Tokens, scope: Scope, train: bool) -> Logits:
+        if tokens.shape[1] > self.context:
+            raise UserError(
+                f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context}'
+            )
+        return self._around(tokens, scope, train, lambda stack, x: (stack(x, scope, train), None))[0]
+
+    def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
+        """State for `capacity` tokens a row; a context bounds positions, so it bounds the capacity too."""
+        B = tokens.shape[0]
+        x = jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype)
+        return DecoderState(self._stack(parent=None).init_state(x, capacity), jnp.zeros(B, jnp.int32))
+
+    def step(
+        self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState
+    ) -> tuple[Logits, DecoderState]:
+        """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance."""
+        count = jnp.cumsum(segments != 0, axis=-1)
+        scope = Scope(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
+        logits, layers = self._around(
+            tokens, scope, False, lambda stack, x: stack.step(x, scope, state.layers)
+        )
+        return logits, DecoderState(layers, state.position + count[:, -1])
+
+    @nn.compact
+    def _around(
+        self,
+        tokens: Tokens,
+        scope: Scope,
+        train: bool,
+        through: Callable[[Stack, Hidden], tuple[Hidden, Any]],
+    ) -> tuple[Logits, Any]:
+        embedding = self.param('embedding', self.embedding_init(), (self.vocabulary, self.width))
+        x = self.position(name='position')(jnp.take(embedding, tokens, axis=0), scope.positions)
+        x = nn.Dropout(self.dropout)(x, deterministic=not train)
+        x, state = through(self._stack(name='layers'), x)
+        x = self.norm(name='norm')(x)
+        if self.tied:
+            return jnp.einsum('BTD,VD->BTV', x, embedding), state
+        return project(x, self.param('head', self.head_init(), (self.width, self.vocabulary))), state
+
+    def _stack(self, **place: Any) -> Stack:
+        return Stack(self.block, self.layers, self.run, **place)

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A stack of layers over one tree of stacked parameters, [L, ...], however it is run.
+
+A pattern of P blocks is repeated L/P times; `layers/pattern_p/...` holds the parameters of block p of the
+pattern with a leading axis of L/P. Unrolled or scanned, with or without rematerialisation, the parameters are
+the same tree and the outputs the same numbers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+from saccade.types import Block, Hidden, Part, Runner, Scope, State, UserError
+
+# What layers may report beside their output, by Linen collection; stacked over the layers.
+REPORTED = ('losses', 'metrics', 'weights')
+
+Layer = Callable[[Hidden, PyTree], tuple[Hidden, PyTree]]
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """Write the layers out one after another: fastest to run, slower to compile.
+
+    Attributes:
+        remat: name of a policy in `jax.checkpoint_policies` that says what the backward pass may keep of each
+            layer; None keeps everything.
+    """
+
+    remat: str | None = None
+
+    def __call__(self, layer: Layer, stacked: PyTree, x: Hidden) -> tuple[Hidden, PyTree]:
+        layer = _rematerialised(layer, self.remat)
+        reports = []
+        for number in range(jax.tree.leaves(stacked)[0].shape[0]):
+            x, report = layer(x, jax.tree.map(lambda leaf, number=number: leaf[number], stacked))
+            reports.append(report)
+        return x, jax.tree.map(lambda *leaves: jnp.stack(leaves), *reports)
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """Compile one repeat of the pattern and loop over it: compile time does not grow with depth.
+
+    Attributes:
+        remat: as for Unrolled. A bare scan copies every residual of every layer, so the default recomputes
+            all but the matrix products.
+    """
+
+    remat: str | None = 'dots_with_no_batch_dims_saveable'
+
+    def __call__(self, layer: Layer, stacked: PyTree, x: Hidden) -> tuple[Hidden, PyTree]:
+        return jax.lax.scan(_rematerialised(layer, self.remat), x, stacked)
+
+
+def _rematerialised(layer: Layer, policy: str | None) -> Layer:
+    if policy is None:
+        return layer
+    if not hasattr(jax.checkpoint_policies, policy):
+        names = ', '.join(name for name in dir(jax.checkpoint_policies) if not name.startswith('_'))
+        raise UserError(f"remat: there is no checkpoint policy '{policy}'; there are {names}")
+    return jax.checkpoint(layer, policy=getattr(jax.checkpoint_policies, policy))
+
+
+class Stack(nn.Module):
+    """L layers.
+
+    Attributes:
+        block: one block, or the pattern of blocks that is repeated.
+        layers: L, a multiple of the pattern's length.
+        run: unrolled or scanned.
+    """
+
+    block: Part[Block] | tuple[Part[Block], ...]
+    layers: int
+    run: Part[Runner]
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        stacked = self._stacked(x, scope)
+        if self.is_initializing():
+            return x
+        wanted = [name for name in REPORTED if self.is_mutable_collection(name)]
+        keys = (
+            jax.random.split(self.make_rng('dropout'), self.repeats)
+            if train and self.has_rng('dropout')
+            else None
+        )
+
+        def layer(x: Hidden, this: PyTree) -> tuple[Hidden, PyTree]:
+            params, key = this
+            reports = {}
+            for number, block in enumerate(self.pattern):
+                rngs = {} if key is None else {'dropout': jax.random.fold_in(key, number)}
+                variables = {'params': params[number]}
+                x, report = block(parent=None).apply(variables, x, scope, train, rngs=rngs, mutable=wanted)
+                reports[f'pattern_{number}'] = report
+            return x, reports
+
+        x, reports = self.run()(layer, (stacked, keys), x)
+        for name in wanted:
+            for pattern, report in reports.items():
+                if name in report:
+                    self.put_variable(name, pattern, report[name])
+        return x
+
+    def init_state(self, x: Hidden, capacity: int) -> tuple[State, ...]:
+        """One state a layer: a tuple and not a stack, which would be copied at every step."""
+        return self.repeats * tuple(block(parent=None).init_state(x, capacity) for block in self.pattern)
+
+    def step(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
+        stacked = self._stacked(x, scope)
+        advanced = []
+        for number, state in enumerate(states):
+            repeat, place = divmod(number, len(self.pattern))
+            variables = {'params': jax.tree.map(lambda leaf, repeat=repeat: leaf[repeat], stacked[place])}
+            x, state = self.pattern[place](parent=None).apply(variables, x, scope, state, method='step')
+            advanced.append(state)
+        return x, tuple(advanced)
+
+    @property
+    def pattern(self) -> tuple[Part[Block], ...]:
+        return self.block if isinstance(self.block, tuple) else (self.block,)
+
+    @property
+    def repeats(self) -> int:
+        if self.layers % len(self.pattern):
+            raise UserError(f'{self.layers} layers cannot be made of a pattern of {len(self.pattern)} blocks')
+        return self.layers // len(self.pattern)
+
+    @nn.compact
+    def _stacked(self, x: Hidden, scope: Scope) -> tuple[Any, ...]:
+        def initialise(key: Any, block: Part[Block]) -> Any:
+            def one(key: Any) -> Any:
+                return block(parent=None).init(key, x, scope, False)['params']
+
+            return jax.vmap(one)(jax.random.split(key, self.repeats))
+
+        return tuple(
+            self.param(f'pattern_{number}', initialise, block) for number, block in enumerate(self.pattern)
+        )

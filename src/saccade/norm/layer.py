@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Layer normalisation.
+
+    y = scale (x - mean(x)) / sqrt(var(x) + epsilon) + bias        over D, for each token
+
+Ba, Kiros, Hinton 2016, "Layer Normalization", equations 3 and 4, https://arxiv.org/abs/1607.06450
+Scale and bias can each be left out. Statistics are in float32 whatever the dtype of x. Cost: T D.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from saccade.types import Hidden
+
+
+class LayerNorm(nn.Module):
+    """Attributes: epsilon is added to the variance."""
+
+    epsilon: float = 1e-5
+    scale: bool = True
+    bias: bool = True
+
+    @nn.compact
+    def __call__(self, x: Hidden) -> Hidden:
+        wide = x.astype(jnp.float32)
+        centred = wide - jnp.mean(wide, axis=-1, keepdims=True)
+        variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
+        y = centred * jax.lax.rsqrt(variance + self.epsilon)
+        if self.scale:
+            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
+        if self.bias:
+            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
+        return y.astype(x.dtype)

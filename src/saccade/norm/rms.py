@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Root-mean-square normalisation.
+
+    y = scale x / sqrt(mean(x^2) + epsilon)        over D, for each token
+
+Zhang, Sennrich 2019, "Root Mean Square Layer Normalization", equation 4, https://arxiv.org/abs/1910.07467
+It equals layer normalisation without bias where the mean of x is zero. Statistics are in float32. Cost: T D.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from saccade.types import Hidden
+
+
+class RMSNorm(nn.Module):
+    """Attributes: epsilon is added to the mean square."""
+
+    epsilon: float = 1e-6
+    scale: bool = True
+
+    @nn.compact
+    def __call__(self, x: Hidden) -> Hidden:
+        wide = x.astype(jnp.float32)
+        y = wide * jax.lax.rsqrt(jnp.mean(jnp.square(wide), axis=-1, keepdims=True) + self.epsilon)
+        if self.scale:
+            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
+        return y.astype(x.dtype)

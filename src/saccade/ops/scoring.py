@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a block of queries and keys to a block of scores: scale, terms, mask.
+
+Everything that attends by scores, on every path, gets them here, and the -inf happens here, once.
+"""
+
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from flax import struct
+from jaxtyping import Array, Bool, Float, PyTree
+
+from saccade.ops.dropout import keep_pairs
+from saccade.types import Index, Keys, Mask, Queries, Scores, ScoreTerm
+
+
+@struct.dataclass
+class Dropout:
+    """Attention dropout that depends on the pair of indices alone, so every path drops the same pairs.
+
+    Attributes:
+        key: a PRNG key, as raw data.
+        rate: share of the weights set to zero.
+    """
+
+    key: Array
+    rate: float = struct.field(pytree_node=False)
+
+
+@struct.dataclass
+class Scoring:
+    """How scores come about.
+
+    Attributes:
+        mask: which pairs may attend.
+        terms: what is done to the scores, in order.
+        scale: factor of q.k; 1/sqrt(H) in Vaswani et al. 2017, equation 1.
+        dropout: of the weights; None outside training.
+    """
+
+    mask: Mask
+    terms: tuple[ScoreTerm, ...] = ()
+    scale: float = struct.field(pytree_node=False, default=1.0)
+    dropout: Dropout | None = None
+
+    def init_carry(self, q: Queries) -> PyTree:
+        return tuple(term.init_carry(q) for term in self.terms)
+
+    def scores(
+        self, q: Queries, k: Keys, q_index: Index, k_index: Index, carry: PyTree
+    ) -> tuple[Float[Array, 'B N T S'], PyTree]:
+        """Scaled products changed by the terms, in float32, not yet masked."""
+        scores = self.scale * grouped_products(q, k)
+        carries = []
+        for term, part in zip(self.terms, carry, strict=True):
+            scores, part = term(scores, q, k, q_index, k_index, part)
+            carries.append(part)
+        return scores, tuple(carries)
+
+    def allowed(self, q_index: Index, k_index: Index) -> Bool[Array, '#B 1 T S']:
+        """Which pairs may attend, with an axis for the heads."""
+        allowed = self.mask(q_index, k_index)
+        return allowed[None, None] if allowed.ndim == 2 else allowed[:, None]
+
+    def kept(self, shape: tuple[int, int], q_index: Index, k_index: Index) -> Float[Array, 'B N T S']:
+        """The factors that dropout puts on the weights: 0, or 1 / (1 - rate)."""
+        key = jax.random.wrap_key_data(self.dropout.key)
+        keep = keep_pairs(key, 1.0 - self.dropout.rate, shape, q_index, k_index)
+        return keep / (1.0 - self.dropout.rate)
+
+
+def grouped_products(q: Queries, k: Keys) -> Scores:
+    """q.k in float32 where G = N/K query heads share each key head: head n uses key head n // G."""
+    grouped = rearrange(q, 'B T (K G) H -> B T K G H', K=k.shape[-2])
+    products = jnp.einsum('BTKGH,BSKH->BKGTS', grouped, k, preferred_element_type=jnp.float32)
+    return rearrange(products, 'B K G T S -> B (K G) T S')
+
+
+def weighted_values(weights: Float[Array, 'B N T S'], v: Keys) -> Queries:
+    """The sum over keys of weight times value, each group of heads with its own value head."""
+    grouped = rearrange(weights, 'B (K G) T S -> B K G T S', K=v.shape[-2])
+    mixed = jnp.einsum('BKGTS,BSKH->BTKGH', grouped.astype(v.dtype), v, preferred_element_type=jnp.float32)
+    return rearrange(mixed, 'B T K G H -> B T (K G) H')

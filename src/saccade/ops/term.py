@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Score terms as values: what is done to a block of scores between q.k and the softmax.
+
+A term is a pytree whose float leaves may be trained; it sees the scores of one block together with the queries,
+keys and indices that made them, and is differentiated by `jax.vjp` block by block, so the memory-efficient path
+serves every term and nothing T x S is kept. Key blocks come from the last to the first; a term that needs to know
+of the keys to the right of a block gets it through `carry`.
+"""
+
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, PyTree
+
+from saccade.types import Index, Keys, Queries, Scores
+
+
+class TermBase:
+    """A term without a carry; those with one override both methods."""
+
+    def init_carry(self, q: Queries) -> PyTree:
+        return ()
+
+    def __call__(
+        self, scores: Scores, q: Queries, k: Keys, q_index: Index, k_index: Index, carry: PyTree
+    ) -> tuple[Scores, PyTree]:
+        return self.change(scores, q_index, k_index), carry
+
+    def change(self, scores: Scores, q_index: Index, k_index: Index) -> Scores:
+        raise NotImplementedError
+
+
+@struct.dataclass
+class Softcap(TermBase):
+    """Keep scores within (-cap, cap): cap tanh(s / cap) (Gemma 2, Riviere et al. 2024, section 2).
+
+    Attributes:
+        cap: bound of the scores, in nats.
+    """
+
+    cap: float = struct.field(pytree_node=False)
+
+    def change(self, scores: Scores, q_index: Index, k_index: Index) -> Scores:
+        return self.cap * jnp.tanh(scores / self.cap)
+
+
+@struct.dataclass
+class DistanceTable(TermBase):
+    """Add a value looked up by the bucket of the distance k - q.
+
+    Attributes:
+        table: one value a bucket and head.
+        bucket: function of an integer distance array to integer buckets in [0, R).
+    """
+
+    table: Float[Array, 'R N']
+    bucket: object = struct.field(pytree_node=False)
+
+    def change(self, scores: Scores, q_index: Index, k_index: Index) -> Scores:
+        distance = k_index[..., None, :] - q_index[..., :, None]
+        bias = jnp.moveaxis(self.table[self.bucket(distance)], -1, -3)
+        return scores + bias.astype(scores.dtype)

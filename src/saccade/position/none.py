@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""No positions at all: order is known to a causal model only through its mask.
+
+Haviv et al. 2022, "Transformer Language Models without Positional Encodings Still Learn Positional
+Information", https://arxiv.org/abs/2203.16634
+It serves where token positions are asked for and where pairwise ones are.
+"""
+
+import flax.linen as nn
+from jaxtyping import Array, Int
+
+from saccade.types import Hidden, Queries, ScoreTerm
+
+
+class NoPosition(nn.Module):
+    def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
+        return x
+
+    def rotate(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:
+        return x
+
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        return ()

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Relative position bias: one trained value a head and bucket of distances, added to the scores.
+
+    s[n, i, j] <- s[n, i, j] + b[bucket(j - i), n]
+
+Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (T5),
+section 2.1, https://arxiv.org/abs/1910.10683
+Near distances have a bucket each, far ones share logarithmic buckets up to `furthest`. Ours has one table a
+layer. Cost: buckets N parameters, T S additions.
+"""
+
+from dataclasses import dataclass
+
+import flax.linen as nn
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from saccade.ops.term import DistanceTable
+from saccade.types import Part, Queries, ScoreTerm
+
+
+class RelativeBias(nn.Module):
+    """Attributes: buckets in the table; furthest distance told apart, in tokens; both_sides if keys may follow."""
+
+    buckets: int = 32
+    furthest: int = 128
+    both_sides: bool = False
+    table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+
+    def rotate(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:
+        return x
+
+    @nn.compact
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        table = self.param('table', self.table_init(), (self.buckets, heads))
+        return (DistanceTable(table, Buckets(self.buckets, self.furthest, self.both_sides)),)
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Half of a side's buckets hold one distance each, the rest share the farther ones logarithmically."""
+
+    count: int
+    furthest: int
+    both_sides: bool
+
+    def __call__(self, distance: Int[Array, '*B T S']) -> Int[Array, '*B T S']:
+        """Bucket of the distance key - query."""
+        if not self.both_sides:
+            return self._one_side(jnp.maximum(-distance, 0), self.count)
+        side = self.count // 2
+        return jnp.where(distance > 0, side, 0) + self._one_side(jnp.abs(distance), side)
+
+    def _one_side(self, distance: Int[Array, '*B T S'], count: int) -> Int[Array, '*B T S']:
+        exact = count // 2
+        ratio = jnp.log(jnp.maximum(distance, 1) / exact) / np.log(self.furthest / exact)
+        far = jnp.minimum(exact + (ratio * (count - exact)).astype(jnp.int32), count - 1)
+        return jnp.where(distance < exact, distance, far)
