@@ -16,6 +16,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+import flax.linen as nn
 from beartype import BeartypeConf
 from beartype.door import is_bearable
 from ml_collections import ConfigDict, FieldReference
@@ -25,7 +26,7 @@ import saccade
 from saccade.types import Part, UserError
 
 _INT_IS_FLOAT = BeartypeConf(is_pep484_tower=True)
-_NOT_FIELDS = ('self', 'parent', 'name')
+_LINEN_OWN = ('parent', 'name')  # fields of every Linen module, which are not the config's to give
 
 
 def build(spec: Mapping[str, Any], path: str = 'config') -> Part:
@@ -123,10 +124,11 @@ def _fields(target: Any) -> dict[str, tuple[Any, bool]]:
     """Name -> (type hint, is required) of everything that may be passed by keyword."""
     parameters = inspect.signature(target).parameters.values()
     hints = _hints(target)
+    own = _LINEN_OWN if isinstance(target, type) and issubclass(target, nn.Module) else ()
     return {
         parameter.name: (hints.get(parameter.name, Any), parameter.default is inspect.Parameter.empty)
         for parameter in parameters
-        if parameter.name not in _NOT_FIELDS
+        if parameter.name not in own
         and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     }
 

@@ -233,6 +233,21 @@ class Total:
 
 
 @runtime_checkable
+class Data(Protocol):
+    """Where batches come from."""
+
+    context: int
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Shapes of a batch, known before any data is read."""
+        ...
+
+    def prepare(self, cache: Any, tokenizer: Any = None) -> Any:
+        """Return the tokenizer and the splits, ready for batches; what takes time is kept in the folder `cache`."""
+        ...
+
+
+@runtime_checkable
 class Task(Protocol):
     """What is learned."""
 

@@ -136,7 +136,7 @@ def _backward(plan: _Plan, saved: PyTree, dout: Queries) -> tuple[PyTree, ...]:
     rows, columns = (functools.partial(_rows, size=size) for size in plan.blocks)
 
     def visit(state: PyTree, pair: PyTree) -> tuple[PyTree, None]:
-        (dq, dk, dv, dfloats, dcarry, carries), (i, j, first, last) = state, pair
+        (dq, dk, dv, dfloats, dcarry, carries), (i, j, _, last) = state, pair
         q_part, k_part, v_part, dout_part = rows(q, i), columns(k, j), columns(v, j), rows(dout, i)
         if plan.carried:
             carries = jax.lax.cond(last, lambda: _carries(plan, scoring, q, k, i), lambda: carries)

@@ -1,0 +1,43 @@
+# Everything a newcomer needs is `make train` and `make test`. PYTHON chooses the interpreter: 3.11, 3.12 or 3.13.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKDIR ?= runs/quickstart
+CONFIG ?= experiments/causal_lm/quickstart.py
+
+.PHONY: train test lint oracle slow grid format clean
+
+train: $(VENV)/.installed
+	$(BIN)/python launch/train.py --config=$(CONFIG) --workdir=$(WORKDIR)
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -q
+
+oracle: $(VENV)/.installed-oracle
+	$(BIN)/python -m pytest -q -m oracle
+
+slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -q -m slow --timeout=1800
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Saccade needs Python 3.11 or newer; say which: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(subst oracle,test$(,)oracle,$*)]'
+	@touch $@
+
+, := ,
+
+clean:
+	rm -rf $(VENV) runs build

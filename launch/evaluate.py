@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluate a run over a whole split: loss, perplexity, bits per byte.
+
+python launch/evaluate.py --workdir=runs/a
+"""
+
+import json
+from dataclasses import asdict
+
+from absl import flags
+
+from saccade.train.evaluate import evaluate_run
+from saccade.train.main import run_main
+from saccade.types import UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', ['latest', 'best'], 'Which checkpoint.')
+SPLIT = flags.DEFINE_enum('split', 'validation', ['train', 'validation'], 'Which split.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': a run is evaluated with the config it was trained with")
+    if not WORKDIR.value:
+        raise UserError('give --workdir=FOLDER, the folder of a run')
+    found = evaluate_run(WORKDIR.value, CHECKPOINT.value, SPLIT.value)
+    print(json.dumps(asdict(found)) if JSON.value else '\n'.join(found.lines()))
+
+
+if __name__ == '__main__':
+    run_main(main)

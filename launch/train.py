@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Train what a config describes, or continue it: the same command again resumes.
+
+python launch/train.py --config=experiments/causal_lm/quickstart.py --workdir=runs/a --config.model.width=256
+"""
+
+import json
+
+import jax
+from absl import flags
+
+from saccade.train.config import load_config
+from saccade.train.loop import Options, train, what_next
+from saccade.train.main import run_main
+from saccade.types import UserError
+
+CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+PROFILE = flags.DEFINE_string('profile', None, 'First and last step of a profiler window, as in 10:20.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the final evaluation, and nothing else.')
+COORDINATOR = flags.DEFINE_string('coordinator', None, 'host:port of process 0, where several processes train.')
+PROCESSES = flags.DEFINE_integer('processes', None, 'How many processes train together.')
+PROCESS = flags.DEFINE_integer('process', None, 'Number of this process, from 0.')
+
+
+def main(overrides: list[str]) -> None:
+    if not CONFIG.value or not WORKDIR.value:
+        raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
+    config = load_config(CONFIG.value, overrides)
+    if COORDINATOR.value:
+        jax.distributed.initialize(COORDINATOR.value, PROCESSES.value, PROCESS.value)
+    final = train(config, WORKDIR.value, Options(_window(PROFILE.value), quiet=JSON.value))
+    if JSON.value:
+        print(json.dumps({'workdir': WORKDIR.value, **final}))
+    elif final:
+        print('\n'.join(what_next(CONFIG.value, WORKDIR.value, overrides, config['steps'])))
+
+
+def _window(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    first, _, last = text.partition(':')
+    if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last)):
+        raise UserError(f'--profile={text}: write the first and the last step, as in 10:20')
+    return int(first), int(last)
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""TFDS datasets by name: found where they are prepared, or prepared here when that can work.
+
+TFDS itself looks for an unknown name on the network, and keeps trying for minutes where there is none.
+"""
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import queue
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import tensorflow_datasets as tfds
+from tensorflow_datasets.core import read_only_builder, registered
+from tensorflow_datasets.core.utils import file_utils
+
+from saccade.data.prepare import prepare, quiet
+from saccade.types import UserError
+
+# TFDS knows the datasets of these packages only once they are imported.
+_PACKAGES = ('text', 'translate', 'summarization', 'question_answering', 'text_simplification')
+_TENSORFLOW = re.compile(r'\btf\.(?:io|data|compat)\.')
+_PATIENCE = 6  # seconds to wait for a host to answer
+_HOSTS = 3  # that many are asked, at most
+_ELSEWHERE = "prepare it elsewhere with file_format='array_record' and give its folder as path"
+
+
+def open_named(name: str, cache: Path) -> tfds.core.DatasetBuilder:
+    """Return the dataset, prepared. The cache is looked through, then TFDS's own folders.
+
+    Args:
+        name: as TFDS writes it: 'name', 'name/config' or 'name/config:version'.
+        cache: folder to prepare into.
+
+    Raises:
+        UserError: the name is unknown, or the dataset is not prepared and cannot be prepared here.
+    """
+    for folder in (cache, *file_utils.list_data_dirs()):
+        try:
+            return read_only_builder.builder_from_files(name, data_dir=folder)
+        except ValueError:  # not there, or no name at all
+            continue
+    return tfds.builder_from_directory(_prepare(name, cache))
+
+
+def _prepare(name: str, cache: Path) -> Path:
+    _refuse_unknown(name)
+    try:
+        with quiet():
+            builder = tfds.builder(name, data_dir=cache)
+        _refuse_tensorflow(name, builder)
+        _refuse_unreachable(name, builder)
+        return prepare(builder)
+    except UserError:
+        raise
+    except ImportError as error:
+        raise UserError(f'{name}: TFDS needs a package to prepare it ({_line(error)}); {_ELSEWHERE}') from error
+    except Exception as error:  # a builder is foreign code that fails in its own ways
+        raise UserError(f'{name}: TFDS cannot prepare it ({_line(error)})') from error
+
+
+def _refuse_unknown(name: str) -> None:
+    for package in _PACKAGES:
+        importlib.import_module(f'tensorflow_datasets.{package}')
+    names = registered.list_imported_builders()
+    base, _, config = name.partition(':')[0].partition('/')
+    if base not in names:
+        raise UserError(f"there is no dataset '{base}'{_nearest(base, names)}")
+    configs = tfds.builder_cls(base).builder_configs
+    if config and configs and config not in configs:
+        raise UserError(f"{base}: there is no config '{config}'{_nearest(config, configs)}")
+
+
+def _refuse_tensorflow(name: str, builder: tfds.core.DatasetBuilder) -> None:
+    """Refuse before anything is downloaded what would fail after it."""
+    source = inspect.getsource(inspect.getmodule(builder))
+    if importlib.util.find_spec('tensorflow') is None and _TENSORFLOW.search(source):
+        raise UserError(f'{name}: TFDS needs TensorFlow to prepare it; {_ELSEWHERE}')
+
+
+def _refuse_unreachable(name: str, builder: tfds.core.DatasetBuilder) -> None:
+    hosts = _hosts(builder)
+    if hosts and not _reachable(hosts):
+        raise UserError(f'{name}: is not prepared here, and there is no network to {", ".join(hosts)}; {_ELSEWHERE}')
+
+
+def _hosts(builder: tfds.core.DatasetBuilder) -> list[str]:
+    """Return where the dataset comes from; nothing where it needs no network."""
+    parts = [urlsplit(url) for url in builder.url_infos or {}]
+    hosts = {f'{part.scheme}://{part.netloc}' for part in parts if part.netloc}
+    if not hosts and type(builder).__module__.startswith('tensorflow_datasets.'):
+        return ['https://storage.googleapis.com']  # TFDS's own, where the dataset does not list its files
+    return sorted(hosts)[:_HOSTS]
+
+
+def _reachable(hosts: Iterable[str]) -> bool:
+    answers = queue.SimpleQueue()
+    for host in hosts:  # in threads that nobody waits for, since looking up a name has no timeout
+        threading.Thread(target=lambda host=host: answers.put(_answers(host)), daemon=True).start()
+    try:
+        return any(answers.get(timeout=_PATIENCE) for _ in hosts)
+    except queue.Empty:
+        return False
+
+
+def _answers(host: str) -> bool:
+    request = urllib.request.Request(host, method='HEAD')
+    try:
+        urllib.request.urlopen(request, timeout=_PATIENCE).close()
+    except urllib.error.HTTPError as error:  # an answer, if a refusal
+        error.close()
+    except OSError:
+        return False
+    return True
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    match = difflib.get_close_matches(name, [*names, 'pydocs'], n=1, cutoff=0.5)
+    return f"; did you mean '{match[0]}'?" if match else '; see https://www.tensorflow.org/datasets/catalog'
+
+
+def _line(error: Exception) -> str:
+    """Return the first line of an error, without TFDS's preamble about the arguments."""
+    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return re.sub(r'^Failed to construct dataset .*?}": ', '', line)

@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a stream of tokens to random-access rows of context + 1 tokens, made when they are asked for.
+
+A row is a dict of int32 arrays [context + 1]: `tokens`, `segments` and `positions`, as `types.Batch` has
+them. Token t of a row is a target when t >= 1, its segment is that of t - 1, and this is not 0. A stream that
+is cut into pieces of at most context + 1 tokens, each of which begins with the last token of the one before,
+has every token but the first as a target exactly once.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from saccade.types import UserError
+
+Row = dict[str, np.ndarray]
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """Random access to rows."""
+
+    tokens: np.ndarray
+    context: int
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, row: int) -> Row: ...
+
+    def pieces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the starts and lengths, in `tokens`, of pieces that hold each target exactly once."""
+        ...
+
+
+@runtime_checkable
+class Pack(Protocol):
+    """What a config's `pack` must be able to do."""
+
+    def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
+        """Return the small arrays, all that must be stored beside the stream, from which rows are made.
+
+        Args:
+            bounds: [documents, 2], where each document starts and stops in the stream. Two neighbours may
+                share a token: the end token of the one is then the first of the other.
+        """
+        ...
+
+    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows: ...
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Pieces of documents, several to a row where they fit, told apart by their segments."""
+
+    def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
+        """Cut the documents and pack the pieces, best fit first."""
+        starts, lengths = _cut(bounds, context)
+        return _by_row(starts, lengths, best_fit(lengths, context + 1))
+
+    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+        return PieceRows(tokens, index['starts'], index['lengths'], index['offsets'], context)
+
+
+@dataclass(frozen=True)
+class Padded:
+    """One piece of a document a row; the rest of the row is padding."""
+
+    def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
+        """Cut the documents."""
+        starts, lengths = _cut(bounds, context)
+        return _by_row(starts, lengths, np.arange(len(starts)))
+
+    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+        return PieceRows(tokens, index['starts'], index['lengths'], index['offsets'], context)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows on the documents as one stream: row r holds the tokens from r * stride on, as one segment.
+
+    Attributes:
+        stride: tokens from one training row to the next; 1 is every window there is, as nanoGPT samples them;
+            None: the context. Rows of validation are always a context apart, so each token is a target once.
+    """
+
+    stride: int | None = None
+
+    def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
+        """Return the stride.
+
+        Raises:
+            UserError: the stride would leave tokens out, or is not positive.
+        """
+        if self.stride is not None and not 1 <= self.stride <= context:
+            raise UserError(f'pack.stride: {self.stride} must lie between 1 and the context of {context} tokens')
+        return {'stride': np.array([self.stride if train and self.stride else context])}
+
+    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+        return WindowRows(tokens, int(index['stride'][0]), context)
+
+
+@dataclass(frozen=True, eq=False)
+class PieceRows:
+    """Rows of pieces: row r holds the pieces from offsets[r] up to offsets[r + 1]."""
+
+    tokens: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+    offsets: np.ndarray
+    context: int
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> Row:
+        _check_row(row, len(self))
+        pieces = slice(self.offsets[row], self.offsets[row + 1])
+        return _filled(self.tokens, zip(self.starts[pieces], self.lengths[pieces], strict=True), self.context)
+
+    def pieces(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self.starts, kind='stable')
+        return self.starts[order], self.lengths[order]
+
+
+@dataclass(frozen=True, eq=False)
+class WindowRows:
+    """Rows that are windows on the stream, `stride` tokens apart."""
+
+    tokens: np.ndarray
+    stride: int
+    context: int
+
+    def __len__(self) -> int:
+        return 1 + max(0, -(-(len(self.tokens) - self.context - 1) // self.stride))
+
+    def __getitem__(self, row: int) -> Row:
+        _check_row(row, len(self))
+        start = row * self.stride
+        length = min(self.context + 1, len(self.tokens) - start)
+        return _filled(self.tokens, [(start, length)], self.context)
+
+    def pieces(self) -> tuple[np.ndarray, np.ndarray]:
+        return _cut(np.array([[0, len(self.tokens)]]), self.context)
+
+
+def padding(context: int) -> Row:
+    """Return a row without a token."""
+    return {name: np.zeros(context + 1, np.int32) for name in ('tokens', 'segments', 'positions')}
+
+
+def best_fit(lengths: np.ndarray, capacity: int) -> np.ndarray:
+    """Return the row of each piece: best fit, the longest pieces first, into rows of `capacity` tokens.
+
+    Rows are numbered in the order of their first pieces.
+
+    Raises:
+        UserError: a piece is longer than a row.
+    """
+    if lengths.max(initial=0) > capacity:
+        raise UserError(f'a piece of {lengths.max()} tokens does not fit a row of {capacity}')
+    rows = np.empty(len(lengths), np.int64)
+    spaces: list[list[int]] = [[] for _ in range(capacity + 1)]
+    occupied = 0  # bit s is set where some row has exactly s tokens of space left
+    count = 0
+    for piece in np.argsort(-lengths, kind='stable').tolist():
+        length = int(lengths[piece])
+        fitting = occupied >> length
+        if fitting:
+            space = length + (fitting & -fitting).bit_length() - 1
+            row = spaces[space].pop()
+            occupied ^= (not spaces[space]) << space
+        else:
+            space, row, count = capacity, count, count + 1
+        rows[piece] = row
+        spaces[space - length].append(row)
+        occupied |= 1 << (space - length)
+    return _renumbered(rows)
+
+
+def _renumbered(rows: np.ndarray) -> np.ndarray:
+    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def _by_row(starts: np.ndarray, lengths: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+    order = np.argsort(rows, kind='stable')
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows))])
+    return {'starts': starts[order], 'lengths': lengths[order].astype(np.int32), 'offsets': offsets}
+
+
+def _cut(bounds: np.ndarray, context: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return starts and lengths of the pieces of documents; a lone token has no target and makes none."""
+    begins, stops = bounds[:, 0], bounds[:, 1]
+    counts = np.maximum(0, -(-(stops - begins - 1) // context))
+    place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = np.repeat(begins, counts) + place * context
+    return starts, np.minimum(context + 1, np.repeat(stops, counts) - starts)
+
+
+def _filled(tokens: np.ndarray, pieces: Iterable[tuple[int, int]], context: int) -> Row:
+    row = padding(context)
+    at = 0
+    for segment, (start, length) in enumerate(pieces, 1):
+        span = slice(at, at + length)
+        row['tokens'][span] = tokens[start : start + length]
+        row['segments'][span] = segment
+        row['positions'][span] = np.arange(length)
+        at += length
+    return row
+
+
+def _check_row(row: int, count: int) -> None:
+    if not 0 <= row < count:
+        raise IndexError(f'row {row} of {count}')

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From rows to batches, through Grain: shuffled without end for training, once through for evaluation.
+
+Batch number n is a function of the seed and n alone. So the whole state of the data is one integer, the same
+on any number of processes: each yields its own contiguous share of every batch, and the shares of processes
+0, 1, ... joined are the batch.
+"""
+
+from collections.abc import Callable, Iterator
+
+import grain
+import numpy as np
+
+from saccade.data.pack import Row, Rows, padding
+from saccade.data.text import Split
+from saccade.types import UserError
+
+# Making a batch is a few small copies: two threads keep ahead of the step, and eight batches are small.
+_READ = grain.ReadOptions(num_threads=2, prefetch_buffer_size=8)
+# Grain's index shuffle computes in 32 bits.
+_MOST_ROWS = 2**32
+
+
+def train_batches(
+    split: Split, batch_size: int, seed: int, start: int, process: int = 0, processes: int = 1
+) -> Iterator[Row]:
+    """Yield batches without end; each epoch has an order of its own, and batches run across its end.
+
+    Prefetches in threads until the iterator is dropped or its `close()` is called.
+
+    Args:
+        batch_size: rows in a batch, over all processes.
+        start: batches already consumed.
+        process: which of the `processes` this is.
+
+    Raises:
+        UserError: the batch does not divide among the processes; a number is out of range.
+    """
+    share = _share(batch_size, process, processes)
+    _require(seed >= 0, f'seed: {seed} must not be negative')
+    _require(start >= 0, f'start: {start} must not be negative')
+    _require(len(split.rows) < _MOST_ROWS, f'{len(split.rows)} rows are too many to shuffle: use a larger stride')
+    numbers = grain.MapDataset.range(len(split.rows)).shuffle(_mixed(seed)).repeat()
+    batches = numbers.batch(batch_size, drop_remainder=True)[start:]
+    return _prefetched(batches, _reader(split.rows, share))
+
+
+def eval_batches(
+    split: Split, batch_size: int, process: int = 0, processes: int = 1, limit: int | None = None
+) -> Iterator[Row]:
+    """Yield the rows once, in order; rows of padding fill up the last batch.
+
+    Args:
+        batch_size: rows in a batch, over all processes.
+        process: which of the `processes` this is.
+        limit: batches at most; None: all.
+
+    Raises:
+        UserError: the batch does not divide among the processes; a number is out of range.
+    """
+    share = _share(batch_size, process, processes)
+    _require(limit is None or limit >= 1, f'limit: {limit} must be at least 1 batch')
+    whole = -(-len(split.rows) // batch_size) * batch_size
+    batches = grain.MapDataset.range(whole).batch(batch_size)[:limit]
+    return _prefetched(batches, _reader(split.rows, share))
+
+
+def _reader(rows: Rows, share: slice) -> Callable[[np.ndarray], Row]:
+    """Return the function from the row numbers of a whole batch to this process's share of the batch."""
+
+    def read(numbers: np.ndarray) -> Row:
+        chosen = [_row(rows, number) for number in numbers[share].tolist()]
+        return {name: np.stack([row[name] for row in chosen]) for name in chosen[0]}
+
+    return read
+
+
+def _row(rows: Rows, number: int) -> Row:
+    return rows[number] if number < len(rows) else padding(rows.context)
+
+
+def _prefetched(batches: grain.MapDataset, read: Callable[[np.ndarray], Row]) -> Iterator[Row]:
+    return iter(batches.map(read).to_iter_dataset(_READ))
+
+
+def _share(batch_size: int, process: int, processes: int) -> slice:
+    _require(batch_size >= 1, f'batch_size: {batch_size} must be at least 1 row')
+    _require(0 <= process < processes, f'process: {process} must lie between 0 and {processes - 1}')
+    _require(
+        batch_size % processes == 0,
+        f'batch_size: {batch_size} rows do not divide among {processes} processes',
+    )
+    rows = batch_size // processes
+    return slice(process * rows, (process + 1) * rows)
+
+
+def _mixed(seed: int) -> int:
+    """Spread seeds apart: Grain shuffles epoch e with seed + e, so 7's second epoch would be 8's first."""
+    return int(np.random.SeedSequence(seed).generate_state(1)[0])
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise UserError(message)

@@ -1,0 +1,264 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a corpus to prepared data: a tokenizer and, for each split, rows on a memory-mapped stream of tokens.
+
+Where the tokenizer has an end token, the stream begins with it and each document is followed by it. A
+document reaches from the end token before it to the one after it: so its first token is a target too, and a
+model that is given the end token alone begins a document.
+"""
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from saccade.data.corpus import Corpus, open_corpus
+from saccade.data.pack import Pack, Rows
+from saccade.data.tokenizer import Tokenizer, Trainer
+from saccade.types import Part, UserError
+
+# Part of each cache key: another number wherever the files or their meaning change.
+_FORMAT = 1
+# Characters tokenised at a time; an encoding takes some hundred bytes of memory a character.
+_GROUP = 1 << 21
+_SPLITS = ('train', 'validation')
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One part of the data.
+
+    Attributes:
+        rows: random access to the rows.
+        targets: distinct tokens to predict; windows that overlap count each token once.
+        bytes: UTF-8 bytes of the text.
+        tokens: tokens in the stream, end tokens included.
+        documents: documents that have at least one token.
+    """
+
+    rows: Rows
+    targets: int
+    bytes: int
+    tokens: int
+    documents: int
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Data ready for batches."""
+
+    tokenizer: Tokenizer
+    splits: Mapping[str, Split]
+
+
+@dataclass(frozen=True)
+class TextData:
+    """Text for language models.
+
+    Attributes:
+        tokenizer: how to train the tokenizer, as in `data.tokenizer:BPE`.
+        context: tokens the model sees; a row has one more.
+        pack: how documents become rows, as in `data.pack:Packed`.
+        name: a known corpus.
+        path: the user's own text, which takes the place of a named corpus.
+        validation: the share of documents kept for validation, where the corpus has no split of its own.
+    """
+
+    tokenizer: Part[Trainer]
+    context: int
+    pack: Part[Pack]
+    name: str | None = None
+    path: str | None = None
+    validation: float = 0.1
+
+    def __post_init__(self):
+        if self.context < 1:
+            raise UserError(f'data.context: {self.context} must be at least 1 token')
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        shape = jax.ShapeDtypeStruct((batch_size, self.context + 1), np.int32)
+        return {name: shape for name in ('tokens', 'segments', 'positions')}
+
+    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
+        """Tokenise and pack the corpus, or find that done in the cache.
+
+        Args:
+            cache: folder that outlives the run; two processes may prepare the same data in it at once.
+            tokenizer: a tokenizer.json to use; None: train one, once for each corpus and specification.
+
+        Raises:
+            UserError: the corpus cannot be read, is empty, too short for one row, or holds a character that
+                the tokenizer lacks; the cache cannot be written.
+        """
+        cache = Path(cache)
+        corpus = open_corpus(None if self.path else self.name, self.path, cache, self.validation)
+        with _explained(cache):
+            cache.mkdir(parents=True, exist_ok=True)
+            kept = Tokenizer.load(tokenizer) if tokenizer else self._trained(corpus, cache)
+            folder = cache / _digest(_FORMAT, corpus.digest, kept.digest, _spec(self.pack), self.context)
+            if not folder.is_dir():
+                with _staged(folder) as staging:
+                    self._write(corpus, kept, staging)
+        return self._open(folder, kept)
+
+    def _trained(self, corpus: Corpus, cache: Path) -> Tokenizer:
+        path = cache / f'tokenizer-{_digest(_FORMAT, corpus.digest, _spec(self.tokenizer))}.json'
+        if not path.is_file():
+            documents = corpus.splits['train']
+            self.tokenizer().train(document['text'] for document in _each(documents)).save(path)
+        return Tokenizer.load(path)
+
+    def _write(self, corpus: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
+        counts = {name: self._write_split(corpus, name, tokenizer, folder / name) for name in _SPLITS}
+        (folder / 'counts.json').write_text(json.dumps(counts))
+
+    def _write_split(self, corpus: Corpus, name: str, tokenizer: Tokenizer, folder: Path) -> dict[str, int]:
+        folder.mkdir()
+        bounds, size = _write_stream(corpus.splits[name], tokenizer, folder / 'tokens.npy')
+        tokens = int(bounds[-1, 1]) if len(bounds) else 0
+        self._check_length(name, tokens, int(np.diff(bounds).max(initial=0)))
+        pack = self.pack()
+        for key, array in pack.index(bounds, self.context, name == 'train').items():
+            np.save(folder / f'{key}.npy', array)
+        targets = int((_rows(pack, folder, self.context).pieces()[1] - 1).sum())
+        return {'targets': targets, 'bytes': size, 'tokens': tokens, 'documents': len(bounds)}
+
+    def _check_length(self, name: str, tokens: int, longest: int) -> None:
+        least = self.context + 1 if name == 'train' else 2
+        if tokens < least:
+            raise UserError(
+                f'data: the {name} split has {tokens} tokens and needs at least {least} at a context of '
+                f'{self.context}; give more text or a smaller context'
+            )
+        if longest < 2:
+            raise UserError(f'data: no document of the {name} split has two tokens, so there is none to predict')
+
+    def _open(self, folder: Path, tokenizer: Tokenizer) -> Prepared:
+        pack = self.pack()
+        counts = json.loads((folder / 'counts.json').read_text())
+        splits = {name: Split(rows=_rows(pack, folder / name, self.context), **counts[name]) for name in _SPLITS}
+        return Prepared(tokenizer, splits)
+
+
+def bits_per_byte(nats_per_token: float, split: Split) -> float:
+    """Turn the mean loss of a split's targets [nats] into bits for each byte of its text.
+
+    Raises:
+        UserError: the split has no text.
+    """
+    if not split.bytes:
+        raise UserError('bits per byte: the split has no text')
+    return nats_per_token / math.log(2) * split.targets / split.bytes
+
+
+def _rows(pack: Pack, folder: Path, context: int) -> Rows:
+    arrays = {path.stem: np.load(path, mmap_mode='r') for path in folder.glob('*.npy')}
+    return pack.rows(arrays.pop('tokens'), arrays, context)
+
+
+def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) -> tuple[np.ndarray, int]:
+    """Write the stream of tokens; return where documents start and stop in it, and the bytes of text."""
+    dtype = np.uint16 if tokenizer.size <= 1 << 16 else np.uint32
+    end = [] if tokenizer.end is None else [tokenizer.end]
+    lengths, size = [], 0
+    raw = path.with_suffix('.raw')
+    with raw.open('wb') as file:
+        file.write(np.array(end, dtype).tobytes())
+        for group in _groups(documents):
+            for document, ids in zip(group, _encoded(group, tokenizer), strict=True):
+                size += len(document['text'].encode())
+                if ids:
+                    file.write(np.array(ids + end, dtype).tobytes())
+                    lengths.append(len(ids))
+    if lengths:
+        np.save(path, np.memmap(raw, dtype, mode='r'))
+    raw.unlink()
+    return _bounds(np.array(lengths, np.int64), len(end)), size
+
+
+def _bounds(lengths: np.ndarray, end: int) -> np.ndarray:
+    """Return [documents, 2]; `end` is the number of end tokens, 0 or 1, between documents."""
+    starts = np.cumsum(lengths + end) - (lengths + end)
+    return np.stack([starts, starts + lengths + 2 * end], axis=-1)
+
+
+def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:
+    texts = [document['text'] for document in group]
+    try:
+        return tokenizer.encode_batch(texts)
+    except UserError:
+        for document in group:
+            _encode_named(document, tokenizer)
+        raise
+
+
+def _encode_named(document: Any, tokenizer: Tokenizer) -> None:
+    try:
+        tokenizer.encode(document['text'])
+    except UserError as error:
+        raise UserError(f'document {document["id"]}: {error}') from error
+
+
+def _groups(documents: Sequence[Any]) -> Iterator[list[Any]]:
+    group, size = [], 0
+    for document in _each(documents):
+        group.append(document)
+        size += len(document['text'])
+        if size >= _GROUP:
+            yield group
+            group, size = [], 0
+    yield group
+
+
+def _each(documents: Sequence[Any]) -> Iterator[Any]:
+    return (documents[number] for number in range(len(documents)))
+
+
+def _spec(value: Any) -> Any:
+    """Turn a part back into what a config would hold."""
+    if isinstance(value, Part):
+        return {'use': value.name, **{key: _spec(item) for key, item in value.arguments}}
+    return [_spec(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _digest(*values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@contextmanager
+def _staged(folder: Path) -> Iterator[Path]:
+    """Give a folder to write in that becomes `folder` at the end, unless another process was first."""
+    staging = folder.with_name(f'.draft-{uuid.uuid4().hex}')
+    staging.mkdir()
+    try:
+        yield staging
+        _publish(staging, folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _publish(staging: Path, folder: Path) -> None:
+    try:
+        os.rename(staging, folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+@contextmanager
+def _explained(cache: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f'preparing the data in {cache} failed: {error}') from error

@@ -1,0 +1,293 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Text to token ids and back: bytes, characters, words, byte pairs, or any Hugging Face tokenizer.json.
+
+All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, `Character`, `Word`, `BPE`)
+says how to train one; what comes out is saved with the run as a standard `tokenizer.json`.
+"""
+
+import hashlib
+import os
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers, trainers
+
+from saccade.types import UserError
+
+END = '<|end|>'
+UNKNOWN = '[UNK]'
+# The first that a tokenizer.json has as a special token is its end of text. Phi-3 has both the first and the
+# last, and there the last ends a turn of a chat.
+_ENDS = ('<|endoftext|>', '<|end_of_text|>', '</s>', '<eos>', END)
+
+
+class Tokenizer:
+    """A trained tokenizer."""
+
+    def __init__(self, backend: tokenizers.Tokenizer):
+        # A text that spells a special token out is still text.
+        backend.encode_special_tokens = True
+        backend.no_truncation()
+        backend.no_padding()
+        self.backend = backend
+
+    @property
+    def size(self) -> int:
+        """The vocabulary size: one more than the largest id."""
+        return max(self.backend.get_vocab(with_added_tokens=True).values()) + 1
+
+    @property
+    def end(self) -> int | None:
+        """The id of the special token that stands between documents; None where there is none."""
+        added = self.backend.get_added_tokens_decoder()
+        special = {token.content: number for number, token in added.items() if token.special}
+        return next((special[name] for name in _ENDS if name in special), None)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of everything that decides which ids a text gets, in hexadecimal."""
+        return hashlib.sha256(self.backend.to_str().encode()).hexdigest()
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text; no special token is added.
+
+        Raises:
+            UserError: a character is not in the alphabet, and the tokenizer has no token for the unknown.
+        """
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode texts in parallel.
+
+        Raises:
+            UserError: as for `encode`.
+        """
+        try:
+            encodings = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        except Exception as error:  # the library raises no narrower class
+            raise self._refusal(texts, error) from error
+        return [encoding.ids for encoding in encodings]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of ids. Special tokens, and ids beyond the vocabulary, are left out."""
+        return self.backend.decode([int(number) for number in ids], skip_special_tokens=True)
+
+    def save(self, path: Path | str) -> None:
+        """Write tokenizer.json, whole or not at all.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        path = Path(path)
+        draft = path.with_name(f'.{path.name}.{uuid.uuid4().hex}')
+        try:
+            draft.write_text(self.backend.to_str(pretty=True), encoding='utf-8')
+            os.replace(draft, path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise UserError(f'cannot write the tokenizer to {path}: {error.strerror}') from error
+
+    @classmethod
+    def load(cls, path: Path | str) -> 'Tokenizer':
+        """Read a tokenizer.json, saved by us or by Hugging Face.
+
+        Raises:
+            UserError: there is no such file, or it is not a tokenizer.json.
+        """
+        try:
+            text = Path(path).read_text(encoding='utf-8')
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f'cannot read the tokenizer {path}: {error}') from error
+        try:
+            return cls(tokenizers.Tokenizer.from_str(text))
+        except Exception as error:  # the library raises no narrower class
+            raise UserError(f'{path} is not a tokenizer.json: {error}') from error
+
+    def _refusal(self, texts: Sequence[str], error: Exception) -> Exception:
+        characters = [character for text in texts for character in dict.fromkeys(text)]
+        surrogates = (character for character in characters if '\ud800' <= character <= '\udfff')
+        culprit = next(surrogates, None) or next(filter(self._lacks, characters), None)
+        if culprit is None:
+            return error
+        return UserError(
+            f'the tokenizer cannot encode {culprit!r} (U+{ord(culprit):04X}): it is not among its {self.size} tokens'
+        )
+
+    def _lacks(self, character: str) -> bool:
+        return self.backend.token_to_id(character) is None
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """What a config's `tokenizer` must be able to do."""
+
+    def train(self, texts: Iterable[str]) -> Tokenizer: ...
+
+
+@dataclass(frozen=True)
+class Byte:
+    """One token a byte of UTF-8: nothing to train, nothing unknown.
+
+    Attributes:
+        end: the special token that gets id 0 and moves each byte up by one; None: the ids are the bytes.
+    """
+
+    end: str | None = END
+
+    def __post_init__(self):
+        _check_end(self.end)
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """Return the byte tokenizer; the texts are not read."""
+        backend = tokenizers.Tokenizer(models.BPE(_vocabulary(_specials(self.end), _byte_symbols()), []))
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        backend.decoder = decoders.ByteLevel()
+        return _finished(backend, self.end)
+
+
+@dataclass(frozen=True)
+class Character:
+    """One token a character, in the order of code points; a character not trained on is refused.
+
+    Attributes:
+        end: the special token that gets id 0; None: the characters are all there is.
+    """
+
+    end: str | None = END
+
+    def __post_init__(self):
+        _check_end(self.end)
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """Take the alphabet of the texts.
+
+        Raises:
+            UserError: the texts hold no character.
+        """
+        characters: set[str] = set()
+        for text in texts:
+            characters.update(text)
+        _require_text(characters)
+        # BPE without merges; its unknown token is not in the vocabulary, which makes the unknown an error.
+        model = models.BPE(_vocabulary(_specials(self.end), sorted(characters)), [], unk_token=UNKNOWN)
+        backend = tokenizers.Tokenizer(model)
+        backend.decoder = decoders.Fuse()
+        return _finished(backend, self.end)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One token a word between white space, the most frequent first; all others are [UNK].
+
+    Decoding puts one space between words. A word spelled as a special token is that token.
+
+    Attributes:
+        vocabulary: tokens at most, the special ones included.
+        end: the special token that gets id 0.
+    """
+
+    vocabulary: int
+    end: str | None = END
+
+    def __post_init__(self):
+        _check_end(self.end)
+        _check_vocabulary(self.vocabulary, len(self._reserved()) + 1)
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """Take the most frequent words of the texts.
+
+        Raises:
+            UserError: the texts hold no word.
+        """
+        counter = tokenizers.Tokenizer(models.WordLevel(unk_token=UNKNOWN))
+        counter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        trainer = trainers.WordLevelTrainer(vocab_size=self.vocabulary, min_frequency=1, show_progress=False)
+        counter.train_from_iterator(texts, trainer)
+        ranks = counter.get_vocab()
+        words = [word for word in sorted(ranks, key=ranks.__getitem__) if word not in self._reserved()]
+        _require_text(words)
+        vocabulary = _vocabulary(self._reserved(), words[: self.vocabulary - len(self._reserved())])
+        backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+        backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        return _finished(backend, self.end)
+
+    def _reserved(self) -> list[str]:
+        return [*_specials(self.end), UNKNOWN]
+
+
+@dataclass(frozen=True)
+class BPE:
+    """Byte-pair encoding of bytes within words, as GPT-2 has it: lossless, nothing unknown.
+
+    Sennrich, Haddow and Birch, 2016, Neural Machine Translation of Rare Words with Subword Units,
+    https://arxiv.org/abs/1508.07909; over bytes: Radford et al., 2019, Language Models are Unsupervised
+    Multitask Learners, section 2.2.
+
+    Attributes:
+        vocabulary: tokens at most: the special one, 256 bytes, and the merges. A short text yields fewer.
+        end: the special token that gets id 0.
+    """
+
+    vocabulary: int
+    end: str | None = END
+
+    def __post_init__(self):
+        _check_end(self.end)
+        _check_vocabulary(self.vocabulary, 256 + len(_specials(self.end)))
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """Learn the merges of the texts."""
+        backend = tokenizers.Tokenizer(models.BPE())
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        backend.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=self.vocabulary,
+            special_tokens=_specials(self.end),
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        backend.train_from_iterator(texts, trainer)
+        return _finished(backend, self.end)
+
+
+def _finished(backend: tokenizers.Tokenizer, end: str | None) -> Tokenizer:
+    backend.add_special_tokens(_specials(end))
+    return Tokenizer(backend)
+
+
+def _specials(end: str | None) -> list[str]:
+    return [] if end is None else [end]
+
+
+def _vocabulary(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:
+    return {token: number for number, token in enumerate([*reserved, *tokens])}
+
+
+def _byte_symbols() -> list[str]:
+    """The character that stands for each byte 0..255 in a byte-level vocabulary.
+
+    A byte that Latin-1 can print stands for itself; the others follow from U+0100 on, in order.
+    """
+    alphabet = set(pre_tokenizers.ByteLevel.alphabet())
+    others = iter(sorted(symbol for symbol in alphabet if ord(symbol) > 255))
+    return [chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)]
+
+
+def _check_end(end: str | None) -> None:
+    if end is not None and end not in _ENDS:
+        raise UserError(f'end: {end!r} would not be recognised in a tokenizer.json; use {", ".join(_ENDS)}')
+
+
+def _check_vocabulary(vocabulary: int, least: int) -> None:
+    if vocabulary < least:
+        raise UserError(f'vocabulary: {vocabulary} tokens are too few; this tokenizer needs at least {least}')
+
+
+def _require_text(tokens: Collection[str]) -> None:
+    if not tokens:
+        raise UserError('there is no text to train the tokenizer on')

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Count what a function does by walking its jaxpr.
+
+XLA's `cost_analysis` counts the body of a scan once, whatever its length; here every body counts as often as
+it runs. What counts is the usual convention: the multiplications and additions of matrix products and
+convolutions, and nothing elementwise. The figures are of the program as traced: recomputation under remat
+counts, and so does dead code that the compiler would drop. A kernel that hides its products from JAX, as
+cuDNN's attention does, counts as nothing.
+
+- cond: the most expensive branch.
+- shard_map: the sum over all its shards, so a replicated product counts once a shard.
+- while: its trip count is unknown; refused if there is anything to count in it. (`fori_loop` between fixed
+  bounds is a scan.)
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+
+Cost = Callable[[JaxprEqn], int]
+Combine = Callable[[JaxprEqn, list[int]], int]
+
+
+def flops(function: Callable[..., Any], *args: Any) -> int:
+    """Count the floating-point operations of `function(*args)`: a multiplication with its addition is two.
+
+    Args:
+        args: arrays, `jax.ShapeDtypeStruct`s, or pytrees of them.
+
+    Raises:
+        ValueError: a product stands in a loop of unknown trip count.
+    """
+    return jaxpr_flops(jax.make_jaxpr(function)(*args))
+
+
+def jaxpr_flops(jaxpr: ClosedJaxpr) -> int:
+    """Count as `flops` does, for what is already traced: `jax.jit(step).trace(*args).jaxpr`.
+
+    Raises:
+        ValueError: a product stands in a loop of unknown trip count.
+    """
+    return _tally(jaxpr, _products, _executed)
+
+
+def count_primitive(function: Callable[..., Any], name: str, *args: Any) -> int:
+    """Count how often `function(*args)` executes a primitive, as in 'dot_general', loops multiplied out.
+
+    Raises:
+        ValueError: the primitive stands in a loop of unknown trip count.
+    """
+    return _tally(jax.make_jaxpr(function)(*args), _is_named(name), _executed)
+
+
+def count_primitive_static(function: Callable[..., Any], name: str, *args: Any) -> int:
+    """Count how often a primitive is written in the program, every body and every branch once."""
+    return _tally(jax.make_jaxpr(function)(*args), _is_named(name), _written)
+
+
+def _tally(jaxpr: Jaxpr | ClosedJaxpr, cost: Cost, combine: Combine) -> int:
+    """Add up the cost of every equation, and what `combine` makes of the tallies of the jaxprs inside it."""
+    return sum(
+        cost(equation) + combine(equation, [_tally(inner, cost, combine) for inner in _inside(equation)])
+        for equation in jaxpr.eqns
+    )
+
+
+def _inside(equation: JaxprEqn) -> Iterator[Jaxpr | ClosedJaxpr]:
+    """Find the jaxprs by type: the parameters that hold them change names from one JAX to the next."""
+    for value in equation.params.values():
+        for item in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(item, Jaxpr | ClosedJaxpr):
+                yield item
+
+
+def _written(equation: JaxprEqn, inside: list[int]) -> int:
+    return sum(inside)
+
+
+def _executed(equation: JaxprEqn, inside: list[int]) -> int:
+    return _TIMES.get(equation.primitive.name, _written)(equation, inside)
+
+
+def _scan(equation: JaxprEqn, inside: list[int]) -> int:
+    return equation.params['length'] * sum(inside)
+
+
+def _cond(equation: JaxprEqn, inside: list[int]) -> int:
+    return max(inside)
+
+
+def _while(equation: JaxprEqn, inside: list[int]) -> int:
+    if any(inside):
+        raise ValueError(
+            'cannot count what a while loop of unknown trip count executes; use a scan, or fixed bounds'
+        )
+    return 0
+
+
+def _shard_map(equation: JaxprEqn, inside: list[int]) -> int:
+    sizes = equation.params['mesh'].shape
+    return math.prod(sizes[axis] for axis in equation.params['newly_manual_axes']) * sum(inside)
+
+
+def _pallas_call(equation: JaxprEqn, inside: list[int]) -> int:
+    return math.prod(equation.params['grid_mapping'].grid) * sum(inside)
+
+
+_TIMES: dict[str, Combine] = {
+    'scan': _scan,
+    'cond': _cond,
+    'while': _while,
+    'shard_map': _shard_map,
+    'pallas_call': _pallas_call,
+}
+
+
+def _is_named(name: str) -> Cost:
+    return lambda equation: int(equation.primitive.name == name)
+
+
+def _products(equation: JaxprEqn) -> int:
+    return _PRODUCTS.get(equation.primitive.name, _nothing)(equation)
+
+
+def _nothing(equation: JaxprEqn) -> int:
+    return 0
+
+
+def _dot_general(equation: JaxprEqn) -> int:
+    (_, contracted), (_, batch) = equation.params['dimension_numbers']
+    return _dot(equation, {*contracted, *batch})
+
+
+def _ragged_dot_general(equation: JaxprEqn) -> int:
+    """Count a grouped product, in which every row meets the matrix of its own group alone."""
+    numbers = equation.params['ragged_dot_dimension_numbers']
+    (_, contracted), (_, batch) = numbers.dot_dimension_numbers
+    return _dot(equation, {*contracted, *batch, *numbers.rhs_group_dimensions})
+
+
+def _dot(equation: JaxprEqn, shared: set[int]) -> int:
+    """Multiply every element on the left by every column on the right."""
+    left, right = (variable.aval for variable in equation.invars[:2])
+    columns = (size for axis, size in enumerate(right.shape) if axis not in shared)
+    return 2 * left.size * math.prod(columns)
+
+
+def _conv_general_dilated(equation: JaxprEqn) -> int:
+    """Count the products with padding and with the zeros of a dilated input too."""
+    kernel, output = equation.invars[1].aval, equation.outvars[0].aval
+    outputs_axis = equation.params['dimension_numbers'].rhs_spec[0]
+    return 2 * output.size * (kernel.size // kernel.shape[outputs_axis])
+
+
+_PRODUCTS: dict[str, Cost] = {
+    'dot_general': _dot_general,
+    'ragged_dot_general': _ragged_dot_general,
+    'conv_general_dilated': _conv_general_dilated,
+}

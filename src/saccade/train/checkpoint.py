@@ -1,0 +1,455 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints: written by Orbax in the background, then sealed; none is used that is not as it was sealed.
+
+Orbax notices files that are short or missing, but restores a flipped bit without a word. So once it has
+committed a step, the digest of each file goes into a seal in the step's folder, and only then are older steps
+deleted. (Orbax's manager would delete them before anything can be done after the commit, and ignores a save at an
+older step than one it knows; hence its checkpointer, and the retention here.) A step that a kill left without a
+seal counts as cut short, although it may be whole.
+
+The folder holds a folder a step; `damaged/`, with steps that could not be used; and `superseded/`, with steps of
+a future that was abandoned when an earlier step was restored.
+"""
+
+import hashlib
+import itertools
+import json
+import logging
+import math
+import shutil
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+from etils import epath
+from jax.experimental import multihost_utils
+from jaxtyping import PyTree
+
+from saccade.train.workdir import differ, write_atomically, writing
+from saccade.types import UserError
+
+_SEAL = 'saccade.seal'
+_LEFTOVERS = '[0-9]*.*'  # what a kill leaves of a save or a deletion: the step, a dot, a word
+_SHOWN = 4
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a checkpoint held: the step, the state or the part of it that was asked for, and `extra`."""
+
+    step: int
+    state: PyTree
+    extra: Mapping[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of one run. Every process of the run makes one and calls it alike."""
+
+    def __init__(self, folder: Path, keep_last: int = 2, keep_best: int = 1) -> None:
+        """Name the folder, which the first save makes.
+
+        Args:
+            folder: one that all processes share.
+            keep_last: how many of the latest steps stay.
+            keep_best: how many of those with the lowest `loss` stay beside them.
+
+        Raises:
+            UserError: not even the latest step would stay.
+        """
+        if keep_last < 1 or keep_best < 0:
+            raise UserError(f'keep_last must be at least 1, not {keep_last}; keep_best at least 0, not {keep_best}')
+        self._folder = Path(folder).absolute()
+        self._keep_last, self._keep_best = keep_last, keep_best
+        self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix='checkpoint')
+        self._pending: _Pending | None = None
+        self._current: int | None = None
+        _silence_orbax()
+
+    def __enter__(self) -> 'Checkpoints':
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        try:
+            self.close()
+        except UserError as error:
+            if kind is None:
+                raise
+            _log.warning('%s', error)  # what ended the run matters more
+
+    def save(
+        self,
+        step: int,
+        state: PyTree,
+        metrics: Mapping[str, float] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Start saving, and return as soon as the state may be overwritten.
+
+        The step that was saved or restored last is not saved again. Steps on disk that are not older than
+        this one belong to an abandoned future and are set aside.
+
+        Args:
+            step: how many steps have been taken.
+            state: arrays and typed keys; None where there is nothing.
+            metrics: `loss` tells which steps are best; a step without it is never among them.
+            extra: anything small that JSON holds.
+
+        Raises:
+            UserError: the disk is full or cannot be written to, now or since the save before.
+        """
+        self.wait()
+        if step == self._current:
+            return
+        arrays = jax.tree.map(_raw, state)
+        losses = {name: float(value) for name, value in (metrics or {}).items()}
+        about = json.loads(json.dumps({'metrics': losses, 'extra': dict(extra or {})}))
+        size = sum(array.nbytes for array in jax.tree.leaves(arrays))
+        with self._writing(size):
+            self._make_way(step)
+            writer = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
+            writer.save(self._at(step), args=ocp.args.PyTreeSave(arrays))
+        self._pending = _Pending(step, size, self._background.submit(self._finish, writer, step, about))
+
+    def wait(self) -> None:
+        """Block until what was saved is sealed on disk.
+
+        Raises:
+            UserError: the disk is full or cannot be written to; earlier checkpoints are untouched.
+        """
+        if self._pending is None:
+            return
+        pending, self._pending = self._pending, None
+        with self._writing(pending.size):
+            pending.done.result()
+        self._current = pending.step
+
+    def close(self) -> None:
+        """Wait, and end the background thread.
+
+        Raises:
+            UserError: as `wait`.
+        """
+        try:
+            self.wait()
+        finally:
+            self._background.shutdown()
+
+    def steps(self) -> list[int]:
+        """Return the sealed steps in order, without verifying their files."""
+        return sorted(self._seals())
+
+    def restore_latest(self, like: PyTree) -> Restored | None:
+        """Restore the latest step that is as it was sealed, to go on from it; damaged ones are set aside.
+
+        Args:
+            like: shapes and dtypes of the state; a leaf without a sharding goes to the first local device.
+
+        Returns:
+            None where no step can be used.
+
+        Raises:
+            UserError: the checkpoint holds another state than `like`.
+        """
+        return self._restore(self._set_damaged_aside, like)
+
+    def restore(self, step: int, like: PyTree) -> Restored:
+        """Restore one step.
+
+        Raises:
+            UserError: there is no such step, it is damaged, or it holds another state than `like`.
+        """
+        restored = self._restore(partial(self._first_sound, self._order(step)), like)
+        if restored is None:
+            raise UserError(f'{self._at(step)}: no usable checkpoint; usable may be {self.steps() or "none"}')
+        return restored
+
+    def restore_best(self, like: PyTree) -> Restored | None:
+        """Restore the step that had the lowest `loss` when it was saved; None where none had one.
+
+        Raises:
+            UserError: the checkpoint holds another state than `like`.
+        """
+        return self._restore(lambda: self._first_sound(self._order('best')), like)
+
+    def restore_part(self, name: str, like: PyTree, which: Literal['latest', 'best'] | int = 'latest') -> Restored:
+        """Restore one field of the state, such as 'params', without knowing the others.
+
+        Nothing is moved on disk, so the run may be going on. Where the latest or the best is damaged, the next
+        best is used.
+
+        Raises:
+            UserError: there is no usable checkpoint, or it holds nothing like `like` under this name.
+        """
+        self.wait()
+        step = _agreed(lambda: self._first_sound(self._order(which)))
+        if step is None:
+            raise UserError(f'{self._folder}: no usable checkpoint ({which})')
+        part = _read(self._at(step), {name: like}, partial_restore=True)[name]
+        return Restored(step, part, _read_seal(self._at(step)).extra)
+
+    def _restore(self, find: Callable[[], int | None], like: PyTree) -> Restored | None:
+        self.wait()
+        step = _agreed(find)
+        if step is None:
+            return None
+        state = _read(self._at(step), like)
+        self._current = step
+        return Restored(step, state, _read_seal(self._at(step)).extra)
+
+    def _order(self, which: Literal['latest', 'best'] | int) -> Sequence[int]:
+        """Steps to try, one after another."""
+        if which == 'best':
+            return self._by_loss()
+        steps = sorted(self._present(), reverse=True)
+        return steps if which == 'latest' else [step for step in steps if step == which]
+
+    def _first_sound(self, steps: Iterable[int], fate: str = '') -> int | None:
+        """Return the first step that is as it was sealed, and say what is wrong with those before it."""
+        complaints: dict[int, str] = {}
+        for step in steps:
+            complaint = _complaint(self._at(step))
+            if complaint is None:
+                break
+            complaints[step] = complaint
+        else:
+            step = None
+        instead = 'no other can be used' if step is None else f'step {step} is used instead'
+        for damaged, complaint in complaints.items():
+            _log.warning('checkpoint %s: %s; %s%s', self._at(damaged), complaint, fate, instead)
+        return step
+
+    def _set_damaged_aside(self) -> int | None:
+        step = self._first_sound(self._order('latest'), fate='moved to damaged/; ')
+        with writing(self._folder):
+            for damaged in self._present():
+                if step is None or damaged > step:
+                    self._set_aside(damaged, 'damaged')
+        return step
+
+    def _set_aside(self, step: int, shelf: str) -> None:
+        (self._folder / shelf).mkdir(exist_ok=True)
+        names = itertools.chain([f'{step}'], (f'{step}.{number}' for number in itertools.count(2)))
+        free = next(path for name in names if not (path := self._folder / shelf / name).exists())
+        self._at(step).rename(free)
+
+    def _make_way(self, step: int) -> None:
+        """Leave nothing where the step is to go, nor anything that would pass for later than it."""
+        if jax.process_index() != 0:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._sweep()
+        for present in self._present():
+            if present >= step:
+                self._set_aside(present, 'superseded')
+
+    def _finish(self, writer: ocp.AsyncCheckpointer, step: int, about: Mapping[str, Any]) -> None:
+        """Run in the background: wait for Orbax's commit, seal the step, delete what need not stay."""
+        with closing(writer):
+            writer.wait_until_finished()
+        if jax.process_index() == 0:
+            _write_seal(self._at(step), about)
+            self._retire()
+
+    def _retire(self) -> None:
+        steps = self.steps()
+        staying = {*steps[-self._keep_last :], *self._by_loss()[: self._keep_best]}
+        for step in set(steps) - staying:
+            shutil.rmtree(self._at(step).rename(self._folder / f'{step}.deleted'))
+
+    def _sweep(self) -> None:
+        for leftover in self._folder.glob(_LEFTOVERS):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    @contextmanager
+    def _writing(self, size: int) -> Iterator[None]:
+        """Meet a full disk: free what was half written, and say what is needed."""
+        with writing(self._folder, size):
+            try:
+                yield
+            except Exception:
+                if jax.process_index() == 0:
+                    self._sweep()
+                raise
+
+    def _at(self, step: int) -> Path:
+        return self._folder / str(step)
+
+    def _present(self) -> list[int]:
+        """Steps that were committed, sealed or not."""
+        entries = self._folder.iterdir() if self._folder.is_dir() else ()
+        return [int(entry.name) for entry in entries if entry.name.isdecimal() and entry.is_dir()]
+
+    def _seals(self) -> dict[int, '_Seal']:
+        seals = {}
+        for step in self._present():
+            try:
+                seals[step] = _read_seal(self._at(step))
+            except _DamagedError:
+                continue
+        return seals
+
+    def _by_loss(self) -> list[int]:
+        """Sealed steps with a finite loss, the best first; of equals the latest first."""
+        losses = {step: seal.metrics.get('loss', math.nan) for step, seal in self._seals().items()}
+        finite = [step for step, loss in losses.items() if math.isfinite(loss)]
+        return sorted(finite, key=lambda step: (losses[step], -step))
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """A save of `size` bytes under way."""
+
+    step: int
+    size: int
+    done: Future
+
+
+@dataclass(frozen=True)
+class _Seal:
+    """What is known of a step beside its arrays. `files` has bytes and digest by path within the step."""
+
+    metrics: Mapping[str, float]
+    extra: Mapping[str, Any]
+    files: Mapping[str, tuple[int, str]]
+
+
+class _DamagedError(Exception):
+    """A step, or a file of it, is not as it was sealed."""
+
+
+def _write_seal(folder: Path, about: Mapping[str, Any]) -> None:
+    """Seal a step. The seal's first line is the digest of its second, which is JSON."""
+    paths = [path for path in sorted(folder.rglob('*')) if path.is_file()]
+    files = {path.relative_to(folder).as_posix(): (path.stat().st_size, _digest(path)) for path in paths}
+    body = json.dumps({**about, 'files': files}).encode()
+    write_atomically(folder / _SEAL, hashlib.blake2b(body).hexdigest().encode() + b'\n' + body)
+
+
+def _read_seal(folder: Path) -> _Seal:
+    try:
+        digest, _, body = (folder / _SEAL).read_bytes().partition(b'\n')
+    except OSError:
+        raise _DamagedError(f'{_SEAL} is missing, so the save was cut short') from None
+    if digest != hashlib.blake2b(body).hexdigest().encode():
+        raise _DamagedError(f'{_SEAL} is damaged')
+    return _Seal(**json.loads(body))
+
+
+def _complaint(folder: Path) -> str | None:
+    """Say what is wrong with a step, or nothing."""
+    try:
+        for name, (size, digest) in _read_seal(folder).files.items():
+            _verify(folder, name, size, digest)
+    except _DamagedError as error:
+        return str(error)
+    return None
+
+
+def _verify(folder: Path, name: str, size: int, digest: str) -> None:
+    try:
+        found = (folder / name).stat().st_size
+        if found != size:
+            raise _DamagedError(f'{name} has {found} bytes instead of {size}')
+        if _digest(folder / name) != digest:
+            raise _DamagedError(f'{name} is damaged')
+    except OSError as error:
+        raise _DamagedError(f'{name} cannot be read ({error.strerror})') from error
+
+
+def _digest(path: Path) -> str:
+    with path.open('rb') as file:
+        return hashlib.file_digest(file, 'blake2b').hexdigest()
+
+
+def _read(folder: Path, like: PyTree, partial_restore: bool = False) -> PyTree:
+    """Read arrays as `like` wants them; `partial_restore` lets the checkpoint hold other fields as well."""
+    wanted = jax.tree.map(_placed, like)
+    _refuse_other(folder, wanted, partial_restore)
+    arguments = ocp.args.PyTreeRestore(
+        wanted,
+        restore_args=ocp.checkpoint_utils.construct_restore_args(wanted),
+        partial_restore=partial_restore,
+    )
+    with closing(ocp.Checkpointer(ocp.PyTreeCheckpointHandler())) as reader:
+        return jax.tree.map(_as_asked, reader.restore(folder, args=arguments), like)
+
+
+def _refuse_other(folder: Path, wanted: PyTree, partial_restore: bool) -> None:
+    stored = _described(ocp.PyTreeCheckpointHandler().metadata(epath.Path(folder)).tree)
+    asked = _described(wanted)
+    if partial_restore:
+        stored = {name: stored[name] for name in stored if name.partition('.')[0] in wanted}
+    differences = [text for _, text in differ(stored, asked)]
+    if differences:
+        more = f'; and {len(differences) - _SHOWN} more' if len(differences) > _SHOWN else ''
+        raise UserError(f'{folder}: holds another state: {"; ".join(differences[:_SHOWN])}{more}')
+
+
+def _described(tree: PyTree) -> dict[str, str]:
+    """Dtype and shape by dotted path."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {
+        jax.tree_util.keystr(path, simple=True, separator='.'): f'{np.dtype(leaf.dtype).name}{list(leaf.shape)}'
+        for path, leaf in leaves
+    }
+
+
+def _is_key(leaf: Any) -> bool:
+    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _raw(leaf: Any) -> Any:
+    """Typed keys are stored as the words they are made of."""
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _placed(leaf: Any) -> jax.ShapeDtypeStruct:
+    raw = jax.eval_shape(jax.random.key_data, leaf) if _is_key(leaf) else leaf
+    here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    return jax.ShapeDtypeStruct(raw.shape, raw.dtype, sharding=getattr(leaf, 'sharding', None) or here)
+
+
+def _as_asked(array: jax.Array, leaf: Any) -> jax.Array:
+    if not _is_key(leaf):
+        return array
+    found: list[Any] = []
+    jax.eval_shape(lambda key: found.append(jax.random.key_impl(key)), leaf)
+    return jax.random.wrap_key_data(array, impl=found[0])
+
+
+def _agreed(find: Callable[[], int | None]) -> int | None:
+    """Let process 0 look, and tell the others what it found."""
+    step = find() if jax.process_index() == 0 else None
+    told = int(multihost_utils.broadcast_one_to_all(np.int32(-1 if step is None else step)))
+    return None if told < 0 else told
+
+
+@cache
+def _silence_orbax() -> None:
+    """Orbax tells of its every move, and of each task that a full disk ends; what matters it raises as well."""
+    for library in ('absl', 'asyncio'):
+        logging.getLogger(library).addFilter(_is_not_from_orbax)
+    sys.unraisablehook = partial(_show_unraisable, sys.unraisablehook)
+
+
+def _is_not_from_orbax(record: logging.LogRecord) -> bool:
+    frames = traceback.extract_tb(record.exc_info[2]) if record.exc_info else []
+    files = [record.pathname, *(frame.filename for frame in frames)]
+    return 'orbax' not in record.getMessage() and not any('orbax' in Path(file).parts for file in files)
+
+
+def _show_unraisable(show: Callable[[Any], None], unraisable: Any) -> None:
+    """Show what cannot be raised, but for the writes that report to a save which has failed already."""
+    if unraisable.object is not None or str(unraisable.exc_value) != 'Event loop is closed':
+        show(unraisable)

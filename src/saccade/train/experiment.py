@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fields every experiment has, checked and typed."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from saccade.build import bind
+from saccade.types import Data, LanguageModel, Part, Task, UserError
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A config, built: values and parts.
+
+    Attributes:
+        seed: of initialisation, data order and whatever is random in a step.
+        steps: training steps in all.
+        batch_size: rows a step, over all devices and processes.
+        log_every, eval_every, checkpoint_every: steps between; 0 for only at the end.
+        eval_batches: batches of an evaluation during training; 0 for the whole split.
+        keep_last, keep_best: checkpoints kept.
+        backend: how a step is spread over devices.
+        mesh: devices along each named axis; -1 is the rest.
+        dtype: of the computation; parameters and optimizer state are float32.
+        accumulate: microbatches a step.
+        ema: decay of the moving average of the parameters that evaluation uses; 0 for none.
+        init_from: a run or a Hugging Face directory whose weights to start from.
+        sample: what to show at each evaluation.
+        baseline: a function of the training split, the validation split and the vocabulary's size that gives
+            nats per target, printed beside the model's at the end.
+    """
+
+    seed: int
+    steps: int
+    batch_size: int
+    log_every: int
+    eval_every: int
+    checkpoint_every: int
+    task: Part[Task]
+    model: Part[LanguageModel]
+    data: Part[Data]
+    optimizer: Part
+    schedule: Part
+    mesh: tuple[tuple[str, int], ...]
+    backend: Literal['jit', 'pmap']
+    dtype: Literal['float32', 'bfloat16']
+    init_from: str = ''
+    eval_batches: int = 0
+    keep_last: int = 2
+    keep_best: int = 1
+    accumulate: int = 1
+    ema: float = 0.0
+    sample: Part | None = None
+    baseline: Part | None = None
+
+    def __post_init__(self) -> None:
+        for name in ('steps', 'batch_size', 'accumulate', 'keep_last'):
+            if getattr(self, name) < 1:
+                raise UserError(f'config.{name}: must be at least 1, not {getattr(self, name)}')
+        for name in ('seed', 'log_every', 'eval_every', 'checkpoint_every', 'eval_batches', 'keep_best'):
+            if getattr(self, name) < 0:
+                raise UserError(f'config.{name}: must be at least 0, not {getattr(self, name)}')
+        if not 0 <= self.ema < 1:
+            raise UserError(f'config.ema: a decay is at least 0 and below 1, not {self.ema}')
+        if self.batch_size % self.accumulate:
+            raise UserError(
+                f'config.accumulate: {self.batch_size} rows do not divide into {self.accumulate} microbatches'
+            )
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> 'Experiment':
+        """Build a resolved config.
+
+        Raises:
+            UserError: a field is unknown, missing, or does not fit.
+        """
+        return bind(cls, config, 'config')()
+
+
+def cache_folder() -> Path:
+    """Where prepared data is kept between runs: $SACCADE_CACHE, or saccade below the user's cache folder."""
+    base = os.environ.get('XDG_CACHE_HOME') or '~/.cache'
+    return Path(os.environ.get('SACCADE_CACHE') or f'{base}/saccade').expanduser()

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""One training step as a pure function: (state, batch) -> (state, metrics).
+
+    g = sum over microbatches and devices of grad(total loss) / number of targets
+
+Totals and weights are summed before they are divided, so a step gives the same numbers however its rows are
+spread over microbatches, devices and processes.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from einops import rearrange
+from flax import struct
+from jaxtyping import Array, Float, Int, PyTree
+
+from saccade.types import Batch, Params, Task, Total
+
+Metrics = dict[str, Array]
+
+
+@struct.dataclass
+class TrainState:
+    """All that a run carries from step to step, and all that a checkpoint holds.
+
+    Attributes:
+        step: steps taken.
+        key: raw data of the run's PRNG key; each step folds its number in.
+        ema: moving average of the parameters, where the run keeps one.
+    """
+
+    step: Int[Array, '*devices']
+    params: Params
+    opt_state: PyTree
+    key: Array
+    ema: Params | None
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What is learned and how; holds no arrays.
+
+    Attributes:
+        accumulate: microbatches a step.
+        ema: decay of the average of the parameters; 0 for none.
+        axis: name of the device axis to sum over, under `pmap`.
+    """
+
+    model: Any
+    task: Task
+    optimizer: optax.GradientTransformation
+    schedule: optax.Schedule
+    dtype: str
+    accumulate: int = 1
+    ema: float = 0.0
+    axis: str | None = None
+
+    def init(self, key: Array, batch: Batch) -> TrainState:
+        """Make the state before the first step; `key` is raw key data."""
+        initial, run = jax.random.split(jax.random.wrap_key_data(key))
+        params = self.task.init(self.model, initial, batch)
+        return TrainState(
+            step=jnp.zeros((), jnp.int32),
+            params=params,
+            opt_state=self.optimizer.init(params),
+            key=jax.random.key_data(run),
+            ema=jax.tree.map(jnp.copy, params) if self.ema else None,
+        )
+
+    def train_step(self, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
+        """Take one step. Among the metrics, `squares` holds each gradient leaf's sum of squares."""
+        totals, gradient = self._gradient(state, batch)
+        updates, opt_state = self.optimizer.update(gradient, state.opt_state, state.params)
+        params = optax.apply_updates(state.params, updates)
+        ema = optax.incremental_update(params, state.ema, 1.0 - self.ema) if self.ema else None
+        squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
+        metrics = {name: total.mean() for name, total in totals.items()}
+        metrics |= {
+            'gradient_norm': jnp.sqrt(squares.sum()),
+            'learning_rate': self.schedule(state.step),
+            'squares': squares,
+        }
+        return state.replace(step=state.step + 1, params=params, opt_state=opt_state, ema=ema), metrics
+
+    def eval_step(self, params: Params, batch: Batch) -> dict[str, Total]:
+        """Return the totals of one batch, without dropout."""
+        totals = self.task.loss(self.model, self._cast(params), batch, jax.random.key(0), False)
+        return self._summed(totals)
+
+    def _gradient(self, state: TrainState, batch: Batch) -> tuple[dict[str, Total], Params]:
+        key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.step)
+        if self.axis:
+            key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
+
+        def total_loss(params: Params, batch: Batch, key: Array) -> tuple[Float[Array, ''], dict[str, Total]]:
+            totals = self.task.loss(self.model, self._cast(params), batch, key, True)
+            return totals['loss'].total, totals
+
+        def microbatch(number: Array, rows: Batch) -> tuple[dict[str, Total], Params]:
+            differentiate = jax.grad(total_loss, has_aux=True)
+            gradient, totals = differentiate(state.params, rows, jax.random.fold_in(key, number))
+            return totals, gradient
+
+        totals, gradient = self._summed(self._accumulated(microbatch, batch))
+        weight = jnp.maximum(totals['loss'].weight, 1.0)
+        return totals, jax.tree.map(lambda leaf: leaf / weight, gradient)
+
+    def _accumulated(self, microbatch: Any, batch: Batch) -> PyTree:
+        if self.accumulate == 1:
+            return microbatch(jnp.zeros((), jnp.int32), batch)
+        # Rows of one microbatch lie apart, so that each device keeps the rows it has.
+        parts = {name: rearrange(rows, '(B A) ... -> A B ...', A=self.accumulate) for name, rows in batch.items()}
+        numbers = jnp.arange(self.accumulate)
+        zeros = jax.tree.map(
+            lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
+            jax.eval_shape(microbatch, numbers[0], {name: rows[0] for name, rows in parts.items()}),
+        )
+
+        def add(sums: PyTree, part: PyTree) -> tuple[PyTree, None]:
+            return jax.tree.map(jnp.add, sums, microbatch(*part)), None
+
+        return jax.lax.scan(add, zeros, (numbers, parts))[0]
+
+    def _summed(self, tree: PyTree) -> PyTree:
+        return jax.lax.psum(tree, self.axis) if self.axis else tree
+
+    def _cast(self, params: Params) -> Params:
+        return jax.tree.map(lambda leaf: leaf.astype(self.dtype), params)

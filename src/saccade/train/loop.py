@@ -1,0 +1,278 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The story of a run, from a config to a trained model in its folder."""
+
+import contextlib
+import math
+import shlex
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+from rich.console import Console
+
+from saccade.data.pipeline import eval_batches, train_batches
+from saccade.data.text import Prepared
+from saccade.train.backend import BACKENDS, Backend, replace_params
+from saccade.train.checkpoint import Checkpoints
+from saccade.train.evaluate import Evaluation, baseline_bits, evaluate, evaluation
+from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.learner import Learner, TrainState
+from saccade.train.log import Log
+from saccade.train.optimizer import path_of
+from saccade.train.plan import Plan, peak_flops
+from saccade.train.trained import initial_params, param_shapes
+from saccade.train.workdir import Workdir
+from saccade.types import Params, UserError
+
+# Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
+IN_FLIGHT = 2
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a launch may ask for that is no part of the experiment.
+
+    Attributes:
+        profile: first and last step of a profiler window, written to the run's folder.
+        quiet: print nothing.
+    """
+
+    profile: tuple[int, int] | None = None
+    quiet: bool = False
+
+
+def train(config: Mapping[str, Any], workdir: str, options: Options = Options()) -> dict[str, Any]:
+    """Train to the end, resuming whatever the folder holds, and return the final evaluation.
+
+    Raises:
+        UserError: the config does not fit itself, the data, the devices or the folder; or training diverged.
+    """
+    return Run(config, workdir, options).train()
+
+
+class Run:
+    """One training run: made of a config and a folder; `train` goes through it once."""
+
+    def __init__(self, config: Mapping[str, Any], workdir: str, options: Options) -> None:
+        self.experiment = experiment = Experiment.of(config)
+        self.options = options
+        self.console = Console(quiet=options.quiet or jax.process_index() > 0, highlight=False)
+        self.data = experiment.data()
+        self.backend = make_backend(experiment, self.data.batch_like(experiment.batch_size))
+        self.tokens = experiment.batch_size * self.data.context
+        self.workdir = Workdir.open(workdir, config)
+        self.plan = Plan.of(_what(config), self.backend, experiment.model, self.tokens)
+        self.console.print('\n'.join(self.plan.lines()), soft_wrap=True)
+
+    def train(self) -> dict[str, Any]:
+        prepared, steps = self._prepare(), self.experiment.steps
+        with Checkpoints(self.workdir.checkpoints, self.experiment.keep_last, self.experiment.keep_best) as checkpoints:
+            state, start = self._start(checkpoints)
+            with Log(self.workdir.path, steps, start=start, console=self.console) as log, stop_signal() as stopped:
+                state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
+                found = self._evaluate(state, prepared, log, done) if done == steps else None
+                self._save(checkpoints, done, state, found)
+        if found is None:
+            self.console.print(f'stopped by a signal after step {done}; saved. The same command continues.')
+            return {}
+        found = replace(found, baseline=baseline_bits(self.experiment, prepared))
+        self.console.print('\n'.join(found.lines()), soft_wrap=True)
+        return asdict(found)
+
+    def _prepare(self) -> Any:
+        kept = self.workdir.tokenizer if self.workdir.tokenizer.exists() else None
+        prepared = self.data.prepare(cache_folder(), kept)
+        model = self.experiment.model()
+        if model.vocabulary < prepared.tokenizer.size:
+            raise UserError(
+                f'config.model.vocabulary: {model.vocabulary} is smaller than the tokenizer, which has '
+                f'{prepared.tokenizer.size} tokens; set it to at least {prepared.tokenizer.size}'
+            )
+        if kept is None and jax.process_index() == 0:
+            prepared.tokenizer.save(self.workdir.tokenizer)
+        return prepared
+
+    def _start(self, checkpoints: Checkpoints) -> tuple[TrainState, int]:
+        restored = checkpoints.restore_latest(_as_dict(self.backend.like))
+        if restored is not None:
+            if restored.step > self.experiment.steps:
+                raise UserError(
+                    f'{self.workdir.path}: the run is at step {restored.step}, past steps={self.experiment.steps}'
+                )
+            self.console.print(f'resume      from step {restored.step}')
+            return self.backend.load(TrainState(**restored.state)), restored.step
+        state = self.backend.init(self.experiment.seed)
+        if self.experiment.init_from:
+            params = initial_params(self.experiment.init_from, self.backend.like.params)
+            state = replace_params(self.backend, state, params)
+        return state, 0
+
+    def _steps(
+        self,
+        state: TrainState,
+        start: int,
+        prepared: Prepared,
+        checkpoints: Checkpoints,
+        log: Log,
+        stopped: Callable[[], bool],
+    ) -> tuple[TrainState, int]:
+        run, step = self.experiment, start
+        meter = Meter(self.plan, self.backend)
+        batches = train_batches(
+            prepared.splits['train'], run.batch_size, run.seed, start, jax.process_index(), jax.process_count()
+        )
+        while step < run.steps and not stopped():
+            batch = self.backend.place(next(batches))
+            with self._profiled(step + 1):
+                state, metrics = self.backend.train_step(state, batch)
+            step, found = step + 1, None
+            meter.add(step, metrics)
+            if due(step, run.log_every) or step == run.steps:
+                log.write(step, 'train', meter.read())
+            if due(step, run.eval_every) and step < run.steps:
+                found = self._evaluate(state, prepared, log, step, run.eval_batches)
+                meter.restart()
+            if due(step, run.checkpoint_every) and step < run.steps:
+                meter.check()
+                self._save(checkpoints, step, state, found)
+        meter.check()
+        return state, step
+
+    def _evaluate(self, state: TrainState, prepared: Prepared, log: Log, step: int, limit: int = 0) -> Evaluation:
+        split, batch_size = prepared.splits['validation'], self.experiment.batch_size
+        batches = eval_batches(split, batch_size, jax.process_index(), jax.process_count(), limit or None)
+        params, backend = self._eval_params(state), self.backend
+        metrics = evaluate(lambda rows: backend.host(backend.eval_step(params, backend.place(rows))), batches)
+        found = evaluation(step, 'validation', split, metrics)
+        log.write(step, 'validation', {**metrics, 'bits_per_byte': found.bits_per_byte})
+        if self.experiment.sample:
+            params = self._eval_params(backend.unload(state))
+            key = jax.random.fold_in(jax.random.key(self.experiment.seed), step)
+            log.sample(step, self.experiment.sample()(self.experiment.model(), params, prepared.tokenizer, key))
+        return found
+
+    def _save(self, checkpoints: Checkpoints, step: int, state: TrainState, found: Evaluation | None) -> None:
+        metrics = {} if found is None else found.metrics
+        checkpoints.save(step, _as_dict(self.backend.unload(state)), metrics, {'batches': step})
+
+    def _eval_params(self, state: TrainState) -> Params:
+        return state.params if state.ema is None else state.ema
+
+    @contextlib.contextmanager
+    def _profiled(self, step: int) -> Iterator[None]:
+        first, last = self.options.profile or (0, 0)
+        if step == first:
+            jax.profiler.start_trace(str(self.workdir.path / 'profile'))
+        yield
+        if step == last:
+            jax.profiler.stop_trace()
+
+
+class Meter:
+    """Metrics of the steps since they were last read, speed, and a watch for numbers that are not finite."""
+
+    def __init__(self, plan: Plan, backend: Backend) -> None:
+        self._plan, self._backend, self._peak = plan, backend, peak_flops()
+        self._leaves = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(backend.like.params)]
+        self._unread: list[tuple[int, PyTree]] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Start the clock anew, after something that was not training."""
+        self._since, self._steps = time.perf_counter(), 0
+
+    def add(self, step: int, metrics: PyTree) -> None:
+        self._unread.append((step, metrics))
+        self._steps += 1
+        if len(self._unread) > IN_FLIGHT:
+            jax.block_until_ready(self._unread[-1 - IN_FLIGHT][1])
+
+    def check(self) -> dict[str, np.ndarray]:
+        """Return the newest step's metrics, having looked at all since the last time.
+
+        Raises:
+            UserError: a loss or a gradient is not finite; the step and the first such leaf are named.
+        """
+        newest: dict[str, np.ndarray] = {}
+        for step, metrics in self._unread:
+            newest = self._backend.host(metrics)
+            bad = np.flatnonzero(~np.isfinite(newest['squares']))
+            if bad.size or not math.isfinite(newest['loss']):
+                where = f'the gradient of {self._leaves[bad[0]]}' if bad.size else 'the loss'
+                raise UserError(f'step {step}: {where} is not finite; lower the learning rate or clip the gradient')
+        self._unread.clear()
+        return newest
+
+    def read(self) -> dict[str, float]:
+        """Return the newest step's metrics with the speed since the last reading."""
+        metrics = {name: float(value) for name, value in self.check().items() if name != 'squares'}
+        seconds = time.perf_counter() - self._since
+        metrics['tokens_per_second'] = self._steps * self._plan.tokens / seconds
+        if self._peak:
+            metrics['mfu'] = self._steps * self._plan.flops / seconds / self._peak
+        self.restart()
+        return metrics
+
+
+def make_backend(experiment: Experiment, rows: PyTree) -> Backend:
+    """Compile the step of an experiment for batches of this shape."""
+    schedule = experiment.schedule()(experiment.steps)
+    task, model = experiment.task(), experiment.model()
+    learner = Learner(
+        model=model,
+        task=task,
+        optimizer=experiment.optimizer()(schedule, param_shapes(experiment)),
+        schedule=schedule,
+        dtype=experiment.dtype,
+        accumulate=experiment.accumulate,
+        ema=experiment.ema,
+    )
+    return BACKENDS[experiment.backend](learner, rows, dict(experiment.mesh))
+
+
+def due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0
+
+
+@contextlib.contextmanager
+def stop_signal() -> Iterator[Callable[[], bool]]:
+    """Turn SIGTERM and Ctrl-C into a question that the loop asks between steps."""
+    received: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _: received.append(number))
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _as_dict(state: TrainState) -> dict[str, Any]:
+    return {name: getattr(state, name) for name in ('step', 'params', 'opt_state', 'key', 'ema')}
+
+
+def _what(config: Mapping[str, Any]) -> str:
+    data = config['data']
+    source = data.get('path') or data.get('name')
+    return f'{config["task"]["use"]} with {config["model"]["use"]} on {source}, {config["steps"]} steps'
+
+
+def what_next(config: str, workdir: str, overrides: Sequence[str], steps: int) -> list[str]:
+    """What a newcomer may want to do with a finished run, as commands."""
+    train = shlex.join(['python', 'launch/train.py', f'--config={config}', *overrides])
+    part = shlex.quote("--config.model.norm={'use': 'norm.layer:LayerNorm'}")
+    return [
+        f'The run is in {workdir}. What to try next:',
+        f'  continue it    {train} --workdir={workdir} --config.steps={2 * steps}',
+        f'  sample from it python launch/generate.py --workdir={workdir} --prompt="def "',
+        f'  evaluate it    python launch/evaluate.py --workdir={workdir}',
+        f'  change a part  {train} --workdir={workdir}-layernorm {part}',
+    ]

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a launcher runs: its flags, then one call; a mistake of the user's is one line."""
+
+import difflib
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+
+from absl import app, flags, logging
+
+from saccade.train.config import PREFIX
+from saccade.types import UserError
+
+
+def run_main(main: Callable[[Sequence[str]], None]) -> None:
+    """Parse the flags and call `main` with the config overrides among the arguments.
+
+    A UserError is printed in one line, and the exit status is 2.
+    """
+    logging.set_verbosity(logging.WARNING)
+    warnings.simplefilter('ignore', DeprecationWarning)  # for the authors of libraries, not for who runs them
+
+    def guarded(arguments: Sequence[str]) -> None:
+        try:
+            main(_overrides(arguments[1:]))
+        except UserError as error:
+            print(f'error: {error}', file=sys.stderr)
+            sys.exit(2)
+
+    app.run(guarded, flags_parser=_parse)
+
+
+def _parse(arguments: Sequence[str]) -> list[str]:
+    try:
+        return flags.FLAGS(arguments, known_only=True)
+    except flags.Error as error:
+        print(f'error: {error}', file=sys.stderr)
+        sys.exit(2)
+
+
+def _overrides(arguments: Sequence[str]) -> list[str]:
+    for argument in arguments:
+        if not argument.startswith(PREFIX):
+            name = argument.lstrip('-').partition('=')[0]
+            match = difflib.get_close_matches(name, list(flags.FLAGS), n=1)
+            hint = f"; did you mean '--{match[0]}'?" if match else '; --help lists the flags'
+            raise UserError(f"there is no flag '{argument}'{hint}")
+    return list(arguments)

@@ -1,0 +1,203 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The optimizer of a run: clip, rule, decoupled weight decay, learning rate.
+
+A rule is any optax gradient transformation that knows no learning rate, named by its import path:
+
+    optax:scale_by_adam        AdamW: Loshchilov & Hutter 2019, https://arxiv.org/abs/1711.05101
+    optax:scale_by_lion        Lion: Chen et al. 2023, https://arxiv.org/abs/2302.06675
+    train.optimizer:muon       Muon: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/
+    train.optimizer:adafactor  Adafactor: Shazeer & Stern 2018, https://arxiv.org/abs/1804.04235
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import optax
+from jaxtyping import PyTree
+
+from saccade.types import Params, Part, UserError
+
+NO_DECAY = r'(^|/|_)(bias|scale)$'
+
+# What each kernel contracts and what it makes, as its last axes. Axes before these are layers or experts.
+KERNELS = {
+    'query': 'D -> N H',
+    'key': 'D -> K H',
+    'value': 'D -> K H',
+    'output': 'N H -> D',
+    'up': 'D -> F',
+    'gate': 'D -> F',
+    'down': 'F -> D',
+}
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """Make the update -rate * (rule(clipped gradient) + weight_decay * parameter).
+
+    Weight decay is multiplied by the learning rate, as in PyTorch and optax.
+
+    Attributes:
+        rule: a gradient transformation without a learning rate.
+        weight_decay: fraction of a parameter taken off a step at a learning rate of 1.
+        no_decay: a regex; parameters with a match in their path, 'layers/pattern_0/norm/scale', do not decay.
+        clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
+    """
+
+    rule: Part
+    weight_decay: float = 0.0
+    no_decay: str = NO_DECAY
+    clip_norm: float | None = None
+
+    def __call__(self, schedule: optax.Schedule, params: Params) -> optax.GradientTransformation:
+        """Return the transformation for parameters with the paths of `params`, arrays or shapes.
+
+        Raises:
+            UserError: a field is out of range, or the rule brings its own learning rate.
+        """
+        self._check()
+        clip = optax.identity() if self.clip_norm is None else optax.clip_by_global_norm(self.clip_norm)
+        decay = optax.add_decayed_weights(self.weight_decay, decays(params, self.no_decay))
+        return optax.chain(clip, self.rule(), decay, optax.scale_by_learning_rate(schedule))
+
+    def _check(self) -> None:
+        if 'learning_rate' in inspect.signature(self.rule.target).parameters:
+            raise UserError(
+                f'optimizer.rule: {self.rule.name} has a learning rate of its own, and `schedule` gives that;'
+                " name a rule without, as in 'optax:scale_by_adam' or 'train.optimizer:adafactor'"
+            )
+        if self.weight_decay < 0:
+            raise UserError(f'optimizer.weight_decay: must be 0 or more, not {self.weight_decay}')
+        if self.clip_norm is not None and self.clip_norm <= 0:
+            raise UserError(f'optimizer.clip_norm: must be positive, or None for none, not {self.clip_norm}')
+
+
+def decays(params: Params, no_decay: str = NO_DECAY) -> PyTree[bool]:
+    """Mark the leaves whose path the regex does not find.
+
+    Raises:
+        UserError: it is not a regex.
+    """
+    try:
+        pattern = re.compile(no_decay)
+    except re.error as error:
+        raise UserError(f"optimizer.no_decay: '{no_decay}' is not a regular expression: {error}") from None
+    return _each_leaf(params, lambda path, _: not pattern.search(path))
+
+
+def path_of(keypath: tuple[Any, ...]) -> str:
+    """Write a key path of `jax.tree_util` as in 'layers/pattern_0/mixer/query'."""
+    return jax.tree_util.keystr(keypath, simple=True, separator='/')
+
+
+def muon(
+    momentum: float = 0.95,
+    iterations: int = 5,
+    rms: float | None = 0.2,
+    kernels: tuple[tuple[str, str], ...] = (),
+    others: Part | None = None,
+) -> optax.GradientTransformation:
+    """Orthogonalise the momentum of each hidden kernel, layer by layer; all other parameters get Adam.
+
+    Args:
+        momentum: decay rate of the first moment, in its Nesterov form.
+        iterations: Newton-Schulz iterations.
+        rms: root mean square of a full-rank kernel's update at a learning rate of 1. At 0.2, about that of
+            Adam, one schedule serves both (Liu et al. 2025, section 2.2, https://arxiv.org/abs/2502.16982).
+            None: the original scale, sqrt(max(1, fan_out / fan_in)) times an orthogonal matrix.
+        kernels: names and axes of further parameters that are kernels; dict(compress='D -> R') in a config.
+        others: the rule for what is no kernel. None: optax's scale_by_adam.
+
+    Raises:
+        UserError: axes are not written as in 'N H -> D'; or, on meeting the parameters, none is a kernel.
+    """
+    axes = {name: _matrix_axes(name, letters) for name, letters in {**KERNELS, **dict(kernels)}.items()}
+    matrices = optax.contrib.muon(
+        learning_rate=1.0,
+        beta=momentum,
+        ns_steps=iterations,
+        consistent_rms=rms,
+        muon_weight_dimension_numbers=lambda params: _each_leaf(params, lambda path, leaf: _kernel(axes, path, leaf)),
+    )
+    rules = {
+        # optax's muon descends; the minus sign is the learning rate's to give.
+        'kernel': optax.chain(matrices, optax.scale(-1.0)),
+        'other': others() if others else optax.scale_by_adam(),
+    }
+    return optax.partition(rules, lambda params: _muon_labels(axes, params))
+
+
+def adafactor(
+    decay_rate: float = 0.8,
+    clipping_threshold: float | None = 1.0,
+    minimum_size: int = 128,
+    parameter_scale: bool = True,
+) -> optax.GradientTransformation:
+    """Scale by a factored second moment, every layer of a stacked parameter on its own.
+
+    Within a layer the two longest axes are factored and the others kept: of [D N H], often D and H.
+
+    Args:
+        decay_rate: the second moment's decay at step t is 1 - t^-decay_rate.
+        clipping_threshold: greatest root mean square of a layer's update. None: no clipping.
+        minimum_size: both factored axes are at least this long, or nothing is factored.
+        parameter_scale: multiply by the root mean square of the layer: the rate is relative to it.
+    """
+    descent = optax.adafactor(
+        decay_rate=decay_rate,
+        clipping_threshold=clipping_threshold,
+        min_dim_size_to_factor=minimum_size,
+        multiply_by_parameter_scale=parameter_scale,
+    )
+    rule = optax.chain(descent, optax.scale(-1.0))
+    return optax.partition(
+        {'stacked': _by_layer(rule), 'single': rule}, lambda params: _each_leaf(params, _stacked_label)
+    )
+
+
+def _matrix_axes(name: str, letters: str) -> optax.contrib.MuonDimensionNumbers:
+    inputs, _, outputs = (side.split() for side in letters.partition('->'))
+    if not inputs or not outputs:
+        raise UserError(f"optimizer.rule.kernels.{name}: write axes as in 'N H -> D', not '{letters}'")
+    first = -len(inputs) - len(outputs)
+    return optax.contrib.MuonDimensionNumbers(tuple(range(first, -len(outputs))), tuple(range(-len(outputs), 0)))
+
+
+def _kernel(
+    axes: Mapping[str, optax.contrib.MuonDimensionNumbers], path: str, leaf: Any
+) -> optax.contrib.MuonDimensionNumbers | None:
+    found = axes.get(path.rpartition('/')[2])
+    return found if found and leaf.ndim >= -found.reduction_axis[0] else None
+
+
+def _muon_labels(axes: Mapping[str, optax.contrib.MuonDimensionNumbers], params: Params) -> PyTree[str]:
+    labels = _each_leaf(params, lambda path, leaf: 'kernel' if _kernel(axes, path, leaf) else 'other')
+    if 'kernel' not in jax.tree.leaves(labels):
+        raise UserError(f'optimizer.rule: muon found no kernel named {", ".join(axes)}; name yours in `kernels`')
+    return labels
+
+
+def _stacked_label(path: str, leaf: Any) -> str:
+    return 'stacked' if 'layers' in path.split('/') else 'single'
+
+
+def _each_leaf(params: Params, function: Callable[[str, Any], Any]) -> PyTree:
+    return jax.tree_util.tree_map_with_path(lambda path, leaf: function(path_of(path), leaf), params)
+
+
+def _by_layer(rule: optax.GradientTransformation) -> optax.GradientTransformation:
+    """Apply a rule to each slice of each leaf along axis 0, as if every slice were a parameter of its own."""
+
+    def init(params):
+        return jax.tree.map(jax.vmap(rule.init), params)
+
+    def update(updates, state, params):
+        pairs = jax.tree.map(jax.vmap(rule.update), updates, state, params)
+        return tuple(jax.tree.map(lambda _, pair, side=side: pair[side], updates, pairs) for side in (0, 1))
+
+    return optax.GradientTransformation(init, update)

@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run will do, read off the very program that will do it, before it does it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from saccade.ops.flops import flops
+from saccade.train.backend import Backend
+from saccade.train.optimizer import path_of
+from saccade.types import Params, Part
+
+# Dense bf16 peak of one chip in FLOP/s, by the start of JAX's device_kind; from the vendors' data sheets.
+PEAKS = {
+    'TPU v4': 275e12,
+    'TPU v5 lite': 197e12,
+    'TPU v5e': 197e12,
+    'TPU v5p': 459e12,
+    'TPU v5': 459e12,
+    'TPU v6': 918e12,
+    'NVIDIA A100': 312e12,
+    'NVIDIA H100': 989e12,
+    'NVIDIA H200': 989e12,
+    'NVIDIA B200': 2250e12,
+}
+ROLES = {
+    'embedding': 'embedding',
+    'position': 'positions',
+    'mixer': 'mixer',
+    'feedforward': 'feed-forward',
+    'head': 'output head',
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Attributes: what is printed; flops and tokens are of one step over all devices, bytes are of one device."""
+
+    what: str
+    devices: str
+    parameters: dict[str, int]
+    flops: int
+    tokens: int
+    peak_bytes: int
+    attention: list[str]
+
+    @classmethod
+    def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
+        step = flops(backend.learner.train_step, backend.like, backend.rows_like)
+        memory = backend.train_step.memory_analysis()
+        peak = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
+        return cls(
+            what=what,
+            devices=f'{backend.devices} x {jax.devices()[0].device_kind} ({type(backend).__name__})',
+            parameters=by_role(backend.like.params),
+            flops=step,
+            tokens=tokens,
+            peak_bytes=peak - memory.alias_size_in_bytes,
+            attention=list(attention_paths(model)),
+        )
+
+    def lines(self) -> list[str]:
+        """The plan in words."""
+        total = sum(self.parameters.values())
+        roles = ', '.join(f'{role} {count:,}' for role, count in self.parameters.items())
+        return [
+            f'train       {self.what}',
+            f'devices     {self.devices}',
+            f'parameters  {total:,} ({roles})',
+            f'a step      {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products',
+            f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak',
+            *(f'attention   {line}' for line in self.attention),
+        ]
+
+
+def peak_flops() -> float | None:
+    """Peak of all devices together in FLOP/s; None where the chip is not known."""
+    kind = jax.devices()[0].device_kind
+    peak = next((peak for name, peak in PEAKS.items() if kind.startswith(name)), None)
+    return None if peak is None else peak * jax.device_count()
+
+
+def by_role(params: Params) -> dict[str, int]:
+    """Count parameters by what they are for."""
+    counts: dict[str, int] = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(params):
+        role = _role(path_of(path))
+        counts[role] = counts.get(role, 0) + int(np.prod(leaf.shape))
+    return counts
+
+
+def attention_paths(model: Part) -> Iterator[str]:
+    """Say which kernel the mixers of each layer of the pattern attend with."""
+    blocks = dict(model.arguments).get('block', ())
+    blocks = blocks if isinstance(blocks, tuple) else (blocks,)
+    layers = dict(model.arguments).get('layers', len(blocks))
+    for number, block in enumerate(blocks):
+        kernels = ', '.join(_described(part) for part in _parts(block) if hasattr(part.target, 'can'))
+        where = (
+            'every layer' if len(blocks) == 1 else f'layers {number + 1}, {number + 1 + len(blocks)}, ... of {layers}'
+        )
+        yield f'{where}: {kernels or block.name}'
+
+
+def _role(path: str) -> str:
+    names = path.split('/')
+    if any('norm' in name for name in names):
+        return 'norms'
+    return next((role for name, role in ROLES.items() if name in names), 'other')
+
+
+def _parts(part: Part) -> Iterator[Part]:
+    yield part
+    for _, value in part.arguments:
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, Part):
+                yield from _parts(item)
+
+
+def _described(part: Part) -> str:
+    arguments = ', '.join(f'{name}={value}' for name, value in part.arguments)
+    return f'{part.name}({arguments})'

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A trained model, from a run's folder or from a Hugging Face directory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from saccade.build import build
+from saccade.data.tokenizer import Tokenizer
+from saccade.hub.load import load as load_hub
+from saccade.train.checkpoint import Checkpoints
+from saccade.train.experiment import Experiment
+from saccade.train.optimizer import path_of
+from saccade.train.workdir import Workdir
+from saccade.types import Params, UserError
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Attributes: config is the run's, or holds the model's spec alone; step is None where there was no run."""
+
+    model: Any
+    params: Params
+    tokenizer: Tokenizer
+    config: dict[str, Any]
+    step: int | None = None
+
+
+def open_trained(workdir: str | None = None, init_from: str | None = None, which: str = 'latest') -> Trained:
+    """Open a run's folder, or a Hugging Face directory; `init_from` may be either.
+
+    Args:
+        which: 'latest' or 'best' checkpoint of a run.
+
+    Raises:
+        UserError: neither or both are given; the folder is missing or holds no model, or no tokenizer.
+    """
+    if bool(workdir) == bool(init_from):
+        raise UserError('give either --workdir, the folder of a run, or --init_from, a run or a Hugging Face directory')
+    if workdir or not _is_hub(init_from):
+        return open_run(workdir or init_from, which)
+    pretrained = load_hub(init_from)
+    if pretrained.tokenizer is None:
+        raise UserError(
+            f'{init_from}: there is no tokenizer.json; text needs the tokenizer that the model was trained with'
+        )
+    model = build(pretrained.spec, 'model')()
+    params = jax.tree.map(jnp.asarray, pretrained.params)
+    return Trained(model, params, Tokenizer.load(pretrained.tokenizer), {'model': pretrained.spec})
+
+
+def open_run(path: str, which: str = 'latest') -> Trained:
+    """Open the folder of a run: its averaged parameters where it kept an average, else its parameters."""
+    workdir = Workdir.existing(path)
+    config = workdir.read_config()
+    experiment = Experiment.of(config)
+    model = experiment.model()
+    with Checkpoints(workdir.checkpoints) as checkpoints:
+        restored = checkpoints.restore_part('ema' if experiment.ema else 'params', param_shapes(experiment), which)
+    return Trained(model, restored.state, Tokenizer.load(workdir.tokenizer), config, restored.step)
+
+
+def param_shapes(experiment: Experiment) -> Params:
+    """Shapes of the parameters an experiment trains."""
+    batch = experiment.data().batch_like(1)
+    task, model = experiment.task(), experiment.model()
+    return jax.eval_shape(lambda rows: task.init(model, jax.random.key(0), rows), batch)
+
+
+def initial_params(path: str, like: Params) -> Params:
+    """Weights to start training from, of a run or of a Hugging Face directory.
+
+    Raises:
+        UserError: they are not those of this architecture; the first parameter that differs is named.
+    """
+    params = load_hub(path).params if _is_hub(path) else open_run(path).params
+    there, asked = _shapes(params), _shapes(like)
+    for name in sorted(there.keys() | asked.keys()):
+        if there.get(name) != asked.get(name):
+            raise UserError(
+                f'config.init_from={path}: another architecture: {name} is {there.get(name, "absent")} there, '
+                f'{asked.get(name, "absent")} in this model'
+            )
+    return params
+
+
+def _is_hub(path: str | None) -> bool:
+    """A run's folder has checkpoints; a Hugging Face directory has a config.json that names a model_type."""
+    return not (Path(str(path)) / 'checkpoints').exists() and (Path(str(path)) / 'config.json').exists()
+
+
+def _shapes(params: Params) -> dict[str, tuple[int, ...]]:
+    return {path_of(path): leaf.shape for path, leaf in jax.tree_util.tree_leaves_with_path(params)}

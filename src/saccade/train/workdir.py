@@ -1,0 +1,246 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A run's folder: what lies where, whose it is, and how a file is put into it whole or not at all."""
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from saccade.build import plain
+from saccade.types import UserError
+
+# What a resumed run may change, as dotted paths. A pattern frees what lies below it too; `*` stops at a dot.
+FREE = ('steps', 'mesh', 'backend', '*_every', 'logging', 'workers', '*.workers')
+EVERY_RUN_HAS = ('seed', 'steps', 'task', 'model', 'data')
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG)
+_SHELL_LOGS = ('.log', '.out', '.err')  # where a shell or a scheduler sends the output of the very run
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Workdir:
+    """The folder of one run. Made by `open` (to train) or `existing` (to evaluate, generate or report)."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: str | Path, config: Mapping[str, Any], *, free: Sequence[str] = FREE) -> 'Workdir':
+        """Create the folder of a run with this config, or find it again.
+
+        Args:
+            path: the folder; it may be missing or empty.
+            config: the resolved config, as it is to stand in config.json.
+            free: patterns of the fields in which a resumed run may differ from its first start.
+
+        Raises:
+            UserError: the folder holds something else or a run of another config; or config cannot be stored.
+        """
+        workdir, config = cls(Path(path).expanduser().absolute()), _storable(config)
+        if not workdir.config.exists():
+            workdir._refuse_foreign()
+            workdir._store(config)
+            return workdir
+        stored = workdir.read_config()
+        workdir._refuse_other(stored, config, free)
+        if stored != config:
+            workdir._store(config)
+        return workdir
+
+    @classmethod
+    def existing(cls, path: str | Path) -> 'Workdir':
+        """Find the folder of a run that was started before.
+
+        Raises:
+            UserError: there is no such folder, or it is not a Saccade run.
+        """
+        workdir = cls(Path(path).expanduser().absolute())
+        if not workdir.path.exists():
+            raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py --workdir={path}')
+        if not workdir.config.exists():
+            raise UserError(f'{path}: not a Saccade run: it has no config.json; {workdir._contents()}')
+        workdir.read_config()
+        return workdir
+
+    @property
+    def config(self) -> Path:
+        return self.path / 'config.json'
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / 'metrics.jsonl'
+
+    @property
+    def samples(self) -> Path:
+        return self.path / 'samples.jsonl'
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.path / 'tokenizer.json'
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / 'checkpoints'
+
+    @property
+    def events(self) -> Path:
+        return self.path / 'events'
+
+    def read_config(self) -> dict[str, Any]:
+        """Return the resolved config that the run was started with.
+
+        Raises:
+            UserError: config.json is not JSON, or is not the config of a Saccade run.
+        """
+        try:
+            config = json.loads(self.config.read_text(encoding='utf-8'))
+        except (OSError, ValueError) as error:
+            raise UserError(f'{self.config}: cannot be read as JSON: {error}') from error
+        missing = _missing(config)
+        if missing:
+            raise UserError(f"{self.config}: not the config of a Saccade run: it has no '{missing[0]}'")
+        return config
+
+    def _store(self, config: Mapping[str, Any]) -> None:
+        if jax.process_index() == 0:
+            with writing(self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.config, json.dumps(config, indent=2, sort_keys=True) + '\n')
+
+    def _refuse_foreign(self) -> None:
+        if self.path.exists() and (not self.path.is_dir() or self._entries()):
+            raise UserError(f'{self.path}: not a Saccade run; {self._contents()}: name a new or an empty folder')
+
+    def _refuse_other(self, there: Mapping[str, Any], asked: Mapping[str, Any], free: Sequence[str]) -> None:
+        differences = [text for field, text in differ(there, asked) if not _is_free(field, free)]
+        if not differences:
+            return
+        more = f'; and {len(differences) - _SHOWN} more' if len(differences) > _SHOWN else ''
+        shown = '; '.join(differences[:_SHOWN])
+        raise UserError(f'{self.path}: holds a run of another config: {shown}{more}: name another folder')
+
+    def _entries(self) -> list[str]:
+        names = sorted(entry.name for entry in self.path.iterdir())
+        return [name for name in names if not name.startswith('.') and not name.endswith(_SHELL_LOGS)]
+
+    def _contents(self) -> str:
+        if not self.path.is_dir():
+            return 'it is a file'
+        names = self._entries()
+        more = ', ...' if len(names) > _SHOWN else ''
+        return f'it holds {", ".join(names[:_SHOWN])}{more}' if names else 'it is empty'
+
+
+def differ(there: Mapping[str, Any], asked: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return each field in which two configs differ: its dotted path, and a phrase that shows both values."""
+    old, new = dict(_leaves(there)), dict(_leaves(asked))
+    return [
+        (field, f'{field}: {_shown(old, field)} there, {_shown(new, field)} asked for')
+        for field in sorted(old.keys() | new.keys())
+        if field not in old or field not in new or old[field] != new[field]
+    ]
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Put a file in place whole, or leave what was there.
+
+    Raises:
+        UserError: the disk is full or cannot be written to.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
+    with writing(path.parent):
+        try:
+            with temporary.open('wb') as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(folder: Path, needed: int | None = None) -> Iterator[None]:
+    """Say in one line that the disk is full, or cannot be written to, whatever library met it.
+
+    Args:
+        folder: what was being written to.
+        needed: bytes, where they are known.
+
+    Raises:
+        UserError: in place of the library's error.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _is(error, _FULL):
+            needs = f'{needed:,} bytes are needed, ' if needed is not None else ''
+            free = shutil.disk_usage(_nearest_folder(folder)).free
+            raise UserError(f'{folder}: the disk is full: {needs}{free:,} bytes are free') from error
+        if _is(error, _REFUSED):
+            raise UserError(f'{folder}: cannot be written to: {error}') from error
+        raise
+
+
+def _is(error: BaseException | None, numbers: Sequence[int]) -> bool:
+    """Whether such an error of the system stands behind `error`; TensorStore only quotes it in a message."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in numbers:
+            return True
+        if any(f"os_error_code='{number}'" in str(error) for number in numbers):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _nearest_folder(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+
+
+def _storable(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config as it comes back from JSON."""
+    config = plain(config)
+    missing = _missing(config)
+    if missing:
+        raise UserError(f'config.{missing[0]}: missing; every run has it')
+    for field, value in _leaves(config):
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise UserError(f'config.{field}: {value!r} cannot be stored; use numbers, text, lists and dicts') from None
+    return json.loads(json.dumps(config))
+
+
+def _missing(config: Any) -> list[str]:
+    return [field for field in EVERY_RUN_HAS if not isinstance(config, dict) or field not in config]
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f'{prefix}{key}.')
+        else:
+            yield f'{prefix}{key}', value
+
+
+def _shown(leaves: Mapping[str, Any], field: str) -> str:
+    return repr(leaves[field]) if field in leaves else 'absent'
+
+
+def _is_free(field: str, patterns: Sequence[str]) -> bool:
+    names = field.split('.')
+    return any(
+        len(parts) <= len(names) and all(map(fnmatchcase, names, parts))
+        for parts in (pattern.split('.') for pattern in patterns)
+    )

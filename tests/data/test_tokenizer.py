@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tokenizers: lossless where they say so, ids as documented, files that are whole."""
+
+import numpy as np
+import pytest
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers, processors
+
+from saccade.build import build
+from saccade.data.tokenizer import BPE, END, Byte, Character, Tokenizer, Word
+from saccade.types import UserError
+
+TEXTS = [
+    'def f(x):\n    return x  # naïve\n',
+    'The cat sat on the mat. The cat sat.\r\n\ttabs',
+    'Größe 東京 🙂 \x00 e\u0301',
+    '<|end|> spelled out, and [UNK] too',
+]
+PARTS = [Byte(), Byte(end=None), Character(), Character(end=None), BPE(vocabulary=300), BPE(400, end=None)]
+
+
+@pytest.mark.parametrize('part', PARTS, ids=str)
+def test_round_trip_is_lossless(part):
+    tokenizer = part.train(TEXTS)
+    for text in [*TEXTS, '', ' ', '\n\n  ']:
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize('part', [Byte(), BPE(vocabulary=300)], ids=str)
+def test_bytes_know_every_text(part):
+    tokenizer = part.train(['abc'])
+    text = 'ǅ ༀ \U0001d518 \u202e'
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize('part', [*PARTS, Word(vocabulary=9)], ids=str)
+def test_ids_stay_below_size_and_text_never_gives_the_end(part):
+    tokenizer = part.train(TEXTS)
+    ids = np.concatenate(tokenizer.encode_batch([*TEXTS[:3], '<|end|>,']))
+    assert 0 <= ids.min() <= ids.max() < tokenizer.size
+    assert tokenizer.end is None or tokenizer.end not in ids
+
+
+def test_byte_ids_are_the_bytes():
+    text = ''.join(map(chr, range(256))) + '🙂'
+    assert Byte(end=None).train([]).encode(text) == list(text.encode())
+    assert Byte().train([]).encode(text) == [byte + 1 for byte in text.encode()]
+    assert (Byte(end=None).train([]).size, Byte().train([]).size) == (256, 257)
+
+
+def test_character_ids_follow_code_points():
+    tokenizer = Character(end=None).train(['hello\n', 'A!é'])
+    assert [tokenizer.decode([number]) for number in range(tokenizer.size)] == sorted('helo\nA!é')
+    assert tokenizer.end is None
+
+
+def test_unknown_character_is_named():
+    with pytest.raises(UserError, match=r"'é' \(U\+00E9\)"):
+        Character().train(['cafe']).encode('café')
+
+
+def test_half_a_surrogate_pair_is_named():
+    with pytest.raises(UserError, match=r'U\+D800'):
+        Byte().train([]).encode('a \ud800')
+
+
+def test_words():
+    tokenizer = Word(vocabulary=4).train(['b a  a\n', 'c a b'])
+    assert [tokenizer.decode([number]) for number in range(4)] == ['', '[UNK]', 'a', 'b']
+    assert tokenizer.decode(tokenizer.encode(' a\n\tb  a ')) == 'a b a'
+    assert tokenizer.decode(tokenizer.encode('a zebra')) == 'a [UNK]'
+    assert Word(vocabulary=9).train(['[UNK] a']).size == 3
+
+
+def test_bpe_merges_up_to_its_vocabulary():
+    tokenizer = BPE(vocabulary=265).train(['the cat and the hat'] * 5)
+    assert tokenizer.size == 265
+    assert len(tokenizer.encode('the')) < 3
+
+
+def test_training_twice_gives_the_same_tokenizer():
+    for part in [BPE(vocabulary=330), Word(vocabulary=12)]:
+        assert len({part.train(TEXTS * 3).digest for _ in range(5)}) == 1
+
+
+@pytest.mark.parametrize('part', [*PARTS, Word(vocabulary=9, end='</s>')], ids=str)
+def test_saved_tokenizer_is_the_same(part, tmp_path):
+    tokenizer = part.train(TEXTS)
+    tokenizer.save(tmp_path / 'tokenizer.json')
+    again = Tokenizer.load(tmp_path / 'tokenizer.json')
+    assert again.encode_batch(TEXTS) == tokenizer.encode_batch(TEXTS)
+    assert (again.size, again.end, again.digest) == (tokenizer.size, tokenizer.end, tokenizer.digest)
+    assert again.end == (None if part.end is None else 0)
+    assert [path.name for path in tmp_path.iterdir()] == ['tokenizer.json']
+
+
+def test_loaded_alphabet_still_refuses_the_unknown(tmp_path):
+    Character(end=None).train(['abc']).save(tmp_path / 'tokenizer.json')
+    with pytest.raises(UserError, match="'z'"):
+        Tokenizer.load(tmp_path / 'tokenizer.json').encode('abz')
+
+
+def _foreign(path, specials):
+    """A tokenizer.json as others publish them: with truncation, padding and a post-processor."""
+    symbols = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *specials]
+    backend = tokenizers.Tokenizer(models.BPE({symbol: number for number, symbol in enumerate(symbols)}, []))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.add_special_tokens(specials)
+    first = specials[0]
+    backend.post_processor = processors.TemplateProcessing(
+        single=f'{first} $A', special_tokens=[(first, backend.token_to_id(first))]
+    )
+    backend.enable_truncation(5)
+    backend.enable_padding(length=9)
+    backend.save(str(path))
+
+
+@pytest.mark.parametrize(
+    ('specials', 'end'),
+    [(['<|endoftext|>'], 256), (['<s>', '</s>'], 257), (['<|end|>', '<|endoftext|>'], 257)],
+)
+def test_hugging_face_file(tmp_path, specials, end):
+    _foreign(tmp_path / 'tokenizer.json', specials)
+    tokenizer = Tokenizer.load(tmp_path / 'tokenizer.json')
+    assert tokenizer.end == end
+    assert len(tokenizer.encode('longer than five')) == 16
+    assert tokenizer.encode_batch(['a', 'bc'])[0] == tokenizer.encode('a')
+
+
+def test_size_covers_the_largest_id():
+    backend = tokenizers.Tokenizer(models.WordLevel({'a': 0, 'b': 7}, unk_token='a'))
+    assert Tokenizer(backend).size == 8
+
+
+def test_bad_files_are_named(tmp_path):
+    with pytest.raises(UserError, match=r'missing\.json'):
+        Tokenizer.load(tmp_path / 'missing.json')
+    (tmp_path / 'config.json').write_text('{"width": 3}')
+    with pytest.raises(UserError, match=r'config\.json is not a tokenizer\.json'):
+        Tokenizer.load(tmp_path / 'config.json')
+
+
+def test_save_that_fails_leaves_nothing(tmp_path):
+    (tmp_path / 'tokenizer.json').mkdir()
+    with pytest.raises(UserError, match='cannot write the tokenizer'):
+        Byte().train([]).save(tmp_path / 'tokenizer.json')
+    assert [path.name for path in tmp_path.iterdir()] == ['tokenizer.json']
+
+
+@pytest.mark.parametrize('make', [lambda: BPE(256), lambda: BPE(255, end=None), lambda: Word(2)])
+def test_vocabulary_too_small(make):
+    with pytest.raises(UserError, match='too few'):
+        make()
+
+
+def test_unrecognisable_end_is_refused():
+    with pytest.raises(UserError, match='<STOP>'):
+        Byte(end='<STOP>')
+
+
+@pytest.mark.parametrize('part', [Character(), Word(vocabulary=9)], ids=str)
+def test_no_text_to_train_on(part):
+    with pytest.raises(UserError, match='no text'):
+        part.train(['', ''])
+
+
+def test_parts_build_from_specs():
+    tokenizer = build({'use': 'data.tokenizer:BPE', 'vocabulary': 300})().train(TEXTS)
+    assert tokenizer.backend.id_to_token(0) == END

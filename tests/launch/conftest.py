@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Launchers run as a user runs them: in processes of their own, on a small text."""
+
+import os
+import random
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WORDS = 'the model reads a token and writes another token after every word of this small text about attention'.split()
+
+# A run of seconds: two narrow layers over a small text.
+SMALL = (
+    '--config.model.width=32',
+    '--config.model.block.mixer.heads=2',
+    '--config.model.layers=2',
+    '--config.model.vocabulary=300',
+    '--config.data.context=16',
+    '--config.batch_size=8',
+    '--config.steps=12',
+    '--config.log_every=1',
+    '--config.eval_every=6',
+    '--config.eval_batches=2',
+    '--config.checkpoint_every=3',
+    '--config.schedule.warmup=2',
+    '--config.sample.tokens=4',
+)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Attributes: text is a small file to train on; environment holds a cache folder of the tests' own."""
+
+    text: Path
+    environment: dict[str, str]
+
+    def start(self, script: str, *arguments: Any, devices: int = 1) -> subprocess.Popen:
+        """Start a launcher with so many simulated devices."""
+        flags = f'--xla_force_host_platform_device_count={devices}'
+        return subprocess.Popen(
+            [sys.executable, str(ROOT / 'launch' / f'{script}.py'), *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**self.environment, 'XLA_FLAGS': flags},
+        )
+
+    def run(self, script: str, *arguments: Any, devices: int = 1) -> subprocess.CompletedProcess:
+        """Run a launcher to its end."""
+        process = self.start(script, *arguments, devices=devices)
+        out, err = process.communicate(timeout=240)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def train(self, workdir: Path, *overrides: str, devices: int = 1) -> subprocess.CompletedProcess:
+        """Train the small model to its end."""
+        return self.run('train', *self.small(workdir), *overrides, devices=devices)
+
+    def small(self, workdir: Path) -> list[str]:
+        config = ROOT / 'experiments/causal_lm/quickstart.py'
+        return [f'--config={config}', f'--workdir={workdir}', f'--config.data.path={self.text}', *SMALL]
+
+
+@pytest.fixture(scope='session')
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    generator = random.Random(0)
+    words = [WORDS[(3 * place + generator.randrange(3)) % len(WORDS)] for place in range(4000)]
+    text = tmp_path_factory.mktemp('text') / 'small.txt'
+    text.write_text(' '.join(words))
+    cache = tmp_path_factory.mktemp('cache')
+    return Runner(text, {**os.environ, 'SACCADE_CACHE': str(cache), 'JAX_PLATFORMS': 'cpu'})
+
+
+@pytest.fixture(scope='session')
+def finished(runner: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one finished small run."""
+    workdir = tmp_path_factory.mktemp('runs') / 'finished'
+    done = runner.train(workdir)
+    assert done.returncode == 0, done.stderr
+    (workdir / 'printed.log').write_text(done.stdout)
+    return workdir

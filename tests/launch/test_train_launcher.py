@@ -1,0 +1,199 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Training from the command line: what it prints and keeps, that it resumes exactly, and what it refuses."""
+
+import json
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from saccade.train.log import read
+
+STEPS = 12
+# Losses that must be the same numbers but for the order of sums: relative difference.
+SAME_NUMBERS = 1e-5
+
+
+def losses(workdir: Path) -> dict[tuple[int, str], float]:
+    return {(line['step'], line['split']): line['loss'] for line in read(workdir / 'metrics.jsonl')}
+
+
+def test_a_run_prints_its_plan_its_progress_and_what_to_try_next(finished):
+    printed = (finished / 'printed.log').read_text()
+    for words in (
+        'parameters',
+        'FLOPs',
+        'MiB',
+        'attention.plain:Plain',
+        'trigram',
+        'bits per byte',
+        'What to try next',
+    ):
+        assert words in printed
+    assert '\x1b' not in printed
+
+
+def test_a_run_keeps_its_config_metrics_samples_tokenizer_events_and_checkpoints(finished):
+    assert json.loads((finished / 'config.json').read_text())['model']['width'] == 32
+    assert sorted(losses(finished)) == sorted(
+        [*((step, 'train') for step in range(1, STEPS + 1)), (6, 'validation'), (STEPS, 'validation')]
+    )
+    assert all((finished / name).exists() for name in ('tokenizer.json', 'samples.jsonl', 'checkpoints/12'))
+    assert list((finished / 'events').iterdir())
+
+
+def test_the_same_command_on_a_finished_run_changes_nothing(runner, finished):
+    before = (finished / 'metrics.jsonl').read_text()
+    done = runner.train(finished)
+    assert done.returncode == 0, done.stderr
+    assert (finished / 'metrics.jsonl').read_text() == before
+
+
+@pytest.mark.parametrize('step', [2, 5, 8])
+def test_a_killed_run_resumes_to_bit_identical_losses(runner, finished, tmp_path, step):
+    kill_after(runner, tmp_path / 'run', step, signal.SIGKILL)
+    done = runner.train(tmp_path / 'run')
+    assert done.returncode == 0, done.stderr
+    assert losses(tmp_path / 'run') == losses(finished)
+
+
+def test_sigterm_saves_and_exits_cleanly_and_the_run_resumes(runner, finished, tmp_path):
+    stopped = kill_after(runner, tmp_path / 'run', 4, signal.SIGTERM)
+    assert stopped.returncode == 0
+    assert 'stopped by a signal' in stopped.stdout
+    done = runner.train(tmp_path / 'run')
+    assert 'resume' in done.stdout
+    assert losses(tmp_path / 'run') == losses(finished)
+
+
+def test_a_damaged_checkpoint_is_skipped_for_the_one_before(runner, finished, tmp_path):
+    kill_after(runner, tmp_path / 'run', 7, signal.SIGTERM)
+    newest = max(
+        (path for path in (tmp_path / 'run/checkpoints').iterdir() if path.name.isdigit()),
+        key=lambda path: int(path.name),
+    )
+    victim = max((path for path in newest.rglob('*') if path.is_file()), key=lambda path: path.stat().st_size)
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 1
+    victim.write_bytes(content)
+    done = runner.train(tmp_path / 'run')
+    assert done.returncode == 0, done.stderr
+    assert str(newest) in done.stderr
+    assert 'is used instead' in done.stderr
+    assert losses(tmp_path / 'run') == losses(finished)
+
+
+@pytest.mark.parametrize(
+    'overrides',
+    [
+        ('--config.mesh.data=8',),
+        ('--config.mesh.data=2', '--config.mesh.fsdp=4'),
+        ('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2'),
+        ('--config.backend=pmap',),
+        ('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2', '--config.accumulate=2'),
+    ],
+)
+def test_eight_devices_give_the_losses_of_one(runner, finished, tmp_path, overrides):
+    done = runner.train(tmp_path / 'run', *overrides, devices=8)
+    assert done.returncode == 0, done.stderr
+    assert_same(losses(tmp_path / 'run'), losses(finished))
+
+
+def test_two_processes_give_the_losses_of_one(runner, finished, tmp_path):
+    flags = [*runner.small(tmp_path / 'run'), f'--coordinator=127.0.0.1:{free_port()}', '--processes=2']
+    processes = [runner.start('train', *flags, f'--process={number}') for number in (0, 1)]
+    for process in processes:
+        _, err = process.communicate(timeout=240)
+        assert process.returncode == 0, err
+    assert_same(losses(tmp_path / 'run'), losses(finished))
+
+
+def test_a_checkpoint_of_eight_devices_goes_on_with_one(runner, finished, tmp_path):
+    mesh = ('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2')
+    stopped = runner.train(tmp_path / 'run', *mesh, '--config.steps=6', '--config.schedule.decay_steps=12', devices=8)
+    assert stopped.returncode == 0, stopped.stderr
+    done = runner.train(tmp_path / 'run', '--config.schedule.decay_steps=12')
+    assert done.returncode == 0, done.stderr
+    assert_same({key: loss for key, loss in losses(tmp_path / 'run').items() if key[0] != 6}, losses(finished))
+
+
+@pytest.mark.parametrize(
+    ('overrides', 'words'),
+    [
+        (['--config.model.widht=3'], "did you mean 'width'"),
+        (['--config.model.width=30', '--config.model.block.mixer.heads=4'], 'width 30 is not divisible by 4 heads'),
+        (['--config.model.block.mixer.heads=two'], "'two' cannot be read as int"),
+        (['--config.model.norm={"use": "norm.rmss:RMSNorm"}'], "did you mean 'norm.rms'"),
+        (['--config.model.norm={"use": "position.rotary:Rotary"}'], 'is not a Norm'),
+        (['--config.model.block.mixer={"use": "attention.multi_head:MultiHead", "heads": 2}'], 'missing'),
+        (['--config.model.vocabulary=400', '--config.data.tokenizer={"use": "data.tokenizer:BPE", "vocabulary": 500}'],
+         'config.model.vocabulary: 400 is smaller than the tokenizer'),
+        (['--config.data.path=/nowhere/at/all.txt'], '/nowhere/at/all.txt'),
+        (['--config.data.path=None', '--config.data.name=lm1bb'], 'lm1b'),
+        (['--config.model.position={"use": "position.learned:Learned", "length": 8}'], 'longer than the 8 learned'),
+        (['--config.mesh.data=3'], 'asks for 3 devices; there are 1'),
+        (['--config.batch_size=9', '--config.accumulate=2'], 'do not divide'),
+        (['--config.backend=xla'], 'backend'),
+        (['--confgi.steps=3'], 'there is no flag'),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_leaves_nothing_behind(runner, tmp_path, overrides, words):
+    done = runner.train(tmp_path / 'run', *overrides)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.startswith('error: ')
+    assert done.stderr.count('\n') == 1, done.stderr
+    assert not (tmp_path / 'run' / 'checkpoints').exists()
+
+
+def test_a_folder_of_another_config_is_refused_with_the_difference(runner, finished):
+    done = runner.train(finished, '--config.model.layers=3')
+    assert done.returncode == 2
+    assert 'model.layers' in done.stderr
+    assert '2' in done.stderr
+    assert '3' in done.stderr
+
+
+def test_a_diverging_run_stops_naming_step_and_leaf(runner, tmp_path):
+    done = runner.train(tmp_path / 'run', '--config.schedule.peak=1e30', '--config.optimizer.clip_norm=None')
+    assert done.returncode == 2
+    assert 'is not finite' in done.stderr
+    assert 'step' in done.stderr
+
+
+def kill_after(runner, workdir: Path, step: int, number: int) -> subprocess.CompletedProcess:
+    """Send a signal to a run as soon as it has logged a step."""
+    process = runner.start('train', *runner.small(workdir))
+    try:
+        wait_for_step(process, workdir / 'metrics.jsonl', step)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def wait_for_step(process: subprocess.Popen, metrics: Path, step: int) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if metrics.exists() and f'"step": {step}, ' in metrics.read_text():
+            return
+        time.sleep(0.002)
+    raise AssertionError(process.communicate())
+
+
+def assert_same(found: dict, wanted: dict) -> None:
+    assert found.keys() <= wanted.keys()
+    assert len(found) >= STEPS - 1
+    for key, loss in found.items():
+        assert loss == pytest.approx(wanted[key], rel=SAME_NUMBERS), key
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        return listener.getsockname()[1]

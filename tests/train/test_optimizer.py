@@ -1,0 +1,251 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The optimizer against a plain NumPy loop of AdamW, and each rule against optax on unstacked matrices."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from saccade.build import build
+from saccade.train.optimizer import Optimizer, adafactor, decays, muon, path_of
+from saccade.types import Part, UserError
+
+L, D, N, H, K, F, V = 3, 8, 2, 3, 1, 10, 12
+RATE = 0.1
+RELATIVE, ABSOLUTE = 1e-5, 1e-6
+# The five Newton-Schulz iterations multiply a small singular value, and its rounding, by up to 3.4445 each.
+NEWTON_SCHULZ = 3.4445**5 * np.finfo(np.float32).eps
+
+MIXER = {'query': (L, D, N, H), 'key': (L, D, K, H), 'output': (L, N, H, D), 'query_bias': (L, N, H)}
+SHAPES = {
+    'embedding': (V, D),
+    'positions': (5, D),
+    'head': (D, V),
+    'layers': {
+        'pattern_0': {
+            'mixer': MIXER,
+            'feedforward': {'up': (L, D, F), 'down': (L, F, D), 'up_bias': (L, F)},
+            'norm': {'scale': (L, D), 'bias': (L, D)},
+        }
+    },
+}
+
+
+def is_shape(node):
+    return isinstance(node, tuple)
+
+
+def draw(seed, shapes=SHAPES):
+    generator = np.random.default_rng(seed)
+    return jax.tree.map(
+        lambda shape: jnp.asarray(generator.normal(size=shape), jnp.float32), shapes, is_leaf=is_shape
+    )
+
+
+def flat(tree):
+    return {path_of(path): np.asarray(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def train(transformation, params, gradients):
+    """Take one step a gradient and return the parameters after the last."""
+    state, update = transformation.init(params), jax.jit(transformation.update)
+    for gradient in gradients:
+        updates, state = update(gradient, state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+
+
+def updates_of(rule, params, gradients):
+    state, update = rule.init(params), jax.jit(rule.update)
+    for gradient in gradients:
+        updates, state = update(gradient, state, params)
+    return updates
+
+
+def assert_same(left, right, absolute=ABSOLUTE):
+    assert left.keys() == right.keys()
+    for path in left:
+        np.testing.assert_allclose(left[path], right[path], rtol=RELATIVE, atol=absolute, err_msg=path)
+
+
+def adamw_in_numpy(params, gradients, b1, b2, eps, weight_decay, spared):
+    """Loop over algorithm 2 of Loshchilov & Hutter 2019 in float64, the decay times the learning rate."""
+    params = {path: leaf.astype(np.float64) for path, leaf in params.items()}
+    m, v = ({path: np.zeros_like(leaf) for path, leaf in params.items()} for _ in range(2))
+    for t, gradient in enumerate(gradients, start=1):
+        for path, g in gradient.items():
+            m[path] = b1 * m[path] + (1 - b1) * g
+            v[path] = b2 * v[path] + (1 - b2) * g**2
+            step = (m[path] / (1 - b1**t)) / (np.sqrt(v[path] / (1 - b2**t)) + eps)
+            step += 0.0 if path in spared else weight_decay * params[path]
+            params[path] -= RATE / t * step
+    return params
+
+
+def test_adamw_equals_a_numpy_loop_of_the_paper():
+    rule = {'use': 'optax:scale_by_adam', 'b1': 0.8, 'b2': 0.95, 'eps': 1e-7}
+    optimizer = build({'use': 'train.optimizer:Optimizer', 'rule': rule, 'weight_decay': 0.3})()
+    params, gradients = draw(0), [draw(seed) for seed in (1, 2, 3)]
+    ours = train(optimizer(lambda count: RATE / (count + 1), params), params, gradients)
+    layer = 'layers/pattern_0'
+    spared = {
+        f'{layer}/mixer/query_bias',
+        f'{layer}/feedforward/up_bias',
+        f'{layer}/norm/scale',
+        f'{layer}/norm/bias',
+    }
+    wanted = adamw_in_numpy(flat(params), [flat(g) for g in gradients], 0.8, 0.95, 1e-7, 0.3, spared)
+    assert_same(flat(ours), wanted)
+
+
+def test_no_decay_is_a_regex_on_the_path():
+    marks = flat(decays(draw(0), r'^(head|layers/.*/query)$'))
+    assert {path for path, mark in marks.items() if not mark} == {'head', 'layers/pattern_0/mixer/query'}
+
+
+@pytest.mark.parametrize(('clip_norm', 'factor'), [(2.5, 0.5), (5.0, 1.0), (50.0, 1.0), (None, 1.0)])
+def test_clip_scales_the_whole_gradient_before_the_rule_and_the_decay(clip_norm, factor):
+    params, gradient = {'a': jnp.ones(1), 'b': jnp.ones(1)}, {'a': jnp.array([3.0]), 'b': jnp.array([4.0])}
+    optimizer = Optimizer(Part(optax.scale, (('step_size', 2.0),)), weight_decay=0.5, clip_norm=clip_norm)
+    moved = train(optimizer(optax.constant_schedule(1.0), params), params, [gradient])
+    wanted = [1 - (2 * size * factor + 0.5) for size in (3, 4)]
+    np.testing.assert_allclose([moved['a'][0], moved['b'][0]], wanted, rtol=RELATIVE)
+
+
+def test_shapes_are_enough_to_make_the_optimizer():
+    params = draw(0)
+    optimizer, schedule = (
+        Optimizer(Part(optax.scale_by_adam), weight_decay=0.1),
+        optax.constant_schedule(RATE),
+    )
+    by_shape = optimizer(schedule, jax.eval_shape(lambda: params))
+    assert_same(
+        flat(train(by_shape, params, [draw(1)])), flat(train(optimizer(schedule, params), params, [draw(1)]))
+    )
+
+
+def matrices_of(tree):
+    """Return every hidden kernel as a dict of one [inputs, outputs] matrix a layer."""
+    layer = tree['layers']['pattern_0']
+    widths = {'query': D, 'key': D, 'output': N * H, 'up': D, 'down': F}
+    kernels = {name: {**layer['mixer'], **layer['feedforward']}[name] for name in widths}
+    return {
+        f'{name}_{index}': kernel[index].reshape(widths[name], -1)
+        for name, kernel in kernels.items()
+        for index in range(L)
+    }
+
+
+@pytest.mark.parametrize('rms', [0.2, None])
+def test_muon_treats_each_layer_as_a_matrix_of_its_own(rms):
+    params, gradients = draw(0), [draw(1), draw(2)]
+    ours = updates_of(muon(momentum=0.9, rms=rms), params, gradients)
+    optaxs = updates_of(
+        optax.contrib.muon(learning_rate=-1.0, beta=0.9, consistent_rms=rms),
+        matrices_of(params),
+        [matrices_of(gradient) for gradient in gradients],
+    )
+    assert_same(flat(matrices_of(ours)), flat(optaxs), NEWTON_SCHULZ)
+
+
+def test_muon_leaves_what_is_no_kernel_to_adam():
+    params, gradients = draw(0), [draw(1), draw(2)]
+    ours = flat(updates_of(muon(), params, gradients))
+    adam = flat(updates_of(optax.scale_by_adam(), params, gradients))
+    same = {path.rpartition('/')[2] for path in ours if np.allclose(ours[path], adam[path], rtol=RELATIVE)}
+    assert same == {'embedding', 'positions', 'head', 'query_bias', 'up_bias', 'scale', 'bias'}
+
+
+def test_muon_takes_kernels_and_another_rule_from_the_config():
+    shapes = {'layers': {'compress': (L, D, F), 'up': (L, D, F)}, 'head': (D, V)}
+    lion = {'use': 'optax:scale_by_lion'}
+    spec = {'use': 'train.optimizer:muon', 'kernels': {'compress': 'D -> R'}, 'others': lion}
+    params, gradient = draw(0, shapes), draw(1, shapes)
+    gradient['layers']['up'] = gradient['layers']['compress']
+    ours = updates_of(build(spec)(), params, [gradient])
+    np.testing.assert_array_equal(ours['layers']['compress'], ours['layers']['up'])
+    np.testing.assert_array_equal(ours['head'], np.sign(gradient['head']))
+
+
+def test_muon_keeps_experts_apart_as_it_does_layers():
+    params, gradient = draw(0, {'up': (2, L, D, F)}), draw(1, {'up': (2, L, D, F)})
+    ours = updates_of(muon(), params, [gradient])['up'][1, 2]
+    alone = updates_of(muon(), {'up': params['up'][1, 2]}, [{'up': gradient['up'][1, 2]}])['up']
+    np.testing.assert_allclose(ours, alone, rtol=RELATIVE, atol=NEWTON_SCHULZ)
+
+
+def test_lion_is_that_of_optax():
+    params, gradients = draw(0), [draw(1), draw(2)]
+    rule = {'use': 'optax:scale_by_lion', 'b1': 0.9, 'b2': 0.98}
+    optimizer = build(
+        {'use': 'train.optimizer:Optimizer', 'rule': rule, 'weight_decay': 0.1, 'no_decay': 'bias'}
+    )()
+    ours = train(optimizer(optax.constant_schedule(RATE), params), params, gradients)
+    lion = optax.lion(RATE, b1=0.9, b2=0.98, weight_decay=0.1, mask=decays(params, 'bias'))
+    assert_same(flat(ours), flat(train(lion, params, gradients)))
+
+
+def test_adafactor_is_that_of_optax_on_every_layer_alone():
+    params, gradients = draw(0), [draw(1), draw(2)]
+    ours = Optimizer(Part(adafactor, (('minimum_size', 2),)))(optax.constant_schedule(RATE), params)
+    stepped = train(ours, params, gradients)
+    optaxs = optax.adafactor(RATE, min_dim_size_to_factor=2)
+    assert_same(flat(unstack(stepped)), flat(train(optaxs, unstack(params), [unstack(g) for g in gradients])))
+
+
+def unstack(tree):
+    layers = [jax.tree.map(lambda leaf, index=index: leaf[index], tree['layers']) for index in range(L)]
+    return {**tree, 'layers': layers}
+
+
+def test_adafactor_never_factors_the_layer_axis():
+    depth = 40
+    params = {'layers': {'up': jnp.zeros((depth, 4, 6))}}
+    shapes = [leaf.shape for leaf in jax.tree.leaves(adafactor(minimum_size=2).init(params))]
+    assert (depth, 4) in shapes
+    assert (depth, 6) in shapes
+    assert (4, 6) not in shapes
+
+
+@pytest.mark.parametrize('rule', [Part(muon), Part(adafactor), Part(optax.scale_by_lion)])
+def test_every_rule_descends_under_jit(rule):
+    target = draw(7)
+
+    def loss(params):
+        return optax.tree.norm(optax.tree.sub(params, target), squared=True)
+
+    transformation = Optimizer(rule)(optax.constant_schedule(0.02), draw(0))
+
+    @jax.jit
+    def step(params, state):
+        updates, state = transformation.update(jax.grad(loss)(params), state, params)
+        return optax.apply_updates(params, updates), state
+
+    params, state = draw(0), transformation.init(draw(0))
+    first = loss(params)
+    for _ in range(10):
+        params, state = step(params, state)
+    assert loss(params) < first
+
+
+@pytest.mark.parametrize(
+    ('optimizer', 'words'),
+    [
+        (Optimizer(Part(optax.adamw, (('learning_rate', 1.0),))), 'learning rate of its own'),
+        (Optimizer(Part(optax.adafactor)), 'learning rate of its own'),
+        (Optimizer(Part(optax.scale_by_adam), weight_decay=-0.1), 'weight_decay'),
+        (Optimizer(Part(optax.scale_by_adam), clip_norm=0.0), 'clip_norm'),
+        (Optimizer(Part(optax.scale_by_adam), no_decay='('), 'not a regular expression'),
+        (Optimizer(Part(muon, (('kernels', (('up', 'D F'),)),))), 'write axes as in'),
+    ],
+)
+def test_refuses_what_cannot_be(optimizer, words):
+    with pytest.raises(UserError, match=words):
+        optimizer(optax.constant_schedule(RATE), draw(0))
+
+
+def test_muon_refuses_parameters_without_a_kernel():
+    with pytest.raises(UserError, match='found no kernel'):
+        muon().init({'table': jnp.zeros((4, 4))})

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A run's folder: made, found again, refused."""
+
+import errno
+import json
+import os
+
+import pytest
+from ml_collections import ConfigDict, FieldReference
+
+from saccade.train.workdir import Workdir, write_atomically, writing
+from saccade.types import UserError
+
+
+def make_config(**changes):
+    config = {
+        'seed': 0,
+        'steps': 100,
+        'log_every': 10,
+        'mesh': {'data': -1},
+        'task': {'use': 'task.causal_lm:CausalLM'},
+        'model': {'use': 'model.gpt:GPT', 'width': 128, 'dropout': 0.1, 'layers': [1, 2], 'skip_every': 2},
+        'data': {'use': 'data.text:Text', 'workers': 0},
+    }
+    for field, value in changes.items():
+        *parents, name = field.split('__')
+        target = config
+        for parent in parents:
+            target = target[parent]
+        target[name] = value
+    return config
+
+
+def test_a_new_run_has_its_config_and_its_paths(tmp_path):
+    workdir = Workdir.open(tmp_path / 'deep' / 'run', make_config())
+    assert json.loads(workdir.config.read_text()) == make_config() == workdir.read_config()
+    assert workdir.config.read_text().splitlines()[1] == '  "data": {'
+    assert workdir.metrics == tmp_path / 'deep' / 'run' / 'metrics.jsonl'
+    names = [workdir.tokenizer.name, workdir.checkpoints.name, workdir.events.name, workdir.samples.name]
+    assert names == ['tokenizer.json', 'checkpoints', 'events', 'samples.jsonl']
+    assert Workdir.existing(tmp_path / 'deep' / 'run') == workdir
+
+
+def test_the_same_config_finds_its_run_again(tmp_path):
+    width = FieldReference(128)
+    config = ConfigDict(make_config(model__layers=(1, 2)))
+    config.model.width = width
+    Workdir.open(tmp_path, config)
+    before = (tmp_path / 'config.json').stat().st_mtime_ns
+    assert Workdir.open(tmp_path, make_config()).path == tmp_path
+    assert (tmp_path / 'config.json').stat().st_mtime_ns == before
+
+
+def test_another_config_is_refused_field_by_field(tmp_path):
+    Workdir.open(tmp_path, make_config())
+    other = make_config(model__width=256, seed=1, steps=7, model__bias=True, model__skip_every=3)
+    del other['model']['dropout']
+    with pytest.raises(UserError) as refusal:
+        Workdir.open(tmp_path, other)
+    assert str(refusal.value) == (
+        f'{tmp_path}: holds a run of another config: model.bias: absent there, True asked for; '
+        'model.dropout: 0.1 there, absent asked for; model.skip_every: 2 there, 3 asked for; '
+        'model.width: 128 there, 256 asked for; seed: 0 there, 1 asked for: name another folder'
+    )
+    assert Workdir(tmp_path).read_config() == make_config()
+
+
+def test_many_differences_are_cut(tmp_path):
+    Workdir.open(tmp_path, make_config())
+    with pytest.raises(UserError, match='; and 11 more: name another folder'):
+        Workdir.open(tmp_path, make_config(data={f'field{number:02}': 1 for number in range(18)}))
+
+
+@pytest.mark.parametrize(
+    ('field', 'value'),
+    [
+        ('steps', 200),
+        ('log_every', 1),
+        ('mesh__data', 2),
+        ('mesh__tensor', 4),
+        ('data__workers', 3),
+        ('backend', 'pmap'),
+    ],
+)
+def test_a_free_field_may_change_and_is_stored(tmp_path, field, value):
+    Workdir.open(tmp_path, make_config())
+    Workdir.open(tmp_path, make_config(**{field: value}))
+    assert Workdir(tmp_path).read_config() == make_config(**{field: value})
+    with pytest.raises(UserError, match=rf'{field.replace("__", ".")}: '):
+        Workdir.open(tmp_path, make_config(), free=())
+
+
+def test_a_foreign_folder_is_refused(tmp_path):
+    (tmp_path / 'photo.jpg').touch()
+    (tmp_path / 'model').mkdir()
+    for find in (lambda: Workdir.open(tmp_path, make_config()), lambda: Workdir.existing(tmp_path)):
+        with pytest.raises(UserError, match=r'not a Saccade run.*it holds model, photo\.jpg'):
+            find()
+    assert not (tmp_path / 'config.json').exists()
+
+
+def test_a_folder_with_only_the_shells_log_is_taken(tmp_path):
+    for name in ('train.log', 'slurm-1.out', '.gitkeep'):
+        (tmp_path / name).touch()
+    assert Workdir.open(tmp_path, make_config()).config.exists()
+
+
+def test_anothers_config_is_refused(tmp_path):
+    (tmp_path / 'config.json').write_text('{"model_type": "gpt2"}')
+    for find in (lambda: Workdir.open(tmp_path, make_config()), lambda: Workdir.existing(tmp_path)):
+        with pytest.raises(UserError, match=r"config\.json: not the config of a Saccade run: it has no 'seed'"):
+            find()
+
+
+@pytest.mark.parametrize('text', ['{"seed": 0,', '', '\x00\x01', 'null', '[1]'])
+def test_broken_json_names_the_file(tmp_path, text):
+    (tmp_path / 'config.json').write_text(text)
+    with pytest.raises(UserError, match=rf'{tmp_path / "config.json"}: '):
+        Workdir.existing(tmp_path)
+
+
+def test_a_missing_folder_and_an_empty_one(tmp_path):
+    with pytest.raises(UserError, match='nowhere: there is no such folder'):
+        Workdir.existing(tmp_path / 'nowhere')
+    with pytest.raises(UserError, match=r'no config\.json; it is empty'):
+        Workdir.existing(tmp_path)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(UserError, match='it is a file'):
+        Workdir.open(tmp_path / 'file', make_config())
+    with pytest.raises(UserError, match='cannot be written to'):
+        Workdir.open(tmp_path / 'file' / 'run', make_config())
+
+
+@pytest.mark.parametrize('value', [object(), float('inf'), b'text'])
+def test_a_config_that_cannot_be_stored_names_the_field(tmp_path, value):
+    with pytest.raises(UserError, match=r'config\.model\.width: .* cannot be stored'):
+        Workdir.open(tmp_path / 'run', make_config(model__width=value))
+    assert not (tmp_path / 'run').exists()
+
+
+def test_a_config_without_a_field_of_every_run(tmp_path):
+    config = make_config()
+    del config['task']
+    with pytest.raises(UserError, match=r'config\.task: missing'):
+        Workdir.open(tmp_path / 'run', config)
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / 'file'
+    write_atomically(path, 'before')
+
+    def full_disk(_):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    monkeypatch.setattr(os, 'fsync', full_disk)
+    with pytest.raises(UserError, match='the disk is full'):
+        write_atomically(path, 'after')
+    assert [entry.name for entry in tmp_path.iterdir()] == ['file']
+    assert path.read_text() == 'before'
+
+
+def failing(folder, needed, error):
+    with writing(folder, needed):
+        raise RuntimeError('save failed') from error
+
+
+def test_a_full_disk_is_seen_behind_other_errors(tmp_path):
+    quota = OSError(errno.EDQUOT, 'Disk quota exceeded')
+    with pytest.raises(UserError, match='missing: the disk is full: 1,000 bytes are needed'):
+        failing(tmp_path / 'missing', 1000, quota)
+    quoted = ValueError("RESOURCE_EXHAUSTED: no space left [os_error_code='28']")
+    with pytest.raises(UserError, match=rf'^{tmp_path}: the disk is full: [\d,]+ bytes are free'):
+        failing(tmp_path, None, quoted)
+    with pytest.raises(RuntimeError, match='save failed'):
+        failing(tmp_path, None, ValueError('RESOURCE_EXHAUSTED: out of device memory'))
