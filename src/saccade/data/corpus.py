@@ -34,7 +34,7 @@ class Documents(Sequence[Document]):
     """
 
     source: Sequence[Mapping[str, Any]]
-    rows: Sequence[int]
+    rows: range | np.ndarray
     text: str
     split: str
 
@@ -137,7 +137,7 @@ def _text_feature(name: str, features: tfds.features.FeaturesDict) -> str:
     if 'text' in strings:
         return 'text'
     if len(strings) != 1:
-        raise UserError(f"{name}: has no feature 'text' and not one string alone; it has {', '.join(features)}")
+        raise UserError(f"{name}: has no feature 'text' and not one string alone; it has {', '.join(sorted(features))}")
     return strings[0]
 
 

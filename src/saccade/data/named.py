@@ -22,7 +22,7 @@ import tensorflow_datasets as tfds
 from tensorflow_datasets.core import read_only_builder, registered
 from tensorflow_datasets.core.utils import file_utils
 
-from saccade.data.prepare import prepare, quiet
+from saccade.data.prepare import first_line, prepare, quiet
 from saccade.types import UserError
 
 # TFDS knows the datasets of these packages only once they are imported.
@@ -62,9 +62,9 @@ def _prepare(name: str, cache: Path) -> Path:
     except UserError:
         raise
     except ImportError as error:
-        raise UserError(f'{name}: TFDS needs a package to prepare it ({_line(error)}); {_ELSEWHERE}') from error
+        raise UserError(f'{name}: TFDS needs a package to prepare it ({first_line(error)}); {_ELSEWHERE}') from error
     except Exception as error:  # a builder is foreign code that fails in its own ways
-        raise UserError(f'{name}: TFDS cannot prepare it ({_line(error)})') from error
+        raise UserError(f'{name}: TFDS cannot prepare it ({first_line(error)})') from error
 
 
 def _refuse_unknown(name: str) -> None:
@@ -81,8 +81,9 @@ def _refuse_unknown(name: str) -> None:
 
 def _refuse_tensorflow(name: str, builder: tfds.core.DatasetBuilder) -> None:
     """Refuse before anything is downloaded what would fail after it."""
-    source = inspect.getsource(inspect.getmodule(builder))
-    if importlib.util.find_spec('tensorflow') is None and _TENSORFLOW.search(source):
+    if not _is_of_tfds(builder) or importlib.util.find_spec('tensorflow'):
+        return
+    if _TENSORFLOW.search(inspect.getsource(inspect.getmodule(builder))):
         raise UserError(f'{name}: TFDS needs TensorFlow to prepare it; {_ELSEWHERE}')
 
 
@@ -95,10 +96,14 @@ def _refuse_unreachable(name: str, builder: tfds.core.DatasetBuilder) -> None:
 def _hosts(builder: tfds.core.DatasetBuilder) -> list[str]:
     """Return where the dataset comes from; nothing where it needs no network."""
     parts = [urlsplit(url) for url in builder.url_infos or {}]
-    hosts = {f'{part.scheme}://{part.netloc}' for part in parts if part.netloc}
-    if not hosts and type(builder).__module__.startswith('tensorflow_datasets.'):
+    hosts = {f'{part.scheme}://{part.netloc}' for part in parts if part.scheme.startswith('http')}
+    if not hosts and _is_of_tfds(builder):
         return ['https://storage.googleapis.com']  # TFDS's own, where the dataset does not list its files
     return sorted(hosts)[:_HOSTS]
+
+
+def _is_of_tfds(builder: tfds.core.DatasetBuilder) -> bool:
+    return type(builder).__module__.startswith('tensorflow_datasets.')
 
 
 def _reachable(hosts: Iterable[str]) -> bool:
@@ -125,9 +130,3 @@ def _answers(host: str) -> bool:
 def _nearest(name: str, names: Iterable[str]) -> str:
     match = difflib.get_close_matches(name, [*names, 'pydocs'], n=1, cutoff=0.5)
     return f"; did you mean '{match[0]}'?" if match else '; see https://www.tensorflow.org/datasets/catalog'
-
-
-def _line(error: Exception) -> str:
-    """Return the first line of an error, without TFDS's preamble about the arguments."""
-    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    return re.sub(r'^Failed to construct dataset .*?}": ', '', line)

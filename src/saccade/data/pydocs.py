@@ -28,7 +28,8 @@ VALIDATION = 0.05  # fraction of the documents
 _TINY = 200  # characters; shorter documents are a name and hardly a sentence
 # Test suites are not prose, installed packages have their own turn, and _sysconfigdata differs by machine.
 _SKIPPED = re.compile(
-    r'(?:.*_)?tests?(?:ing|data)?(?:_.*)?|__pycache__|(?:site|dist)-packages|config-.*|_sysconfigdata.*|lib2to3|pydoc_data'
+    r'(?:.*_)?tests?(?:ing|data)?(?:_.*)?'
+    r'|__pycache__|(?:site|dist)-packages|config-.*|_sysconfigdata.*|lib2to3|pydoc_data'
 )
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _NESTED = ('body', 'handlers', 'orelse', 'finalbody')
@@ -74,7 +75,7 @@ def modules_below(root: Path, package: str = '') -> Modules:
         root: folder of the package.
         package: its name; '' where the folder is no package but holds some.
     """
-    files = sorted(file.relative_to(root) for file in root.rglob('*.py'))
+    files = sorted(file.relative_to(root) for file in root.rglob('*.py') if file.is_file())
     kept = [file for file in files if not any(map(_SKIPPED.fullmatch, file.with_suffix('').parts))]
     return [(_module_name(package, file), root / file) for file in kept]
 
@@ -114,9 +115,10 @@ def docstrings(source: bytes, module: str) -> Iterator[tuple[str, str]]:
             warnings.simplefilter('ignore', SyntaxWarning)
             warnings.simplefilter('ignore', DeprecationWarning)
             tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+        found = list(_walk(tree, module))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    yield from _walk(tree, module)
+    yield from found
 
 
 def _roots() -> Iterator[tuple[str, Path]]:

@@ -148,9 +148,10 @@ def _plan_named(folder: Path, named: Mapping[Path, str], left_out: int) -> Plan:
 
 
 def _plan_by_hash(pieces: Sequence[Piece], validation: float) -> Plan:
-    chosen = {piece.id for piece in pieces if draw(piece.id) < validation}
-    if not chosen and pieces:  # a small folder: the document that would be the first to be chosen
-        chosen = {min(pieces, key=lambda piece: draw(piece.id)).id}
+    """Split by a draw of each document; where a small folder would leave one split empty, by its order."""
+    by_draw = sorted(pieces, key=lambda piece: draw(piece.id))
+    count = sum(draw(piece.id) < validation for piece in pieces)
+    chosen = {piece.id for piece in by_draw[: min(max(count, 1), len(pieces) - 1)]}
     return {
         'train': [piece for piece in pieces if piece.id not in chosen],
         'validation': [piece for piece in pieces if piece.id in chosen],

@@ -1,0 +1,363 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Corpora by name and by path: splits, digests, preparation once and whole, and what is refused."""
+
+import http.server
+import json
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+import pytest
+import tensorflow_datasets as tfds
+from absl import logging
+from tensorflow_datasets.core import constants
+
+from saccade.data import named, text_files
+from saccade.data.corpus import open_corpus
+from saccade.types import UserError
+
+
+class _Toy(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+    """Records made here, so that no network is asked for them."""
+
+    VERSION = tfds.core.Version('1.0.0')
+    FIELDS = ('text',)
+    SPLITS = ('train',)
+
+    def _info(self):
+        fields = {name: tfds.features.Text() for name in self.FIELDS}
+        return tfds.core.DatasetInfo(builder=self, features=tfds.features.FeaturesDict(fields))
+
+    def _split_generators(self, dl_manager):
+        return {split: self._generate_examples(split) for split in self.SPLITS}
+
+    def _generate_examples(self, split):
+        for number in range(50):
+            yield number, dict.fromkeys(self.FIELDS, f'{split} {number} é')
+
+
+class SaccadeToyBoth(_Toy):
+    FIELDS = ('title', 'text')
+    SPLITS = ('train', 'validation', 'test')
+
+
+class SaccadeToyTested(_Toy):
+    SPLITS = ('train', 'test', 'extra')
+
+
+class SaccadeToyWhole(_Toy):
+    FIELDS = ('line',)
+
+
+class SaccadeToyPairs(_Toy):
+    FIELDS = ('en', 'de')
+
+
+class SaccadeToyTrainless(_Toy):
+    SPLITS = ('test',)
+
+
+class SaccadeToyFailing(_Toy):
+    def _generate_examples(self, split):
+        raise KeyError('no such member\nand more lines')
+        yield
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch, tmp_path):
+    """No network, no dataset prepared outside the test, no folder left behind by TFDS."""
+
+    def refuse(*args, **kwargs):
+        raise OSError('a test asked for the network')
+
+    monkeypatch.setattr(socket, 'getaddrinfo', refuse)
+    monkeypatch.setattr(constants, 'DATA_DIR', str(tmp_path / 'nowhere'))
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+
+
+@pytest.fixture
+def essay(tmp_path):
+    path = tmp_path / 'essay.txt'
+    path.write_text('0123456789' * 10)
+    return path
+
+
+def _texts(corpus):
+    return {split: [document['text'] for document in documents] for split, documents in corpus.splits.items()}
+
+
+def _open(path, cache):
+    return open_corpus(None, str(path), cache)
+
+
+@pytest.mark.parametrize('both', [(None, None), ('pydocs', 'essay.txt')])
+def test_exactly_one_of_name_and_path(tmp_path, both):
+    with pytest.raises(UserError, match="give either 'name'"):
+        open_corpus(*both, tmp_path)
+
+
+@pytest.mark.parametrize('validation', [0.0, 1.0, -0.1, 90.0, float('nan')])
+def test_validation_is_a_fraction(tmp_path, essay, validation):
+    with pytest.raises(UserError, match=r'data\.validation: .* is not a fraction between 0 and 1'):
+        open_corpus(None, str(essay), tmp_path, validation)
+
+
+def test_a_file_is_one_document_a_split(tmp_path, essay):
+    corpus = open_corpus(None, str(essay), tmp_path / 'cache', validation=0.25)
+    text = essay.read_text()
+    assert _texts(corpus) == {'train': [text[:75]], 'validation': [text[75:]]}
+    assert corpus.name == 'essay.txt'
+    assert corpus.splits['train'][0]['id'] == 'essay.txt[0:75]'
+
+
+def test_text_survives_preparation_to_the_character(tmp_path):
+    text = 'é\n\t漢字 \U0001f600 ' * 2000 + 'end\0'
+    (tmp_path / 'a.txt').write_text(text * 2, encoding='utf-8')
+    corpus = open_corpus(None, str(tmp_path / 'a.txt'), tmp_path / 'cache', validation=0.5)
+    assert _texts(corpus) == {'train': [text], 'validation': [text]}
+
+
+def test_documents_are_a_sequence(tmp_path):
+    for number in range(9):
+        (tmp_path / 'texts').mkdir(exist_ok=True)
+        (tmp_path / 'texts' / f'{number}.txt').write_text(f'text {number}')
+    documents = _open(tmp_path / 'texts', tmp_path / 'cache').splits['train']
+    assert [documents[number] for number in range(len(documents))] == list(documents)
+    assert documents[-1] == list(documents)[-1]
+    with pytest.raises(IndexError):
+        documents[len(documents)]
+
+
+def test_a_second_run_does_not_prepare_again(tmp_path, essay, monkeypatch):
+    first = _open(essay, tmp_path / 'cache')
+    monkeypatch.delattr(text_files.TextFiles, '_shard_iterators_per_split')
+    again = _open(essay, tmp_path / 'cache')
+    assert again.digest == first.digest
+    assert _texts(again) == _texts(first)
+
+
+def test_a_changed_file_is_prepared_anew(tmp_path, essay):
+    before = _open(essay, tmp_path / 'cache')
+    essay.write_text('abcdefghij' * 10)
+    after = _open(essay, tmp_path / 'cache')
+    assert after.digest != before.digest
+    assert _texts(after)['validation'] == ['abcdefghij']
+    assert _texts(before)['validation'] == ['0123456789']
+
+
+@pytest.mark.parametrize('error', [KeyboardInterrupt, UserError, OSError])
+def test_an_interrupted_preparation_is_done_again(tmp_path, essay, monkeypatch, error):
+    def fail(piece):
+        raise error('cut short')
+
+    with monkeypatch.context() as patch:
+        patch.setattr(text_files.Piece, 'read', fail)
+        with pytest.raises(UserError if error is OSError else error, match='cut short'):
+            _open(essay, tmp_path / 'cache')
+    assert _texts(_open(essay, tmp_path / 'cache'))['validation'] == ['0123456789']
+
+
+def test_a_preparation_killed_midway_is_done_again(tmp_path, essay):
+    killed = subprocess.run([sys.executable, '-c', KILLED, str(essay), str(tmp_path / 'cache')], timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert list((tmp_path / 'cache').rglob('incomplete*'))
+    assert _texts(_open(essay, tmp_path / 'cache'))['validation'] == ['0123456789']
+    assert not list((tmp_path / 'cache').rglob('incomplete*'))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from saccade.data import corpus, text_files
+text_files.Piece.read = lambda piece: os.kill(os.getpid(), signal.SIGKILL)
+corpus.open_corpus(None, sys.argv[1], Path(sys.argv[2]))
+"""
+
+
+def test_of_two_preparations_at_once_the_later_uses_the_earlier(tmp_path, essay, monkeypatch):
+    read, inner = text_files.Piece.read, []
+
+    def overtaken(piece):
+        if not inner:
+            inner.append(None)
+            inner.append(_open(essay, tmp_path / 'cache'))
+        return read(piece)
+
+    monkeypatch.setattr(text_files.Piece, 'read', overtaken)
+    outer = _open(essay, tmp_path / 'cache')
+    assert _texts(outer) == _texts(inner[1])
+    assert not list((tmp_path / 'cache').rglob('incomplete*'))
+
+
+def test_preparation_is_quiet_and_leaves_the_log_as_it_was(tmp_path, essay, capfd):
+    verbosity = logging.get_verbosity()
+    _open(essay, tmp_path / 'cache')
+    open_corpus('saccade_toy_both', None, tmp_path)
+    assert capfd.readouterr() == ('', '')
+    assert logging.get_verbosity() == verbosity
+
+
+def test_cache_that_cannot_be_written_is_named(essay):
+    with pytest.raises(UserError, match=r'essay\.txt/.*: cannot be prepared \(.*Not a directory'):
+        _open(essay, essay)
+
+
+def test_full_disk_is_told(tmp_path, essay, monkeypatch):
+    def full(*args, **kwargs):
+        raise RuntimeError('write() failed: No space left on device')
+
+    monkeypatch.setattr(text_files.TextFiles, 'download_and_prepare', full)
+    with pytest.raises(UserError, match=r'cannot be prepared .*No space left on device'):
+        _open(essay, tmp_path)
+
+
+def test_documents_can_be_sent_to_a_worker(tmp_path, essay):
+    documents = _open(essay, tmp_path).splits['train']
+    assert list(pickle.loads(pickle.dumps(documents))) == list(documents)
+
+
+def test_dataset_with_both_splits(tmp_path):
+    corpus = open_corpus('saccade_toy_both', None, tmp_path)
+    texts = _texts(corpus)
+    assert sorted(texts['train']) == sorted(f'train {number} é' for number in range(50))
+    assert all(text.startswith('validation ') for text in texts['validation'])
+    assert corpus.splits['validation'][3]['id'] == 'validation[3]'
+    assert corpus.name == 'saccade_toy_both'
+
+
+def test_test_split_serves_where_there_is_no_validation(tmp_path):
+    texts = _texts(open_corpus('saccade_toy_tested', None, tmp_path))
+    assert all(text.startswith('test ') for text in texts['validation'])
+
+
+def test_validation_is_carved_from_train_where_there_is_nothing_else(tmp_path):
+    corpus = open_corpus('saccade_toy_whole', None, tmp_path, validation=0.2)
+    texts = _texts(corpus)
+    assert sorted(texts['train'] + texts['validation']) == sorted(f'train {number} é' for number in range(50))
+    assert 4 <= len(texts['validation']) <= 16
+    assert _texts(open_corpus('saccade_toy_whole', None, tmp_path, validation=0.2)) == texts
+    assert not set(corpus.splits['train'].rows) & set(corpus.splits['validation'].rows)
+
+
+def test_digest_of_a_dataset(tmp_path):
+    digests = [
+        open_corpus(name, None, tmp_path, validation).digest
+        for name, validation in [
+            ('saccade_toy_tested', 0.1),
+            ('saccade_toy_tested', 0.2),
+            ('saccade_toy_whole', 0.1),
+            ('saccade_toy_whole', 0.2),
+        ]
+    ]
+    assert digests[0] == digests[1]  # it has a split of its own
+    assert len(set(digests)) == 3
+    assert open_corpus('saccade_toy_whole', None, tmp_path, 0.1).digest == digests[2]
+
+
+def test_too_few_documents_to_carve_from(tmp_path):
+    with pytest.raises(UserError, match='saccade_toy_whole: 50 documents leave none for validation'):
+        open_corpus('saccade_toy_whole', None, tmp_path, validation=1e-6)
+
+
+def test_features_are_listed_where_none_is_the_text(tmp_path):
+    with pytest.raises(UserError, match="has no feature 'text' and not one string alone; it has de, en"):
+        open_corpus('saccade_toy_pairs', None, tmp_path)
+
+
+def test_splits_are_listed_where_none_is_for_training(tmp_path):
+    with pytest.raises(UserError, match="has no split 'train'; it has test"):
+        open_corpus('saccade_toy_trainless', None, tmp_path)
+
+
+def test_builder_that_fails_is_told_in_one_line(tmp_path):
+    with pytest.raises(UserError, match='saccade_toy_failing: TFDS cannot prepare it') as caught:
+        open_corpus('saccade_toy_failing', None, tmp_path)
+    assert '\n' not in str(caught.value)
+
+
+def test_prepared_folder_is_read_without_its_builder(tmp_path):
+    by_name = open_corpus('saccade_toy_both', None, tmp_path)
+    by_path = open_corpus(None, str(tmp_path / 'saccade_toy_both' / '1.0.0'), tmp_path / 'other')
+    assert by_path.digest == by_name.digest
+    assert _texts(by_path) == _texts(by_name)
+    assert not (tmp_path / 'other').exists()
+
+
+def test_dataset_in_a_folder_of_tfds_is_found(tmp_path, monkeypatch):
+    open_corpus('saccade_toy_both', None, tmp_path / 'shared')
+    monkeypatch.setattr(constants, 'DATA_DIR', str(tmp_path / 'shared'))
+    open_corpus('saccade_toy_both', None, tmp_path / 'cache')
+    assert not (tmp_path / 'cache').exists()
+
+
+def test_dataset_without_random_access_is_refused(tmp_path):
+    open_corpus('saccade_toy_both', None, tmp_path)
+    info = tmp_path / 'saccade_toy_both' / '1.0.0' / 'dataset_info.json'
+    info.write_text(json.dumps(json.loads(info.read_text()) | {'fileFormat': 'tfrecord'}))
+    for file in info.parent.glob('*.array_record*'):
+        file.rename(str(file).replace('array_record', 'tfrecord'))
+    with pytest.raises(UserError, match=r"is prepared as tfrecord, without random access; .*'array_record'"):
+        open_corpus('saccade_toy_both', None, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('name', 'message'),
+    [
+        ('imdb_review', "there is no dataset 'imdb_review'; did you mean 'imdb_reviews'"),
+        ('pydoc', "did you mean 'pydocs'"),
+        ('wmt17_translat/de-en', "did you mean 'wmt17_translate'"),
+        ('glue/col', "glue: there is no config 'col'; did you mean 'cola'"),
+        ('no such thing', "there is no dataset 'no such thing'; see https"),
+        ('huggingface:imdb', "there is no dataset 'huggingface'; see https"),
+        ('', "there is no dataset ''; see https"),
+    ],
+)
+def test_unknown_name_is_refused_with_the_nearest(tmp_path, name, message):
+    with pytest.raises(UserError, match=message):
+        open_corpus(name, None, tmp_path)
+
+
+def test_known_name_without_network(tmp_path, monkeypatch):
+    monkeypatch.setattr(tfds.core.DatasetBuilder, 'download_and_prepare', None)
+    message = 'imdb_reviews: is not prepared here, and there is no network to http://ai.stanford.edu; prepare it'
+    with pytest.raises(UserError, match=message):
+        open_corpus('imdb_reviews', None, tmp_path)
+
+
+@pytest.mark.parametrize('name', ['lm1b', 'cnn_dailymail'])
+def test_dataset_that_needs_tensorflow_says_so_before_it_downloads(tmp_path, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, 'tensorflow', None)
+    monkeypatch.setattr(named, '_reachable', lambda hosts: True)
+    monkeypatch.setattr(tfds.core.DatasetBuilder, 'download_and_prepare', None)
+    with pytest.raises(UserError, match=f'{name}: TFDS needs TensorFlow to prepare it; prepare it elsewhere'):
+        open_corpus(name, None, tmp_path)
+
+
+def test_hosts_that_never_answer_are_given_up(monkeypatch):
+    never = threading.Event()
+    monkeypatch.setattr(named, '_answers', lambda host: never.wait(60))
+    monkeypatch.setattr(named, '_PATIENCE', 0.01)
+    assert not named._reachable(['http://a', 'http://b'])
+    never.set()
+
+
+def test_one_host_that_answers_is_a_network(monkeypatch):
+    monkeypatch.setattr(named, '_answers', lambda host: host == 'http://b')
+    assert named._reachable(['http://a', 'http://b', 'http://c'])
+
+
+def test_a_refusal_is_an_answer_and_a_closed_port_is_none(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setenv('no_proxy', '*')
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler) as server:
+        host = f'http://127.0.0.1:{server.server_port}'
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        answered = named._answers(host)
+        server.shutdown()
+    assert answered
+    assert not named._answers(host)
