@@ -33,7 +33,7 @@ def main(overrides: list[str]) -> None:
     final = train(config, WORKDIR.value, Options(_window(PROFILE.value), quiet=JSON.value))
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
-    elif final:
+    elif final and jax.process_index() == 0:
         print('\n'.join(what_next(CONFIG.value, WORKDIR.value, overrides, config['steps'])))
 
 

@@ -12,19 +12,15 @@ from ml_collections.config_dict import placeholder
 
 
 def get_config() -> ConfigDict:
-    layers, width, vocabulary, context = (
-        FieldReference(4),
-        FieldReference(192),
-        FieldReference(2048),
-        FieldReference(128),
-    )
+    steps, vocabulary, context = FieldReference(600), FieldReference(2048), FieldReference(128)
+    layers, width = FieldReference(4), FieldReference(192)
     normal = dict(use='jax.nn.initializers:normal', stddev=0.02)
     residual = dict(use='jax.nn.initializers:normal', stddev=0.02 / (2 * layers) ** 0.5)
     norm = dict(use='norm.rms:RMSNorm')
 
     config = ConfigDict()
     config.seed = 0
-    config.steps = 600
+    config.steps = steps
     config.batch_size = 16
     config.log_every = 20
     config.eval_every = 200
@@ -84,7 +80,7 @@ def get_config() -> ConfigDict:
         weight_decay=0.1,
         clip_norm=1.0,
     )
-    config.schedule = dict(use='train.schedule:Cosine', peak=3e-3, floor=3e-4, warmup=50)
+    config.schedule = dict(use='train.schedule:Cosine', peak=3e-3, floor=3e-4, warmup=steps // 12)
     config.sample = dict(use='decode.sample:Sample', prompt='', tokens=60, temperature=0.8)
     config.baseline = dict(use='data.ngram:trigram_nats')
     return config

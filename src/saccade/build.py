@@ -29,7 +29,7 @@ _INT_IS_FLOAT = BeartypeConf(is_pep484_tower=True)
 _LINEN_OWN = ('parent', 'name')  # fields of every Linen module, which are not the config's to give
 
 
-def build(spec: Mapping[str, Any], path: str = 'config') -> Part:
+def build(spec: Any, path: str = 'config') -> Part:
     """Turn one spec, and those nested in it, into a part.
 
     Args:
@@ -43,6 +43,8 @@ def build(spec: Mapping[str, Any], path: str = 'config') -> Part:
     if not isinstance(spec, dict) or 'use' not in spec:
         raise UserError(f"{path}: a part needs 'use', the import path of a class, as in 'norm.rms:RMSNorm'")
     target = load(spec['use'], f'{path}.use')
+    if not callable(target):
+        raise UserError(f'{path}.use: {spec["use"]} is no class or function, but {target!r}')
     return bind(target, {key: value for key, value in spec.items() if key != 'use'}, path)
 
 
@@ -70,29 +72,25 @@ def plain(value: Any) -> Any:
     if isinstance(value, FieldReference):
         return plain(value.get())
     if isinstance(value, Mapping | ConfigDict):
-        items = (
-            value.items(preserve_field_references=False) if isinstance(value, ConfigDict) else value.items()
-        )
+        items = value.items(preserve_field_references=False) if isinstance(value, ConfigDict) else value.items()
         return {key: plain(item) for key, item in items}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
 
 
-def load(use: str, path: str = 'use') -> Any:
+def load(use: Any, path: str = 'use') -> Any:
     """Import the class or function that `use` names.
 
     Raises:
         UserError: there is no such module, or no such name in it; the nearest match is named.
     """
     module_name, _, name = str(use).partition(':')
-    if not name:
+    if not name or not module_name or module_name.startswith('.'):
         raise UserError(f"{path}: '{use}' names no class; write 'module:Class', as in 'norm.rms:RMSNorm'")
     module = _import(module_name, path)
     if not hasattr(module, name):
-        own = [
-            key for key, value in vars(module).items() if getattr(value, '__module__', '') == module.__name__
-        ]
+        own = [key for key, value in vars(module).items() if getattr(value, '__module__', '') == module.__name__]
         raise UserError(f"{path}: {module_name} has no '{name}'{_nearest(name, own)}")
     return getattr(module, name)
 
@@ -128,8 +126,7 @@ def _fields(target: Any) -> dict[str, tuple[Any, bool]]:
     return {
         parameter.name: (hints.get(parameter.name, Any), parameter.default is inspect.Parameter.empty)
         for parameter in parameters
-        if parameter.name not in own
-        and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        if parameter.name not in own and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     }
 
 
@@ -163,15 +160,27 @@ def _frozen(value: Mapping[str, Any], path: str) -> tuple[tuple[str, Any], ...]:
 
 
 def _check(value: Any, hint: Any, path: str, label: str) -> None:
-    if isinstance(value, bool) and hint in (int, float):
-        raise UserError(f'{path}: {label} wants {_words(hint)}, not {value!r}')
-    if not is_bearable(value, hint, conf=_INT_IS_FLOAT):
+    if not _fits(value, hint):
         shown = value.name if isinstance(value, Part) else repr(value)
         raise UserError(f'{path}: {label} wants {_words(hint)}, not {shown}')
     for part in value if isinstance(value, tuple) else (value,):
         for protocol in _protocols(hint):
             if isinstance(part, Part) and isinstance(part.target, type):
                 _check_protocol(part, protocol, path)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type. A bool is no number, and every item of a tuple counts."""
+    if isinstance(value, bool) and hint is not Any and bool not in (hint, *typing.get_args(hint)):
+        return False
+    # A tuple of any length is checked at one item, chosen at random: so each item goes in alone.
+    alone = [(item,) for item in value] if isinstance(value, tuple) and _any_length(hint) else []
+    return all(is_bearable(one, hint, conf=_INT_IS_FLOAT) for one in (value, *alone))
+
+
+def _any_length(hint: Any) -> bool:
+    """Whether a hint is, or admits, a tuple of any length."""
+    return Ellipsis in typing.get_args(hint) or any(map(_any_length, typing.get_args(hint)))
 
 
 def _protocols(hint: Any) -> list[type]:

@@ -28,7 +28,8 @@ Queries = Float[Array, 'B T N H']
 Keys = Float[Array, 'B S K H']
 Scores = Float[Array, 'B N T S']
 Logits = Float[Array, 'B T V']
-Index = Int[Array, '*B T']
+QueryIndex = Int[Array, '... T']
+KeyIndex = Int[Array, '... S']
 Params = Mapping[str, Any]
 State = PyTree
 PRNGKey = Key[Array, ''] | Array
@@ -42,6 +43,13 @@ Batch = Mapping[str, Array]
 
 class UserError(Exception):
     """Something the user can mend. Launchers print its one line and exit with status 2."""
+
+
+def require_positive(part: str, **values: int) -> None:
+    """Refuse a size or a number that is not at least 1, naming its field."""
+    for name, value in values.items():
+        if value < 1:
+            raise UserError(f'{part}: {name} must be at least 1, not {value}')
 
 
 @dataclass(frozen=True)
@@ -108,26 +116,43 @@ class Can:
 class Mask(Protocol):
     """Which query may attend to which key; combines with & and |."""
 
-    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']: ...
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']: ...
 
     def live(self, q: range, k: range) -> bool:
         """False where it is known while tracing that no pair of the two ranges may attend."""
         ...
 
 
+@struct.dataclass
+class Pairs:
+    """The pairs of a query and a key that a block of scores is of.
+
+    Attributes:
+        q_index, k_index: of each query and key; the token's position where decoding looks into a state.
+        allowed: which pairs the mask allows. Padding, other documents and empty slots are never among them.
+    """
+
+    q_index: QueryIndex
+    k_index: KeyIndex
+    allowed: Bool[Array, '#B 1 T S']
+
+    @property
+    def distance(self) -> Int[Array, '... T S']:
+        """Key minus query, in tokens."""
+        return self.k_index[..., None, :] - self.q_index[..., :, None]
+
+
 @runtime_checkable
 class ScoreTerm(Protocol):
     """A pytree that changes a block of scores: a bias, a softcap, a relative position.
 
-    Key blocks are visited from the last to the first, and `carry` passes from each to the one before it; a term
-    with a carry gets every block, even those that the mask empties.
+    Key blocks are visited from the last to the first, and `carry` passes from each to the one before it. Blocks in
+    which no pair is allowed may be left out, so a carry must come from allowed pairs alone.
     """
 
     def init_carry(self, q: Queries) -> PyTree: ...
 
-    def __call__(
-        self, scores: Scores, q: Queries, k: Keys, q_index: Index, k_index: Index, carry: PyTree
-    ) -> tuple[Scores, PyTree]: ...
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]: ...
 
 
 @runtime_checkable
@@ -169,9 +194,7 @@ class Kernel(Protocol):
 
     def init_state(self, k: Keys, capacity: int) -> State: ...
 
-    def step(
-        self, q: Queries, k: Keys, v: Keys, scoring: Any, state: State, scope: Scope
-    ) -> tuple[Queries, State]: ...
+    def step(self, q: Queries, k: Keys, v: Keys, scoring: Any, state: State, scope: Scope) -> tuple[Queries, State]: ...
 
 
 @runtime_checkable

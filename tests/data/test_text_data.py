@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prepared text: made once, whole or not at all, and every byte accounted for."""
 
+import dataclasses
 import math
 import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import saccade.data.text as text_module
 from saccade.build import build
+from saccade.data.corpus import Corpus
 from saccade.data.text import TextData, bits_per_byte
 from saccade.data.tokenizer import Tokenizer
 from saccade.types import UserError
@@ -25,7 +26,7 @@ def _documents(texts, prefix):
 
 def _corpus(train=TRAIN, validation=VALIDATION, digest='a'):
     splits = {'train': _documents(train, 'train'), 'validation': _documents(validation, 'validation')}
-    return SimpleNamespace(splits=splits, digest=digest, name='toy')
+    return Corpus(splits=splits, digest=digest, name='toy')
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def test_windows_without_an_end_token_are_the_text_itself(tmp_path):
 
 def test_second_call_reads_no_document(tmp_path, use):
     first = _data('BPE', vocabulary=290).prepare(tmp_path)
-    use(SimpleNamespace(splits={}, digest='a', name='toy'))
+    use(Corpus(splits={}, digest='a', name='toy'))
     second = _data('BPE', vocabulary=290).prepare(tmp_path)
     for name in first.splits:
         assert np.array_equal(first.splits[name].rows.tokens, second.splits[name].rows.tokens)
@@ -124,7 +125,7 @@ def test_a_kept_tokenizer_is_used_and_shares_the_cache(tmp_path, use):
     cache, kept = tmp_path / 'cache', tmp_path / 'tokenizer.json'
     _data('Character').prepare(cache).tokenizer.save(kept)
     before = set(cache.iterdir())
-    use(SimpleNamespace(splits={}, digest='a', name='toy'))
+    use(Corpus(splits={}, digest='a', name='toy'))
     prepared = _data('Character').prepare(cache, kept)
     assert set(cache.iterdir()) == before
     assert prepared.tokenizer.digest == Tokenizer.load(kept).digest
@@ -214,8 +215,8 @@ def test_groups_do_not_change_the_stream(tmp_path, use, monkeypatch):
     assert np.array_equal(whole.splits['train'].rows.tokens, parts.splits['train'].rows.tokens)
 
 
-def test_bits_per_byte():
-    split = SimpleNamespace(targets=50, bytes=200)
+def test_bits_per_byte(tmp_path, use):
+    split = dataclasses.replace(_data().prepare(tmp_path).splits['train'], targets=50, bytes=200)
     assert bits_per_byte(8 * math.log(2), split) == pytest.approx(2.0)
 
 

@@ -13,7 +13,26 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-WORDS = 'the model reads a token and writes another token after every word of this small text about attention'.split()
+WORDS = [
+    'the',
+    'model',
+    'reads',
+    'a',
+    'token',
+    'and',
+    'writes',
+    'another',
+    'token',
+    'after',
+    'every',
+    'word',
+    'of',
+    'this',
+    'small',
+    'text',
+    'about',
+    'attention',
+]
 
 # A run of seconds: two narrow layers over a small text.
 SMALL = (

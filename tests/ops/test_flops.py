@@ -122,9 +122,7 @@ def test_custom_jvp_counts_the_primal():
 def test_shard_map_counts_all_its_shards(axes, shards):
     mesh = AbstractMesh((4, 2), ('data', 'tensor'), axis_types=(AxisType.Auto,) * 2)
     rows = PartitionSpec('data')
-    mapped = jax.shard_map(
-        jnp.matmul, mesh=mesh, in_specs=(rows, PartitionSpec()), out_specs=rows, axis_names=axes
-    )
+    mapped = jax.shard_map(jnp.matmul, mesh=mesh, in_specs=(rows, PartitionSpec()), out_specs=rows, axis_names=axes)
     per_shard = 2 * 2 * D * D
     assert flops(mapped, jax.ShapeDtypeStruct((8, D), jnp.float32), W) == shards * per_shard
 

@@ -39,9 +39,7 @@ def is_shape(node):
 
 def draw(seed, shapes=SHAPES):
     generator = np.random.default_rng(seed)
-    return jax.tree.map(
-        lambda shape: jnp.asarray(generator.normal(size=shape), jnp.float32), shapes, is_leaf=is_shape
-    )
+    return jax.tree.map(lambda shape: jnp.asarray(generator.normal(size=shape), jnp.float32), shapes, is_leaf=is_shape)
 
 
 def flat(tree):
@@ -121,9 +119,7 @@ def test_shapes_are_enough_to_make_the_optimizer():
         optax.constant_schedule(RATE),
     )
     by_shape = optimizer(schedule, jax.eval_shape(lambda: params))
-    assert_same(
-        flat(train(by_shape, params, [draw(1)])), flat(train(optimizer(schedule, params), params, [draw(1)]))
-    )
+    assert_same(flat(train(by_shape, params, [draw(1)])), flat(train(optimizer(schedule, params), params, [draw(1)])))
 
 
 def matrices_of(tree):
@@ -179,9 +175,7 @@ def test_muon_keeps_experts_apart_as_it_does_layers():
 def test_lion_is_that_of_optax():
     params, gradients = draw(0), [draw(1), draw(2)]
     rule = {'use': 'optax:scale_by_lion', 'b1': 0.9, 'b2': 0.98}
-    optimizer = build(
-        {'use': 'train.optimizer:Optimizer', 'rule': rule, 'weight_decay': 0.1, 'no_decay': 'bias'}
-    )()
+    optimizer = build({'use': 'train.optimizer:Optimizer', 'rule': rule, 'weight_decay': 0.1, 'no_decay': 'bias'})()
     ours = train(optimizer(optax.constant_schedule(RATE), params), params, gradients)
     lion = optax.lion(RATE, b1=0.9, b2=0.98, weight_decay=0.1, mask=decays(params, 'bias'))
     assert_same(flat(ours), flat(train(lion, params, gradients)))

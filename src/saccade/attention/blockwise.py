@@ -18,7 +18,7 @@ import jax
 from saccade.attention.cache import Cache
 from saccade.ops import blockwise
 from saccade.ops.scoring import Dropout, Scoring
-from saccade.types import Can, Keys, Queries, Scope
+from saccade.types import Can, Keys, Queries, Scope, require_positive
 
 
 class Blockwise(nn.Module):
@@ -31,17 +31,14 @@ class Blockwise(nn.Module):
     can: ClassVar[Can] = Can(weights=False, time='B N T S', memory='B N T H')
 
     def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, train: bool) -> Queries:
+        require_positive('attention.blockwise:Blockwise', query_block=self.query_block, key_block=self.key_block)
         if train and self.dropout:
-            scoring = scoring.replace(
-                dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout)
-            )
+            scoring = scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))
         return blockwise.attend(q, k, v, scoring, self.query_block, self.key_block)
 
     def init_state(self, k: Keys, capacity: int) -> Cache:
         return Cache.empty(k, k, capacity)
 
-    def step(
-        self, q: Queries, k: Keys, v: Keys, scoring: Scoring, state: Cache, scope: Scope
-    ) -> tuple[Queries, Cache]:
+    def step(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, state: Cache, scope: Scope) -> tuple[Queries, Cache]:
         state = state.append(k, v, scope)
         return state.attend(q, scoring, scope), state

@@ -21,13 +21,15 @@ from saccade.types import Keys, Queries, Scope
 class Cache:
     """Keys and values by slot; axis 0 of every leaf is the batch.
 
+    Heads come before slots, as the matrix products of a step read them: no step copies the cache.
+
     Attributes:
         positions, segments: of the token in each slot; segment 0 where there is none.
         filled: number of slots written, the same in every row.
     """
 
-    k: Float[Array, 'B S K H']
-    v: Float[Array, 'B S K H']
+    k: Float[Array, 'B K S H']
+    v: Float[Array, 'B K S H']
     positions: Int[Array, 'B S']
     segments: Int[Array, 'B S']
     filled: Int[Array, 'B']
@@ -36,21 +38,19 @@ class Cache:
     def empty(cls, k: Keys, v: Keys, capacity: int) -> 'Cache':
         """Room for `capacity` tokens a row, in the shapes and dtypes of k and v."""
         B = k.shape[0]
-        slots = jnp.zeros((B, capacity), jnp.int32)
-        k, v = (jnp.zeros((B, capacity, *x.shape[2:]), x.dtype) for x in (k, v))
-        return cls(k, v, slots, slots, jnp.zeros(B, jnp.int32))
+        k, v = (jnp.zeros((B, x.shape[2], capacity, x.shape[3]), x.dtype) for x in (k, v))
+        positions, segments = (jnp.zeros((B, capacity), jnp.int32) for _ in range(2))
+        return cls(k, v, positions, segments, jnp.zeros(B, jnp.int32))
 
     def append(self, k: Keys, v: Keys, scope: Scope) -> 'Cache':
         segments = jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
-        new = {'k': k, 'v': v, 'positions': scope.positions, 'segments': segments}
-        start = self.filled[0]
-        written = {
-            name: jax.lax.dynamic_update_slice_in_dim(
-                getattr(self, name), part.astype(getattr(self, name).dtype), start, axis=1
-            )
-            for name, part in new.items()
-        }
-        return self.replace(**written, filled=self.filled + k.shape[1])
+        return self.replace(
+            k=self._written(self.k, _heads_first(k), 2),
+            v=self._written(self.v, _heads_first(v), 2),
+            positions=self._written(self.positions, scope.positions, 1),
+            segments=self._written(self.segments, segments, 1),
+            filled=self.filled + k.shape[1],
+        )
 
     def attend(self, q: Queries, scoring: Scoring, scope: Scope) -> Queries:
         """What the newest tokens read from all slots; masks and terms are given positions for indices."""
@@ -58,4 +58,13 @@ class Cache:
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
         allowed = scoring.mask(scope.positions, self.positions) & same
         scoring = scoring.replace(mask=Given(allowed), dropout=None)
-        return plain.attend(q, self.k, self.v, scoring, scope.positions, self.positions)[0]
+        k, v = _heads_first(self.k), _heads_first(self.v)
+        return plain.attend(q, k, v, scoring, scope.positions, self.positions)[0]
+
+    def _written(self, slots: Array, part: Array, axis: int) -> Array:
+        return jax.lax.dynamic_update_slice_in_dim(slots, part.astype(slots.dtype), self.filled[0], axis)
+
+
+def _heads_first(x: Array) -> Array:
+    """Between [B S K H] and [B K S H]."""
+    return jnp.swapaxes(x, -2, -3)

@@ -20,7 +20,19 @@ import jax.numpy as jnp
 from saccade.ops.mask import SameSegment
 from saccade.ops.project import merge_heads, project
 from saccade.ops.scoring import Scoring
-from saccade.types import Hidden, Kernel, Mask, PairPosition, Part, Queries, Scope, State, UserError
+from saccade.types import (
+    Hidden,
+    Kernel,
+    Keys,
+    Mask,
+    PairPosition,
+    Part,
+    Queries,
+    Scope,
+    State,
+    UserError,
+    require_positive,
+)
 
 
 class MultiHead(nn.Module):
@@ -54,26 +66,23 @@ class MultiHead(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        def attend(
-            kernel: Kernel, q: Queries, k: Queries, v: Queries, scoring: Scoring
-        ) -> tuple[Queries, None]:
+        def attend(kernel: Kernel, q: Queries, k: Keys, v: Keys, scoring: Scoring) -> tuple[Queries, None]:
             if scope.segments is not None:
                 scoring = scoring.replace(mask=scoring.mask & SameSegment(scope.segments, scope.segments))
             return kernel(q, k, v, scoring, train), None
 
-        y, _ = self._around(x, scope, attend)
-        return nn.Dropout(self.dropout)(y, deterministic=not train) if self.dropout else y
+        return self._around(x, scope, train, attend)[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         _, K, H = self._sizes(x.shape[-1])
         return self.kernel(parent=None).init_state(jnp.zeros((*x.shape[:2], K, H), x.dtype), capacity)
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
-        return self._around(x, scope, lambda kernel, *rest: kernel.step(*rest, state, scope))
+        return self._around(x, scope, False, lambda kernel, *rest: kernel.step(*rest, state, scope))
 
     @nn.compact
     def _around(
-        self, x: Hidden, scope: Scope, attend: Callable[..., tuple[Queries, Any]]
+        self, x: Hidden, scope: Scope, train: bool, attend: Callable[..., tuple[Queries, Any]]
     ) -> tuple[Hidden, Any]:
         N, K, H = self._sizes(x.shape[-1])
         q, k, v = (self._heads(name, x, heads, H) for name, heads in (('query', N), ('key', K), ('value', K)))
@@ -82,9 +91,9 @@ class MultiHead(nn.Module):
         scoring = Scoring(self.mask(), position.terms(N), H**-0.5 if self.scale is None else self.scale)
         mixed, state = attend(self.kernel(name='kernel'), q, k, v, scoring)
         y = merge_heads(mixed, self.param('output', _flat(self.output_init, 2), (N, H, x.shape[-1])))
-        return y + self.param(
-            'output_bias', nn.initializers.zeros, y.shape[-1:]
-        ) if self.output_bias else y, state
+        if self.output_bias:
+            y = y + self.param('output_bias', nn.initializers.zeros, y.shape[-1:])
+        return nn.Dropout(self.dropout)(y, deterministic=not train), state
 
     def _heads(self, name: str, x: Hidden, heads: int, H: int) -> Queries:
         y = project(x, self.param(name, _flat(self.kernel_init, 1), (x.shape[-1], heads, H)))
@@ -92,15 +101,14 @@ class MultiHead(nn.Module):
 
     def _sizes(self, D: int) -> tuple[int, int, int]:
         """N, K and H at width D."""
+        K = self.heads if self.key_value_heads is None else self.key_value_heads
+        require_positive('attention.multi_head:MultiHead', heads=self.heads, key_value_heads=K)
         if self.head_width is None and D % self.heads:
             raise UserError(
                 f'width {D} is not divisible by {self.heads} heads: choose a width that is, or give head_width'
             )
-        K = self.heads if self.key_value_heads is None else self.key_value_heads
         if self.heads % K:
-            raise UserError(
-                f'{self.heads} heads cannot share {K} key_value_heads: choose a divisor of {self.heads}'
-            )
+            raise UserError(f'{self.heads} heads cannot share {K} key_value_heads: choose a divisor of {self.heads}')
         return self.heads, K, self.head_width or D // self.heads
 
 

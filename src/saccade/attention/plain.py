@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from saccade.attention.cache import Cache
 from saccade.ops import plain
 from saccade.ops.scoring import Dropout, Scoring
-from saccade.types import Can, Keys, Queries, Scope
+from saccade.types import Can, Keys, Queries, Scope, require_positive
 
 
 class Plain(nn.Module):
@@ -30,10 +30,9 @@ class Plain(nn.Module):
     can: ClassVar[Can] = Can(weights=True, time='B N T S', memory='B N T S')
 
     def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, train: bool) -> Queries:
+        require_positive('attention.plain:Plain', query_chunks=self.query_chunks)
         if train and self.dropout:
-            scoring = scoring.replace(
-                dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout)
-            )
+            scoring = scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))
         if not self.is_mutable_collection('weights') or self.is_initializing():
             return plain.attend_in_chunks(q, k, v, scoring, self.query_chunks)
         y, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
@@ -43,8 +42,6 @@ class Plain(nn.Module):
     def init_state(self, k: Keys, capacity: int) -> Cache:
         return Cache.empty(k, k, capacity)
 
-    def step(
-        self, q: Queries, k: Keys, v: Keys, scoring: Scoring, state: Cache, scope: Scope
-    ) -> tuple[Queries, Cache]:
+    def step(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, state: Cache, scope: Scope) -> tuple[Queries, Cache]:
         state = state.append(k, v, scope)
         return state.attend(q, scoring, scope), state

@@ -6,8 +6,6 @@ TFDS itself looks for an unknown name on the network, and keeps trying for minut
 """
 
 import difflib
-import importlib
-import importlib.util
 import inspect
 import queue
 import re
@@ -15,6 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,8 +24,6 @@ from tensorflow_datasets.core.utils import file_utils
 from saccade.data.prepare import first_line, prepare, quiet
 from saccade.types import UserError
 
-# TFDS knows the datasets of these packages only once they are imported.
-_PACKAGES = ('text', 'translate', 'summarization', 'question_answering', 'text_simplification')
 _TENSORFLOW = re.compile(r'\btf\.(?:io|data|compat)\.')
 _PATIENCE = 6  # seconds to wait for a host to answer
 _HOSTS = 3  # that many are asked, at most
@@ -67,9 +64,26 @@ def _prepare(name: str, cache: Path) -> Path:
         raise UserError(f'{name}: TFDS cannot prepare it ({first_line(error)})') from error
 
 
+def _register() -> None:
+    """Import the packages of text datasets: TFDS knows those only once their package is imported."""
+    with quiet():
+        import tensorflow_datasets.question_answering
+        import tensorflow_datasets.summarization
+        import tensorflow_datasets.text
+        import tensorflow_datasets.text_simplification
+        import tensorflow_datasets.translate  # noqa: F401
+
+
+def _has_tensorflow() -> bool:
+    try:
+        version('tensorflow')
+    except PackageNotFoundError:
+        return False
+    return True
+
+
 def _refuse_unknown(name: str) -> None:
-    for package in _PACKAGES:
-        importlib.import_module(f'tensorflow_datasets.{package}')
+    _register()
     names = registered.list_imported_builders()
     base, _, config = name.partition(':')[0].partition('/')
     if base not in names:
@@ -81,7 +95,7 @@ def _refuse_unknown(name: str) -> None:
 
 def _refuse_tensorflow(name: str, builder: tfds.core.DatasetBuilder) -> None:
     """Refuse before anything is downloaded what would fail after it."""
-    if not _is_of_tfds(builder) or importlib.util.find_spec('tensorflow'):
+    if not _is_of_tfds(builder) or _has_tensorflow():
         return
     if _TENSORFLOW.search(inspect.getsource(inspect.getmodule(builder))):
         raise UserError(f'{name}: TFDS needs TensorFlow to prepare it; {_ELSEWHERE}')

@@ -88,7 +88,7 @@ class TextData:
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
         shape = jax.ShapeDtypeStruct((batch_size, self.context + 1), np.int32)
-        return {name: shape for name in ('tokens', 'segments', 'positions')}
+        return dict.fromkeys(('tokens', 'segments', 'positions'), shape)
 
     def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
         """Tokenise and pack the corpus, or find that done in the cache.

@@ -10,13 +10,16 @@ an MLP of F = 4 D. `width` gives F itself where a ratio cannot. Cost: 3 T D F mu
 """
 
 import flax.linen as nn
+from jaxtyping import Array, Float
 
 from saccade.ops.project import project
 from saccade.types import Hidden, Part
 
 
 class Gated(nn.Module):
-    """Attributes: activation; ratio F/D, or F itself (width); bias; dropout of the output; kernel_init of Wg and W1, output_init of W2."""
+    """Attributes: activation of the gate; ratio F/D, or F itself (width); bias; dropout of the output;
+    kernel_init of Wg and W1; output_init of W2.
+    """
 
     activation: Part
     ratio: float = 8 / 3
@@ -30,13 +33,11 @@ class Gated(nn.Module):
     def __call__(self, x: Hidden, train: bool) -> Hidden:
         D, F = x.shape[-1], self.width or round(self.ratio * x.shape[-1])
         gate = self._linear('gate', x, F)
-        y = project(
-            self.activation(gate) * self._linear('up', x, F), self.param('down', self.output_init(), (F, D))
-        )
+        y = project(self.activation(gate) * self._linear('up', x, F), self.param('down', self.output_init(), (F, D)))
         if self.bias:
             y = y + self.param('down_bias', nn.initializers.zeros, (D,))
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
-    def _linear(self, name: str, x: Hidden, F: int) -> Hidden:
+    def _linear(self, name: str, x: Hidden, F: int) -> Float[Array, 'B T F']:
         h = project(x, self.param(name, self.kernel_init(), (x.shape[-1], F)))
         return h + self.param(f'{name}_bias', nn.initializers.zeros, (F,)) if self.bias else h

@@ -74,9 +74,7 @@ class Decoder(nn.Module):
 
     def __call__(self, tokens: Tokens, scope: Scope, train: bool) -> Logits:
         if tokens.shape[1] > self.context:
-            raise UserError(
-                f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context}'
-            )
+            raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context}')
         return self._around(tokens, scope, train, lambda stack, x: (stack(x, scope, train), None))[0]
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
@@ -85,15 +83,11 @@ class Decoder(nn.Module):
         x = jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype)
         return DecoderState(self._stack(parent=None).init_state(x, capacity), jnp.zeros(B, jnp.int32))
 
-    def step(
-        self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState
-    ) -> tuple[Logits, DecoderState]:
+    def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
         """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance."""
         count = jnp.cumsum(segments != 0, axis=-1)
         scope = Scope(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
-        logits, layers = self._around(
-            tokens, scope, False, lambda stack, x: stack.step(x, scope, state.layers)
-        )
+        logits, layers = self._around(tokens, scope, False, lambda stack, x: stack.step(x, scope, state.layers))
         return logits, DecoderState(layers, state.position + count[:, -1])
 
     @nn.compact

@@ -7,7 +7,7 @@ pattern with a leading axis of L/P. Unrolled or scanned, with or without remater
 the same tree and the outputs the same numbers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ class Unrolled:
         layer = _rematerialised(layer, self.remat)
         reports = []
         for number in range(jax.tree.leaves(stacked)[0].shape[0]):
-            x, report = layer(x, jax.tree.map(lambda leaf, number=number: leaf[number], stacked))
+            x, report = layer(x, _slice(stacked, number))
             reports.append(report)
         return x, jax.tree.map(lambda *leaves: jnp.stack(leaves), *reports)
 
@@ -86,11 +86,7 @@ class Stack(nn.Module):
         if self.is_initializing():
             return x
         wanted = [name for name in REPORTED if self.is_mutable_collection(name)]
-        keys = (
-            jax.random.split(self.make_rng('dropout'), self.repeats)
-            if train and self.has_rng('dropout')
-            else None
-        )
+        keys = jax.random.split(self.make_rng('dropout'), self.repeats) if train and self.has_rng('dropout') else None
 
         def layer(x: Hidden, this: PyTree) -> tuple[Hidden, PyTree]:
             params, key = this
@@ -114,12 +110,12 @@ class Stack(nn.Module):
         return self.repeats * tuple(block(parent=None).init_state(x, capacity) for block in self.pattern)
 
     def step(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
-        stacked = self._stacked(x, scope)
+        """Take a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""
         advanced = []
         for number, state in enumerate(states):
             repeat, place = divmod(number, len(self.pattern))
-            variables = {'params': jax.tree.map(lambda leaf, repeat=repeat: leaf[repeat], stacked[place])}
-            x, state = self.pattern[place](parent=None).apply(variables, x, scope, state, method='step')
+            params = _layer_of(self.get_variable('params', f'pattern_{place}'), repeat)
+            x, state = self.pattern[place](parent=None).apply({'params': params}, x, scope, state, method='step')
             advanced.append(state)
         return x, tuple(advanced)
 
@@ -141,6 +137,26 @@ class Stack(nn.Module):
 
             return jax.vmap(one)(jax.random.split(key, self.repeats))
 
-        return tuple(
-            self.param(f'pattern_{number}', initialise, block) for number, block in enumerate(self.pattern)
-        )
+        return tuple(self.param(f'pattern_{number}', initialise, block) for number, block in enumerate(self.pattern))
+
+
+def unstacked(params: PyTree) -> PyTree:
+    """Cut every stack of parameters into the tuple of its layers, as `Stack.step` takes them too.
+
+    A loop over steps that cuts its stack itself copies every layer's parameters at every step.
+    """
+    if not isinstance(params, Mapping):
+        return params
+    return {name: _layers(value) if name.startswith('pattern_') else unstacked(value) for name, value in params.items()}
+
+
+def _layers(stacked: PyTree) -> tuple[PyTree, ...]:
+    return tuple(_slice(stacked, repeat) for repeat in range(jax.tree.leaves(stacked)[0].shape[0]))
+
+
+def _layer_of(params: PyTree, repeat: int) -> PyTree:
+    return params[repeat] if isinstance(params, tuple) else _slice(params, repeat)
+
+
+def _slice(stacked: PyTree, number: int) -> PyTree:
+    return jax.tree.map(lambda leaf: leaf[number], stacked)

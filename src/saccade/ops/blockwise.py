@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
-from saccade.types import Keys, Queries
+from saccade.types import Keys, Pairs, Queries
 
 
 def attend(q: Queries, k: Keys, v: Keys, scoring: Scoring, q_block: int, k_block: int) -> Queries:
@@ -45,7 +45,7 @@ class _Plan:
         keys: number of keys before padding.
         blocks: tokens in a query block and in a key block.
         pairs: (query block, key block), the key blocks of one query block from the last to the first.
-        carried: whether a term passes a carry between blocks; then no block is left out, as a term may need it.
+        carried: whether a term passes a carry between blocks.
     """
 
     treedef: Any
@@ -64,7 +64,7 @@ class _Plan:
             (i, j)
             for i, row in enumerate(rows)
             for j, column in reversed(list(enumerate(columns)))
-            if carried or scoring.mask.live(row, column)
+            if scoring.mask.live(row, column)
         )
         return cls(treedef, tuple(map(_is_float, leaves)), lengths[1], blocks, pairs, carried)
 
@@ -106,13 +106,14 @@ def _forward(
             _rows(v, j, plan.blocks[1]),
         )
         carry = _select(first, scoring.init_carry(q_part), carry)
-        scores, carry = scoring.scores(q_part, k_part, *_indices(plan, i, j), carry)
-        scores = jnp.where(_allowed(plan, scoring, i, j), scores, -jnp.inf)
+        pairs = _pairs(plan, scoring, i, j)
+        scores, carry = scoring.scores(q_part, k_part, pairs, carry)
+        scores = jnp.where(pairs.allowed, scores, -jnp.inf)
         old = _columns(highest, i, plan.blocks[0])
         new = jnp.maximum(old, scores.max(axis=-1))
         finite = jnp.where(jnp.isfinite(new), new, 0.0)
         weights, shrink = jnp.exp(scores - finite[..., None]), jnp.exp(old - finite)
-        mixed = weighted_values(_dropped(plan, scoring, weights, i, j), v_part)
+        mixed = weighted_values(_dropped(scoring, weights, pairs), v_part)
         out = _set_rows(out, _rows(out, i, plan.blocks[0]) * _per_token(shrink) + mixed, i)
         total = _set_columns(total, _columns(total, i, plan.blocks[0]) * shrink + weights.sum(axis=-1), i)
         return (out, _set_columns(highest, new, i), total, carry), None
@@ -140,20 +141,20 @@ def _backward(plan: _Plan, saved: PyTree, dout: Queries) -> tuple[PyTree, ...]:
         q_part, k_part, v_part, dout_part = rows(q, i), columns(k, j), columns(v, j), rows(dout, i)
         if plan.carried:
             carries = jax.lax.cond(last, lambda: _carries(plan, scoring, q, k, i), lambda: carries)
-        carry = jax.tree.map(lambda leaf: leaf[j], carries)
+        carry, pairs = jax.tree.map(lambda leaf: leaf[j], carries), _pairs(plan, scoring, i, j)
 
         def block(q_part: Queries, k_part: Keys, floats: list[Array], carry: PyTree) -> tuple[Array, PyTree]:
-            return plan.scoring(floats, others).scores(q_part, k_part, *_indices(plan, i, j), carry)
+            return plan.scoring(floats, others).scores(q_part, k_part, pairs, carry)
 
         (scores, _), pull = jax.vjp(block, q_part, k_part, floats, carry)
-        scores = jnp.where(_allowed(plan, scoring, i, j), scores, -jnp.inf)
+        scores = jnp.where(pairs.allowed, scores, -jnp.inf)
         weights = jnp.exp(scores - _columns(log_total, i, plan.blocks[0])[..., None])
-        dmixed = _dropped(plan, scoring, grouped_products(dout_part, v_part), i, j)
+        dmixed = _dropped(scoring, grouped_products(dout_part, v_part), pairs)
         dscores = weights * (dmixed - _columns(inner, i, plan.blocks[0])[..., None])
         # Reversed, the last visit of a query block comes first, and nothing to the left of it reads its carry.
         dcarry = _select(last, jax.tree.map(jnp.zeros_like, dcarry), dcarry)
         dq_part, dk_part, dfloats_part, dcarry = pull((dscores, dcarry))
-        dv_part = _value_gradient(_dropped(plan, scoring, weights, i, j), dout_part, v.shape[-2])
+        dv_part = _value_gradient(_dropped(scoring, weights, pairs), dout_part, v.shape[-2])
         dq = _set_rows(dq, rows(dq, i) + dq_part, i)
         dk, dv = _set_rows(dk, columns(dk, j) + dk_part, j), _set_rows(dv, columns(dv, j) + dv_part, j)
         return (dq, dk, dv, jax.tree.map(jnp.add, dfloats, dfloats_part), dcarry, carries), None
@@ -175,26 +176,20 @@ def _carries(plan: _Plan, scoring: Scoring, q: Queries, k: Keys, i: Array | int)
 
     def visit(carry: PyTree, j: Array) -> tuple[PyTree, PyTree]:
         k_part = _rows(k, j, plan.blocks[1])
-        return scoring.scores(q_part, k_part, *_indices(plan, i, j), carry)[1], carry
+        return scoring.scores(q_part, k_part, _pairs(plan, scoring, i, j), carry)[1], carry
 
     blocks = jnp.arange(k.shape[1] // plan.blocks[1])
     return jax.lax.scan(visit, scoring.init_carry(q_part), blocks, reverse=True)[1]
 
 
-def _indices(plan: _Plan, i: Array | int, j: Array | int) -> tuple[Array, Array]:
+def _pairs(plan: _Plan, scoring: Scoring, i: Array | int, j: Array | int) -> Pairs:
     q_block, k_block = plan.blocks
-    return i * q_block + jnp.arange(q_block), j * k_block + jnp.arange(k_block)
+    pairs = scoring.pairs(i * q_block + jnp.arange(q_block), j * k_block + jnp.arange(k_block))
+    return pairs.replace(allowed=pairs.allowed & (pairs.k_index < plan.keys))
 
 
-def _allowed(plan: _Plan, scoring: Scoring, i: Array, j: Array) -> Array:
-    q_index, k_index = _indices(plan, i, j)
-    return scoring.allowed(q_index, k_index) & (k_index < plan.keys)
-
-
-def _dropped(plan: _Plan, scoring: Scoring, weights: Array, i: Array, j: Array) -> Array:
-    if scoring.dropout is None:
-        return weights
-    return weights * scoring.kept(weights.shape[:2], *_indices(plan, i, j))
+def _dropped(scoring: Scoring, weights: Array, pairs: Pairs) -> Array:
+    return weights if scoring.dropout is None else weights * scoring.kept(weights.shape[:2], pairs)
 
 
 def _value_gradient(weights: Array, dout: Queries, key_heads: int) -> Keys:

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from saccade.types import Index, PRNGKey
+from saccade.types import KeyIndex, PRNGKey, QueryIndex
 
 
 def keep_pairs(
-    key: PRNGKey, rate: float, shape: tuple[int, int], q_index: Index, k_index: Index
+    key: PRNGKey, rate: float, shape: tuple[int, int], q_index: QueryIndex, k_index: KeyIndex
 ) -> Bool[Array, 'B N T S']:
     """Draw, for each pair of indices and each of `shape` = (B, N), whether it is kept, with probability `rate`."""
     fold_q = jax.vmap(jax.random.fold_in, (None, 0))

@@ -94,9 +94,7 @@ def _cond(equation: JaxprEqn, inside: list[int]) -> int:
 
 def _while(equation: JaxprEqn, inside: list[int]) -> int:
     if any(inside):
-        raise ValueError(
-            'cannot count what a while loop of unknown trip count executes; use a scan, or fixed bounds'
-        )
+        raise ValueError('cannot count what a while loop of unknown trip count executes; use a scan, or fixed bounds')
     return 0
 
 

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Int
 
-from saccade.types import Index
+from saccade.types import KeyIndex, QueryIndex
 
 
 class MaskBase:
     """What every mask can do: combine, and say which blocks are worth visiting."""
 
-    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']:
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         raise NotImplementedError
 
     def live(self, q: range, k: range) -> bool:
@@ -37,7 +37,7 @@ class Both(MaskBase):
     first: MaskBase
     second: MaskBase
 
-    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']:
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         return self.first(q_index, k_index) & self.second(q_index, k_index)
 
     def live(self, q: range, k: range) -> bool:
@@ -51,7 +51,7 @@ class Either(MaskBase):
     first: MaskBase
     second: MaskBase
 
-    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']:
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         return self.first(q_index, k_index) | self.second(q_index, k_index)
 
     def live(self, q: range, k: range) -> bool:
@@ -62,7 +62,7 @@ class Either(MaskBase):
 class Full(MaskBase):
     """Every query attends to every key (Devlin et al. 2019, a bidirectional encoder)."""
 
-    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']:
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         return jnp.ones((*q_index.shape, k_index.shape[-1]), bool)
 
 
@@ -70,7 +70,7 @@ class Full(MaskBase):
 class Causal(MaskBase):
     """Query i attends to keys j <= i (Vaswani et al. 2017, section 3.2.3)."""
 
-    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']:
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         return q_index[..., :, None] >= k_index[..., None, :]
 
     def live(self, q: range, k: range) -> bool:
@@ -88,7 +88,7 @@ class Window(MaskBase):
     left: int = struct.field(pytree_node=False)
     right: int = struct.field(pytree_node=False, default=0)
 
-    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']:
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         distance = q_index[..., :, None] - k_index[..., None, :]
         return (distance <= self.left) & (distance >= -self.right)
 
@@ -107,7 +107,7 @@ class SameSegment(MaskBase):
     q_segments: Int[Array, 'B T']
     k_segments: Int[Array, 'B S']
 
-    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']:
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         q = self.q_segments[:, q_index][..., :, None]
         k = self.k_segments[:, k_index][..., None, :]
         return (q == k) & (k != 0)
@@ -121,7 +121,7 @@ class Given(MaskBase):
         allowed: True where a query may attend to a key.
     """
 
-    allowed: Bool[Array, '*B T S']
+    allowed: Bool[Array, '... T S']
 
-    def __call__(self, q_index: Index, k_index: Index) -> Bool[Array, '*B T S']:
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         return self.allowed

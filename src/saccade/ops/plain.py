@@ -8,53 +8,42 @@ Queries may be taken in chunks, each of which meets only the keys that the mask 
 same. For a causal mask and C chunks this saves (C - 1) / 2C of the work.
 """
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.ops.scoring import Scoring, weighted_values
 from saccade.ops.softmax import masked_softmax
-from saccade.types import Index, Keys, Queries
+from saccade.types import KeyIndex, Keys, Pairs, Queries, QueryIndex
 
 
-def attention_weights(
-    q: Queries, k: Keys, scoring: Scoring, q_index: Index, k_index: Index
-) -> Float[Array, 'B N T S']:
+def attention_weights(q: Queries, k: Keys, scoring: Scoring, pairs: Pairs) -> Float[Array, 'B N T S']:
     """Weights of each query over the keys: each row sums to one, or is zero where nothing may be attended to."""
-    scores, _ = scoring.scores(q, k, q_index, k_index, scoring.init_carry(q))
-    return masked_softmax(scores, scoring.allowed(q_index, k_index))
+    scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
+    return masked_softmax(scores, pairs.allowed)
 
 
 def attend(
-    q: Queries, k: Keys, v: Keys, scoring: Scoring, q_index: Index, k_index: Index
+    q: Queries, k: Keys, v: Keys, scoring: Scoring, q_index: QueryIndex, k_index: KeyIndex
 ) -> tuple[Queries, Float[Array, 'B N T S']]:
     """Return what each query reads, in the dtype of v, and the weights before dropout."""
-    weights = attention_weights(q, k, scoring, q_index, k_index)
-    mixed = weights
+    pairs = scoring.pairs(q_index, k_index)
+    weights = mixed = attention_weights(q, k, scoring, pairs)
     if scoring.dropout is not None:
-        mixed = weights * scoring.kept((q.shape[0], q.shape[-2]), q_index, k_index)
+        mixed = weights * scoring.kept((q.shape[0], q.shape[-2]), pairs)
     return weighted_values(mixed, v).astype(v.dtype), weights
 
 
 def attend_in_chunks(q: Queries, k: Keys, v: Keys, scoring: Scoring, chunks: int) -> Queries:
-    """`attend` over T/chunks queries at a time, each with the span of keys that may be live for it.
-
-    A term with a carry sees every key, since it may need those that the mask hides.
-    """
+    """`attend` over T/chunks queries at a time, each with the span of keys that may be live for it."""
     T, S = q.shape[1], k.shape[1]
     size = -(-T // chunks)
-    carried = bool(jax.tree.leaves(scoring.init_carry(q)))
-    outputs = []
-    for start in range(0, T, size):
-        rows = range(start, min(start + size, T))
-        span = range(S) if carried else live_span(scoring, rows, S, size)
-        block = slice(rows.start, rows.stop), slice(span.start, span.stop)
-        out, _ = attend(
-            q[:, block[0]], k[:, block[1]], v[:, block[1]], scoring,
-            jnp.arange(rows.start, rows.stop), jnp.arange(span.start, span.stop),
-        )  # fmt: skip
-        outputs.append(out)
-    return jnp.concatenate(outputs, axis=1)
+
+    def chunk(rows: range) -> Queries:
+        span = live_span(scoring, rows, S, size)
+        block, keys = slice(rows.start, rows.stop), slice(span.start, span.stop)
+        return attend(q[:, block], k[:, keys], v[:, keys], scoring, jnp.array(rows), jnp.array(span))[0]
+
+    return jnp.concatenate([chunk(range(start, min(start + size, T))) for start in range(0, T, size)], axis=1)
 
 
 def live_span(scoring: Scoring, rows: range, keys: int, size: int) -> range:

@@ -4,7 +4,7 @@
 
 JAX's transpose of a dense layer contracts to a [F D] product and transposes it; on the CPU XLA fuses the
 activation's backward pass into a strided copy for that transpose and computes it twice. Writing the kernel's
-gradient as x^T dy over one flat token axis avoids both (measured: shared notes on speed, about 18% of a step).
+gradient as x^T dy over one flat token axis avoids both.
 """
 
 import jax
@@ -24,7 +24,8 @@ def _matmul_forward(x: Array, kernel: Array) -> tuple[Array, tuple[Array, Array]
 
 def _matmul_backward(saved: tuple[Array, Array], dy: Array) -> tuple[Array, Array]:
     x, kernel = saved
-    return jnp.einsum('tf,df->td', dy, kernel), jnp.einsum('td,tf->df', x, dy)
+    dx, dkernel = jnp.einsum('tf,df->td', dy, kernel), jnp.einsum('td,tf->df', x, dy)
+    return dx.astype(x.dtype), dkernel.astype(kernel.dtype)
 
 
 _matmul.defvjp(_matmul_forward, _matmul_backward)

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 from einops import rearrange
 from flax import struct
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from saccade.ops.dropout import keep_pairs
-from saccade.types import Index, Keys, Mask, Queries, Scores, ScoreTerm
+from saccade.types import KeyIndex, Keys, Mask, Pairs, Queries, QueryIndex, Scores, ScoreTerm
 
 
 @struct.dataclass
@@ -47,26 +47,24 @@ class Scoring:
     def init_carry(self, q: Queries) -> PyTree:
         return tuple(term.init_carry(q) for term in self.terms)
 
-    def scores(
-        self, q: Queries, k: Keys, q_index: Index, k_index: Index, carry: PyTree
-    ) -> tuple[Float[Array, 'B N T S'], PyTree]:
+    def pairs(self, q_index: QueryIndex, k_index: KeyIndex) -> Pairs:
+        """Which pairs there are, and which of them may attend; an axis of the heads is added."""
+        allowed = self.mask(q_index, k_index)
+        return Pairs(q_index, k_index, allowed[None, None] if allowed.ndim == 2 else allowed[:, None])
+
+    def scores(self, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
         """Scaled products changed by the terms, in float32, not yet masked."""
         scores = self.scale * grouped_products(q, k)
         carries = []
         for term, part in zip(self.terms, carry, strict=True):
-            scores, part = term(scores, q, k, q_index, k_index, part)
+            scores, part = term(scores, q, k, pairs, part)
             carries.append(part)
         return scores, tuple(carries)
 
-    def allowed(self, q_index: Index, k_index: Index) -> Bool[Array, '#B 1 T S']:
-        """Which pairs may attend, with an axis for the heads."""
-        allowed = self.mask(q_index, k_index)
-        return allowed[None, None] if allowed.ndim == 2 else allowed[:, None]
-
-    def kept(self, shape: tuple[int, int], q_index: Index, k_index: Index) -> Float[Array, 'B N T S']:
+    def kept(self, shape: tuple[int, int], pairs: Pairs) -> Float[Array, 'B N T S']:
         """The factors that dropout puts on the weights: 0, or 1 / (1 - rate)."""
         key = jax.random.wrap_key_data(self.dropout.key)
-        keep = keep_pairs(key, 1.0 - self.dropout.rate, shape, q_index, k_index)
+        keep = keep_pairs(key, 1.0 - self.dropout.rate, shape, pairs.q_index, pairs.k_index)
         return keep / (1.0 - self.dropout.rate)
 
 

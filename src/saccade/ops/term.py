@@ -3,16 +3,18 @@
 """Score terms as values: what is done to a block of scores between q.k and the softmax.
 
 A term is a pytree whose float leaves may be trained; it sees the scores of one block together with the queries,
-keys and indices that made them, and is differentiated by `jax.vjp` block by block, so the memory-efficient path
-serves every term and nothing T x S is kept. Key blocks come from the last to the first; a term that needs to know
+keys and pairs of indices that made them, and is differentiated by `jax.vjp` block by block, so the memory-efficient
+path serves every term and nothing T x S is kept. Key blocks come from the last to the first; a term that needs to know
 of the keys to the right of a block gets it through `carry`.
 """
+
+from collections.abc import Callable
 
 import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, PyTree
 
-from saccade.types import Index, Keys, Queries, Scores
+from saccade.types import Keys, Pairs, Queries, Scores
 
 
 class TermBase:
@@ -21,12 +23,10 @@ class TermBase:
     def init_carry(self, q: Queries) -> PyTree:
         return ()
 
-    def __call__(
-        self, scores: Scores, q: Queries, k: Keys, q_index: Index, k_index: Index, carry: PyTree
-    ) -> tuple[Scores, PyTree]:
-        return self.change(scores, q_index, k_index), carry
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        return self.change(scores, pairs), carry
 
-    def change(self, scores: Scores, q_index: Index, k_index: Index) -> Scores:
+    def change(self, scores: Scores, pairs: Pairs) -> Scores:
         raise NotImplementedError
 
 
@@ -40,13 +40,13 @@ class Softcap(TermBase):
 
     cap: float = struct.field(pytree_node=False)
 
-    def change(self, scores: Scores, q_index: Index, k_index: Index) -> Scores:
+    def change(self, scores: Scores, pairs: Pairs) -> Scores:
         return self.cap * jnp.tanh(scores / self.cap)
 
 
 @struct.dataclass
 class DistanceTable(TermBase):
-    """Add a value looked up by the bucket of the distance k - q.
+    """Add a value looked up by the bucket of the distance key - query.
 
     Attributes:
         table: one value a bucket and head.
@@ -54,9 +54,8 @@ class DistanceTable(TermBase):
     """
 
     table: Float[Array, 'R N']
-    bucket: object = struct.field(pytree_node=False)
+    bucket: Callable[[Array], Array] = struct.field(pytree_node=False)
 
-    def change(self, scores: Scores, q_index: Index, k_index: Index) -> Scores:
-        distance = k_index[..., None, :] - q_index[..., :, None]
-        bias = jnp.moveaxis(self.table[self.bucket(distance)], -1, -3)
+    def change(self, scores: Scores, pairs: Pairs) -> Scores:
+        bias = jnp.moveaxis(self.table[self.bucket(pairs.distance)], -1, -3)
         return scores + bias.astype(scores.dtype)

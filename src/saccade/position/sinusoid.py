@@ -26,7 +26,5 @@ class Sinusoid(nn.Module):
         if x.shape[-1] % 2:
             raise UserError(f'position.sinusoid:Sinusoid needs an even width, not {x.shape[-1]}')
         angle = angles(positions, x.shape[-1], self.base)
-        waves = rearrange(
-            jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1), 'B T half pair -> B T (half pair)'
-        )
+        waves = rearrange(jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1), 'B T half pair -> B T (half pair)')
         return x + waves.astype(x.dtype)

@@ -26,9 +26,7 @@ class CausalLM:
         """Initialise the model's parameters for batches of this shape."""
         return model.init(key, batch['tokens'][:, :-1], _scope(batch), False)['params']
 
-    def loss(
-        self, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey, train: bool
-    ) -> dict[str, Total]:
+    def loss(self, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`."""
         tokens, targets = batch['tokens'][:, :-1], batch['tokens'][:, 1:]
         logits = model.apply({'params': params}, tokens, _scope(batch), train, rngs={'dropout': key})

@@ -7,7 +7,7 @@ Both compile the step ahead of time; the executable that is analysed for the pla
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from saccade.types import Batch, Params, UserError
 Rows = Mapping[str, np.ndarray]
 
 
+@runtime_checkable
 class Backend(Protocol):
     """A step compiled for the devices at hand.
 

@@ -75,7 +75,9 @@ def _require(node: Any, name: str, field: str) -> None:
 
 
 def _parsed(text: str, old: Any, where: str) -> Any:
-    """Read a value as the type of the one it replaces."""
+    """Read a value as the type of the one it replaces; None unsets a field of any type."""
+    if text == 'None':
+        return None
     if isinstance(old, str):
         return text
     try:
@@ -84,7 +86,7 @@ def _parsed(text: str, old: Any, where: str) -> Any:
         if old is not None:
             raise UserError(f'{where}: {text!r} cannot be read as {_kind(old)}') from None
         return text
-    if isinstance(old, ConfigDict) and not isinstance(value, Mapping | None):
+    if isinstance(old, ConfigDict) and not isinstance(value, Mapping):
         raise UserError(f"{where}: this is a part or a group of fields; write a dict, as in {{'use': ...}}")
     if isinstance(value, Mapping):
         return ConfigDict(value)

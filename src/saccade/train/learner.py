@@ -87,9 +87,12 @@ class Learner:
         return state.replace(step=state.step + 1, params=params, opt_state=opt_state, ema=ema), metrics
 
     def eval_step(self, params: Params, batch: Batch) -> dict[str, Total]:
-        """Return the totals of one batch, without dropout."""
-        totals = self.task.loss(self.model, self._cast(params), batch, jax.random.key(0), False)
-        return self._summed(totals)
+        """Return the totals of one batch, without dropout; by microbatches too, so that it fits where a step does."""
+
+        def microbatch(number: Array, rows: Batch) -> dict[str, Total]:
+            return self.task.loss(self.model, self._cast(params), rows, jax.random.key(0), False)
+
+        return self._summed(self._accumulated(microbatch, batch))
 
     def _gradient(self, state: TrainState, batch: Batch) -> tuple[dict[str, Total], Params]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.step)

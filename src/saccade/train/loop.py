@@ -26,7 +26,7 @@ from saccade.train.learner import Learner, TrainState
 from saccade.train.log import Log
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
-from saccade.train.trained import initial_params, param_shapes
+from saccade.train.trained import initial_params, param_shapes, tokenizer_of
 from saccade.train.workdir import Workdir
 from saccade.types import Params, UserError
 
@@ -64,6 +64,7 @@ class Run:
         self.options = options
         self.console = Console(quiet=options.quiet or jax.process_index() > 0, highlight=False)
         self.data = experiment.data()
+        self.sample = experiment.sample() if experiment.sample else None
         self.backend = make_backend(experiment, self.data.batch_like(experiment.batch_size))
         self.tokens = experiment.batch_size * self.data.context
         self.workdir = Workdir.open(workdir, config)
@@ -76,7 +77,9 @@ class Run:
             state, start = self._start(checkpoints)
             with Log(self.workdir.path, steps, start=start, console=self.console) as log, stop_signal() as stopped:
                 state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
-                found = self._evaluate(state, prepared, log, done) if done == steps else None
+                found = self._measure(state, prepared, done) if done == steps else None
+                if found is not None and start < steps:
+                    self._report(found, state, prepared, log)
                 self._save(checkpoints, done, state, found)
         if found is None:
             self.console.print(f'stopped by a signal after step {done}; saved. The same command continues.')
@@ -87,7 +90,8 @@ class Run:
 
     def _prepare(self) -> Any:
         kept = self.workdir.tokenizer if self.workdir.tokenizer.exists() else None
-        prepared = self.data.prepare(cache_folder(), kept)
+        given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
+        prepared = self.data.prepare(cache_folder(), kept or given)
         model = self.experiment.model()
         if model.vocabulary < prepared.tokenizer.size:
             raise UserError(
@@ -136,7 +140,8 @@ class Run:
             if due(step, run.log_every) or step == run.steps:
                 log.write(step, 'train', meter.read())
             if due(step, run.eval_every) and step < run.steps:
-                found = self._evaluate(state, prepared, log, step, run.eval_batches)
+                found = self._measure(state, prepared, step, run.eval_batches)
+                self._report(found, state, prepared, log)
                 meter.restart()
             if due(step, run.checkpoint_every) and step < run.steps:
                 meter.check()
@@ -144,18 +149,21 @@ class Run:
         meter.check()
         return state, step
 
-    def _evaluate(self, state: TrainState, prepared: Prepared, log: Log, step: int, limit: int = 0) -> Evaluation:
+    def _measure(self, state: TrainState, prepared: Prepared, step: int, limit: int = 0) -> Evaluation:
+        """Evaluate the state, on so many batches of the validation split or on all."""
         split, batch_size = prepared.splits['validation'], self.experiment.batch_size
         batches = eval_batches(split, batch_size, jax.process_index(), jax.process_count(), limit or None)
         params, backend = self._eval_params(state), self.backend
         metrics = evaluate(lambda rows: backend.host(backend.eval_step(params, backend.place(rows))), batches)
-        found = evaluation(step, 'validation', split, metrics)
-        log.write(step, 'validation', {**metrics, 'bits_per_byte': found.bits_per_byte})
-        if self.experiment.sample:
-            params = self._eval_params(backend.unload(state))
-            key = jax.random.fold_in(jax.random.key(self.experiment.seed), step)
-            log.sample(step, self.experiment.sample()(self.experiment.model(), params, prepared.tokenizer, key))
-        return found
+        return evaluation(step, 'validation', split, metrics)
+
+    def _report(self, found: Evaluation, state: TrainState, prepared: Prepared, log: Log) -> None:
+        """Log an evaluation, and show a sample of what the model makes."""
+        log.write(found.step, found.split, {**found.metrics, 'bits_per_byte': found.bits_per_byte})
+        if self.sample:
+            params = self._eval_params(self.backend.unload(state))
+            key = jax.random.fold_in(jax.random.key(self.experiment.seed), found.step)
+            log.sample(found.step, self.sample(self.experiment.model(), params, prepared.tokenizer, key))
 
     def _save(self, checkpoints: Checkpoints, step: int, state: TrainState, found: Evaluation | None) -> None:
         metrics = {} if found is None else found.metrics
@@ -268,7 +276,7 @@ def _what(config: Mapping[str, Any]) -> str:
 def what_next(config: str, workdir: str, overrides: Sequence[str], steps: int) -> list[str]:
     """What a newcomer may want to do with a finished run, as commands."""
     train = shlex.join(['python', 'launch/train.py', f'--config={config}', *overrides])
-    part = shlex.quote("--config.model.norm={'use': 'norm.layer:LayerNorm'}")
+    part = """--config.model.norm="{'use': 'norm.layer:LayerNorm'}\""""
     return [
         f'The run is in {workdir}. What to try next:',
         f'  continue it    {train} --workdir={workdir} --config.steps={2 * steps}',

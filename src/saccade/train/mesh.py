@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
 from saccade.train.optimizer import path_of
@@ -64,7 +64,7 @@ def shardings(tree: PyTree, mesh: Mesh) -> PyTree:
     )
 
 
-def spec_of(path: str, shape: tuple[int, ...], mesh: Mesh) -> PartitionSpec:
+def spec_of(path: str, shape: tuple[int, ...], mesh: Mesh | AbstractMesh) -> PartitionSpec:
     """Axes of one leaf. An axis that does not divide its dimension is left whole there."""
     for pattern, spec in RULES:
         if re.search(pattern, path) and len(spec) == len(shape):

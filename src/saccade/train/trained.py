@@ -88,6 +88,13 @@ def initial_params(path: str, like: Params) -> Params:
     return params
 
 
+def tokenizer_of(path: str) -> Path | None:
+    """The tokenizer that weights were trained with, so that a token means to them what it meant; None if not kept."""
+    if _is_hub(path):
+        return load_hub(path).tokenizer
+    return Workdir.existing(path).tokenizer
+
+
 def _is_hub(path: str | None) -> bool:
     """A run's folder has checkpoints; a Hugging Face directory has a config.json that names a model_type."""
     return not (Path(str(path)) / 'checkpoints').exists() and (Path(str(path)) / 'config.json').exists()

@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""GPT-2 small as published, 124,439,808 parameters, trained as nanoGPT reproduces it.
+
+    python launch/train.py --config=experiments/causal_lm/gpt2_124m.py --workdir=runs/gpt2 --config.data.path=FOLDER
+
+Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; optimizer, schedule and batch are those of
+https://github.com/karpathy/nanoGPT, config/train_gpt2.py: 480 rows, half a million tokens, a step, in microbatches of
+12 rows on one device (`--config.accumulate=5` on eight). Made for accelerators. The embedded corpus that it names
+serves to try it out; to train, give it gigabytes of your own.
+"""
+
+from ml_collections import ConfigDict, FieldReference
+from ml_collections.config_dict import placeholder
+
+
+def get_config() -> ConfigDict:
+    layers, vocabulary, context = FieldReference(12), FieldReference(50257), FieldReference(1024)
+    dropout, epsilon = FieldReference(0.0), FieldReference(1e-5)
+    normal = dict(use='jax.nn.initializers:normal', stddev=0.02)
+    residual = dict(use='jax.nn.initializers:normal', stddev=0.02 / (2 * layers) ** 0.5)
+    norm = dict(use='norm.layer:LayerNorm', epsilon=epsilon)
+
+    config = ConfigDict()
+    config.seed = 0
+    config.steps = 600_000
+    config.batch_size = 480
+    config.log_every = 10
+    config.eval_every = 1000
+    config.eval_batches = 5
+    config.checkpoint_every = 1000
+    config.backend = 'jit'
+    config.mesh = dict(data=-1, fsdp=1, tensor=1)
+    config.dtype = 'bfloat16'
+    config.accumulate = 40
+    config.ema = 0.0
+    config.init_from = ''
+    config.task = dict(use='task.causal_lm:CausalLM', label_smoothing=0.0)
+    config.data = dict(
+        use='data.text:TextData',
+        name='pydocs',
+        path=placeholder(str),
+        context=context,
+        tokenizer=dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
+        pack=dict(use='data.pack:Windows'),
+    )
+    config.model = dict(
+        use='model.decoder:Decoder',
+        vocabulary=vocabulary,
+        context=context,
+        width=768,
+        layers=layers,
+        tied=True,
+        dropout=dropout,
+        run=dict(use='model.stack:Unrolled'),
+        embedding_init=normal,
+        position=dict(use='position.learned:Learned', length=context),
+        norm=norm,
+        block=dict(
+            use='block.pre_norm:PreNorm',
+            norm=norm,
+            mixer=dict(
+                use='attention.multi_head:MultiHead',
+                heads=12,
+                kernel=dict(use='attention.blockwise:Blockwise', dropout=dropout),
+                mask=dict(use='ops.mask:Causal'),
+                position=dict(use='position.none:NoPosition'),
+                bias=True,
+                output_bias=True,
+                dropout=dropout,
+                kernel_init=normal,
+                output_init=residual,
+            ),
+            feedforward=dict(
+                use='feedforward.mlp:MLP',
+                activation=dict(use='jax.nn:gelu', approximate=True),
+                ratio=4.0,
+                bias=True,
+                dropout=dropout,
+                kernel_init=normal,
+                output_init=residual,
+            ),
+        ),
+    )
+    config.optimizer = dict(
+        use='train.optimizer:Optimizer',
+        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.95),
+        weight_decay=0.1,
+        clip_norm=1.0,
+    )
+    config.schedule = dict(use='train.schedule:Cosine', peak=6e-4, floor=6e-5, warmup=2000)
+    config.sample = dict(use='decode.sample:Sample', prompt='', tokens=100, temperature=0.8)
+    return config

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Measure speed and memory, side by side with the peer in one run.
+
+python launch/benchmark.py --what=training --size=A     # beside nanoGPT's model in PyTorch
+python launch/benchmark.py --what=decoding              # beside `generate` of transformers
+python launch/benchmark.py --what=memory                # of attention, by length
+python launch/benchmark.py --what=mfu                   # of a config, on a GPU or TPU
+"""
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.benchmark.compare import choose
+from saccade.analysis.benchmark.decoding import decoding
+from saccade.analysis.benchmark.memory import LENGTHS, memory
+from saccade.analysis.benchmark.mfu import Options, mfu
+from saccade.analysis.benchmark.report import Report
+from saccade.analysis.benchmark.size import DECODING_SIZES, SIZES
+from saccade.analysis.benchmark.training import PEERS, training
+from saccade.train.main import run_main
+from saccade.types import UserError
+
+WHAT = flags.DEFINE_enum('what', None, ['training', 'decoding', 'memory', 'mfu'], 'What to measure.')
+SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
+CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.')
+RUN = flags.DEFINE_multi_enum('run', None, ['unrolled', 'scanned'], 'How to run our layers; each is a variant.')
+PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Which peers to train beside.')
+ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds in which each variant has its turn.')
+STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, in a turn.')
+LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Sequence lengths for memory, in tokens.')
+CONFIG = flags.DEFINE_string('config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment to measure the MFU of.')
+MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows and columns of the matrices whose product sets the rate for MFU.')
+TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of MFU.")
+FORCE = flags.DEFINE_bool('force', False, 'Measure MFU even on a CPU.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides and WHAT.value in ('training', 'decoding', 'memory'):
+        raise UserError(f"'{overrides[0]}': only --what=mfu measures a config")
+    report = measure(overrides)
+    print(report.json()) if JSON.value else report.show(Console())
+
+
+def measure(overrides: list[str]) -> Report:
+    if WHAT.value == 'training':
+        return training(choose(SIZES, SIZE.value).tuned(CHUNKS.value, RUN.value), PEER.value, ROUNDS.value, STEPS.value)
+    if WHAT.value == 'decoding':
+        return decoding(choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
+    if WHAT.value == 'memory':
+        return memory(LENGTH.value)
+    if WHAT.value == 'mfu':
+        return mfu(CONFIG.value, overrides, Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value))
+    raise UserError('give --what=training, decoding, memory or mfu')
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Let a language model continue a prompt, or talk with it.
+
+python launch/generate.py --workdir=runs/a --prompt="def " --temperature=0.8 --samples=3
+python launch/generate.py --init_from=DIR --chat
+"""
+
+import json
+from dataclasses import asdict
+
+import jax
+from absl import flags
+
+from saccade.decode.chat import chat, typed_lines
+from saccade.decode.sample import Writer
+from saccade.decode.sampling import Sampler
+from saccade.train.main import run_main
+from saccade.train.trained import open_trained
+from saccade.types import UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
+PROMPT = flags.DEFINE_string('prompt', '', 'Text to continue; empty: a document from its beginning.')
+MAX_TOKENS = flags.DEFINE_integer('max_tokens', None, 'New tokens; 200, or what the context has room for.', 1)
+SAMPLES = flags.DEFINE_integer('samples', 1, 'How many continuations.', 1)
+TEMPERATURE = flags.DEFINE_float('temperature', 0.8, 'Logits are divided by it; 0 is greedy.')
+TOP_K = flags.DEFINE_integer('top_k', 0, 'Most probable tokens kept; 0 for all.')
+TOP_P = flags.DEFINE_float('top_p', 1.0, 'Probability that the tokens kept cover; 1 for all.')
+MIN_P = flags.DEFINE_float('min_p', 0.0, 'Least probability kept, as a share of the highest; 0 for all.')
+GREEDY = flags.DEFINE_bool('greedy', False, 'Always the most probable token, whatever the temperature.')
+SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same text.', 0, 2**32 - 1)
+CHAT = flags.DEFINE_bool('chat', False, 'Talk line by line, until an empty line or the end of the input.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': a model generates with the config it was trained with")
+    if CHAT.value and (JSON.value or SAMPLES.value > 1):
+        raise UserError('--chat is for people: it goes with neither --json nor --samples')
+    sampler = Sampler(0.0 if GREEDY.value else TEMPERATURE.value, TOP_K.value, TOP_P.value, MIN_P.value)
+    trained, key = open_trained(WORKDIR.value, INIT_FROM.value), jax.random.key(SEED.value)
+    writer = Writer(trained.model, trained.params, trained.tokenizer, sampler)
+    if CHAT.value:
+        for said in chat(writer, typed_lines(), key, MAX_TOKENS.value, PROMPT.value):
+            print(said, flush=True)
+        return
+    samples = writer.write(PROMPT.value, key, MAX_TOKENS.value, SAMPLES.value)
+    if JSON.value:
+        print(json.dumps({'prompt': PROMPT.value, 'samples': [asdict(sample) for sample in samples]}))
+    else:
+        print('\n---\n'.join(PROMPT.value + sample.text for sample in samples))
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""nanoGPT's model as one of ours: its spec, and where each tensor goes. Its linear maps are stored [out, in]."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.family import Family, Weight
+
+_MIXER = 'layers/pattern_0/mixer'
+_FEEDFORWARD = 'layers/pattern_0/feedforward'
+
+WEIGHTS = (
+    Weight('wte.weight', 'V D -> V D', ('embedding',)),
+    Weight('wpe.weight', 'T D -> T D', ('position/positions',)),
+    Weight('h.*.ln_1.weight', 'D -> D', (f'{_MIXER}_norm/scale',)),
+    Weight(
+        'h.*.attn.c_attn.weight',
+        '(part N H) D -> part D N H',
+        tuple(f'{_MIXER}/{name}' for name in ('query', 'key', 'value')),
+    ),
+    Weight('h.*.attn.c_proj.weight', 'D (N H) -> N H D', (f'{_MIXER}/output',)),
+    Weight('h.*.ln_2.weight', 'D -> D', (f'{_FEEDFORWARD}_norm/scale',)),
+    Weight('h.*.mlp.c_fc.weight', 'F D -> D F', (f'{_FEEDFORWARD}/up',)),
+    Weight('h.*.mlp.c_proj.weight', 'D F -> F D', (f'{_FEEDFORWARD}/down',)),
+    Weight('ln_f.weight', 'D -> D', ('norm/scale',)),
+)
+RUNS = {'unrolled': 'model.stack:Unrolled', 'scanned': 'model.stack:Scanned'}
+
+
+def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From the fields of a `Size`, with `run`, to our model."""
+    norm = {'use': 'norm.layer:LayerNorm', 'bias': False}
+    return {
+        'use': 'model.decoder:Decoder',
+        'vocabulary': config['vocabulary'],
+        'context': config['context'],
+        'width': config['width'],
+        'layers': config['layers'],
+        'tied': True,
+        'position': {'use': 'position.learned:Learned', 'length': config['context']},
+        'norm': norm,
+        'run': {'use': RUNS[config['run']]},
+        'block': {
+            'use': 'block.pre_norm:PreNorm',
+            'norm': norm,
+            'mixer': {
+                'use': 'attention.multi_head:MultiHead',
+                'heads': config['heads'],
+                'mask': {'use': 'ops.mask:Causal'},
+                'position': {'use': 'position.none:NoPosition'},
+                'kernel': {'use': 'attention.plain:Plain', 'query_chunks': config['chunks']},
+            },
+            'feedforward': {
+                'use': 'feedforward.mlp:MLP',
+                'activation': {'use': 'jax.nn:gelu', 'approximate': False},
+                'bias': False,
+            },
+        },
+    }
+
+
+FAMILY = Family(spec, WEIGHTS, prefix='', copies={}, ignored='')

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured: sizes, hyper-parameters and batches, the same for every library. Imports none of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+LEARNING_RATE = 3e-4
+BETAS = (0.9, 0.95)
+WEIGHT_DECAY = 0.1
+CLIP_NORM = 1.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """A GPT-2 without biases, and the batch it is trained on.
+
+    Attributes:
+        context: tokens the model sees; batch: rows a step.
+        chunks: our setting: parts that the queries are taken in.
+        runs: our setting: each way of running the layers is a variant.
+    """
+
+    layers: int
+    heads: int
+    width: int
+    context: int
+    batch: int
+    vocabulary: int
+    chunks: int = 1
+    runs: tuple[str, ...] = ('unrolled',)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens a training step."""
+        return self.batch * self.context
+
+    def tuned(self, chunks: int | None, runs: Sequence[str] | None) -> 'Size':
+        """The same model in other settings of ours; None leaves what is there."""
+        return replace(self, chunks=chunks or self.chunks, runs=tuple(runs or self.runs))
+
+
+SIZES: Mapping[str, Size] = {
+    'A': Size(layers=6, heads=6, width=384, context=256, batch=8, vocabulary=65, chunks=4),
+    'B': Size(layers=4, heads=8, width=512, context=128, batch=16, vocabulary=8192),
+    'deep': Size(layers=24, heads=4, width=128, context=64, batch=8, vocabulary=65, runs=('unrolled', 'scanned')),
+    # To see that everything works; its times mean nothing.
+    'tiny': Size(
+        layers=2, heads=2, width=16, context=8, batch=2, vocabulary=11, chunks=2, runs=('unrolled', 'scanned')
+    ),
+}
+
+
+@dataclass(frozen=True)
+class DecodingSize:
+    """A GPT-2 as `transformers` has it, and what it is asked for.
+
+    Attributes:
+        prompt: tokens given; new: tokens to make.
+        batches: rows at a time, each measured on its own.
+    """
+
+    layers: int = 6
+    heads: int = 6
+    width: int = 384
+    vocabulary: int = 8192
+    prompt: int = 64
+    new: int = 128
+    batches: tuple[int, ...] = (1, 16)
+
+
+DECODING_SIZES: Mapping[str, DecodingSize] = {
+    'standard': DecodingSize(),
+    'tiny': DecodingSize(layers=2, heads=2, width=16, vocabulary=31, prompt=5, new=6, batches=(1, 3)),
+}
+
+
+def rows(size: Size, number: int) -> np.ndarray:
+    """Batch `number` of random tokens, [B T+1]: one more than the model sees, so that every input has a target."""
+    return np.random.default_rng(number).integers(size.vocabulary, size=(size.batch, size.context + 1))
+
+
+def prompts(size: DecodingSize, batch: int) -> list[list[int]]:
+    """Random prompts."""
+    return np.random.default_rng(batch).integers(size.vocabulary, size=(batch, size.prompt)).tolist()

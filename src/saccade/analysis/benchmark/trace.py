@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a step spends its time on, read off a trace of `jax.profiler`."""
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from saccade.types import UserError
+
+# These contain other operations, which count for themselves.
+_CONTAINERS = ('while', 'call', 'conditional')
+_NAMED = re.compile(r'%?([\w.-]+) = .*?metadata=\{[^}]*?op_name="([^"]*)"')
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Attributes: what it is; seconds in all; its share of all operations' time."""
+
+    what: str
+    seconds: float
+    share: float
+
+
+def costs(folder: Path, program: str) -> list[Cost]:
+    """Add up the time of the operations in the newest trace of a folder, the costliest first.
+
+    Args:
+        program: the compiled program's text, which knows what each operation was in the source.
+
+    Raises:
+        UserError: there is no trace.
+    """
+    names = dict(_NAMED.findall(program))
+    seconds: Counter[str] = Counter()
+    for operation, nanoseconds in _operations(_newest(folder)):
+        seconds[source(names.get(operation, operation))] += nanoseconds / 1e9
+    total = sum(seconds.values())
+    return [Cost(what, taken, taken / total) for what, taken in seconds.most_common()]
+
+
+def source(name: str) -> str:
+    """An operation without the loops and methods around it, and without its number: 'jvp(Decoder)/layers/exp'."""
+    return re.sub(r'^jit\(\w+\)/|while/body/closed_call/|\w+\.\w+/|[.\d]+$', '', name)
+
+
+def _newest(folder: Path) -> Path:
+    traces = sorted(folder.rglob('*.xplane.pb'), key=lambda path: path.stat().st_mtime)
+    if not traces:
+        raise UserError(f'{folder}: the profiler has left no trace')
+    return traces[-1]
+
+
+def _operations(trace: Path) -> Iterator[tuple[str, float]]:
+    """Name and nanoseconds of each operation that ran on a device, or on the threads that stand for one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', DeprecationWarning)  # JAX's types lack a __module__
+        for plane in jax.profiler.ProfileData.from_file(str(trace)).planes:
+            for line in _device_lines(list(plane.lines)):
+                for event in line.events:
+                    operation = _operation(event, line.name)
+                    if operation and not operation.startswith(_CONTAINERS):
+                        yield operation, event.duration_ns
+
+
+def _device_lines(lines: list[Any]) -> list[Any]:
+    """A TPU has a line of operations, and others that sum them up; elsewhere each operation bears a mark."""
+    return [line for line in lines if line.name == 'XLA Ops'] or lines
+
+
+def _operation(event: Any, line: str) -> str:
+    stats = dict(event.stats)
+    if 'hlo_op' in stats:
+        return stats['hlo_op']
+    return event.name.partition(' = ')[0].lstrip('%') if line == 'XLA Ops' else ''

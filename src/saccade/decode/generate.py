@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Continue prompts, token by token, in one compiled program.
+
+All but the last token of each prompt goes into the model's state, a chunk at a time; then one loop feeds the
+newest token of every row and draws the next, until each row has ended. A row's tokens depend on its prompt, its
+number and the key, and not on the other rows.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+from jaxtyping import Array, Bool, Int
+
+from saccade.decode.sampling import Sampler
+from saccade.model.stack import unstacked
+from saccade.types import LanguageModel, Params, PRNGKey, State, Tokens, UserError
+
+CHUNK = 64  # tokens a row that go into the state at once
+_NO_TOKEN = -1
+
+
+def generate(
+    model: LanguageModel,
+    params: Params,
+    prompts: Sequence[Sequence[int]],
+    sampler: Sampler,
+    max_tokens: int,
+    key: PRNGKey,
+    end: int | None = None,
+) -> list[list[int]]:
+    """Return the new tokens of each row, without the end token.
+
+    An empty prompt begins with the end token, as documents do in training; where there is none, with token 0,
+    since a model can say nothing of a first token that follows nothing.
+
+    Args:
+        max_tokens: new tokens at most, the end token included.
+        key: number b of the rows draws its token t with the key folded with b, then t.
+        end: the token that ends a row.
+
+    Raises:
+        UserError: a prompt and `max_tokens` do not fit the context, or a token is not in the vocabulary.
+    """
+    prompts = [start(prompt, end) for prompt in prompts]
+    _check(model, prompts, max_tokens)
+    if not prompts:
+        return []
+    tokens = _left_padded(prompts, min(CHUNK, model.context))
+    lengths = np.array([len(prompt) for prompt in prompts], np.int32)
+    stop = np.int32(_NO_TOKEN if end is None else end)
+    written, counts = jax.device_get(_continue(model, sampler, max_tokens, params, tokens, lengths, key, stop))
+    return [row[:count].tolist() for row, count in zip(written, counts, strict=True)]
+
+
+def start(prompt: Sequence[int], end: int | None) -> list[int]:
+    """The prompt, or what stands for an empty one."""
+    return list(prompt) or [0 if end is None else end]
+
+
+def _check(model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: int) -> None:
+    if max_tokens < 1:
+        raise UserError(f'max_tokens: must be at least 1, not {max_tokens}')
+    for prompt in prompts:
+        room = model.context - len(prompt)
+        if room < 1:
+            raise UserError(
+                f'a prompt of {len(prompt)} tokens leaves no room in the context of {model.context}; '
+                f'shorten it to {model.context - 1} tokens at most'
+            )
+        if max_tokens > room:
+            raise UserError(
+                f'a prompt of {len(prompt)} tokens and max_tokens of {max_tokens} do not fit the context of '
+                f'{model.context}; set max_tokens to {room} at most, or shorten the prompt'
+            )
+        unknown = next((token for token in prompt if not 0 <= token < model.vocabulary), None)
+        if unknown is not None:
+            raise UserError(
+                f'token {unknown} of the prompt is not in the vocabulary of the model, which has '
+                f'{model.vocabulary} tokens; was it trained with another tokenizer?'
+            )
+
+
+def _left_padded(prompts: Sequence[Sequence[int]], chunk: int) -> Int[np.ndarray, 'B T']:
+    """The prompts, aligned at their last token, which follows a power of two of chunks: few widths to compile for."""
+    longest = max(len(prompt) for prompt in prompts) - 1
+    chunks = 1 << max(0, -(-longest // chunk) - 1).bit_length()
+    tokens = np.zeros((len(prompts), chunks * chunk + 1), np.int32)
+    for row, prompt in zip(tokens, prompts, strict=True):
+        row[-len(prompt) :] = prompt
+    return tokens
+
+
+@struct.dataclass
+class _Written:
+    """Attributes: the model's state, each row's newest token, what was written, how much of it, and who has ended."""
+
+    state: State
+    newest: Int[Array, 'B']
+    tokens: Int[Array, 'B M']
+    counts: Int[Array, 'B']
+    ended: Bool[Array, 'B']
+    steps: Int[Array, '']
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _continue(
+    model: Any,
+    sampler: Sampler,
+    max_tokens: int,
+    params: Params,
+    tokens: Tokens,
+    lengths: Int[Array, 'B'],
+    key: PRNGKey,
+    end: Int[Array, ''],
+) -> tuple[Int[Array, 'B M'], Int[Array, 'B']]:
+    """Return the new tokens of each row, and how many of them come before its end."""
+    B, T = tokens.shape
+    layers = unstacked(params)
+    rows = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(B))
+
+    def step(tokens: Tokens, segments: Tokens, state: State) -> tuple[Array, State]:
+        return model.apply({'params': layers}, tokens, segments, state, method='step')
+
+    def write(now: _Written) -> _Written:
+        logits, state = step(now.newest[:, None], (~now.ended)[:, None].astype(jnp.int32), now.state)
+        keys = jax.vmap(jax.random.fold_in, (0, None))(rows, now.steps)
+        newest = jax.vmap(sampler)(logits[:, -1], keys).astype(jnp.int32)
+        ended = now.ended | (newest == end)
+        tokens = jax.lax.dynamic_update_slice_in_dim(now.tokens, newest[:, None], now.steps, axis=1)
+        return _Written(state, newest, tokens, now.counts + ~ended, ended, now.steps + 1)
+
+    state = model.apply({'params': params}, tokens, T - 1 + max_tokens, method='init_state')
+    written = jax.lax.while_loop(
+        lambda now: (now.steps < max_tokens) & ~now.ended.all(),
+        write,
+        _Written(
+            state=_read(step, tokens[:, :-1], lengths - 1, min(CHUNK, model.context), state),
+            newest=tokens[:, -1],
+            tokens=jnp.zeros((B, max_tokens), jnp.int32),
+            counts=jnp.zeros(B, jnp.int32),
+            ended=jnp.zeros(B, bool),
+            steps=jnp.zeros((), jnp.int32),
+        ),
+    )
+    return written.tokens, written.counts
+
+
+def _read(step: Any, tokens: Tokens, lengths: Int[Array, 'B'], chunk: int, state: State) -> State:
+    """Take left-padded tokens into the state; chunks that are padding in every row are passed over."""
+    T = tokens.shape[1]
+    segments = (jnp.arange(T) >= T - lengths[:, None]).astype(jnp.int32)
+
+    def take(number: Int[Array, ''], state: State) -> State:
+        part = (jax.lax.dynamic_slice_in_dim(x, number * chunk, chunk, axis=1) for x in (tokens, segments))
+        return step(*part, state)[1]
+
+    return jax.lax.fori_loop((T - lengths.max()) // chunk, T // chunk, take, state)

@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Text in, text out: a language model with its tokenizer continues a prompt."""
+
+from dataclasses import dataclass
+
+from saccade.data.tokenizer import Tokenizer
+from saccade.decode.generate import generate, start
+from saccade.decode.sampling import Sampler
+from saccade.types import LanguageModel, Params, PRNGKey, UserError
+
+USUAL_TOKENS = 200
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """Attributes: text, to be put right after the prompt; tokens, the ids it was made of."""
+
+    text: str
+    tokens: list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """A language model that writes text."""
+
+    model: LanguageModel
+    params: Params
+    tokenizer: Tokenizer
+    sampler: Sampler
+
+    def write(self, prompt: str, key: PRNGKey, max_tokens: int | None = None, samples: int = 1) -> list[Continuation]:
+        """Continue a text, as often as samples are asked for.
+
+        Args:
+            max_tokens: new tokens at most; None: USUAL_TOKENS, or fewer where the context has no room for so many.
+
+        Raises:
+            UserError: the tokenizer cannot encode the prompt, or the tokens do not fit the context.
+        """
+        ids = self.tokenizer.encode(prompt)
+        max_tokens = self.room(prompt, USUAL_TOKENS) if max_tokens is None else max_tokens
+        return [self._continuation(ids, new) for new in self.extend(samples * [ids], key, max_tokens)]
+
+    def extend(self, prompts: list[list[int]], key: PRNGKey, max_tokens: int) -> list[list[int]]:
+        """Return the new tokens of each row."""
+        end = self.tokenizer.end
+        return generate(self.model, self.params, prompts, self.sampler, max_tokens, key, end)
+
+    def room(self, prompt: str, most: int) -> int:
+        """New tokens that the context leaves room for after a prompt, from 1 to `most`."""
+        taken = len(start(self.tokenizer.encode(prompt), self.tokenizer.end))
+        return max(1, min(most, self.model.context - taken))
+
+    def text(self, ids: list[int], new: list[int]) -> str:
+        """The text that new tokens add. Decoders may treat the first word unlike the rest, so they see it all."""
+        before, whole = self.tokenizer.decode(ids), self.tokenizer.decode(ids + new)
+        return whole.removeprefix(before) if whole.startswith(before) else self.tokenizer.decode(new)
+
+    def _continuation(self, ids: list[int], new: list[int]) -> Continuation:
+        return Continuation(self.text(ids, new), new)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a run shows at each evaluation.
+
+    Attributes:
+        prompt: text to be continued; where it is empty the model begins a document.
+        tokens: new tokens; fewer where the context has no room for so many.
+        temperature, top_k, top_p, min_p: as in `decode.sampling:Sampler`.
+    """
+
+    prompt: str = ''
+    tokens: int = 64
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1:
+            raise UserError(f'tokens: must be at least 1, not {self.tokens}')
+        self._sampler()
+
+    def __call__(self, model: LanguageModel, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
+        """Return the prompt and its continuation."""
+        writer = Writer(model, params, tokenizer, self._sampler())
+        (continuation,) = writer.write(self.prompt, key, writer.room(self.prompt, self.tokens))
+        return self.prompt + continuation.text
+
+    def _sampler(self) -> Sampler:
+        return Sampler(self.temperature, self.top_k, self.top_p, self.min_p)

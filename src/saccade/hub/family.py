@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a family of models must say of itself, and where it is found.
+
+A family is one file of this package, named as `model_type` in its config.json.
+"""
+
+import pkgutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from saccade import build, hub
+from saccade.types import UserError
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Where one of their tensors goes.
+
+    Attributes:
+        theirs: its name, without the family's prefix; * stands for the number of the layer.
+        layout: from its axes to ours within a layer, as einops writes it, in the letters of the axis table.
+            Where the tensor holds several of our parameters, their axis is `part`, and the first of ours.
+        ours: the paths of the parameters that it holds, in order.
+    """
+
+    theirs: str
+    layout: str
+    ours: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family's folders are read.
+
+    Attributes:
+        spec: from their config.json to our model, as it stands under config.model; it raises a UserError where a
+            setting is missing, has the wrong type, or asks for what we cannot represent.
+        weights: every tensor of every model of the family; one is asked for if the model at hand has its parameters.
+        prefix: may stand before each name, or be absent.
+        copies: tensors that may be stored beside the one they are tied to; name -> name.
+        ignored: a regular expression of the names that hold no parameter.
+    """
+
+    spec: Callable[[Mapping[str, Any]], dict[str, Any]]
+    weights: tuple[Weight, ...]
+    prefix: str
+    copies: Mapping[str, str]
+    ignored: str
+
+
+def find_family(model_type: str) -> Family:
+    """Return FAMILY of the file of this name.
+
+    Raises:
+        UserError: there is none; those that there are are named.
+    """
+    files = [name for _, name, _ in pkgutil.iter_modules(hub.__path__)]
+    if model_type in files:
+        return build.load(f'hub.{model_type}:FAMILY', 'config.json: model_type')
+    known = [name for name in files if _is_family(name)]
+    raise UserError(f"config.json: model_type '{model_type}' cannot be loaded; there are {', '.join(known)}")
+
+
+def _is_family(name: str) -> bool:
+    with suppress(UserError):
+        return isinstance(build.load(f'hub.{name}:FAMILY'), Family)
+    return False

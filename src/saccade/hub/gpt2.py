@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""GPT-2: learned positions, pre-norm, GELU, biases everywhere, the output tied to the embedding.
+
+Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; the names and settings are those of
+`GPT2LMHeadModel` in transformers. Its linear maps are stored [in, out], and queries, keys and values as one.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.family import Family, Weight
+from saccade.hub.setting import activation, read, require
+
+_MIXER = 'layers/pattern_0/mixer'
+_FEEDFORWARD = 'layers/pattern_0/feedforward'
+_QKV = ('query', 'key', 'value')
+
+WEIGHTS = (
+    Weight('wte.weight', 'V D -> V D', ('embedding',)),
+    Weight('wpe.weight', 'T D -> T D', ('position/positions',)),
+    Weight('h.*.ln_1.weight', 'D -> D', (f'{_MIXER}_norm/scale',)),
+    Weight('h.*.ln_1.bias', 'D -> D', (f'{_MIXER}_norm/bias',)),
+    Weight(
+        'h.*.attn.c_attn.weight',
+        'D (part N H) -> part D N H',
+        tuple(f'{_MIXER}/{name}' for name in _QKV),
+    ),
+    Weight('h.*.attn.c_attn.bias', '(part N H) -> part N H', tuple(f'{_MIXER}/{name}_bias' for name in _QKV)),
+    Weight('h.*.attn.c_proj.weight', '(N H) D -> N H D', (f'{_MIXER}/output',)),
+    Weight('h.*.attn.c_proj.bias', 'D -> D', (f'{_MIXER}/output_bias',)),
+    Weight('h.*.ln_2.weight', 'D -> D', (f'{_FEEDFORWARD}_norm/scale',)),
+    Weight('h.*.ln_2.bias', 'D -> D', (f'{_FEEDFORWARD}_norm/bias',)),
+    Weight('h.*.mlp.c_fc.weight', 'D F -> D F', (f'{_FEEDFORWARD}/up',)),
+    Weight('h.*.mlp.c_fc.bias', 'F -> F', (f'{_FEEDFORWARD}/up_bias',)),
+    Weight('h.*.mlp.c_proj.weight', 'F D -> F D', (f'{_FEEDFORWARD}/down',)),
+    Weight('h.*.mlp.c_proj.bias', 'D -> D', (f'{_FEEDFORWARD}/down_bias',)),
+    Weight('ln_f.weight', 'D -> D', ('norm/scale',)),
+    Weight('ln_f.bias', 'D -> D', ('norm/bias',)),
+    Weight('lm_head.weight', 'V D -> D V', ('head',)),
+)
+
+
+def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From a `GPT2Config` to our model.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    require(config, 'scale_attn_by_inverse_layer_idx', False)
+    require(config, 'add_cross_attention', False)
+    context, width = read(config, 'n_positions', int), read(config, 'n_embd', int)
+    norm = {'use': 'norm.layer:LayerNorm', 'epsilon': read(config, 'layer_norm_epsilon', float, 1e-5)}
+    return {
+        'use': 'model.decoder:Decoder',
+        'vocabulary': read(config, 'vocab_size', int),
+        'context': context,
+        'width': width,
+        'layers': read(config, 'n_layer', int),
+        'tied': read(config, 'tie_word_embeddings', bool, True),
+        'dropout': read(config, 'embd_pdrop', float, 0.1),
+        'position': {'use': 'position.learned:Learned', 'length': context},
+        'norm': norm,
+        'run': {'use': 'model.stack:Unrolled'},
+        'block': {
+            'use': 'block.pre_norm:PreNorm',
+            'norm': norm,
+            'mixer': _mixer(config),
+            'feedforward': {
+                'use': 'feedforward.mlp:MLP',
+                'activation': activation(read(config, 'activation_function', str, 'gelu_new')),
+                'ratio': read(config, 'n_inner', int, 4 * width) / width,
+                'dropout': read(config, 'resid_pdrop', float, 0.1),
+            },
+        },
+    }
+
+
+def _mixer(config: Mapping[str, Any]) -> dict[str, Any]:
+    scaled = read(config, 'scale_attn_weights', bool, True)
+    return {
+        'use': 'attention.multi_head:MultiHead',
+        'heads': read(config, 'n_head', int),
+        'scale': None if scaled else 1.0,
+        'bias': True,
+        'output_bias': True,
+        'dropout': read(config, 'resid_pdrop', float, 0.1),
+        'mask': {'use': 'ops.mask:Causal'},
+        'position': {'use': 'position.none:NoPosition'},
+        'kernel': {'use': 'attention.plain:Plain', 'dropout': read(config, 'attn_pdrop', float, 0.1)},
+    }
+
+
+FAMILY = Family(
+    spec,
+    WEIGHTS,
+    prefix='transformer.',
+    copies={'lm_head.weight': 'wte.weight'},
+    ignored=r'h\.\d+\.attn\.(masked_)?bias',  # the causal mask, and what it once filled in
+)

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Llama: rotary positions, RMS norms before each branch, SwiGLU, grouped heads, no biases.
+
+Touvron et al. 2023, https://arxiv.org/abs/2302.13971, and its successors up to 3.3; the names and settings are
+those of `LlamaForCausalLM` in transformers, of version 4 or 5. Its linear maps are stored [out, in].
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.family import Family, Weight
+from saccade.hub.setting import activation, read, require
+from saccade.types import UserError
+
+_MIXER = 'layers/pattern_0/mixer'
+_FEEDFORWARD = 'layers/pattern_0/feedforward'
+
+WEIGHTS = (
+    Weight('embed_tokens.weight', 'V D -> V D', ('embedding',)),
+    Weight('layers.*.input_layernorm.weight', 'D -> D', (f'{_MIXER}_norm/scale',)),
+    Weight('layers.*.self_attn.q_proj.weight', '(N H) D -> D N H', (f'{_MIXER}/query',)),
+    Weight('layers.*.self_attn.q_proj.bias', '(N H) -> N H', (f'{_MIXER}/query_bias',)),
+    Weight('layers.*.self_attn.k_proj.weight', '(K H) D -> D K H', (f'{_MIXER}/key',)),
+    Weight('layers.*.self_attn.k_proj.bias', '(K H) -> K H', (f'{_MIXER}/key_bias',)),
+    Weight('layers.*.self_attn.v_proj.weight', '(K H) D -> D K H', (f'{_MIXER}/value',)),
+    Weight('layers.*.self_attn.v_proj.bias', '(K H) -> K H', (f'{_MIXER}/value_bias',)),
+    Weight('layers.*.self_attn.o_proj.weight', 'D (N H) -> N H D', (f'{_MIXER}/output',)),
+    Weight('layers.*.self_attn.o_proj.bias', 'D -> D', (f'{_MIXER}/output_bias',)),
+    Weight('layers.*.post_attention_layernorm.weight', 'D -> D', (f'{_FEEDFORWARD}_norm/scale',)),
+    Weight('layers.*.mlp.gate_proj.weight', 'F D -> D F', (f'{_FEEDFORWARD}/gate',)),
+    Weight('layers.*.mlp.gate_proj.bias', 'F -> F', (f'{_FEEDFORWARD}/gate_bias',)),
+    Weight('layers.*.mlp.up_proj.weight', 'F D -> D F', (f'{_FEEDFORWARD}/up',)),
+    Weight('layers.*.mlp.up_proj.bias', 'F -> F', (f'{_FEEDFORWARD}/up_bias',)),
+    Weight('layers.*.mlp.down_proj.weight', 'D F -> F D', (f'{_FEEDFORWARD}/down',)),
+    Weight('layers.*.mlp.down_proj.bias', 'D -> D', (f'{_FEEDFORWARD}/down_bias',)),
+    Weight('norm.weight', 'D -> D', ('norm/scale',)),
+    Weight('lm_head.weight', 'V D -> D V', ('head',)),
+)
+
+
+def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From a `LlamaConfig` to our model.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    norm = {'use': 'norm.rms:RMSNorm', 'epsilon': read(config, 'rms_norm_eps', float, 1e-6)}
+    return {
+        'use': 'model.decoder:Decoder',
+        'vocabulary': read(config, 'vocab_size', int),
+        'context': read(config, 'max_position_embeddings', int),
+        'width': read(config, 'hidden_size', int),
+        'layers': read(config, 'num_hidden_layers', int),
+        'tied': read(config, 'tie_word_embeddings', bool, False),
+        'position': {'use': 'position.none:NoPosition'},
+        'norm': norm,
+        'run': {'use': 'model.stack:Unrolled'},
+        'block': {
+            'use': 'block.pre_norm:PreNorm',
+            'norm': norm,
+            'mixer': _mixer(config),
+            'feedforward': {
+                'use': 'feedforward.gated:Gated',
+                'activation': activation(read(config, 'hidden_act', str, 'silu')),
+                'width': read(config, 'intermediate_size', int),
+                'bias': read(config, 'mlp_bias', bool, False),
+            },
+        },
+    }
+
+
+def _mixer(config: Mapping[str, Any]) -> dict[str, Any]:
+    bias = read(config, 'attention_bias', bool, False)
+    dropout = read(config, 'attention_dropout', float, 0.0)
+    return {
+        'use': 'attention.multi_head:MultiHead',
+        'heads': read(config, 'num_attention_heads', int),
+        'key_value_heads': read(config, 'num_key_value_heads', int, None),
+        'head_width': read(config, 'head_dim', int, None),
+        'bias': bias,
+        'output_bias': bias,
+        'mask': {'use': 'ops.mask:Causal'},
+        'position': _rotary(config),
+        'kernel': {'use': 'attention.plain:Plain', 'dropout': dropout},
+    }
+
+
+def _rotary(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Version 5 keeps all of it in `rope_parameters`, version 4 the base apart and the rest in `rope_scaling`."""
+    rope = read(config, 'rope_scaling', dict, {}) or read(config, 'rope_parameters', dict, {})
+    for settings in (config, rope):
+        require(settings, 'partial_rotary_factor', 1.0)
+    kind = read(rope, 'rope_type', str, read(rope, 'type', str, 'default'))
+    if kind not in _SCALINGS:
+        raise UserError(f"config.json: there is no rope_type '{kind}'; there are {', '.join(_SCALINGS)}")
+    return {
+        'use': 'position.rotary:Rotary',
+        'base': read(rope, 'rope_theta', float, read(config, 'rope_theta', float, 10000.0)),
+        'scaling': _SCALINGS[kind](config, rope),
+    }
+
+
+def _unscaled(config: Mapping[str, Any], rope: Mapping[str, Any]) -> None:
+    return None
+
+
+def _linear(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any]:
+    return {'use': 'ops.rotary:linear', 'factor': read(rope, 'factor', float)}
+
+
+def _llama3(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any]:
+    longest = read(config, 'max_position_embeddings', int)
+    context = read(rope, 'original_max_position_embeddings', int, longest)
+    return {
+        'use': 'ops.rotary:llama3',
+        'factor': read(rope, 'factor', float),
+        'low': read(rope, 'low_freq_factor', float),
+        'high': read(rope, 'high_freq_factor', float),
+        'context': read(config, 'original_max_position_embeddings', int, context),
+    }
+
+
+_SCALINGS = {'default': _unscaled, 'linear': _linear, 'llama3': _llama3}
+
+FAMILY = Family(
+    spec,
+    WEIGHTS,
+    prefix='model.',
+    copies={'lm_head.weight': 'embed_tokens.weight'},
+    ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
+)

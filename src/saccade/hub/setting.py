@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of a config.json, read with care: each has a type, and what we cannot represent is refused."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.types import UserError
+
+_NEEDED = object()
+_WORDS = {
+    int: 'a whole number, at least 1',
+    float: 'a number, at least 0',
+    bool: 'true or false',
+    str: 'text',
+    dict: 'an object',
+}
+
+_TANH_GELU = {'use': 'jax.nn:gelu', 'approximate': True}
+_ERF_GELU = {'use': 'jax.nn:gelu', 'approximate': False}
+ACTIVATIONS = {
+    'gelu': _ERF_GELU,
+    'gelu_python': _ERF_GELU,
+    'gelu_new': _TANH_GELU,
+    'gelu_fast': _TANH_GELU,
+    'gelu_pytorch_tanh': _TANH_GELU,
+    'gelu_python_tanh': _TANH_GELU,
+    'relu': {'use': 'jax.nn:relu'},
+    'relu6': {'use': 'jax.nn:relu6'},
+    'leaky_relu': {'use': 'jax.nn:leaky_relu'},
+    'silu': {'use': 'jax.nn:silu'},
+    'swish': {'use': 'jax.nn:silu'},
+    'hardswish': {'use': 'jax.nn:hard_swish'},
+    'mish': {'use': 'jax.nn:mish'},
+    'sigmoid': {'use': 'jax.nn:sigmoid'},
+    'tanh': {'use': 'jax.numpy:tanh'},
+    'linear': {'use': 'jax.nn:identity'},
+}
+
+
+def read(config: Mapping[str, Any], key: str, kind: type, default: Any = _NEEDED) -> Any:
+    """Return one setting; absent or null, it is the default, if one is given.
+
+    Raises:
+        UserError: it is missing, or of another type; an int is at least 1, a float at least 0.
+    """
+    value = config.get(key)
+    if value is None:
+        if default is _NEEDED:
+            raise UserError(f'config.json: {key} is missing')
+        return default
+    if not _is(value, kind):
+        raise UserError(f'config.json: {key} must be {_WORDS[kind]}, not {value!r}')
+    return kind(value)
+
+
+def require(config: Mapping[str, Any], key: str, value: Any) -> None:
+    """Refuse a setting that is given and is another than the value, the only one that we can represent.
+
+    Raises:
+        UserError: it is another.
+    """
+    given = config.get(key)
+    if given is not None and given != value:
+        raise UserError(f'config.json: {key} is {given!r}, which cannot be represented; only {value!r} can')
+
+
+def activation(name: str) -> dict[str, Any]:
+    """Return the spec of an activation by the name that transformers gives it.
+
+    Raises:
+        UserError: we have none of this name.
+    """
+    if name not in ACTIVATIONS:
+        raise UserError(f"config.json: there is no activation '{name}'; there are {', '.join(ACTIVATIONS)}")
+    return dict(ACTIVATIONS[name])
+
+
+def _is(value: Any, kind: type) -> bool:
+    if kind in (int, float):
+        number = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+        return number and value >= (1 if kind is int else 0)
+    return isinstance(value, kind)

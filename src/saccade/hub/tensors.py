@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The tensors of a folder, by name, each read when it is asked for: one safetensors file, or several and an index."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from saccade.types import UserError
+
+SINGLE = 'model.safetensors'
+INDEX = 'model.safetensors.index.json'
+# Quantised weights, which are numbers of other types, mean nothing without their scales.
+_FLOATING = ('F64', 'F32', 'F16', 'BF16')
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """Attributes: by the tensor's name, the open file that holds it."""
+
+    files: Mapping[str, Any]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.files
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self.files[name].get_slice(name).get_shape())
+
+    def read(self, name: str) -> np.ndarray:
+        """Return the tensor in float32.
+
+        Raises:
+            UserError: it does not hold floating-point numbers.
+        """
+        dtype = self.files[name].get_slice(name).get_dtype()
+        if dtype not in _FLOATING:
+            raise UserError(f"tensor '{name}' is of type {dtype}; only {', '.join(_FLOATING)} can be loaded")
+        return self.files[name].get_tensor(name).astype(np.float32)
+
+
+@contextmanager
+def open_tensors(folder: Path) -> Iterator[Tensors]:
+    """Open the folder's tensors for as long as the context lasts.
+
+    Raises:
+        UserError: a file is missing, cut short or no safetensors, or two of them hold tensors of one name.
+    """
+    with ExitStack() as stack:
+        files: dict[str, Any] = {}
+        for path in _paths(folder):
+            file = stack.enter_context(_open(path))
+            for name in file.keys():  # noqa: SIM118, it is not iterable
+                if name in files:
+                    raise UserError(f"{path.name}: tensor '{name}' is in another file of the folder too")
+                files[name] = file
+        yield Tensors(files)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object that a JSON file holds.
+
+    Raises:
+        UserError: the file cannot be read, or holds no JSON object.
+    """
+    try:
+        value = json.loads(path.read_text(encoding='utf-8'))
+    except OSError as error:
+        raise UserError(f'{path.name}: cannot be read: {error.strerror}') from None
+    except ValueError as error:
+        raise UserError(f'{path.name}: is not JSON: {error}') from None
+    if not isinstance(value, dict):
+        raise UserError(f'{path.name}: must hold a JSON object')
+    return value
+
+
+def _paths(folder: Path) -> list[Path]:
+    if (folder / SINGLE).exists():
+        return [folder / SINGLE]
+    if not (folder / INDEX).exists():
+        others = sorted(path.name for path in folder.glob('*.bin'))
+        hint = f'; {", ".join(others)} must be converted to safetensors first' if others else ''
+        raise UserError(f'has neither {SINGLE} nor {INDEX}{hint}')
+    shards = read_json(folder / INDEX).get('weight_map')
+    if not isinstance(shards, dict) or not all(isinstance(name, str) for name in shards.values()):
+        raise UserError(f"{INDEX}: has no 'weight_map' from tensors to files")
+    return [folder / name for name in sorted(set(shards.values()))]
+
+
+def _open(path: Path) -> Any:
+    try:
+        # JAX brings ml_dtypes, with which NumPy knows bfloat16.
+        return safe_open(path, framework='numpy')
+    except OSError as error:
+        raise UserError(f'{path.name}: cannot be read: {error.strerror or error}') from None
+    except SafetensorError as error:
+        raise UserError(f'{path.name}: is damaged or cut short: {error}') from None

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every test runs under: JAX on the CPU, and array shapes checked against their annotations."""
+
+import os
+
+os.environ.setdefault('JAX_PLATFORMS', 'cpu')
+if 'backend_optimization' not in os.environ.get('XLA_FLAGS', ''):  # tests compile much and run little: half the time
+    os.environ['XLA_FLAGS'] = f'{os.environ.get("XLA_FLAGS", "")} --xla_backend_optimization_level=0'
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import flax.struct
+import jaxtyping
+import pytest
+
+
+def unchecked(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave the constructors of pytrees out: JAX rebuilds them around placeholders, which no annotation admits."""
+
+    @functools.wraps(make)
+    def dataclass(target: type | None = None, **options: Any) -> Any:
+        if target is None:
+            return functools.partial(dataclass, **options)
+        made = make(target, **options)
+        made.__init__ = jaxtyping.jaxtyped(made.__init__, typechecker=None)
+        return made
+
+    return dataclass
+
+
+# Before anything of saccade is imported: the hook decorates modules as they are loaded.
+flax.struct.dataclass = unchecked(flax.struct.dataclass)
+jaxtyping.install_import_hook('saccade', 'beartype.beartype')
+
+ONLY_ON_REQUEST = ('slow', 'oracle')
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of a marker that `-m` does not mention."""
+    unasked = {marker for marker in ONLY_ON_REQUEST if marker not in config.option.markexpr}
+    left_out = [item for item in items if unasked & {marker.name for marker in item.iter_markers()}]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope='session')
+def gate_class() -> type:
+    """A trained score term with a carry: the gates of the keys from j to i add up to a distance (CoPE, 2405.18719)."""
+    import jax
+    import jax.numpy as jnp
+    from flax import struct
+
+    @struct.dataclass
+    class CumulativeGate:
+        table: jax.Array
+
+        def init_carry(self, q):
+            return jnp.zeros((q.shape[0], q.shape[2], q.shape[1]))
+
+        def __call__(self, scores, q, k, pairs, carry):
+            gates = jnp.where(pairs.allowed, jax.nn.sigmoid(scores), 0.0)
+            distance = jnp.cumsum(gates[..., ::-1], axis=-1)[..., ::-1] + carry[..., None]
+            return scores + self.table[:, None, None] * jnp.sin(distance), distance[..., 0]
+
+    return CumulativeGate

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for every part that maps tokens to tokens."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from discovery import (
+    SCOPE,
+    B,
+    D,
+    Subject,
+    T,
+    X,
+    assert_near,
+    kernel_specs,
+    mixing,
+    normal,
+    pointwise,
+    specs,
+    subject_of,
+)
+
+from saccade.build import build
+from saccade.types import FeedForward, Mixer, PairPosition, ScoreTerm
+
+F32_RELATIVE = 1e-5  # of the largest element
+BF16_RELATIVE = 3e-2
+
+
+@pytest.fixture(params=[*pointwise(), *mixing()])
+def subject(request) -> Subject:
+    return subject_of(request.param)
+
+
+def test_shape_and_dtype_are_kept_and_compiling_changes_nothing(subject):
+    y = subject.jitted(subject.params, X, *subject.rest)
+    assert y.shape == X.shape
+    assert y.dtype == X.dtype
+    assert_near(subject.apply(subject.params, X, *subject.rest), y, F32_RELATIVE)
+
+
+def test_every_parameter_has_a_finite_gradient(subject):
+    gradients = subject.gradients(subject.params, X, normal(X.shape, 1))
+    for leaf in jax.tree.leaves(gradients):
+        assert np.isfinite(leaf).all()
+        assert np.abs(leaf).max() > 0
+
+
+def test_bfloat16_is_near_float32(subject):
+    exact = subject.jitted(subject.params, X, *subject.rest)
+    params, x = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (subject.params, X))
+    low = subject.jitted(params, x, *subject.rest)
+    assert low.dtype == jnp.bfloat16
+    assert_near(low, exact, BF16_RELATIVE)
+
+
+@pytest.mark.parametrize('name', pointwise())
+def test_a_token_is_treated_without_regard_to_the_others(name):
+    subject = subject_of(name)
+    before = subject.jitted(subject.params, X, *subject.rest)
+    after = subject.jitted(subject.params, X.at[:, 4].add(1.0), *subject.rest)
+    others = np.arange(T) != 4
+    np.testing.assert_array_equal(before[:, others], after[:, others])
+    assert (before[:, 4] != after[:, 4]).any()
+
+
+@pytest.mark.parametrize('name', pointwise())
+def test_tokens_may_change_places(name):
+    subject = subject_of(name)
+    order = np.random.default_rng(0).permutation(T)
+    moved = [leaf[:, order] for leaf in subject.rest]
+    y = subject.jitted(subject.params, X, *subject.rest)
+    np.testing.assert_array_equal(subject.jitted(subject.params, X[:, order], *moved), y[:, order])
+
+
+DROPPING = {
+    **specs('feedforward', FeedForward),
+    **specs('attention', Mixer),
+    **{name: {**specs('attention', Mixer)['MultiHead'], 'kernel': given} for name, given in kernel_specs().items()},
+}
+
+
+@pytest.mark.parametrize('name', DROPPING)
+def test_dropout_acts_in_training_alone(name):
+    given = DROPPING[name]
+    rate = {'dropout': 0.5}
+    module = build({**given, 'kernel': {**given['kernel'], **rate}} if name in kernel_specs() else {**given, **rate})()
+    subject = subject_of(f'MultiHead, {name}' if name in kernel_specs() else name)
+
+    @jax.jit
+    def run(key):
+        rest = (subject.params, X, *subject.rest)
+        return module.apply(*rest, True, rngs={'dropout': key}), module.apply(*rest, False)
+
+    (trained, still), (again, _), (other, _) = run(jax.random.key(0)), run(jax.random.key(0)), run(jax.random.key(1))
+    assert_near(still, subject.jitted(subject.params, X, *subject.rest), F32_RELATIVE)
+    np.testing.assert_array_equal(trained, again)
+    assert np.abs(trained - still).max() > 0.01
+    assert np.abs(trained - other).max() > 0.01
+
+
+@pytest.mark.parametrize('name', specs('position', PairPosition))
+def test_a_pairwise_position_keeps_shapes(name):
+    position = build(specs('position', PairPosition)[name])()
+    q = normal((B, T, 4, D // 4))
+
+    def use(position):
+        low = position.rotate(q.astype(jnp.bfloat16), SCOPE.positions)
+        return position.rotate(q, SCOPE.positions), low, position.terms(4)
+
+    (rotated, low, terms), _ = position.init_with_output(jax.random.key(0), method=use)
+    assert rotated.shape == q.shape
+    assert low.dtype == jnp.bfloat16
+    assert all(isinstance(term, ScoreTerm) for term in terms)

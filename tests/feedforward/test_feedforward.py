@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Each feed-forward layer against its equation."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.feedforward.gated import Gated
+from saccade.feedforward.mlp import MLP
+from saccade.types import Part
+
+NEAR = 1e-5
+B, T, D, F = 2, 3, 6, 16
+SILU = Part(jax.nn.silu)
+
+
+def normal(number, *shape):
+    return jnp.array(np.random.default_rng(number).normal(size=shape), jnp.float32)
+
+
+X = normal(0, B, T, D)
+WEIGHTS = {'gate': normal(1, D, F), 'up': normal(2, D, F), 'down': normal(3, F, D)}
+BIASES = {'gate_bias': normal(4, F), 'up_bias': normal(5, F), 'down_bias': normal(6, D)}
+
+
+def silu(x):
+    return x / (1 + jnp.exp(-x))
+
+
+def without(params, *names):
+    return {name: leaf for name, leaf in params.items() if name not in names}
+
+
+@pytest.mark.parametrize('bias', [True, False])
+def test_mlp(bias):
+    params = without(WEIGHTS | (BIASES if bias else {}), 'gate', 'gate_bias')
+    hidden = X @ params['up'] + params.get('up_bias', 0.0)
+    expected = silu(hidden) @ params['down'] + params.get('down_bias', 0.0)
+    y = MLP(SILU, ratio=F / D, bias=bias).apply({'params': params}, X, False)
+    np.testing.assert_allclose(y, expected, atol=NEAR * np.abs(expected).max())
+
+
+@pytest.mark.parametrize('bias', [True, False])
+def test_gated(bias):
+    params = WEIGHTS | (BIASES if bias else {})
+    gate, up = (X @ params[name] + params.get(f'{name}_bias', 0.0) for name in ('gate', 'up'))
+    expected = (silu(gate) * up) @ params['down'] + params.get('down_bias', 0.0)
+    y = Gated(SILU, width=F, bias=bias).apply({'params': params}, X, False)
+    np.testing.assert_allclose(y, expected, atol=NEAR * np.abs(expected).max())
+
+
+def shapes(module, width=D):
+    x = jax.ShapeDtypeStruct((B, T, width), jnp.float32)
+    params = jax.eval_shape(lambda x: module.init(jax.random.key(0), x, False), x)['params']
+    return {name: leaf.shape for name, leaf in params.items()}
+
+
+def test_widths():
+    assert shapes(MLP(SILU, ratio=2.0))['up'] == (D, 2 * D)
+    assert shapes(Gated(SILU, ratio=2.0))['up'] == (D, 2 * D)
+    assert shapes(Gated(SILU, ratio=2.0, width=7))['up'] == (D, 7)
+
+
+def test_a_gated_layer_of_eight_thirds_has_the_parameters_of_an_mlp_of_four():
+    sizes = [
+        sum(np.prod(shape) for shape in shapes(module, 96).values()) for module in (Gated(SILU), MLP(SILU, bias=False))
+    ]
+    assert sizes[0] == sizes[1]

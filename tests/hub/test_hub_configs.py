@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The published models: our configs of them, and what the hub makes of their config.json, are one architecture."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from saccade.build import build, plain
+from saccade.hub import gpt2, llama
+from saccade.types import Scope
+
+CONFIGS = Path(__file__).parents[2] / 'experiments' / 'causal_lm'
+GPT2_PARAMETERS = 124_439_808
+GPT2_CONFIG = {'vocab_size': 50257, 'n_positions': 1024, 'n_embd': 768, 'n_layer': 12, 'n_head': 12} | dict.fromkeys(
+    ('resid_pdrop', 'embd_pdrop', 'attn_pdrop'), 0.0
+)
+LLAMA_CONFIG = {
+    'vocab_size': 1024, 'max_position_embeddings': 128, 'hidden_size': 128, 'intermediate_size': 341,
+    'num_hidden_layers': 4, 'num_attention_heads': 4, 'num_key_value_heads': 2, 'rms_norm_eps': 1e-5,
+}  # fmt: skip
+# What a kernel and an initialiser are does not change what a model computes of its weights.
+FREE = ('kernel', 'kernel_init', 'output_init', 'embedding_init', 'head_init', 'table_init')
+
+
+def config(name: str) -> Any:
+    return runpy.run_path(str(CONFIGS / f'{name}.py'))['get_config']()
+
+
+def shapes(spec: Any) -> Any:
+    model, tokens = build(plain(spec))(), jnp.zeros((1, 1), jnp.int32)
+    return jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, Scope(tokens), False))['params']
+
+
+def architecture(module: Any) -> Any:
+    """Every field of a built part, defaults included, save for those that are free."""
+    fields = getattr(module, '__dataclass_fields__', None)
+    if hasattr(module, 'target'):
+        return module.name, architecture(module()) if isinstance(module.target, type) else module.arguments
+    names = [name for name in fields or () if name not in (*FREE, 'parent', 'name')]
+    return {name: architecture(getattr(module, name)) for name in names} if fields else module
+
+
+def test_gpt2_124m_has_the_published_number_of_parameters():
+    count = sum(leaf.size for leaf in jax.tree.leaves(shapes(config('gpt2_124m').model)))
+    assert count == GPT2_PARAMETERS
+
+
+def test_gpt2_124m_is_what_the_hub_loads():
+    ours, theirs = config('gpt2_124m').model, gpt2.spec(GPT2_CONFIG)
+    assert architecture(build(plain(ours))) == architecture(build(theirs))
+    assert shapes(ours) == shapes(theirs)
+
+
+def test_llama_tiny_is_what_the_hub_would_load():
+    ours, theirs = plain(config('llama_tiny').model), llama.spec(LLAMA_CONFIG)
+    assert shapes(ours) == shapes(theirs)
+    assert round(ours['block']['feedforward'].pop('ratio') * ours['width']) == 341
+    theirs['block']['feedforward'].pop('width')
+    assert architecture(build(ours)) == architecture(build(theirs))
+
+
+@pytest.mark.parametrize('name', ['gpt2_124m', 'llama_tiny'])
+def test_sizes_follow_one_another(name):
+    changed = config(name)
+    changed.model.vocabulary, changed.model.context, changed.model.layers = 300, 32, 8
+    changed.data.path = 'somewhere'
+    changed = plain(changed)
+    assert changed['data']['tokenizer']['vocabulary'] == 300
+    assert changed['data']['context'] == 32
+    assert changed['model']['block']['mixer']['output_init']['stddev'] == 0.02 / 4
+    assert changed['data']['path'] == 'somewhere'
+
+
+def test_dropout_is_one_number_and_positions_fill_the_context_of_gpt2():
+    changed = config('gpt2_124m')
+    changed.model.dropout, changed.data.context = 0.1, 64
+    model = plain(changed.model)
+    block = model['block']
+    parts = (block['mixer'], block['mixer']['kernel'], block['feedforward'])
+    assert {part['dropout'] for part in parts} == {0.1}
+    assert model['position']['length'] == 64
+
+
+@pytest.mark.parametrize('name', ['gpt2_124m', 'llama_tiny'])
+def test_a_width_alone_may_be_changed(name):
+    changed = config(name)
+    changed.model.width = 24
+    changed.model.block.mixer.heads = 2
+    assert shapes(changed.model)['embedding'].shape[1] == 24

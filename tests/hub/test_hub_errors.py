@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every folder that cannot be loaded is met with one line that says what is wrong with it."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.hub import setting
+from saccade.hub.load import load
+from saccade.types import UserError
+
+
+def refused(folder, words: str) -> None:
+    with pytest.raises(UserError, match=re.escape(words)) as caught:
+        load(folder)
+    assert '\n' not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_there_is_no_folder(tmp_path):
+    refused(tmp_path / 'nowhere', 'there is no such folder')
+
+
+def test_there_is_no_config(gpt2):
+    (gpt2.write() / 'config.json').unlink()
+    refused(gpt2.path, 'config.json: cannot be read: No such file')
+
+
+@pytest.mark.parametrize(('text', 'words'), [('{', 'config.json: is not JSON'), ('[]', 'must hold a JSON object')])
+def test_config_is_no_object(gpt2, text, words):
+    (gpt2.write() / 'config.json').write_text(text)
+    refused(gpt2.path, words)
+
+
+def test_config_is_not_text(gpt2):
+    (gpt2.write() / 'config.json').write_bytes(b'\xff\xfe\x00')
+    refused(gpt2.path, 'config.json: is not JSON')
+
+
+@pytest.mark.parametrize('model_type', ['gpt_2', 'gpt2.py', '../gpt2'])
+def test_a_family_that_we_lack(gpt2, model_type):
+    gpt2.config['model_type'] = model_type
+    refused(gpt2.write(), f"model_type '{model_type}' cannot be loaded; there are gpt2, llama")
+
+
+def test_a_file_of_the_package_that_is_no_family(gpt2):
+    gpt2.config['model_type'] = 'load'
+    refused(gpt2.write(), "config.json: model_type: hub.load has no 'FAMILY'")
+
+
+def test_there_are_no_weights(gpt2):
+    (gpt2.write() / 'model.safetensors').unlink()
+    refused(gpt2.path, 'has neither model.safetensors nor model.safetensors.index.json')
+    (gpt2.path / 'pytorch_model.bin').touch()
+    refused(gpt2.path, 'pytorch_model.bin must be converted to safetensors first')
+
+
+@pytest.mark.parametrize('kept', [0, 5, 400, -1])
+def test_truncated_weights(gpt2, kept):
+    file = gpt2.write() / 'model.safetensors'
+    file.write_bytes(file.read_bytes()[:kept])
+    refused(gpt2.path, 'model.safetensors: is damaged or cut short')
+
+
+def test_a_folder_in_place_of_the_weights(gpt2):
+    file = gpt2.write() / 'model.safetensors'
+    file.unlink()
+    file.mkdir()
+    refused(gpt2.path, 'model.safetensors: cannot be read')
+
+
+def test_a_missing_shard(gpt2):
+    (gpt2.write_shards() / 'model-2.safetensors').unlink()
+    refused(gpt2.path, 'model-2.safetensors: cannot be read')
+
+
+@pytest.mark.parametrize('index', [{}, {'weight_map': []}, {'weight_map': {'wte.weight': 3}}])
+def test_an_index_that_maps_nothing(gpt2, index):
+    (gpt2.write_shards() / 'model.safetensors.index.json').write_text(json.dumps(index))
+    refused(gpt2.path, "has no 'weight_map'")
+
+
+def test_shards_that_overlap(gpt2):
+    folder = gpt2.write_shards()
+    (folder / 'model-2.safetensors').write_bytes((folder / 'model-1.safetensors').read_bytes())
+    refused(folder, "model-2.safetensors: tensor 'h.0.")
+
+
+def test_a_missing_tensor(llama):
+    del llama.tensors['layers.1.mlp.up_proj.bias']
+    refused(llama.write(), "there is no tensor 'layers.1.mlp.up_proj.bias'")
+
+
+def test_an_untied_model_without_a_head(llama):
+    del llama.tensors['lm_head.weight']
+    refused(llama.write(), "there is no tensor 'lm_head.weight'")
+
+
+def test_left_over_tensors(gpt2):
+    gpt2.tensors |= {'score.weight': np.ones((2, 12), np.float32), 'adapter.weight': np.ones(2, np.float32)}
+    refused(gpt2.write(), "has no place for tensor 'adapter.weight' and 1 more")
+
+
+def test_more_layers_than_the_config_says(gpt2):
+    gpt2.config['n_layer'] = 1
+    refused(gpt2.write('transformer.'), "has no place for tensor 'transformer.h.1.attn.c_attn.bias' and 11 more")
+
+
+def test_biases_that_the_config_denies(llama):
+    llama.config['attention_bias'] = False
+    refused(llama.write(), "has no place for tensor 'layers.0.self_attn.k_proj.bias' and 7 more")
+
+
+def test_a_wrong_shape(gpt2):
+    gpt2.tensors['h.1.attn.c_attn.weight'] = np.ones((12, 35), np.float32)
+    refused(gpt2.write(), "'h.1.attn.c_attn.weight' has shape (12, 35), but by config.json it should be (12, 36)")
+
+
+def test_a_transposed_kernel(llama):
+    name = 'layers.0.mlp.down_proj.weight'
+    llama.tensors[name] = np.ascontiguousarray(llama.tensors[name].T)
+    refused(llama.write(), f"'{name}' has shape (10, 12), but by config.json it should be (12, 10)")
+
+
+def test_a_tensor_of_integers(gpt2):
+    gpt2.tensors['wte.weight'] = np.ones((11, 12), np.int8)
+    refused(gpt2.write(), "tensor 'wte.weight' is of type I8; only F64, F32, F16, BF16 can be loaded")
+
+
+def test_two_tensors_for_one_place(gpt2):
+    gpt2.tensors['transformer.wte.weight'] = gpt2.tensors['wte.weight'].copy()
+    refused(gpt2.write(), "tensors 'transformer.wte.weight' and 'wte.weight' are for one place")
+
+
+def test_a_tied_copy_that_differs(gpt2):
+    gpt2.tensors['lm_head.weight'] = gpt2.tensors['wte.weight'] + 1
+    refused(gpt2.write(), "tensor 'lm_head.weight' differs from 'wte.weight', to which config.json ties it")
+
+
+@pytest.mark.parametrize(
+    ('key', 'value', 'words'),
+    [
+        ('model_type', None, 'config.json: model_type is missing'),
+        ('n_embd', None, 'config.json: n_embd is missing'),
+        ('n_layer', 0, 'n_layer must be a whole number, at least 1, not 0'),
+        ('n_head', True, 'n_head must be a whole number, at least 1, not True'),
+        ('n_inner', '20', "n_inner must be a whole number, at least 1, not '20'"),
+        ('attn_pdrop', -0.1, 'attn_pdrop must be a number, at least 0, not -0.1'),
+        ('tie_word_embeddings', 'no', "tie_word_embeddings must be true or false, not 'no'"),
+        ('n_head', 5, 'width 12 is not divisible by 5 heads'),
+        ('activation_function', 'quick_gelu', "there is no activation 'quick_gelu'; there are gelu, "),
+        ('scale_attn_by_inverse_layer_idx', True, 'scale_attn_by_inverse_layer_idx is True, which cannot be'),
+        ('add_cross_attention', True, 'add_cross_attention is True, which cannot be represented; only False'),
+        ('quantization_config', {'bits': 4}, "quantization_config is {'bits': 4}, which cannot be represented"),
+    ],
+)
+def test_gpt2_settings(gpt2, key, value, words):
+    gpt2.config[key] = value
+    refused(gpt2.write(), words)
+
+
+@pytest.mark.parametrize(
+    ('key', 'value', 'words'),
+    [
+        ('num_key_value_heads', 3, '4 heads cannot share 3 key_value_heads'),
+        ('head_dim', 5, 'needs an even head width, not 5'),
+        ('partial_rotary_factor', 0.5, 'partial_rotary_factor is 0.5, which cannot be represented'),
+        ('rope_scaling', {'rope_type': 'yarn'}, "there is no rope_type 'yarn'; there are default, linear, llama3"),
+        ('rope_scaling', {'type': 3}, 'type must be text, not 3'),
+        ('rope_parameters', [1], 'rope_parameters must be an object, not [1]'),
+        ('rope_scaling', {'type': 'linear'}, 'factor is missing'),
+        ('rope_scaling', {'type': 'linear', 'factor': 0}, 'factor must be positive, not 0'),
+    ],
+)
+def test_llama_settings(llama, key, value, words):
+    llama.config[key] = value
+    refused(llama.write(), words)
+
+
+def test_llama3_factors_in_the_wrong_order(llama):
+    llama.config['rope_scaling'] = {
+        'rope_type': 'llama3', 'factor': 8.0, 'low_freq_factor': 4.0, 'high_freq_factor': 1.0
+    }  # fmt: skip
+    refused(llama.write(), 'low 4.0 must be less than high 1.0')
+
+
+def test_every_activation_can_be_built_and_called():
+    for name in setting.ACTIVATIONS:
+        assert build(setting.activation(name))(np.ones(3, np.float32)).shape == (3,)

@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark from the command line."""
+
+import json
+
+import pytest
+
+
+def test_figures_for_programs_are_one_object(runner):
+    done = runner.run('benchmark', '--what=memory', '--length=256', '--length=512', '--json')
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found['what'] == 'memory'
+    assert found['lengths'] == [256, 512]
+    assert found['machine']['cores'] >= 1
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (('--what=training', '--size=C'), '--size=C: there is no such size; there are A, B, deep'),
+        (('--what=memory', '--config.width=3'), "'--config.width=3': only --what=mfu measures a config"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_one_line(runner, arguments, words):
+    done = runner.run('benchmark', *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

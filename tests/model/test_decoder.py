@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The decoder language model: its sizes, its loss before training, its steps, and what it refuses."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.task.causal_lm import CausalLM
+from saccade.types import LanguageModel, Scope, UserError
+
+F32_RELATIVE = 1e-5  # of the largest element
+B, T, V, D = 2, 9, 13, 16
+TOKENS = jnp.array(np.random.default_rng(0).integers(0, V, (B, T)))
+SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+
+NORM = {'use': 'norm.layer:LayerNorm'}
+
+
+def decoder(heads=2, width=D, context=12, layers=2, vocabulary=V, **changes):
+    block = {
+        'use': 'block.pre_norm:PreNorm',
+        'mixer': {
+            'use': 'attention.multi_head:MultiHead',
+            'heads': heads,
+            'bias': True,
+            'output_bias': True,
+            'kernel': {'use': 'attention.plain:Plain'},
+            'mask': {'use': 'ops.mask:Causal'},
+            'position': {'use': 'position.none:NoPosition'},
+        },
+        'feedforward': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}},
+        'norm': NORM,
+    }
+    spec = {
+        'use': 'model.decoder:Decoder',
+        'vocabulary': vocabulary,
+        'context': context,
+        'width': width,
+        'layers': layers,
+        'block': block,
+        'position': {'use': 'position.learned:Learned', 'length': context},
+        'norm': NORM,
+        'run': {'use': 'model.stack:Unrolled'},
+        'tied': True,
+    }
+    return build({**spec, **changes})()
+
+
+def shapes(model, tokens=TOKENS):
+    scope = Scope(jnp.zeros(tokens.shape, int))
+    return jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, scope, False))['params']
+
+
+@functools.cache
+def params():
+    random = np.random.default_rng(1)
+    draw = functools.partial(random.normal, scale=0.4)
+    return {'params': jax.tree.map(lambda leaf: jnp.array(draw(size=leaf.shape), leaf.dtype), shapes(decoder()))}
+
+
+def assert_near(given, expected):
+    given, expected = np.asarray(given), np.asarray(expected)
+    np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ('layers', 'width', 'heads', 'published'),
+    [
+        (12, 768, 12, 124_439_808),
+        (24, 1024, 16, 354_823_168),
+        (36, 1280, 20, 774_030_080),
+        (48, 1600, 25, 1_557_611_200),
+    ],
+)
+def test_the_parameters_of_gpt2(layers, width, heads, published):
+    model = decoder(heads, width, context=1024, layers=layers, vocabulary=50257)
+    counted = sum(leaf.size for leaf in jax.tree.leaves(shapes(model)))
+    V, T, D, L = 50257, 1024, width, layers
+    assert counted == published == V * D + T * D + L * (12 * D * D + 13 * D) + 2 * D
+
+
+def test_before_training_the_loss_is_that_of_equal_odds():
+    V = 256
+    model, task = decoder(vocabulary=V, width=32), CausalLM()
+    tokens = jnp.array(np.random.default_rng(2).integers(0, V, (8, T + 1)))
+    batch = {
+        'tokens': tokens,
+        'segments': jnp.ones_like(tokens),
+        'positions': jnp.tile(jnp.arange(T + 1), (8, 1)),
+    }
+
+    @jax.jit
+    def loss(key):
+        return task.loss(model, task.init(model, key, batch), batch, key, train=False)['loss'].mean()
+
+    assert loss(jax.random.key(0)) == pytest.approx(np.log(V), abs=0.1)
+
+
+def test_tied_logits_are_products_with_the_embedding():
+    assert 'head' not in shapes(decoder())
+    given = {'params': {**params()['params'], 'norm': {'scale': jnp.zeros(D), 'bias': jnp.ones(D)}}}
+    logits = decoder().apply(given, TOKENS, SCOPE, False)
+    assert logits.shape == (B, T, V)
+    assert_near(logits[0, 0], params()['params']['embedding'].sum(axis=-1))
+
+
+def test_untied_logits_have_a_projection_of_their_own():
+    model = decoder(tied=False)
+    assert shapes(model)['head'].shape == (D, V)
+    head = jnp.array(np.random.default_rng(3).normal(size=(D, V)), jnp.float32)
+    given = {'params': {**params()['params'], 'head': head, 'norm': {'scale': jnp.zeros(D), 'bias': jnp.ones(D)}}}
+    assert_near(model.apply(given, TOKENS, SCOPE, False)[0, 0], head.sum(axis=0))
+
+
+def test_the_future_is_not_read():
+    before = decoder().apply(params(), TOKENS, SCOPE, False)
+    after = decoder().apply(params(), TOKENS.at[:, 5].add(1) % V, SCOPE, False)
+    np.testing.assert_array_equal(before[:, :5], after[:, :5])
+    assert (before[:, 5:] != after[:, 5:]).any(axis=(0, -1)).all()
+
+
+def test_steps_replay_the_whole_for_rows_of_different_lengths():
+    segments = jnp.array([[1] * 9, [0, 0, 0, 1, 1, 1, 1, 1, 1]])
+    positions = jnp.array([list(range(9)), [0, 0, 0, 0, 1, 2, 3, 4, 5]])
+    model = decoder()
+    whole = model.apply(params(), TOKENS, Scope(positions, segments), False)
+    state, parts = model.apply(params(), TOKENS, 11, method='init_state'), []
+    step = jax.jit(lambda tokens, segments, state: model.apply(params(), tokens, segments, state, method='step'))
+    for here in (slice(0, 4), slice(4, 5), slice(5, 9)):
+        part, state = step(TOKENS[:, here], segments[:, here], state)
+        parts.append(part)
+    real = np.asarray(segments) != 0
+    assert_near(jnp.concatenate(parts, axis=1)[real], whole[real])
+    np.testing.assert_array_equal(state.position, [9, 6])
+
+
+@functools.cache
+def taken(count):
+    """The step of the small model, and its state after so many tokens."""
+    model = decoder()
+    step = jax.jit(lambda tokens, segments, state: model.apply(params(), tokens, segments, state, method='step'))
+    state = model.apply(params(), TOKENS, 11, method='init_state')
+    return step, step(TOKENS[:, :count], jnp.ones((B, count), int), state)[1]
+
+
+def test_a_row_that_is_finished_stays_where_it_is():
+    step, state = taken(4)
+    _, state = step(TOKENS[:, 4:5], jnp.array([[1], [0]]), state)
+    np.testing.assert_array_equal(state.position, [5, 4])
+    again, _ = step(TOKENS[:, 4:5], jnp.ones((B, 1), int), state)
+    whole = decoder().apply(params(), TOKENS[:, :5], Scope(SCOPE.positions[:, :5]), False)
+    assert_near(again[1, 0], whole[1, 4])
+
+
+def test_rows_of_a_state_can_be_reordered():
+    step, state = taken(4)
+    swapped = jax.tree.map(lambda leaf: leaf[::-1], state)
+    one = jnp.ones((B, 1), int)
+    straight, _ = step(TOKENS[:, 4:5], one, state)
+    crossed, _ = step(TOKENS[::-1, 4:5], one, swapped)
+    assert_near(crossed[::-1], straight)
+
+
+def test_a_fresh_state_may_be_donated():
+    model = decoder()
+    state = model.apply(params(), TOKENS, 11, method='init_state')
+    one = TOKENS[:, :1], jnp.ones((B, 1), int)
+    step = jax.jit(lambda state: model.apply(params(), *one, state, method='step'), donate_argnums=0)
+    assert np.isfinite(step(state)[0]).all()
+
+
+def test_dropout_of_the_embedding_acts_in_training_alone():
+    model = decoder(dropout=0.5)
+
+    @jax.jit
+    def run(key):
+        return [model.apply(params(), TOKENS, SCOPE, train, rngs={'dropout': key}) for train in (False, True)]
+
+    still, trained = run(jax.random.key(0))
+    assert_near(still, decoder().apply(params(), TOKENS, SCOPE, False))
+    assert np.abs(trained - still).max() > 0.01
+
+
+def test_it_is_a_language_model():
+    assert isinstance(decoder(), LanguageModel)
+
+
+def test_a_sequence_longer_than_the_context_is_refused():
+    with pytest.raises(UserError, match=r'9 tokens .* context of 8'):
+        shapes(decoder(context=8))
+
+
+def test_a_state_longer_than_the_context_is_refused():
+    with pytest.raises(UserError, match=r'13 .* 12'):
+        decoder().apply(params(), TOKENS, 13, method='init_state')
+
+
+def test_a_context_longer_than_the_learned_positions_is_refused():
+    model = decoder(context=12, position={'use': 'position.learned:Learned', 'length': 8})
+    with pytest.raises(UserError, match='8 learned positions'):
+        shapes(model)
+
+
+def test_a_width_that_the_heads_do_not_divide_is_refused():
+    with pytest.raises(UserError, match='width 16 is not divisible by 3 heads'):
+        shapes(decoder(heads=3))

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A stack of layers: the same numbers and the same tree, however it is run."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.model.stack import unstacked
+from saccade.types import Scope, UserError
+
+NEAR = 1e-6
+SAME_LEAF = 1e-6
+B, T, D, L = 2, 5, 8, 4
+X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
+SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+
+NORM = {'use': 'norm.rms:RMSNorm'}
+
+
+def block(use='block.pre_norm:PreNorm', heads=2, dropout=0.2):
+    return {
+        'use': use,
+        'mixer': {
+            'use': 'attention.multi_head:MultiHead',
+            'heads': heads,
+            'dropout': dropout,
+            'kernel': {'use': 'attention.plain:Plain'},
+            'mask': {'use': 'ops.mask:Causal'},
+            'position': {'use': 'position.none:NoPosition'},
+        },
+        'feedforward': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}, 'dropout': dropout},
+        'norm': NORM,
+    }
+
+
+PATTERN = [block(), block('block.post_norm:PostNorm', heads=4)]
+RUNNERS = {
+    'unrolled': {'use': 'model.stack:Unrolled'},
+    'unrolled, rematerialised': {'use': 'model.stack:Unrolled', 'remat': 'nothing_saveable'},
+    'scanned': {'use': 'model.stack:Scanned', 'remat': None},
+    'scanned, rematerialised': {'use': 'model.stack:Scanned'},
+}
+
+
+def stack(run='unrolled', pattern=None, layers=L):
+    return build({'use': 'model.stack:Stack', 'block': pattern or PATTERN, 'layers': layers, 'run': RUNNERS[run]})()
+
+
+@functools.cache
+def params():
+    shapes = jax.eval_shape(lambda: stack().init(jax.random.key(0), X, SCOPE, False))
+    random = np.random.default_rng(1)
+    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
+
+
+@functools.cache
+def outputs_and_gradients(run):
+    """Of a training step with dropout."""
+
+    def loss(params):
+        y = stack(run).apply(params, X, SCOPE, True, rngs={'dropout': jax.random.key(2)})
+        return (y * X).sum(), y
+
+    return jax.jit(jax.grad(loss, has_aux=True))(params())
+
+
+def assert_near(given, expected):
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=NEAR * max(1.0, np.abs(b).max())), given, expected
+    )
+
+
+@pytest.mark.parametrize('run', [run for run in RUNNERS if run != 'unrolled'])
+def test_however_it_is_run_the_numbers_are_the_same(run):
+    assert_near(outputs_and_gradients(run), outputs_and_gradients('unrolled'))
+
+
+@pytest.mark.parametrize('run', ['unrolled', 'scanned'])
+def test_layers_drop_independently(run):
+    """Each layer adds its dropout of ones, so two layers that drop alike would add 0 or twice the same."""
+    ones = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}, 'dropout': 0.5}
+    layers = stack(run, [{**block(dropout=0.0), 'feedforward': ones}], layers=2)
+    shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, SCOPE, False))
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), shapes)
+    zeros['params']['pattern_0']['feedforward']['down_bias'] += 1.0
+    added = layers.apply(zeros, X, SCOPE, True, rngs={'dropout': jax.random.key(0)}) - X
+    assert {0, 2, 4} == set(np.round(np.asarray(added)).astype(int).flat)
+
+
+def test_parameters_are_initialised_to_the_same_numbers_and_tree():
+    init = jax.jit(lambda key: [stack(run).init(key, X, SCOPE, False) for run in ('unrolled', 'scanned')])
+    unrolled, scanned = init(jax.random.key(0))
+    jax.tree.map(np.testing.assert_array_equal, unrolled, scanned)
+
+
+def test_every_layer_is_initialised_as_it_would_be_alone():
+    """The scale of a stacked kernel is that of one layer's, and no two layers are the same."""
+    query = jax.jit(lambda key: stack().init(key, X, SCOPE, False)['params']['pattern_0']['mixer']['query'])(
+        jax.random.key(0)
+    )
+    alone = D**-0.5
+    assert np.std(query) == pytest.approx(alone, rel=0.2)
+    assert np.abs(query[0] - query[1]).max() > alone / 10
+
+
+def test_a_stack_is_its_blocks_one_after_another():
+    x = X
+    for number in range(L):
+        given = PATTERN[number % 2]
+        one = jax.tree.map(lambda leaf, number=number: leaf[number // 2], params()['params'][f'pattern_{number % 2}'])
+        x = build(given)().apply({'params': one}, x, SCOPE, False)
+    assert_near(stack().apply(params(), X, SCOPE, False), x)
+
+
+def test_leaves_are_depth_times_block():
+    patterns = params()['params']
+    assert patterns.keys() == {'pattern_0', 'pattern_1'}
+    for number, given in enumerate(PATTERN):
+        one = jax.eval_shape(lambda given=given: build(given)().init(jax.random.key(0), X, SCOPE, False))['params']
+        stacked = patterns[f'pattern_{number}']
+        assert jax.tree.map(lambda leaf: (L // 2, *leaf.shape), one) == jax.tree.map(jnp.shape, stacked)
+
+
+def test_steps_replay_the_whole_through_a_pattern():
+    whole = stack().apply(params(), X, SCOPE, False)
+    state = stack().apply(params(), X[:, :1], T, method='init_state')
+    assert len(state) == L
+    parts = []
+    step = jax.jit(lambda x, scope, state: stack().apply(params(), x, scope, state, method='step'))
+    for here in (slice(0, 3), slice(3, 5)):
+        part, state = step(X[:, here], Scope(SCOPE.positions[:, here]), state)
+        parts.append(part)
+    assert_near(jnp.concatenate(parts, axis=1), whole)
+
+
+def test_steps_take_parameters_that_are_cut_into_layers():
+    state = stack().apply(params(), X[:, :1], T, method='init_state')
+    step = jax.jit(lambda params: stack().apply(params, X, SCOPE, state, method='step')[0])
+    cut = unstacked(params())
+    assert [len(layers) for layers in cut['params'].values()] == [L // 2, L // 2]
+    np.testing.assert_array_equal(step(cut), step(params()))
+
+
+def test_no_two_layers_share_a_buffer_of_a_fresh_state():
+    leaves = jax.tree.leaves(stack().apply(params(), X[:, :1], T, method='init_state'))
+    assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)
+
+
+@pytest.mark.parametrize('run', ['unrolled', 'scanned, rematerialised'])
+def test_what_layers_report_is_stacked(run):
+    _, reported = stack(run).apply(params(), X, SCOPE, False, mutable=['weights'])
+    shapes = [leaf.shape for leaf in jax.tree.leaves(reported)]
+    assert shapes == [(L // 2, B, 2, T, T), (L // 2, B, 4, T, T)]
+    for leaf in jax.tree.leaves(reported):
+        np.testing.assert_allclose(leaf.sum(axis=-1), 1.0, atol=10 * NEAR)
+
+
+@pytest.mark.parametrize('use', ['model.stack:Unrolled', 'model.stack:Scanned'])
+@pytest.mark.parametrize('policy', ['no_such_policy', 'save_only_these_names', '__doc__'])
+def test_what_is_no_policy_is_refused_naming_those_there_are(use, policy):
+    run = build({'use': use, 'remat': policy})()
+    with pytest.raises(UserError, match=rf'{policy}.*dots_saveable'):
+        run(lambda x, this: (x + this, {}), jnp.ones((L, D)), X)
+
+
+def test_layers_that_the_pattern_does_not_divide_are_refused():
+    with pytest.raises(UserError, match=r'3 layers .* 2 blocks'):
+        jax.eval_shape(lambda: stack(layers=3).init(jax.random.key(0), X, SCOPE, False))
+
+
+def test_rematerialising_keeps_less():
+    def kept(run):
+        layers = stack(run, [block(dropout=0.0)])
+        shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, SCOPE, False))
+        residuals = jax.eval_shape(
+            lambda params: jax.vjp(lambda p: layers.apply(p, X, SCOPE, False), params)[1], shapes
+        )
+        return sum(leaf.size for leaf in jax.tree.leaves(residuals))
+
+    for run in ('unrolled', 'scanned'):
+        assert kept(f'{run}, rematerialised') < kept(run)

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The masked softmax and its own backward pass."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from saccade.ops.softmax import masked_softmax
+
+EXACT = 1e-6
+RANDOM = np.random.default_rng(0)
+SCORES = jnp.array(5.0 * RANDOM.normal(size=(2, 3, 4, 6)), jnp.float32)
+DIRECTION = jnp.array(RANDOM.normal(size=SCORES.shape), jnp.float32)
+ALLOWED = jnp.array(RANDOM.random((2, 1, 4, 6)) < 0.6).at[0, 0, 1].set(False).at[:, :, 0].set(True)
+
+
+def naive(scores):
+    weights = jnp.where(ALLOWED, jax.nn.softmax(jnp.where(ALLOWED, scores, -1e30)), 0.0)
+    return weights
+
+
+def test_values():
+    np.testing.assert_allclose(masked_softmax(SCORES, ALLOWED), naive(SCORES), atol=EXACT)
+
+
+def test_gradients():
+    given = jax.grad(lambda scores: (DIRECTION * masked_softmax(scores, ALLOWED)).sum())(SCORES)
+    expected = jax.grad(lambda scores: (DIRECTION * naive(scores)).sum())(SCORES)
+    assert jnp.abs(expected).max() > 0.1
+    np.testing.assert_allclose(given, expected, atol=EXACT)
+
+
+def test_a_row_where_nothing_is_allowed_is_zero_and_has_no_gradient():
+    given, gradient = jax.value_and_grad(lambda scores: masked_softmax(scores, ALLOWED)[0, :, 1].sum())(SCORES)
+    assert given == 0.0
+    np.testing.assert_array_equal(gradient, 0.0)
+
+
+def test_large_scores_do_not_overflow():
+    everything = jnp.ones((1, 2), bool)
+    np.testing.assert_array_equal(masked_softmax(jnp.array([[1e30, -1e30]]), everything), [[1.0, 0.0]])

@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loaded models against transformers itself: random weights, saved by its `save_pretrained`, loaded by our hub."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.hub.load import load
+from saccade.types import Scope
+
+torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
+with warnings.catch_warnings():
+    # What these libraries warn of as they are imported is not ours to mend.
+    warnings.simplefilter('ignore')
+    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
+
+pytestmark = pytest.mark.oracle
+
+TOLERANCE = 1e-4  # greatest difference of a logit
+LEAST_SPREAD = 0.3  # standard deviation of the logits, beside which the tolerance is small
+NEW_TOKENS = 6
+TOKENS = np.array([[5, 17, 3, 3, 28, 0, 11, 9], [2, 30, 6, 19, 4, 12, 12, 1]])
+POSITIONS = np.broadcast_to(np.arange(TOKENS.shape[1]), TOKENS.shape)
+EVERYWHERE = np.ones_like(TOKENS)
+# Tokens that a row lacks, on the left of the one and on the right of the other.
+PRESENT = np.array([[0, 0, 0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 0, 0]])
+
+GPT2 = {
+    'plain': {},
+    'inner width, exact GELU, wide epsilon': {
+        'n_inner': 50, 'activation_function': 'gelu', 'layer_norm_epsilon': 1e-2, 'vocab_size': 37
+    },
+    'untied, one head, ReLU': {'tie_word_embeddings': False, 'n_head': 1, 'activation_function': 'relu'},
+    'unscaled attention, SiLU, one layer': {
+        'scale_attn_weights': False, 'activation_function': 'silu', 'n_layer': 1, 'n_embd': 24
+    },
+    'reordered and upcast': {'reorder_and_upcast_attn': True, 'activation_function': 'gelu_pytorch_tanh'},
+}  # fmt: skip
+LLAMA3 = {
+    'rope_type': 'llama3', 'rope_theta': 100.0, 'factor': 4.0, 'low_freq_factor': 1.0, 'high_freq_factor': 4.0,
+    'original_max_position_embeddings': 16,
+}  # fmt: skip
+LLAMA = {
+    'plain': {},
+    'grouped heads, every bias': {
+        'num_key_value_heads': 2, 'attention_bias': True, 'mlp_bias': True, 'vocab_size': 37
+    },
+    'one shared head, wide heads, tied': {'num_key_value_heads': 1, 'head_dim': 14, 'tie_word_embeddings': True},
+    'linear scaling, GELU': {
+        'rope_parameters': {'rope_type': 'linear', 'rope_theta': 50.0, 'factor': 3.0}, 'hidden_act': 'gelu'
+    },
+    'llama3 scaling, attention bias, wide epsilon': {
+        'rope_parameters': LLAMA3, 'attention_bias': True, 'rms_norm_eps': 1e-2
+    },
+}  # fmt: skip
+
+
+def gpt2(**settings: Any) -> Any:
+    base = {'vocab_size': 32, 'n_positions': 20, 'n_embd': 32, 'n_layer': 2, 'n_head': 4}
+    config = transformers.GPT2Config(**(base | settings), **_marks())
+    return _random(transformers.GPT2LMHeadModel(config))
+
+
+def llama(**settings: Any) -> Any:
+    base = {
+        'vocab_size': 32, 'max_position_embeddings': 64, 'hidden_size': 32, 'intermediate_size': 44,
+        'num_hidden_layers': 2, 'num_attention_heads': 4,
+    }  # fmt: skip
+    config = transformers.LlamaConfig(**(base | settings), **_marks())
+    return _random(transformers.LlamaForCausalLM(config))
+
+
+def _marks() -> dict[str, Any]:
+    """No token ends generation."""
+    return {'bos_token_id': None, 'eos_token_id': None, 'pad_token_id': 0}
+
+
+def _random(model: Any) -> Any:
+    """Redraw every parameter, so that no bias is 0 and no scale of a norm is 1."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            centre = 1.0 if 'ln_' in name or 'norm' in name else 0.0
+            parameter.copy_(centre + 0.2 * torch.randn(parameter.shape, generator=generator))
+    return model.eval()
+
+
+class Loaded:
+    """Our model of a folder, compiled once for each shape of its input."""
+
+    def __init__(self, folder: Path):
+        pretrained = load(folder)
+        model, self.params = build(pretrained.spec)(), pretrained.params
+        self._call = jax.jit(lambda params, *rest: model.apply({'params': params}, *rest, False))
+        self._step = jax.jit(lambda params, *rest: model.apply({'params': params}, *rest, method='step'))
+        self._init_state = jax.jit(
+            lambda params, tokens: model.apply(
+                {'params': params}, tokens, tokens.shape[1] + NEW_TOKENS, method='init_state'
+            )
+        )
+
+    def logits(self, positions: np.ndarray = POSITIONS, segments: np.ndarray = EVERYWHERE) -> np.ndarray:
+        scope = Scope(jnp.asarray(positions), jnp.asarray(segments))
+        return np.asarray(self._call(self.params, jnp.asarray(TOKENS), scope))
+
+    def greedy(self, prompt: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """The prompt and what follows it: the prompt in one step, then a token a step."""
+        tokens = chunk = jnp.asarray(prompt)
+        present, state = jnp.asarray(present), self._init_state(self.params, chunk)
+        for _ in range(NEW_TOKENS):
+            logits, state = self._step(self.params, chunk, present, state)
+            chunk = jnp.argmax(logits[:, -1:], axis=-1)
+            present = jnp.ones_like(chunk)
+            tokens = jnp.concatenate([tokens, chunk], axis=1)
+        return np.asarray(tokens)
+
+
+def their_logits(model: Any, **arguments: Any) -> np.ndarray:
+    tensors = {name: torch.tensor(value) for name, value in arguments.items()}
+    with torch.no_grad():
+        return model(input_ids=torch.tensor(TOKENS), **tensors).logits.numpy()
+
+
+def assert_equal(ours: np.ndarray, theirs: np.ndarray) -> None:
+    assert theirs.std() > LEAST_SPREAD
+    np.testing.assert_allclose(ours, theirs, atol=TOLERANCE, rtol=0)
+
+
+CASES = {f'gpt2, {name}': (gpt2, settings) for name, settings in GPT2.items()}
+CASES |= {f'llama, {name}': (llama, settings) for name, settings in LLAMA.items()}
+
+
+@pytest.fixture(scope='module', params=CASES.values(), ids=CASES)
+def pair(request, tmp_path_factory):
+    """Their model, and ours of the folder that theirs was saved to."""
+    family, settings = request.param
+    model, folder = family(**settings), tmp_path_factory.mktemp('model')
+    model.save_pretrained(folder)
+    return model, Loaded(folder)
+
+
+def test_logits(pair):
+    theirs, ours = pair
+    assert_equal(ours.logits(), their_logits(theirs))
+
+
+def test_logits_of_rows_padded_on_the_left_and_on_the_right(pair):
+    theirs, ours = pair
+    positions, here = np.maximum(np.cumsum(PRESENT, axis=1) - 1, 0), PRESENT.astype(bool)
+    expected = their_logits(theirs, attention_mask=PRESENT, position_ids=positions)
+    assert_equal(ours.logits(positions, PRESENT)[here], expected[here])
+
+
+def test_greedy_decoding_from_prompts_of_two_lengths(pair):
+    theirs, ours = pair
+    prompt = np.array([[0, 0, 7, 21, 3], [2, 30, 6, 19, 4]])
+    present = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
+    expected = theirs.generate(
+        torch.tensor(prompt), attention_mask=torch.tensor(present), max_new_tokens=NEW_TOKENS, do_sample=False
+    )
+    np.testing.assert_array_equal(ours.greedy(prompt, present), expected.numpy())
+
+
+@pytest.mark.parametrize(('family', 'dtype'), [(gpt2, 'float16'), (llama, 'bfloat16')])
+def test_half_precision_files(tmp_path, family, dtype):
+    family().to(getattr(torch, dtype)).save_pretrained(tmp_path)
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
+    assert_equal(Loaded(tmp_path).logits(), their_logits(theirs))
+
+
+@pytest.mark.parametrize('family', [gpt2, llama])
+def test_shards(tmp_path, family):
+    theirs = family()
+    theirs.save_pretrained(tmp_path, max_shard_size='20KB')
+    assert (tmp_path / 'model.safetensors.index.json').is_file()
+    assert_equal(Loaded(tmp_path).logits(), their_logits(theirs))
+
+
+@pytest.mark.parametrize(
+    ('family', 'trunk', 'settings'),
+    [(gpt2, 'transformer', {}), (llama, 'model', {'tie_word_embeddings': True})],
+    ids=['gpt2', 'llama'],
+)
+def test_a_trunk_saved_alone_has_no_prefix_and_no_head(tmp_path, family, trunk, settings):
+    theirs = family(**settings)
+    getattr(theirs, trunk).save_pretrained(tmp_path)
+    assert_equal(Loaded(tmp_path).logits(), their_logits(theirs))

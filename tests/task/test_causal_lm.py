@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Causal language modelling on models whose logits are known."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.task.causal_lm import CausalLM, is_target
+from saccade.types import Task, UserError
+
+NEAR = 1e-5
+V = 6
+TOKENS = np.array([[3, 1, 4, 1, 5, 2], [2, 0, 5, 5, 3, 0]])
+SEGMENTS = np.array([[1, 1, 1, 2, 2, 0], [0, 1, 1, 1, 1, 1]])
+TARGETS = np.array([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1]], bool)
+BATCH = {'tokens': jnp.array(TOKENS), 'segments': jnp.array(SEGMENTS), 'positions': jnp.zeros(TOKENS.shape, int)}
+KEY = jax.random.key(0)
+
+
+class Known(nn.Module):
+    """Logits that are its one parameter, whatever the tokens are."""
+
+    vocabulary: int = V
+    context: int = 8
+
+    @nn.compact
+    def __call__(self, tokens, scope, train):
+        assert tokens.shape == scope.positions.shape == scope.segments.shape
+        return self.param('logits', nn.initializers.normal(2.0), (*tokens.shape, self.vocabulary))
+
+    def init_state(self, tokens, capacity):
+        return ()
+
+    def step(self, tokens, segments, state):
+        raise NotImplementedError
+
+
+PARAMS = CausalLM().init(Known(), KEY, BATCH)
+LOG_P = np.asarray(jax.nn.log_softmax(PARAMS['logits']), np.float64)
+
+
+def total(train=False, **settings):
+    return CausalLM(**settings).loss(Known(), PARAMS, BATCH, KEY, train)
+
+
+def test_parameters_are_those_for_one_token_fewer_than_the_batch_has():
+    assert PARAMS['logits'].shape == (2, 5, V)
+
+
+def test_a_target_is_the_next_token_of_the_same_document():
+    np.testing.assert_array_equal(is_target(BATCH), TARGETS)
+
+
+def test_the_loss_is_the_mean_surprise_at_the_next_token():
+    expected = [-LOG_P[b, t, TOKENS[b, t + 1]] for b, t in np.argwhere(TARGETS)]
+    loss = total()['loss']
+    assert loss.weight == len(expected) == 7
+    assert loss.mean() == pytest.approx(np.mean(expected), rel=NEAR)
+
+
+def test_accuracy_is_the_share_of_targets_that_are_the_likeliest():
+    hits = [LOG_P[b, t].argmax() == TOKENS[b, t + 1] for b, t in np.argwhere(TARGETS)]
+    assert total()['accuracy'].mean() == pytest.approx(np.mean(hits))
+    sure = {'logits': 10.0 * jax.nn.one_hot(BATCH['tokens'][:, 1:], V)}
+    assert CausalLM().loss(Known(), sure, BATCH, KEY, train=False)['accuracy'].mean() == 1.0
+
+
+def test_label_smoothing_spreads_a_share_over_the_vocabulary_in_training_alone():
+    e = 0.3
+    expected = [-(1 - e) * LOG_P[b, t, TOKENS[b, t + 1]] - e * LOG_P[b, t].mean() for b, t in np.argwhere(TARGETS)]
+    assert total(train=True, label_smoothing=e)['loss'].mean() == pytest.approx(np.mean(expected), rel=NEAR)
+    assert total(train=False, label_smoothing=e)['loss'].mean() == total()['loss'].mean()
+
+
+@pytest.mark.parametrize('smoothing', [0.0, 0.3])
+def test_what_is_no_target_has_no_gradient(smoothing):
+    task = CausalLM(label_smoothing=smoothing)
+    gradient = jax.grad(lambda params: task.loss(Known(), params, BATCH, KEY, train=True)['loss'].mean())(PARAMS)[
+        'logits'
+    ]
+    np.testing.assert_array_equal(gradient[~TARGETS], 0.0)
+    assert (np.abs(gradient[TARGETS]).max(axis=-1) > 0).all()
+
+
+def test_totals_of_parts_add_up_to_the_whole():
+    halves = [jax.tree.map(lambda leaf, row=row: leaf[row : row + 1], (PARAMS, BATCH)) for row in range(2)]
+    losses = [CausalLM().loss(Known(), params, batch, KEY, False)['loss'] for params, batch in halves]
+    added = jax.tree.map(lambda a, b: a + b, *losses)
+    assert added.mean() == pytest.approx(float(total()['loss'].mean()), rel=NEAR)
+
+
+def test_a_batch_without_targets_costs_nothing():
+    empty = {**BATCH, 'segments': jnp.zeros_like(BATCH['segments'])}
+    assert CausalLM().loss(Known(), PARAMS, empty, KEY, False)['loss'].mean() == 0.0
+
+
+def test_it_is_a_task():
+    assert isinstance(CausalLM(), Task)
+
+
+@pytest.mark.parametrize('smoothing', [-0.1, 1.0, 1.5])
+def test_a_smoothing_that_is_no_share_is_refused(smoothing):
+    with pytest.raises(UserError, match='label_smoothing'):
+        CausalLM(label_smoothing=smoothing)

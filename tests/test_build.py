@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From specs to parts: what is built, and the one line that each mistake is met with."""
+
+import functools
+import sys
+
+import jax
+import jax.numpy as jnp
+import pytest
+from ml_collections import ConfigDict, FieldReference
+
+from saccade.attention.multi_head import MultiHead
+from saccade.build import bind, build, load
+from saccade.model.stack import Stack
+from saccade.norm.layer import LayerNorm
+from saccade.types import Part, Scope, UserError
+
+NORM = {'use': 'norm.rms:RMSNorm'}
+MIXER = {
+    'use': 'attention.multi_head:MultiHead',
+    'heads': 2,
+    'kernel': {'use': 'attention.plain:Plain'},
+    'mask': {'use': 'ops.mask:Causal'},
+    'position': {'use': 'position.none:NoPosition'},
+}
+FEEDFORWARD = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}}
+BLOCK = {'use': 'block.pre_norm:PreNorm', 'mixer': MIXER, 'feedforward': FEEDFORWARD, 'norm': NORM}
+STACK = {'use': 'model.stack:Stack', 'block': BLOCK, 'layers': 3, 'run': {'use': 'model.stack:Unrolled'}}
+
+MINE = """
+import flax.linen as nn
+
+class Mine(nn.Module):
+    strength: float
+
+    def __call__(self, x):
+        return self.strength * x
+"""
+
+
+def changed(spec, **changes):
+    return {**spec, **changes}
+
+
+def without(spec, key):
+    return {name: value for name, value in spec.items() if name != key}
+
+
+def message(spec) -> str:
+    with pytest.raises(UserError) as caught:
+        build(spec, 'config.part')
+    assert '\n' not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_part_calls_its_class_with_the_arguments_of_the_config():
+    norm = build({'use': 'norm.layer:LayerNorm', 'epsilon': 0.5})()
+    assert isinstance(norm, LayerNorm)
+    assert norm.epsilon == 0.5
+
+
+def test_parts_nest():
+    part = build(MIXER)
+    assert part['kernel'].name == 'attention.plain:Plain'
+    assert isinstance(part(), MultiHead)
+
+
+def test_caller_adds_arguments():
+    assert build({'use': 'jax.nn.initializers:normal'})(stddev=2.0)(jax.random.key(0), (3,)).shape == (3,)
+
+
+def test_functions_take_what_their_caller_adds_later():
+    part = build({'use': 'jax.nn:leaky_relu', 'negative_slope': 0.5})
+    assert part(-2.0) == -1.0
+
+
+def test_an_integer_serves_where_a_float_is_wanted():
+    assert build(changed(FEEDFORWARD, ratio=4))['ratio'] == 4
+
+
+@pytest.mark.parametrize(
+    ('spec', 'words'),
+    [
+        (changed(MIXER, head=2), ["config.part.head: attention.multi_head:MultiHead has no field 'head'", "'heads'"]),
+        (changed(NORM, zzz=2), ["has no field 'zzz'", 'it has epsilon, scale']),
+        (changed(NORM, name='mine'), ["has no field 'name'"]),
+        (changed(MIXER, heads='8'), ['config.part.heads', 'wants int', "'8'"]),
+        (changed(MIXER, heads=8.0), ['config.part.heads', 'wants int', '8.0']),
+        (changed(MIXER, heads=True), ['config.part.heads', 'wants int', 'True']),
+        (changed(MIXER, key_value_heads=True), ['config.part.key_value_heads', 'int', 'True']),
+        (changed(NORM, scale=1), ['config.part.scale', 'wants bool', '1']),
+        (changed(MIXER, kernel=NORM), ['config.part.kernel: norm.rms:RMSNorm is not a Kernel', '__call__(q, k, v']),
+        (changed(MIXER, kernel='attention.plain:Plain'), ['config.part.kernel', "a dict with 'use'"]),
+        (changed(MIXER, kernel=None), ['config.part.kernel', "a dict with 'use'", 'None']),
+        (changed(MIXER, kernel={'dropout': 0.1}), ['config.part.kernel', "a dict with 'use'"]),
+        (changed(STACK, block=[BLOCK, NORM]), ['config.part.block', 'is not a Block']),
+        (changed(STACK, block=[BLOCK, 3]), ['config.part.block', 'Block']),
+        (changed(BLOCK, mixer=changed(MIXER, heds=1)), ['config.part.mixer.heds', "'heads'"]),
+        (without(MIXER, 'heads'), ['config.part.heads: missing; attention.multi_head:MultiHead needs it']),
+        (without(NORM, 'use'), ["config.part: a part needs 'use'"]),
+        (7, ["config.part: a part needs 'use'"]),
+        (None, ["config.part: a part needs 'use'"]),
+        ({'use': 'norm.rms'}, ["config.part.use: 'norm.rms' names no class"]),
+        ({'use': 'norm.rsm:RMSNorm'}, ["there is no module 'norm.rsm'", "did you mean 'norm.rms'?"]),
+        ({'use': 'norm.rms:RMSNrom'}, ["norm.rms has no 'RMSNrom'", "did you mean 'RMSNorm'?"]),
+        ({'use': 'no_such_lab.mine:Mine'}, ["there is no module 'no_such_lab.mine'"]),
+        ({'use': 'model.stack:REPORTED'}, ['config.part.use', 'model.stack:REPORTED']),
+        ({'use': ':RMSNorm'}, ['config.part.use']),
+        ({'use': '.norm:RMSNorm'}, ['config.part.use']),
+        ({'use': 5}, ['config.part.use', "'5' names no class"]),
+    ],
+)  # fmt: skip
+def test_each_mistake_has_its_line(spec, words):
+    line = message(spec)
+    assert [word for word in words if word not in line] == []
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """A package of the user's own on the import path."""
+    package = tmp_path / 'my_lab'
+    package.mkdir()
+    (package / 'mine.py').write_text(MINE)
+    (package / 'broken.py').write_text('import no_such_dependency')
+    monkeypatch.syspath_prepend(tmp_path)
+    yield package
+    for name in ('my_lab', 'my_lab.mine', 'my_lab.broken'):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.usefixtures('lab')
+def test_a_part_may_live_in_the_users_own_package():
+    part = build({'use': 'my_lab.mine:Mine', 'strength': 3.0})
+    assert part.name == 'my_lab.mine:Mine'
+    assert part()(2.0) == 6.0
+
+
+@pytest.mark.usefixtures('lab')
+def test_the_users_own_part_is_checked_too():
+    assert "did you mean 'strength'?" in message({'use': 'my_lab.mine:Mine', 'strenght': 3.0})
+    assert 'is not a Kernel' in message(changed(MIXER, kernel={'use': 'my_lab.mine:Mine', 'strength': 3.0}))
+
+
+@pytest.mark.usefixtures('lab')
+def test_a_module_that_lacks_a_dependency_says_which():
+    assert 'no_such_dependency' in message({'use': 'my_lab.broken:Mine'})
+
+
+def test_load_finds_classes_and_functions():
+    assert load('norm.layer:LayerNorm') is LayerNorm
+    assert load('jax.nn:gelu') is jax.nn.gelu
+
+
+def test_bind_checks_as_build_does():
+    assert bind(LayerNorm, {'epsilon': 0.5})().epsilon == 0.5
+    with pytest.raises(UserError, match='epsilon'):
+        bind(LayerNorm, {'epsilom': 0.5})
+
+
+def test_parts_of_equal_specs_are_equal_and_hash_equal():
+    part, again, other = build(BLOCK), build(ConfigDict(BLOCK)), build(changed(BLOCK, norm=changed(NORM, epsilon=1.0)))
+    assert part == again
+    assert hash(part) == hash(again)
+    assert part != other
+
+
+def test_the_order_of_keys_makes_no_difference():
+    assert build(MIXER) == build(dict(reversed(MIXER.items())))
+
+
+def test_a_part_built_again_does_not_retrace():
+    traces = []
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def normalised(part: Part, x):
+        traces.append(part)
+        return part().apply({}, x)
+
+    for _ in range(3):
+        normalised(build({'use': 'norm.rms:RMSNorm', 'scale': False}), jnp.ones((1, 2, 4)))
+    assert len(traces) == 1
+    normalised(build({'use': 'norm.rms:RMSNorm', 'scale': False, 'epsilon': 1.0}), jnp.ones((1, 2, 4)))
+    assert len(traces) == 2
+
+
+def test_references_resolve_also_inside_lists_of_dicts():
+    heads = FieldReference(2)
+    config = ConfigDict(
+        {'heads': heads, 'stack': changed(STACK, block=[changed(BLOCK, mixer=changed(MIXER, heads=heads))])}
+    )
+    config.heads = 4
+    (block,) = build(config.stack)['block']
+    assert block['mixer']['heads'] == 4
+
+
+def test_a_part_handed_to_many_layers_makes_weights_for_each():
+    x, scope = jnp.ones((1, 3, 4)), Scope(jnp.arange(3)[None])
+    one = jax.eval_shape(lambda: build(BLOCK)().init(jax.random.key(0), x, scope, False)['params'])
+    stack: Stack = build(STACK)()
+    (three,) = jax.jit(stack.init, static_argnums=3)(jax.random.key(0), x, scope, False)['params'].values()
+    assert jax.tree.map(lambda leaf: (3, *leaf.shape), one) == jax.tree.map(jnp.shape, three)
+    query = three['mixer']['query']
+    assert not jnp.allclose(query[0], query[1])
+    assert not jnp.allclose(query[1], query[2])

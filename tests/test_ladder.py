@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who may import whom: a file imports only from rows above its own."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+SOURCE = REPOSITORY / 'src' / 'saccade'
+
+ROWS = (
+    {'types'},
+    {'ops'},
+    {'norm', 'position', 'feedforward', 'recurrent'},
+    {'attention'},
+    {'block'},
+    {'model'},
+    {'task', 'decode', 'hub'},
+    {'train'},
+    {'analysis'},
+    {'launch'},
+)
+BESIDE = {'build': {'types'}, 'data': {'types', 'ops'}}
+BUILDS = {'train', 'hub', 'decode', 'analysis', 'launch'}
+READS_DATA = {'train', 'hub', 'decode', 'analysis', 'launch'}
+
+
+def allowed(package: str) -> set[str]:
+    """The packages of Saccade that a file of `package` may import, its own included."""
+    if package in BESIDE:
+        return BESIDE[package] | {package}
+    (row,) = (number for number, names in enumerate(ROWS) if package in names)
+    above = {name for names in ROWS[:row] for name in names}
+    beside = {name for name, users in (('build', BUILDS), ('data', READS_DATA)) if package in users}
+    concrete = {'model'} if package == 'train' else set()  # train never names a concrete model
+    return (above | beside | {package}) - concrete
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Every module that a file imports, wherever the import stands in it."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        if isinstance(node, ast.ImportFrom):
+            yield '.' if node.level else node.module
+            yield from (f'{node.module}.{name.name}' for name in node.names)
+
+
+def package_of(file: Path, source: Path) -> str:
+    return file.relative_to(source).parts[0].removesuffix('.py')
+
+
+def breaches(source: Path) -> list[str]:
+    """Every import in a source tree that breaks the ladder, as 'file: module'."""
+    found = []
+    for file in sorted(source.rglob('*.py')):
+        package = package_of(file, source)
+        ours = set() if package == '__init__' else allowed(package)
+        for module in imports(file):
+            parts = module.split('.')
+            wrong_row = parts[0] == 'saccade' and len(parts) > 1 and parts[1] not in ours
+            wrong_importlib = module in ('importlib', 'importlib.import_module') and package != 'build'
+            if wrong_row or wrong_importlib or parts[0] == '':
+                found.append(f'{file.relative_to(source)}: {module}')
+    return found
+
+
+def foreign(config: Path) -> set[str]:
+    """What an experiment imports beside ml_collections and the standard library."""
+    return {module.split('.')[0] for module in imports(config)} - {'ml_collections'} - sys.stdlib_module_names
+
+
+def test_the_ladder_holds():
+    assert breaches(SOURCE) == []
+
+
+def test_every_package_has_a_row():
+    known = {name for names in ROWS for name in names} | BESIDE.keys()
+    assert {package_of(file, SOURCE) for file in SOURCE.rglob('*.py')} <= known | {'__init__'}
+
+
+def test_experiments_import_ml_collections_alone():
+    configs = sorted((REPOSITORY / 'experiments').rglob('*.py'))
+    assert {str(config): names for config in configs if (names := foreign(config))} == {}
+
+
+@pytest.mark.parametrize(
+    ('place', 'line'),
+    [
+        ('ops/mask.py', 'from saccade.norm.layer import LayerNorm'),
+        ('norm/layer.py', 'from saccade.position import rotary'),
+        ('norm/layer.py', 'from saccade import model'),
+        ('types.py', 'import saccade.ops.mask'),
+        ('block/late.py', 'def late():\n    from saccade.task.causal_lm import CausalLM'),
+        ('data/text.py', 'from saccade.train import loop'),
+        ('train/loop.py', 'from saccade.model.decoder import Decoder'),
+        ('model/decoder.py', 'from saccade.build import build'),
+        ('model/stack.py', 'import importlib'),
+        ('model/stack.py', 'from importlib import import_module'),
+        ('block/base.py', 'from .. import model'),
+    ],
+)
+def test_a_breach_is_found(tmp_path, place, line):
+    file = tmp_path / place
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(line)
+    assert breaches(tmp_path) != []
+
+
+@pytest.mark.parametrize(
+    ('place', 'line'),
+    [
+        ('attention/kernel.py', 'from saccade.attention.cache import Cache\nfrom saccade.ops import plain'),
+        ('build.py', 'import importlib\nfrom saccade.types import Part'),
+        ('train/loop.py', 'from saccade.build import build\nfrom saccade.data.text import Text'),
+    ],
+)
+def test_a_lawful_import_is_no_breach(tmp_path, place, line):
+    file = tmp_path / place
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(line)
+    assert breaches(tmp_path) == []
+
+
+def test_a_foreign_import_of_an_experiment_is_found(tmp_path):
+    config = tmp_path / 'mine.py'
+    config.write_text('import math\nimport ml_collections\nimport saccade.types\nfrom jax import numpy')
+    assert foreign(config) == {'saccade', 'jax'}

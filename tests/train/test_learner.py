@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The training step as a pure function."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from saccade.build import build
+from saccade.train.learner import Learner
+
+NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
+MODEL = dict(
+    use='model.decoder:Decoder',
+    vocabulary=17,
+    context=8,
+    width=8,
+    layers=2,
+    tied=True,
+    run=dict(use='model.stack:Unrolled'),
+    position=dict(use='position.none:NoPosition'),
+    norm=dict(use='norm.rms:RMSNorm'),
+    block=dict(
+        use='block.pre_norm:PreNorm',
+        norm=dict(use='norm.rms:RMSNorm'),
+        mixer=dict(
+            use='attention.multi_head:MultiHead',
+            heads=2,
+            kernel=dict(use='attention.plain:Plain'),
+            mask=dict(use='ops.mask:Causal'),
+            position=dict(use='position.rotary:Rotary'),
+        ),
+        feedforward=dict(use='feedforward.mlp:MLP', activation=dict(use='jax.nn:relu')),
+    ),
+)
+SAME_NUMBERS = 1e-5
+# bfloat16 keeps 8 bits: the loss of a small model moves by less than this, relatively.
+NEAR_BFLOAT16 = 1e-2
+
+
+def learner(optimizer: optax.GradientTransformation | None = None, **fields) -> Learner:
+    optimizer = optimizer or optax.sgd(0.1)
+    task = build(dict(use='task.causal_lm:CausalLM'))()
+    fields = {'dtype': 'float32', **fields}
+    return Learner(build(MODEL)(), task, optimizer, optax.constant_schedule(0.1), **fields)
+
+
+@pytest.fixture(scope='module')
+def batch() -> dict[str, jax.Array]:
+    """Eight rows of which some are half padding, so that microbatches differ in their number of targets."""
+    tokens = np.random.default_rng(0).integers(0, 17, (8, 9)).astype(np.int32)
+    segments = np.ones_like(tokens)
+    segments[::3, 4:] = 0
+    positions = np.broadcast_to(np.arange(9, dtype=np.int32), tokens.shape)
+    return jax.tree.map(jnp.asarray, {'tokens': tokens, 'segments': segments, 'positions': positions})
+
+
+def begin(learner: Learner, batch: dict[str, jax.Array]):
+    return jax.jit(learner.init)(jax.random.key_data(jax.random.key(0)), batch)
+
+
+def differences(first, second) -> float:
+    return max(jax.tree.leaves(jax.tree.map(lambda a, b: float(jnp.abs(a - b).max()), first, second)))
+
+
+def test_a_step_is_gradient_descent_on_the_mean_loss_of_the_targets(batch):
+    this = learner()
+    state = begin(this, batch)
+
+    def mean_loss(params):
+        return this.task.loss(this.model, params, batch, jax.random.key(1), True)['loss'].mean()
+
+    loss, gradient = jax.jit(jax.value_and_grad(mean_loss))(state.params)
+    expected = jax.tree.map(lambda p, g: p - 0.1 * g, state.params, gradient)
+    after, metrics = jax.jit(this.train_step)(state, batch)
+    assert differences(after.params, expected) < SAME_NUMBERS
+    assert float(metrics['loss']) == pytest.approx(float(loss), rel=SAME_NUMBERS)
+    assert int(after.step) == 1
+
+
+@pytest.mark.parametrize('parts', [2, 4])
+def test_accumulated_microbatches_equal_one_batch(batch, parts):
+    whole, accumulated = learner(), learner(accumulate=parts)
+    state = begin(whole, batch)
+    one, of_one = jax.jit(whole.train_step)(state, batch)
+    many, of_many = jax.jit(accumulated.train_step)(state, batch)
+    assert differences(one.params, many.params) < SAME_NUMBERS
+    assert float(of_one['loss']) == pytest.approx(float(of_many['loss']), rel=SAME_NUMBERS)
+
+
+def test_the_average_of_parameters_follows_its_recurrence(batch):
+    this = learner(ema=0.9)
+    state = begin(this, batch)
+    average, step = state.params, jax.jit(this.train_step)
+    for _ in range(3):
+        state, _ = step(state, batch)
+        average = jax.tree.map(lambda a, p: 0.9 * a + 0.1 * p, average, state.params)
+    assert differences(state.ema, average) < SAME_NUMBERS
+
+
+def test_bfloat16_computes_low_and_keeps_float32_parameters(batch):
+    high, low = learner(), learner(dtype='bfloat16')
+    state = begin(high, batch)
+    after, metrics = jax.jit(low.train_step)(state, batch)
+    _, exact = jax.jit(high.train_step)(state, batch)
+    assert {leaf.dtype for leaf in jax.tree.leaves(after.params)} == {jnp.dtype('float32')}
+    assert float(metrics['loss']) == pytest.approx(float(exact['loss']), rel=NEAR_BFLOAT16)
+    assert float(metrics['loss']) != float(exact['loss'])
+
+
+def test_squares_name_the_gradient_leaf_that_is_not_finite(batch):
+    this = learner()
+    state = begin(this, batch)
+    leaves, treedef = jax.tree.flatten(state.params)
+    leaves[0] = leaves[0].at[0].set(jnp.nan)
+    broken = state.replace(params=jax.tree.unflatten(treedef, leaves))
+    _, metrics = jax.jit(this.train_step)(broken, batch)
+    assert not np.isfinite(metrics['squares']).all()
+
+
+def test_steps_draw_other_random_numbers_and_the_same_step_the_same(batch):
+    noisy = dataclasses.replace(learner(), model=build(MODEL | {'dropout': 0.5})())
+    state = begin(noisy, batch)
+    step = jax.jit(noisy.train_step)
+    first, again = (step(state, batch)[1]['loss'] for _ in range(2))
+    later = step(state.replace(step=state.step + 1), batch)[1]['loss']
+    assert float(first) == float(again)
+    assert float(first) != float(later)
