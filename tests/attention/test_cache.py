@@ -86,10 +86,10 @@ def test_a_term_with_a_carry_is_replayed_by_steps(gate_class):
     positions = jnp.array([[0, 1, 2, 3, 4], [0, 0, 0, 1, 2]])
     shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), x, Scope(positions, segments), False))
     params = jax.tree.map(lambda leaf: normal(5, *leaf.shape), shapes)
-    whole = module.apply(params, x, Scope(positions, segments), False)
+    whole = jax.jit(lambda x: module.apply(params, x, Scope(positions, segments), False))(x)
     state, parts = module.apply(params, x[:, :1], 7, method='init_state'), []
+    step = jax.jit(lambda *chunk: module.apply(params, *chunk, method='step'))
     for here in (slice(0, 3), slice(3, 5)):
-        scope = Scope(positions[:, here], segments[:, here])
-        y, state = module.apply(params, x[:, here], scope, state, method='step')
+        y, state = step(x[:, here], Scope(positions[:, here], segments[:, here]), state)
         parts.append(y)
     np.testing.assert_allclose(jnp.concatenate(parts, axis=1)[segments != 0], whole[segments != 0], atol=NEAR)

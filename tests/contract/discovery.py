@@ -110,7 +110,10 @@ def mixers() -> dict[str, dict[str, Any]]:
         f'MultiHead, {name}': {**MULTI_HEAD, 'position': given}
         for name, given in specs('position', PairPosition).items()
     }
-    return {**specs('attention', Mixer), **kernels, **pairs}
+    found = {**specs('attention', Mixer), **kernels, **pairs}
+    return {
+        name: given for number, (name, given) in enumerate(found.items()) if given not in [*found.values()][:number]
+    }
 
 
 def kernel_specs() -> dict[str, dict[str, Any]]:

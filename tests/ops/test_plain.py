@@ -60,7 +60,7 @@ def test_weights_are_those_before_dropout():
 
 @pytest.mark.parametrize('mask', [Causal(), Window(1) & SameSegment(SEGMENTS, SEGMENTS)])
 def test_chunks_of_queries_make_no_difference(mask):
-    scoring = Scoring(mask, (Softcap(2.0),), dropout=Dropout(jax.random.key_data(jax.random.key(0)), 0.3))
+    scoring = Scoring(mask, (Softcap(2.0),))
 
     @jax.jit
     def whole_and_parts(q, k, v):

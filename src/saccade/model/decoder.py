@@ -78,7 +78,7 @@ class Decoder(nn.Module):
         return self._around(tokens, scope, train, lambda stack, x: (stack(x, scope, train), None))[0]
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
-        """State for `capacity` tokens a row; a context bounds positions, so it bounds the capacity too."""
+        """State for `capacity` tokens a row, padding included, which the context does not bound."""
         B = tokens.shape[0]
         x = jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype)
         return DecoderState(self._stack(parent=None).init_state(x, capacity), jnp.zeros(B, jnp.int32))

@@ -21,6 +21,9 @@ from saccade.types import Block, Hidden, Part, Runner, Scope, State, UserError
 # What layers may report beside their output, by Linen collection; stacked over the layers.
 REPORTED = ('losses', 'metrics', 'weights')
 
+# The members of `jax.checkpoint_policies` that need no argument.
+POLICIES = ('nothing_saveable', 'everything_saveable', 'dots_saveable', 'dots_with_no_batch_dims_saveable')
+
 Layer = Callable[[Hidden, PyTree], tuple[Hidden, PyTree]]
 
 
@@ -29,8 +32,7 @@ class Unrolled:
     """Write the layers out one after another: fastest to run, slower to compile.
 
     Attributes:
-        remat: name of a policy in `jax.checkpoint_policies` that says what the backward pass may keep of each
-            layer; None keeps everything.
+        remat: one of POLICIES, which says what the backward pass may keep of each layer; None keeps everything.
     """
 
     remat: str | None = None
@@ -62,9 +64,8 @@ class Scanned:
 def _rematerialised(layer: Layer, policy: str | None) -> Layer:
     if policy is None:
         return layer
-    if not hasattr(jax.checkpoint_policies, policy):
-        names = ', '.join(name for name in dir(jax.checkpoint_policies) if not name.startswith('_'))
-        raise UserError(f"remat: there is no checkpoint policy '{policy}'; there are {names}")
+    if policy not in POLICIES:
+        raise UserError(f"remat: there is no checkpoint policy '{policy}'; there are {', '.join(POLICIES)}")
     return jax.checkpoint(layer, policy=getattr(jax.checkpoint_policies, policy))
 
 
@@ -107,7 +108,7 @@ class Stack(nn.Module):
 
     def init_state(self, x: Hidden, capacity: int) -> tuple[State, ...]:
         """One state a layer: a tuple and not a stack, which would be copied at every step."""
-        return self.repeats * tuple(block(parent=None).init_state(x, capacity) for block in self.pattern)
+        return tuple(block(parent=None).init_state(x, capacity) for block in self.repeats * self.pattern)
 
     def step(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
         """Take a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""

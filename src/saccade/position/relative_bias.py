@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from saccade.ops.term import DistanceTable
-from saccade.types import Part, Queries, ScoreTerm
+from saccade.types import Part, Queries, ScoreTerm, UserError
 
 
 class RelativeBias(nn.Module):
@@ -34,6 +34,12 @@ class RelativeBias(nn.Module):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        exact = self.buckets // (4 if self.both_sides else 2)
+        if not 1 <= exact < self.furthest:
+            raise UserError(
+                f'position.relative_bias:RelativeBias: {self.buckets} buckets up to a distance of {self.furthest} cannot '
+                f'be made: at least {4 if self.both_sides else 2}, and half of a side below the furthest distance'
+            )
         table = self.param('table', self.table_init(), (self.buckets, heads))
         return (DistanceTable(table, Buckets(self.buckets, self.furthest, self.both_sides)),)
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from saccade.ops.loss import cross_entropy
-from saccade.types import Batch, LanguageModel, Params, PRNGKey, Scope, Total
+from saccade.types import Batch, LanguageModel, Params, PRNGKey, Scope, Total, UserError
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,10 @@ class CausalLM:
     """Attributes: label_smoothing, the share of the target distribution that is uniform, in training."""
 
     label_smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.label_smoothing < 1:
+            raise UserError(f'task.label_smoothing: a share is at least 0 and below 1, not {self.label_smoothing}')
 
     def init(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""

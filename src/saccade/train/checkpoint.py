@@ -26,7 +26,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, SupportsFloat
 
 import jax
 import numpy as np
@@ -91,7 +91,7 @@ class Checkpoints:
         self,
         step: int,
         state: PyTree,
-        metrics: Mapping[str, float] | None = None,
+        metrics: Mapping[str, SupportsFloat] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Start saving, and return as soon as the state may be overwritten.
@@ -321,7 +321,7 @@ class _Seal:
 
     metrics: Mapping[str, float]
     extra: Mapping[str, Any]
-    files: Mapping[str, tuple[int, str]]
+    files: Mapping[str, Sequence[int | str]]
 
 
 class _DamagedError(Exception):

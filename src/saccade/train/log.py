@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsFloat
 
 import jax
 from rich.console import Console
@@ -22,7 +22,7 @@ from tensorboardX import SummaryWriter
 from saccade.train.workdir import Workdir, write_atomically, writing
 from saccade.types import UserError
 
-Metrics = Mapping[str, float]
+Metrics = Mapping[str, SupportsFloat]
 
 _NOT_FINITE = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
 _TEXT = ('split', 'text')
@@ -223,7 +223,7 @@ def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
         yield line, record
 
 
-def _json_number(value: float) -> float | str:
+def _json_number(value: float | int) -> float | int | str:
     if math.isfinite(value):
         return value
     return 'NaN' if math.isnan(value) else 'Infinity' if value > 0 else '-Infinity'

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from ml_collections import ConfigDict
 
 from saccade.build import plain
 from saccade.types import UserError
@@ -35,7 +36,7 @@ class Workdir:
     path: Path
 
     @classmethod
-    def open(cls, path: str | Path, config: Mapping[str, Any], *, free: Sequence[str] = FREE) -> 'Workdir':
+    def open(cls, path: str | Path, config: Mapping[str, Any] | ConfigDict, *, free: Sequence[str] = FREE) -> 'Workdir':
         """Create the folder of a run with this config, or find it again.
 
         Args:
@@ -111,7 +112,7 @@ class Workdir:
             raise UserError(f"{self.config}: not the config of a Saccade run: it has no '{missing[0]}'")
         return config
 
-    def _store(self, config: Mapping[str, Any]) -> None:
+    def _store(self, config: Mapping[str, Any] | ConfigDict) -> None:
         if jax.process_index() == 0:
             with writing(self.path):
                 self.path.mkdir(parents=True, exist_ok=True)
@@ -208,7 +209,7 @@ def _nearest_folder(path: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
-def _storable(config: Mapping[str, Any]) -> dict[str, Any]:
+def _storable(config: Mapping[str, Any] | ConfigDict) -> dict[str, Any]:
     """The config as it comes back from JSON."""
     config = plain(config)
     missing = _missing(config)
