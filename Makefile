@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
 
-.PHONY: train test lint oracle slow grid format clean
+.PHONY: train test lint oracle slow format clean
 
 train: $(VENV)/.installed
 	$(BIN)/python launch/train.py --config=$(CONFIG) --workdir=$(WORKDIR)

@@ -12,7 +12,7 @@ from ml_collections.config_dict import placeholder
 
 
 def get_config() -> ConfigDict:
-    steps, vocabulary, context = FieldReference(600), FieldReference(2048), FieldReference(128)
+    steps, vocabulary, context = FieldReference(800), FieldReference(512), FieldReference(128)
     layers, width = FieldReference(4), FieldReference(192)
     normal = dict(use='jax.nn.initializers:normal', stddev=0.02)
     residual = dict(use='jax.nn.initializers:normal', stddev=0.02 / (2 * layers) ** 0.5)
@@ -22,7 +22,7 @@ def get_config() -> ConfigDict:
     config.seed = 0
     config.steps = steps
     config.batch_size = 16
-    config.log_every = 20
+    config.log_every = 50
     config.eval_every = 200
     config.eval_batches = 10
     config.checkpoint_every = 200

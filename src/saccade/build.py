@@ -25,6 +25,7 @@ from typing_extensions import get_protocol_members
 import saccade
 from saccade.types import Part, UserError
 
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _INT_IS_FLOAT = BeartypeConf(is_pep484_tower=True)
 _LINEN_OWN = ('parent', 'name')  # fields of every Linen module, which are not the config's to give
 
@@ -108,13 +109,13 @@ def _import(name: str, path: str) -> types.ModuleType:
 
 
 def _siblings(full: str) -> list[str]:
-    """Modules of the package that `full` would have been in, as a config names them."""
-    parent = full.rpartition('.')[0] or 'saccade'
+    """Modules that may have been meant, as a config names them: of the same package, or else all of our own."""
+    parent = full.rpartition('.')[0]
     try:
-        package = importlib.import_module(parent)
+        package = importlib.import_module(parent) if parent else saccade
     except ImportError:
-        return []
-    names = (f'{parent}.{module.name}' for module in pkgutil.iter_modules(getattr(package, '__path__', [])))
+        package = saccade
+    names = (module.name for module in pkgutil.walk_packages(getattr(package, '__path__', []), f'{package.__name__}.'))
     return [name.removeprefix('saccade.') for name in names]
 
 
@@ -165,7 +166,7 @@ def _check(value: Any, hint: Any, path: str, label: str) -> None:
         raise UserError(f'{path}: {label} wants {_words(hint)}, not {shown}')
     for part in value if isinstance(value, tuple) else (value,):
         for protocol in _protocols(hint):
-            if isinstance(part, Part) and isinstance(part.target, type):
+            if isinstance(part, Part):
                 _check_protocol(part, protocol, path)
 
 
@@ -192,11 +193,21 @@ def _protocols(hint: Any) -> list[type]:
 
 
 def _check_protocol(part: Part, protocol: type, path: str) -> None:
+    made = part.target if isinstance(part.target, type) else _hints(part.target).get('return')
+    if not isinstance(made, type):  # a function that does not say what it makes
+        return
     for name in sorted(get_protocol_members(protocol)):
-        wanted, given = getattr(protocol, name, None), getattr(part.target, name, None)
+        wanted, given = _own(protocol, name), _own(made, name)
         if callable(wanted) and not _callable_alike(given, wanted):
             takes = ', '.join(list(inspect.signature(wanted).parameters)[1:])
             raise UserError(f'{path}: {part.name} is not a {protocol.__name__}: it has no {name}({takes})')
+        if not callable(wanted) and given is None and name not in _hints(made):
+            raise UserError(f"{path}: {part.name} is not a {protocol.__name__}: it has no '{name}'")
+
+
+def _own(made: type, name: str) -> Any:
+    """An attribute of a class that is not its metaclass's: every class is callable, its instances may not be."""
+    return next((vars(base)[name] for base in made.__mro__ if name in vars(base)), None)
 
 
 def _callable_alike(given: Any, wanted: Any) -> bool:
@@ -205,8 +216,10 @@ def _callable_alike(given: Any, wanted: Any) -> bool:
         return False
     names = set(inspect.signature(wanted).parameters)
     parameters = inspect.signature(given).parameters.values()
-    required = {parameter.name for parameter in parameters if parameter.default is parameter.empty}
-    return required <= names <= {parameter.name for parameter in parameters}
+    variadic = [parameter.name for parameter in parameters if parameter.kind in _VARIADIC]
+    required = {parameter.name for parameter in parameters if parameter.default is parameter.empty} - set(variadic)
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    return required <= names and (takes_any or names <= {parameter.name for parameter in parameters})
 
 
 def _words(hint: Any) -> str:

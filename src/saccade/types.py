@@ -52,6 +52,13 @@ def require_positive(part: str, **values: int) -> None:
             raise UserError(f'{part}: {name} must be at least 1, not {value}')
 
 
+def require_share(part: str, **values: float) -> None:
+    """Refuse a dropout rate, or another share, that is not at least 0 and below 1."""
+    for name, value in values.items():
+        if not 0 <= value < 1:
+            raise UserError(f'{part}: {name} must be at least 0 and below 1, not {value}')
+
+
 @dataclass(frozen=True)
 class Part(Generic[T_co]):
     """A factory: what to call, and the arguments the config gave. Frozen, hashable and comparable.
@@ -150,7 +157,9 @@ class ScoreTerm(Protocol):
     which no pair is allowed may be left out, so a carry must come from allowed pairs alone.
     """
 
-    def init_carry(self, q: Queries) -> PyTree: ...
+    def init_carry(self, q: Queries) -> PyTree:
+        """What the last key block gets for a carry, in the shapes of q. No gradient flows through it."""
+        ...
 
     def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]: ...
 
@@ -208,7 +217,10 @@ class Mixer(Protocol):
         ...
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
-        """Take a chunk of one or more tokens that follow those already in the state."""
+        """Take a chunk of one or more tokens that follow those already in the state.
+
+        Past the capacity the newest slots are overwritten: whoever steps keeps count.
+        """
         ...
 
 

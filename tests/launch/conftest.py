@@ -54,8 +54,9 @@ SMALL = (
 
 @dataclass(frozen=True)
 class Runner:
-    """Attributes: text is a small file to train on; environment holds a cache folder of the tests' own."""
+    """Attributes: folder to run in; text, a small file to train on; environment with a cache of the tests' own."""
 
+    folder: Path
     text: Path
     environment: dict[str, str]
 
@@ -67,6 +68,7 @@ class Runner:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            cwd=self.folder,
             env={**self.environment, 'XLA_FLAGS': flags},
         )
 
@@ -89,10 +91,11 @@ class Runner:
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
     generator = random.Random(0)
     words = [WORDS[(3 * place + generator.randrange(3)) % len(WORDS)] for place in range(4000)]
-    text = tmp_path_factory.mktemp('text') / 'small.txt'
+    folder = tmp_path_factory.mktemp('folder')
+    text = folder / 'small.txt'
     text.write_text(' '.join(words))
     cache = tmp_path_factory.mktemp('cache')
-    return Runner(text, {**os.environ, 'SACCADE_CACHE': str(cache), 'JAX_PLATFORMS': 'cpu'})
+    return Runner(folder, text, {**os.environ, 'SACCADE_CACHE': str(cache), 'JAX_PLATFORMS': 'cpu'})
 
 
 @pytest.fixture(scope='session')

@@ -169,6 +169,25 @@ def test_a_mistake_on_the_command_line_is_one_line_and_status_2(runner, tmp_path
     assert not (tmp_path / 'run').exists()
 
 
+MINE = """
+import flax.linen as nn
+import jax.numpy as jnp
+
+class DynamicTanh(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return jnp.tanh(self.param('alpha', nn.initializers.constant(0.5), ()) * x)
+"""
+
+
+def test_a_part_in_the_folder_one_runs_in_is_a_variant(runner, tmp_path):
+    (runner.folder / 'my_norm.py').write_text(MINE)
+    part = '--config.model.block.norm={"use": "my_norm:DynamicTanh"}'
+    done = runner.train(tmp_path / 'run', part, '--config.steps=2', '--config.schedule.warmup=1')
+    assert done.returncode == 0, done.stderr
+    assert len(losses(tmp_path / 'run')) == 3
+
+
 def test_a_folder_of_another_config_is_refused_with_the_difference(runner, finished):
     done = runner.train(finished, '--config.model.layers=3')
     assert done.returncode == 2

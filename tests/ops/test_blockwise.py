@@ -28,6 +28,13 @@ def clipped(distance):
     return jnp.clip(distance + 3, 0, 6)
 
 
+def by_matrix(q, k, v, scoring):
+    return plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))[0]
+
+
+PATHS = {'blocks': lambda *inputs: blockwise.attend(*inputs, 128, 128), 'matrix': by_matrix}
+
+
 @dataclass(frozen=True)
 class Case:
     """Attributes: T, S; N, K; tokens in a block of queries, of keys."""
@@ -132,6 +139,22 @@ def test_bfloat16_is_near_float32():
     assert_near(y, blockwise.attend(q, k, v, Scoring(Causal(), scale=0.3), *case.blocks), BF16_RELATIVE)
 
 
+@pytest.mark.parametrize('by', ['blocks', 'matrix'])
+def test_the_gradient_of_a_table_in_bfloat16_is_summed_in_float32(by):
+    """Thousands of pairs share each entry: summed in bfloat16, half of its gradient is lost."""
+    T = 256
+    q, k, v, direction = (normal(number, 1, T, 2, 8) for number in range(4))
+
+    def gradient(by, dtype):
+        def loss(table):
+            scoring = Scoring(Causal(), (DistanceTable(table, clipped),), 0.3)
+            return (direction * PATHS[by](q, k, v, scoring)).sum()
+
+        return jax.jit(jax.grad(loss))(normal(4, 7, 2).astype(dtype))
+
+    assert_near(gradient(by, jnp.bfloat16), gradient('matrix', jnp.float32), BF16_RELATIVE)
+
+
 @pytest.mark.parametrize(
     ('mask', 'pairs'),
     [
@@ -149,37 +172,29 @@ def test_only_live_pairs_of_blocks_are_visited(mask, pairs):
     assert count_primitive(lambda q: blockwise.attend(q, q, q, Scoring(mask), 4, 4), 'dot_general', q) == visit * pairs
 
 
-def by_blocks(q, scoring):
-    return blockwise.attend(q, q, q, scoring, 128, 128)
-
-
-def by_matrix(q, scoring):
-    return plain.attend(q, q, q, scoring, jnp.arange(q.shape[1]), jnp.arange(q.shape[1]))[0]
-
-
-def temporary_bytes(path, T, term):
+def temporary_bytes(by, T, term):
     def loss(q, term):
-        return path(q, Scoring(Causal(), (term,))).sum()
+        return PATHS[by](q, q, q, Scoring(Causal(), (term,))).sum()
 
     q = jax.ShapeDtypeStruct((1, T, 2, 16), jnp.float32)
     compiled = jax.jit(jax.grad(loss, argnums=(0, 1))).lower(q, term).compile()
     return compiled.memory_analysis().temp_size_in_bytes
 
 
-def exponent(path, term):
+def exponent(by, term):
     """The slope of log bytes over log T, between 1k and 4k tokens."""
     lengths = [1024, 2048, 4096]
-    sizes = [temporary_bytes(path, T, term) for T in lengths]
+    sizes = [temporary_bytes(by, T, term) for T in lengths]
     return np.polyfit(np.log(lengths), np.log(sizes), 1)[0]
 
 
 @pytest.mark.parametrize('term', ['table', 'gate'])
 def test_memory_of_forward_and_backward_grows_linearly(term, gate_class):
     assert (
-        exponent(by_blocks, {'table': DistanceTable(jnp.ones((7, 2)), clipped), 'gate': gate_class(jnp.ones(2))}[term])
+        exponent('blocks', {'table': DistanceTable(jnp.ones((7, 2)), clipped), 'gate': gate_class(jnp.ones(2))}[term])
         < LINEAR_EXPONENT
     )
 
 
 def test_memory_of_the_plain_path_grows_quadratically():
-    assert exponent(by_matrix, DistanceTable(jnp.ones((7, 2)), clipped)) > QUADRATIC_EXPONENT
+    assert exponent('matrix', DistanceTable(jnp.ones((7, 2)), clipped)) > QUADRATIC_EXPONENT

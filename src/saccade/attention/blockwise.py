@@ -18,7 +18,7 @@ import jax
 from saccade.attention.cache import Cache
 from saccade.ops import blockwise
 from saccade.ops.scoring import Dropout, Scoring
-from saccade.types import Can, Keys, Queries, Scope, require_positive
+from saccade.types import Can, Keys, Queries, Scope, require_positive, require_share
 
 
 class Blockwise(nn.Module):
@@ -32,6 +32,7 @@ class Blockwise(nn.Module):
 
     def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, train: bool) -> Queries:
         require_positive('attention.blockwise:Blockwise', query_block=self.query_block, key_block=self.key_block)
+        require_share('attention.blockwise:Blockwise', dropout=self.dropout)
         if train and self.dropout:
             scoring = scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))
         return blockwise.attend(q, k, v, scoring, self.query_block, self.key_block)

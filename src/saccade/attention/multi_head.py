@@ -29,9 +29,11 @@ from saccade.types import (
     Part,
     Queries,
     Scope,
+    ScoreTerm,
     State,
     UserError,
     require_positive,
+    require_share,
 )
 
 
@@ -46,6 +48,7 @@ class MultiHead(nn.Module):
         key_value_heads: K; None for N.
         head_width: H; None for D / N.
         scale: factor of the scores; None for 1 / sqrt(H).
+        terms: what else is done to the scores, in order, after the position's own.
         bias: of the query, key and value projections.
         output_bias: of the output projection.
         dropout: of the output.
@@ -59,6 +62,7 @@ class MultiHead(nn.Module):
     key_value_heads: int | None = None
     head_width: int | None = None
     scale: float | None = None
+    terms: tuple[Part[ScoreTerm], ...] = ()
     bias: bool = False
     output_bias: bool = False
     dropout: float = 0.0
@@ -88,7 +92,8 @@ class MultiHead(nn.Module):
         q, k, v = (self._heads(name, x, heads, H) for name, heads in (('query', N), ('key', K), ('value', K)))
         position = self.position(name='position')
         q, k = position.rotate(q, scope.positions), position.rotate(k, scope.positions)
-        scoring = Scoring(self.mask(), position.terms(N), H**-0.5 if self.scale is None else self.scale)
+        terms = (*position.terms(N), *(term() for term in self.terms))
+        scoring = Scoring(self.mask(), terms, H**-0.5 if self.scale is None else self.scale)
         mixed, state = attend(self.kernel(name='kernel'), q, k, v, scoring)
         y = merge_heads(mixed, self.param('output', _flat(self.output_init, 2), (N, H, x.shape[-1])))
         if self.output_bias:
@@ -103,6 +108,7 @@ class MultiHead(nn.Module):
         """N, K and H at width D."""
         K = self.heads if self.key_value_heads is None else self.key_value_heads
         require_positive('attention.multi_head:MultiHead', heads=self.heads, key_value_heads=K)
+        require_share('attention.multi_head:MultiHead', dropout=self.dropout)
         if self.head_width is None and D % self.heads:
             raise UserError(
                 f'width {D} is not divisible by {self.heads} heads: choose a width that is, or give head_width'

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from saccade.attention.cache import Cache
 from saccade.ops import plain
 from saccade.ops.scoring import Dropout, Scoring
-from saccade.types import Can, Keys, Queries, Scope, require_positive
+from saccade.types import Can, Keys, Queries, Scope, require_positive, require_share
 
 
 class Plain(nn.Module):
@@ -31,6 +31,7 @@ class Plain(nn.Module):
 
     def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, train: bool) -> Queries:
         require_positive('attention.plain:Plain', query_chunks=self.query_chunks)
+        require_share('attention.plain:Plain', dropout=self.dropout)
         if train and self.dropout:
             scoring = scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))
         if not self.is_mutable_collection('weights') or self.is_initializing():

@@ -13,7 +13,7 @@ import flax.linen as nn
 from jaxtyping import Array, Float
 
 from saccade.ops.project import project
-from saccade.types import Hidden, Part
+from saccade.types import Hidden, Part, require_share
 
 
 class Gated(nn.Module):
@@ -31,6 +31,7 @@ class Gated(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, train: bool) -> Hidden:
+        require_share('feedforward.gated:Gated', dropout=self.dropout)
         D, F = x.shape[-1], self.width or round(self.ratio * x.shape[-1])
         gate = self._linear('gate', x, F)
         y = project(self.activation(gate) * self._linear('up', x, F), self.param('down', self.output_init(), (F, D)))

@@ -12,7 +12,7 @@ Gimpel 2016) is `jax.nn:gelu`. Cost: 2 T D F multiply-adds.
 import flax.linen as nn
 
 from saccade.ops.project import project
-from saccade.types import Hidden, Part
+from saccade.types import Hidden, Part, require_share
 
 
 class MLP(nn.Module):
@@ -27,6 +27,7 @@ class MLP(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, train: bool) -> Hidden:
+        require_share('feedforward.mlp:MLP', dropout=self.dropout)
         D, F = x.shape[-1], round(self.ratio * x.shape[-1])
         h = project(x, self.param('up', self.kernel_init(), (D, F)))
         if self.bias:

@@ -31,6 +31,8 @@ from saccade.types import (
     TokenPosition,
     Tokens,
     UserError,
+    require_positive,
+    require_share,
 )
 
 
@@ -73,6 +75,8 @@ class Decoder(nn.Module):
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     def __call__(self, tokens: Tokens, scope: Scope, train: bool) -> Logits:
+        require_positive('model.decoder:Decoder', vocabulary=self.vocabulary, width=self.width, layers=self.layers)
+        require_share('model.decoder:Decoder', dropout=self.dropout)
         if tokens.shape[1] > self.context:
             raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context}')
         return self._around(tokens, scope, train, lambda stack, x: (stack(x, scope, train), None))[0]

@@ -162,9 +162,11 @@ def _backward(plan: _Plan, saved: PyTree, dout: Queries) -> tuple[PyTree, ...]:
     gradients = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), (q, k, v))
     carries = jax.tree.map(jnp.zeros_like, jax.eval_shape(lambda: _carries(plan, scoring, q, k, 0)))
     dcarry = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape[1:], leaf.dtype), carries)
-    start = (*gradients, jax.tree.map(jnp.zeros_like, floats), dcarry, carries)
+    wide = [jnp.zeros(leaf.shape, jnp.float32) for leaf in floats]
+    start = (*gradients, wide, dcarry, carries)
     (dq, dk, dv, dfloats, _, _), _ = jax.lax.scan(visit, start, plan.visits(), reverse=True)
-    return dq.astype(q.dtype), dk.astype(k.dtype), dv.astype(v.dtype), dfloats, None
+    narrow = jax.tree.map(lambda wide, given: wide.astype(given.dtype), (dq, dk, dv, dfloats), (q, k, v, floats))
+    return *narrow, None
 
 
 _attend.defvjp(_forward, _backward)

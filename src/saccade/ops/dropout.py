@@ -10,11 +10,11 @@ from saccade.types import KeyIndex, PRNGKey, QueryIndex
 
 
 def keep_pairs(
-    key: PRNGKey, rate: float, shape: tuple[int, int], q_index: QueryIndex, k_index: KeyIndex
+    key: PRNGKey, share: float, shape: tuple[int, int], q_index: QueryIndex, k_index: KeyIndex
 ) -> Bool[Array, 'B N T S']:
-    """Draw, for each pair of indices and each of `shape` = (B, N), whether it is kept, with probability `rate`."""
+    """Draw, for each pair of indices and each of `shape` = (B, N), whether it is kept, with probability `share`."""
     fold_q = jax.vmap(jax.random.fold_in, (None, 0))
     fold_k = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
     keys = fold_k(fold_q(key, q_index), k_index)
-    draw = jax.vmap(jax.vmap(lambda pair: jax.random.bernoulli(pair, rate, shape)))
+    draw = jax.vmap(jax.vmap(lambda pair: jax.random.bernoulli(pair, share, shape)))
     return jnp.moveaxis(draw(keys), (0, 1), (-2, -1))

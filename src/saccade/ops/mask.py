@@ -7,11 +7,14 @@ whole score matrix, one block of it, and a decoding step; `&` and `|` combine ma
 of indices alone, while tracing, so that blocks in which nothing may attend are never visited.
 """
 
+import functools
+import operator
+
 import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Int
 
-from saccade.types import KeyIndex, QueryIndex
+from saccade.types import KeyIndex, Mask, Part, QueryIndex
 
 
 class MaskBase:
@@ -125,3 +128,16 @@ class Given(MaskBase):
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         return self.allowed
+
+    def live(self, q: range, k: range) -> bool:
+        raise TypeError('ops.mask:Given is of one set of queries and keys; it has no blocks')
+
+
+def all_of(masks: tuple[Part[Mask], ...]) -> MaskBase:
+    """What every one of the masks allows, as a config writes `causal & window`."""
+    return functools.reduce(operator.and_, (mask() for mask in masks))
+
+
+def any_of(masks: tuple[Part[Mask], ...]) -> MaskBase:
+    """What at least one of the masks allows."""
+    return functools.reduce(operator.or_, (mask() for mask in masks))

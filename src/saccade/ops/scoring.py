@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a block of queries and keys to a block of scores: scale, terms, mask.
 
-Everything that attends by scores, on every path, gets them here, and the -inf happens here, once.
+Everything that attends by scores, on every path, gets them here, with the pairs that the softmax is to leave out.
 """
 
 import jax

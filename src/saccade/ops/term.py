@@ -57,5 +57,6 @@ class DistanceTable(TermBase):
     bucket: Callable[[Array], Array] = struct.field(pytree_node=False)
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
-        bias = jnp.moveaxis(self.table[self.bucket(pairs.distance)], -1, -3)
-        return scores + bias.astype(scores.dtype)
+        # Widened before the lookup, whose gradient sums over all pairs of a bucket.
+        table = self.table.astype(scores.dtype)
+        return scores + jnp.moveaxis(table[self.bucket(pairs.distance)], -1, -3)

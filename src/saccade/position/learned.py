@@ -28,5 +28,6 @@ class Learned(nn.Module):
                 f'a sequence of {x.shape[1]} tokens is longer than the {self.length} learned positions; '
                 f'raise the length of position.learned:Learned or shorten the sequence'
             )
+        # A decoding step beyond the table reads NaN, not a neighbour's position.
         table = self.param('positions', self.table_init(), (self.length, x.shape[-1]))
-        return x + jnp.take(table, positions, axis=0, mode='clip').astype(x.dtype)
+        return x + jnp.take(table, positions, axis=0, mode='fill').astype(x.dtype)

@@ -3,6 +3,7 @@
 """How a launcher runs: its flags, then one call; a mistake of the user's is one line."""
 
 import difflib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
     A UserError is printed in one line, and the exit status is 2.
     """
     logging.set_verbosity(logging.WARNING)
+    sys.path.append(os.getcwd())  # where a user's own parts are found
     warnings.simplefilter('ignore', DeprecationWarning)  # for the authors of libraries, not for who runs them
 
     def guarded(arguments: Sequence[str]) -> None:
