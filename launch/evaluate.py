@@ -17,6 +17,7 @@ from saccade.types import UserError
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', ['latest', 'best'], 'Which checkpoint.')
 SPLIT = flags.DEFINE_enum('split', 'validation', ['train', 'validation'], 'Which split.')
+WINDOWS = flags.DEFINE_integer('windows', 0, 'Estimate the loss on so many random windows too, as nanoGPT does.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -25,7 +26,7 @@ def main(overrides: list[str]) -> None:
         raise UserError(f"'{overrides[0]}': a run is evaluated with the config it was trained with")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
-    found = evaluate_run(WORKDIR.value, CHECKPOINT.value, SPLIT.value)
+    found = evaluate_run(WORKDIR.value, CHECKPOINT.value, SPLIT.value, WINDOWS.value)
     print(json.dumps(asdict(found)) if JSON.value else '\n'.join(found.lines()))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from saccade.data.pack import Padded
-from saccade.data.pipeline import eval_batches, train_batches
+from saccade.data.pipeline import eval_batches, random_windows, train_batches
 from saccade.data.text import Split
 from saccade.types import UserError
 
@@ -95,6 +95,16 @@ def test_evaluation_is_once_through_in_order_and_filled_up():
     real = np.concatenate([batch['segments'][:, 0] for batch in batches]) > 0
     assert rows[real].tolist() == list(range(ROWS))
     assert real.tolist() == [True] * ROWS + [False] * 2
+
+
+def test_random_windows_start_anywhere_and_are_as_many_as_asked():
+    batches = list(random_windows(_split(), 4, 16, seed=0))
+    assert [batch['tokens'].shape for batch in batches] == 4 * [(4, 4)]
+    starts = {tuple(row) for batch in batches for row in batch['tokens'].tolist()}
+    assert (0, 0, 1, 1) in starts
+    assert (0, 1, 1, 2) in starts
+    with pytest.raises(UserError, match='multiple of the batch of 4'):
+        random_windows(_split(), 4, 18, seed=0)
 
 
 @pytest.mark.parametrize('processes', [2, 4])

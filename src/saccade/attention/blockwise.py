@@ -12,19 +12,15 @@ too. Cost: B N T S in time (less what the mask empties), B N T H in memory. It c
 
 from typing import ClassVar
 
-import flax.linen as nn
-import jax
-
-from saccade.attention.cache import Cache
+from saccade.attention.base import ScoreKernel
 from saccade.ops import blockwise
-from saccade.ops.scoring import Dropout, Scoring
-from saccade.types import Can, Keys, Queries, Scope, require_positive, require_share
+from saccade.ops.scoring import Scoring
+from saccade.types import Can, Keys, Queries, require_positive
 
 
-class Blockwise(nn.Module):
+class Blockwise(ScoreKernel):
     """Attributes: dropout of the weights; tokens in a block of queries and in a block of keys."""
 
-    dropout: float = 0.0
     query_block: int = 256
     key_block: int = 256
 
@@ -32,14 +28,5 @@ class Blockwise(nn.Module):
 
     def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, train: bool) -> Queries:
         require_positive('attention.blockwise:Blockwise', query_block=self.query_block, key_block=self.key_block)
-        require_share('attention.blockwise:Blockwise', dropout=self.dropout)
-        if train and self.dropout:
-            scoring = scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))
+        scoring = self.with_dropout(scoring, train)
         return blockwise.attend(q, k, v, scoring, self.query_block, self.key_block)
-
-    def init_state(self, k: Keys, capacity: int) -> Cache:
-        return Cache.empty(k, k, capacity)
-
-    def step(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, state: Cache, scope: Scope) -> tuple[Queries, Cache]:
-        state = state.append(k, v, scope)
-        return state.attend(q, scoring, scope), state

@@ -7,12 +7,14 @@ on any number of processes: each yields its own contiguous share of every batch,
 0, 1, ... joined are the batch.
 """
 
+import dataclasses
+import itertools
 from collections.abc import Callable, Iterator
 
 import grain
 import numpy as np
 
-from saccade.data.pack import Row, Rows, padding
+from saccade.data.pack import Row, Rows, WindowRows, padding
 from saccade.data.text import Split
 from saccade.types import UserError
 
@@ -64,6 +66,20 @@ def eval_batches(
     whole = -(-len(split.rows) // batch_size) * batch_size
     batches = grain.MapDataset.range(whole).batch(batch_size)[:limit]
     return _prefetched(batches, _reader(split.rows, share))
+
+
+def random_windows(split: Split, batch_size: int, windows: int, seed: int) -> Iterator[Row]:
+    """Yield so many windows at random offsets of the stream, as nanoGPT estimates a loss.
+
+    Raises:
+        UserError: the windows do not fill whole batches.
+    """
+    _require(
+        windows >= 1 and windows % batch_size == 0,
+        f'windows: {windows} must be a multiple of the batch of {batch_size} rows',
+    )
+    every = dataclasses.replace(split, rows=WindowRows(split.rows.tokens, 1, split.rows.context))
+    return itertools.islice(train_batches(every, batch_size, seed, 0), windows // batch_size)
 
 
 def _reader(rows: Rows, share: slice) -> Callable[[np.ndarray], Row]:

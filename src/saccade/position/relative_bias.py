@@ -34,11 +34,11 @@ class RelativeBias(nn.Module):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
-        exact = self.buckets // (4 if self.both_sides else 2)
-        if not 1 <= exact < self.furthest:
+        least = 4 if self.both_sides else 2
+        if not least <= self.buckets < least * self.furthest:
             raise UserError(
-                f'position.relative_bias:RelativeBias: {self.buckets} buckets up to a distance of {self.furthest} cannot '
-                f'be made: at least {4 if self.both_sides else 2}, and half of a side below the furthest distance'
+                f'position.relative_bias:RelativeBias: buckets must be at least {least} and below {least} times the '
+                f'furthest distance {self.furthest}, not {self.buckets}'
             )
         table = self.param('table', self.table_init(), (self.buckets, heads))
         return (DistanceTable(table, Buckets(self.buckets, self.furthest, self.both_sides)),)

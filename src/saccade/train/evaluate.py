@@ -4,14 +4,14 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import jax
 import numpy as np
 
-from saccade.data.pipeline import eval_batches
+from saccade.data.pipeline import eval_batches, random_windows
 from saccade.data.text import Prepared, Split, bits_per_byte
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.trained import Trained, open_run
@@ -32,7 +32,15 @@ def evaluate(score: Callable[[Rows], Mapping[str, Total]], batches: Iterator[Row
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Attributes: baseline is that of the experiment's baseline, in bits per byte; None where it has none."""
+    """Metrics of a split.
+
+    Attributes:
+        targets: tokens of the split that are predicted.
+        loss: nats a target.
+        metrics: the task's means by name, `loss` among them.
+        baseline: the experiment's baseline in bits per byte; None where it has none.
+        estimate: the loss on random windows, where that was asked for.
+    """
 
     step: int
     split: str
@@ -41,23 +49,28 @@ class Evaluation:
     perplexity: float
     bits_per_byte: float
     metrics: dict[str, float]
-    baseline: float | None
+    baseline: float | None = None
+    estimate: float | None = None
 
     def lines(self) -> list[str]:
         """The evaluation in words."""
+        estimate = [] if self.estimate is None else [f'estimate      {self.estimate:.4f} nats on random windows']
         rest = [f'{name:14s}{value:.4f}' for name, value in self.metrics.items() if name != 'loss']
         beside = '' if self.baseline is None else f'   (trigram model of the same tokens: {self.baseline:.4f})'
         return [
             f'step          {self.step}, {self.split}, {self.targets:,} targets',
             f'loss          {self.loss:.4f} nats a token',
+            *estimate,
             f'perplexity    {self.perplexity:.3f}',
             f'bits per byte {self.bits_per_byte:.4f}{beside}',
             *rest,
         ]
 
 
-def evaluate_run(path: str, which: Literal['latest', 'best'] = 'latest', split: str = 'validation') -> Evaluation:
-    """Evaluate a run's checkpoint over a whole split, on one device.
+def evaluate_run(
+    path: str, which: Literal['latest', 'best'] = 'latest', split: str = 'validation', windows: int = 0
+) -> Evaluation:
+    """Evaluate a run's checkpoint over a whole split, on one device, and on so many random windows of it.
 
     Raises:
         UserError: there is no run in this folder, or its data is gone.
@@ -65,18 +78,17 @@ def evaluate_run(path: str, which: Literal['latest', 'best'] = 'latest', split: 
     trained = open_run(path, which)
     experiment = Experiment.of(trained.config)
     prepared = experiment.data().prepare(cache_folder(), Workdir.existing(path).tokenizer)
-    metrics = evaluate(_scorer(experiment, trained), eval_batches(prepared.splits[split], experiment.batch_size))
-    baseline = baseline_bits(experiment, prepared)
-    return evaluation(trained.step, split, prepared.splits[split], metrics, baseline)
+    score, chosen, rows = _scorer(experiment, trained), prepared.splits[split], experiment.batch_size
+    found = evaluation(trained.step, split, chosen, evaluate(score, eval_batches(chosen, rows)))
+    sampled = evaluate(score, random_windows(chosen, rows, windows, experiment.seed))['loss'] if windows else None
+    return replace(found, baseline=baseline_bits(experiment, prepared), estimate=sampled)
 
 
-def evaluation(
-    step: int, name: str, split: Split, metrics: dict[str, float], baseline: float | None = None
-) -> Evaluation:
+def evaluation(step: int, name: str, split: Split, metrics: dict[str, float]) -> Evaluation:
     """Derive perplexity and bits per byte from the mean loss of a split."""
     loss = metrics['loss']
     perplexity = math.exp(min(loss, 700.0))
-    return Evaluation(step, name, split.targets, loss, perplexity, bits_per_byte(loss, split), metrics, baseline)
+    return Evaluation(step, name, split.targets, loss, perplexity, bits_per_byte(loss, split), metrics)
 
 
 def baseline_bits(experiment: Experiment, prepared: Prepared) -> float | None:
