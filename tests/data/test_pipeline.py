@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from saccade.data.pack import Padded
-from saccade.data.pipeline import eval_batches, random_windows, train_batches
+from saccade.data.pipeline import _shuffled, eval_batches, random_windows, train_batches
 from saccade.data.text import Split
 from saccade.types import UserError
 
@@ -50,6 +50,13 @@ def test_each_epoch_holds_each_row_once_in_an_order_of_its_own():
     epochs = [flat[start : start + ROWS] for start in range(0, 40, ROWS)]
     assert all(sorted(epoch) == list(range(ROWS)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 4
+
+
+@pytest.mark.parametrize('seed', [0, 1])
+def test_neighbours_in_the_order_are_strangers_in_the_data(seed):
+    count = 20_000
+    rows = np.array([_shuffled(1_000_000, seed)[number] for number in range(count)], float)
+    assert abs(np.corrcoef(rows[:-1], rows[1:])[0, 1]) < 4 / np.sqrt(count)
 
 
 def test_the_seed_decides_the_order():

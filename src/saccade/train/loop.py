@@ -67,7 +67,7 @@ class Run:
         self.sample = experiment.sample() if experiment.sample else None
         self.backend = make_backend(experiment, self.data.batch_like(experiment.batch_size))
         self.tokens = experiment.batch_size * self.data.context
-        self.workdir = Workdir.open(workdir, config)
+        self.workdir, self.config = Workdir.check(workdir, config), config
         self.plan = Plan.of(_what(config), self.backend, experiment.model, self.tokens)
         self.console.print('\n'.join(self.plan.lines()), soft_wrap=True)
 
@@ -98,6 +98,7 @@ class Run:
                 f'config.model.vocabulary: {model.vocabulary} is smaller than the tokenizer, which has '
                 f'{prepared.tokenizer.size} tokens; set it to at least {prepared.tokenizer.size}'
             )
+        self.workdir.store(self.config)
         if kept is None and jax.process_index() == 0:
             prepared.tokenizer.save(self.workdir.tokenizer)
         return prepared

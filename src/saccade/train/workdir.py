@@ -37,7 +37,16 @@ class Workdir:
 
     @classmethod
     def open(cls, path: str | Path, config: Mapping[str, Any] | ConfigDict, *, free: Sequence[str] = FREE) -> 'Workdir':
-        """Create the folder of a run with this config, or find it again.
+        """Create the folder of a run with this config, or find it again: `check`, then `store`."""
+        workdir = cls.check(path, config, free=free)
+        workdir.store(config)
+        return workdir
+
+    @classmethod
+    def check(
+        cls, path: str | Path, config: Mapping[str, Any] | ConfigDict, *, free: Sequence[str] = FREE
+    ) -> 'Workdir':
+        """Say whether a run with this config may live in a folder, and write nothing.
 
         Args:
             path: the folder; it may be missing or empty.
@@ -48,14 +57,10 @@ class Workdir:
             UserError: the folder holds something else or a run of another config; or config cannot be stored.
         """
         workdir, config = cls(Path(path).expanduser().absolute()), _storable(config)
-        if not workdir.config.exists():
+        if workdir.config.exists():
+            workdir._refuse_other(workdir.read_config(), config, free)
+        else:
             workdir._refuse_foreign()
-            workdir._store(config)
-            return workdir
-        stored = workdir.read_config()
-        workdir._refuse_other(stored, config, free)
-        if stored != config:
-            workdir._store(config)
         return workdir
 
     @classmethod
@@ -112,8 +117,10 @@ class Workdir:
             raise UserError(f"{self.config}: not the config of a Saccade run: it has no '{missing[0]}'")
         return config
 
-    def _store(self, config: Mapping[str, Any] | ConfigDict) -> None:
-        if jax.process_index() == 0:
+    def store(self, config: Mapping[str, Any] | ConfigDict) -> None:
+        """Write config.json, if it would change; the folder is made where it is missing."""
+        config = _storable(config)
+        if jax.process_index() == 0 and not (self.config.exists() and self.read_config() == config):
             with writing(self.path):
                 self.path.mkdir(parents=True, exist_ok=True)
             write_atomically(self.config, json.dumps(config, indent=2, sort_keys=True) + '\n')
