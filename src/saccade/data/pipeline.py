@@ -114,7 +114,7 @@ def _shuffled(rows: int, seed: int) -> grain.MapDataset:
     """The numbers of the rows in an order of the epoch's own.
 
     One pass of Grain's shuffle, four rounds of a Feistel network, leaves neighbours correlated (0.4 over a million
-    rows, which cost a language model on overlapping windows 0.01 nats); after three passes nothing is measurable.
+    rows, where batches of overlapping windows should be far apart); after three passes nothing is measurable.
     Seeds are spread apart, since Grain shuffles epoch e with seed + e: 7's second epoch would be 8's first.
     """
     numbers = grain.MapDataset.range(rows)
