@@ -14,6 +14,7 @@ from saccade.task.causal_lm import CausalLM
 from saccade.types import LanguageModel, Scope, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
+BF16_RELATIVE = 0.05  # eight bits, through one layer and back
 B, T, V, D = 2, 9, 13, 16
 TOKENS = jnp.array(np.random.default_rng(0).integers(0, V, (B, T)))
 SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
@@ -210,3 +211,21 @@ def test_a_context_longer_than_the_learned_positions_is_refused():
 def test_a_width_that_the_heads_do_not_divide_is_refused():
     with pytest.raises(UserError, match='width 16 is not divisible by 3 heads'):
         shapes(decoder(heads=3))
+
+
+def test_the_gradient_of_a_frequent_token_adds_up_in_bfloat16_too():
+    """Sixteen thousand equal tokens: a sum kept in eight bits would stall long before it is complete."""
+    model, rows = decoder(layers=1, tied=False, context=64), 256
+    tokens = jnp.ones((rows, 64), int)
+    scope = Scope(jnp.tile(jnp.arange(64), (rows, 1)))
+    exact = model.init(jax.random.key(0), tokens[:1], Scope(scope.positions[:1]), False)['params']
+    direction = jax.random.normal(jax.random.key(1), (V,))
+
+    def gradient(dtype):
+        def loss(params):
+            return (model.apply({'params': params}, tokens, scope, False) @ direction.astype(dtype)).astype(float).sum()
+
+        return jax.jit(jax.grad(loss))(jax.tree.map(lambda leaf: leaf.astype(dtype), exact))['embedding'][1]
+
+    given, expected = gradient(jnp.bfloat16), gradient(jnp.float32)
+    assert jnp.linalg.norm(given - expected) < BF16_RELATIVE * jnp.linalg.norm(expected)

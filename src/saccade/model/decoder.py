@@ -103,7 +103,9 @@ class Decoder(nn.Module):
         through: Callable[[Stack, Hidden], tuple[Hidden, Any]],
     ) -> tuple[Logits, Any]:
         embedding = self.param('embedding', self.embedding_init(), (self.vocabulary, self.width))
-        x = self.position(name='position')(jnp.take(embedding, tokens, axis=0), scope.positions)
+        # Widened before the lookup, whose gradient sums over every place where a token stands.
+        x = jnp.take(embedding.astype(jnp.float32), tokens, axis=0).astype(embedding.dtype)
+        x = self.position(name='position')(x, scope.positions)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
         x, state = through(self._stack(name='layers'), x)
         x = self.norm(name='norm')(x)

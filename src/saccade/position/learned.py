@@ -30,4 +30,5 @@ class Learned(nn.Module):
             )
         # A decoding step beyond the table reads NaN, not a neighbour's position.
         table = self.param('positions', self.table_init(), (self.length, x.shape[-1]))
-        return x + jnp.take(table, positions, axis=0, mode='fill').astype(x.dtype)
+        # Widened before the lookup, whose gradient sums over the rows of the batch.
+        return x + jnp.take(table.astype(jnp.float32), positions, axis=0, mode='fill').astype(x.dtype)
