@@ -4,11 +4,14 @@
 
 import contextlib
 import math
+import os
 import shlex
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -276,12 +279,13 @@ def _what(config: Mapping[str, Any]) -> str:
 
 def what_next(config: str, workdir: str, overrides: Sequence[str], steps: int) -> list[str]:
     """What a newcomer may want to do with a finished run, as commands."""
-    train = shlex.join(['python', 'launch/train.py', f'--config={config}', *overrides])
+    python = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else 'python'
+    train = shlex.join([python, 'launch/train.py', f'--config={config}', *overrides])
     part = """--config.model.norm="{'use': 'norm.layer:LayerNorm'}\""""
     return [
         f'The run is in {workdir}. What to try next:',
         f'  continue it    {train} --workdir={workdir} --config.steps={2 * steps}',
-        f'  sample from it python launch/generate.py --workdir={workdir} --prompt="def "',
-        f'  evaluate it    python launch/evaluate.py --workdir={workdir}',
+        f'  sample from it {python} launch/generate.py --workdir={workdir} --prompt="def "',
+        f'  evaluate it    {python} launch/evaluate.py --workdir={workdir}',
         f'  change a part  {train} --workdir={workdir}-layernorm {part}',
     ]
