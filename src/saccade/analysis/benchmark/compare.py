@@ -6,7 +6,6 @@ A machine's speed drifts over a run, and a ratio within one round does not see i
 the rounds' ratios and not the ratio of medians.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -89,10 +88,6 @@ class Comparison:
         return {'median': median(ratios), 'rounds': ratios}
 
 
-# Seconds before each turn: threads that wait by spinning go on for a while after their turn, in that of the next.
-REST = 0.5
-
-
 def alternate(variants: Mapping[str, Variant], rounds: int, steps: int, **arguments: Any) -> dict[str, list[float]]:
     """Let the variants step in turn, and return seconds a step of each, round by round.
 
@@ -111,7 +106,6 @@ def alternate(variants: Mapping[str, Variant], rounds: int, steps: int, **argume
     taken: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(rounds + 1):
         for name, variant in variants.items():
-            time.sleep(REST)
             taken[name].append(variant.ask('step', count=steps, **arguments) / steps)
     return {name: seconds[1:] for name, seconds in taken.items()}
 
