@@ -36,7 +36,7 @@ class CausalLM:
         logits = model.apply({'params': params}, tokens, _scope(batch), train, rngs={'dropout': key})
         weights = is_target(batch).astype(jnp.float32)
         losses = cross_entropy(logits, targets, self.label_smoothing if train else 0.0)
-        # A maximum is much cheaper than an argmax on the CPU; a tie counts as a hit.
+        # A maximum, which the loss takes too, in place of an argmax; a tie counts as a hit.
         hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
         count = weights.sum()
         return {
