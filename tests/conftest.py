@@ -9,7 +9,7 @@ if 'backend_optimization' not in os.environ.get('XLA_FLAGS', ''):  # tests compi
     os.environ['XLA_FLAGS'] = f'{os.environ.get("XLA_FLAGS", "")} --xla_backend_optimization_level=0'
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import flax.struct
@@ -45,6 +45,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope='module', autouse=True)
+def forget_programs() -> Iterator[None]:
+    """Let go of what a file compiled: together the files would hold several GB."""
+    import jax
+
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture(scope='session')

@@ -7,12 +7,16 @@ from pathlib import Path
 import jax
 import pytest
 
+from saccade.sweep.plan import Plan
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.trained import param_shapes
 
 ROOT = Path(__file__).parents[1]
-FILES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / 'experiments').rglob('*.py'))
+SWEEPS = sorted((ROOT / 'experiments/sweeps').glob('*.py'))
+FILES = sorted(
+    str(path.relative_to(ROOT)) for path in (ROOT / 'experiments').rglob('*.py') if path.parent.name != 'sweeps'
+)
 
 
 def test_there_are_experiments():
@@ -34,3 +38,15 @@ def test_another_width_changes_what_hangs_on_it(file):
     shapes = param_shapes(Experiment.of(config))
     assert shapes['embedding'].shape[1] == 16 * heads
     assert {leaf.shape[0] for leaf in jax.tree.leaves(shapes['layers'])} == {2}
+
+
+def test_there_are_sweeps():
+    assert {path.stem for path in SWEEPS} >= {'heads', 'learning_rate'}
+
+
+@pytest.mark.parametrize('sweep', SWEEPS, ids=lambda path: path.stem)
+def test_every_variant_of_a_sweep_can_be_built(sweep):
+    planned = Plan.of(str(ROOT / 'experiments/causal_lm/quickstart.py'), str(sweep), ['--config.model.layers=1'])
+    assert len(planned.variants) > 1
+    assert len({run.name for run in planned.sweep.runs}) == len(planned.sweep.runs) >= 3 * len(planned.variants)
+    assert planned.sweep.title not in ('', sweep.stem)

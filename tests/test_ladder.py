@@ -15,18 +15,19 @@ SOURCE = REPOSITORY / 'src' / 'saccade'
 ROWS = (
     {'types'},
     {'ops'},
-    {'norm', 'position', 'feedforward', 'recurrent'},
+    {'norm', 'position', 'feedforward', 'recurrent', 'score', 'weighting'},
     {'attention'},
     {'block'},
     {'model'},
     {'task', 'decode', 'hub'},
     {'train'},
+    {'sweep'},
     {'analysis'},
     {'launch'},
 )
 BESIDE = {'build': {'types'}, 'data': {'types', 'ops'}}
-BUILDS = {'train', 'hub', 'decode', 'analysis', 'launch'}
-READS_DATA = {'train', 'hub', 'decode', 'analysis', 'launch'}
+BUILDS = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
+READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 
 
 def allowed(package: str) -> set[str]:

@@ -28,6 +28,7 @@ def get_config() -> ConfigDict:
     config.eval_every = 500
     config.eval_batches = 20
     config.checkpoint_every = 500
+    config.logging = []
     config.backend = 'jit'
     config.mesh = dict(data=-1, fsdp=1, tensor=1)
     config.dtype = 'float32'
@@ -54,6 +55,7 @@ def get_config() -> ConfigDict:
         run=dict(use='model.stack:Unrolled'),
         embedding_init=normal,
         position=dict(use='position.learned:Learned', length=context),
+        shared=None,
         norm=norm,
         block=dict(
             use='block.pre_norm:PreNorm',

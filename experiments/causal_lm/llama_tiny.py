@@ -29,6 +29,7 @@ def get_config() -> ConfigDict:
     config.eval_every = 250
     config.eval_batches = 10
     config.checkpoint_every = 250
+    config.logging = []
     config.backend = 'jit'
     config.mesh = dict(data=-1, fsdp=1, tensor=1)
     config.dtype = 'float32'
@@ -55,6 +56,7 @@ def get_config() -> ConfigDict:
         embedding_init=normal,
         head_init=normal,
         position=dict(use='position.none:NoPosition'),
+        shared=None,
         norm=norm,
         block=dict(
             use='block.pre_norm:PreNorm',

@@ -26,6 +26,7 @@ def get_config() -> ConfigDict:
     config.eval_every = 200
     config.eval_batches = 10
     config.checkpoint_every = 200
+    config.logging = []
     config.backend = 'jit'
     config.mesh = dict(data=-1, fsdp=1, tensor=1)
     config.dtype = 'float32'
@@ -52,6 +53,7 @@ def get_config() -> ConfigDict:
         run=dict(use='model.stack:Unrolled'),
         embedding_init=normal,
         position=dict(use='position.none:NoPosition'),
+        shared=None,
         norm=norm,
         block=dict(
             use='block.pre_norm:PreNorm',

@@ -165,9 +165,8 @@ def _check(value: Any, hint: Any, path: str, label: str) -> None:
         shown = value.name if isinstance(value, Part) else repr(value)
         raise UserError(f'{path}: {label} wants {_words(hint)}, not {shown}')
     for part in value if isinstance(value, tuple) else (value,):
-        for protocol in _protocols(hint):
-            if isinstance(part, Part):
-                _check_protocol(part, protocol, path)
+        if isinstance(part, Part):
+            _check_protocols(part, _protocols(hint), path)
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -192,6 +191,18 @@ def _protocols(hint: Any) -> list[type]:
     return [protocol for argument in arguments for protocol in _protocols(argument)]
 
 
+def _check_protocols(part: Part, protocols: list[type], path: str) -> None:
+    """Refuse a part that satisfies none of the protocols; the first says what is missing."""
+    errors = []
+    for protocol in protocols:
+        try:
+            _check_protocol(part, protocol, path)
+        except UserError as error:
+            errors.append(error)
+    if protocols and len(errors) == len(protocols):
+        raise errors[0]
+
+
 def _check_protocol(part: Part, protocol: type, path: str) -> None:
     made = part.target if isinstance(part.target, type) else _hints(part.target).get('return')
     if not isinstance(made, type):  # a function that does not say what it makes
@@ -200,9 +211,16 @@ def _check_protocol(part: Part, protocol: type, path: str) -> None:
         wanted, given = _own(protocol, name), _own(made, name)
         if callable(wanted) and not _callable_alike(given, wanted):
             takes = ', '.join(list(inspect.signature(wanted).parameters)[1:])
-            raise UserError(f'{path}: {part.name} is not a {protocol.__name__}: it has no {name}({takes})')
+            raise UserError(f'{path}: {_refused(part, made, protocol)}: it has no {name}({takes})')
         if not callable(wanted) and given is None and name not in _hints(made):
-            raise UserError(f"{path}: {part.name} is not a {protocol.__name__}: it has no '{name}'")
+            raise UserError(f"{path}: {_refused(part, made, protocol)}: it has no '{name}'")
+
+
+def _refused(part: Part, made: type, protocol: type) -> str:
+    """That a part is none of a protocol's, with the reason that its class gives under `why_not`."""
+    reason = getattr(made, 'why_not', {}).get(protocol.__name__)
+    article = 'an' if protocol.__name__[0] in 'AEIOU' else 'a'
+    return f'{part.name} is not {article} {protocol.__name__}' + (f', as {reason}' if reason else '')
 
 
 def _own(made: type, name: str) -> Any:

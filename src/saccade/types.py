@@ -12,9 +12,10 @@ Axes, in every einsum, annotation and comment:
 Activations are [B T N H], scores [B N T S], projection kernels [D N H], output kernels [N H D].
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, SupportsFloat, TypeVar, runtime_checkable
 
 import jax
 from flax import struct
@@ -26,6 +27,8 @@ Tokens = Int[Array, 'B T']
 Hidden = Float[Array, 'B T D']
 Queries = Float[Array, 'B T N H']
 Keys = Float[Array, 'B S K H']
+Values = Float[Array, 'B S _ _']  # in heads and of a width of their own
+Mixed = Float[Array, 'B T N _']  # what each query's heads read of them
 Scores = Float[Array, 'B N T S']
 Logits = Float[Array, 'B T V']
 QueryIndex = Int[Array, '... T']
@@ -39,6 +42,8 @@ PRNGKey = Key[Array, ''] | Array
 #   segments  [B T+1] int32   1, 2, ... number the documents packed into a row; 0 is padding
 #   positions [B T+1] int32   the token's place within its own document piece
 Batch = Mapping[str, Array]
+
+Metrics = Mapping[str, SupportsFloat]
 
 
 class UserError(Exception):
@@ -83,6 +88,28 @@ class Part(Generic[T_co]):
         module = self.target.__module__.removeprefix('saccade.')
         return f'{module}:{self.target.__qualname__}'
 
+    def within(self) -> Iterator['Part']:
+        """This part, and all that it was given, at any depth."""
+        yield self
+        for _, value in self.arguments:
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, Part):
+                    yield from item.within()
+
+
+@struct.dataclass
+class Source:
+    """What queries look at where that is not their own sequence, as in cross-attention.
+
+    Attributes:
+        hidden: the tokens, in any width.
+        positions, segments: of each of them, as in `Scope`.
+    """
+
+    hidden: Float[Array, 'B S D']
+    positions: Int[Array, 'B S']
+    segments: Int[Array, 'B S'] | None = None
+
 
 @struct.dataclass
 class Scope:
@@ -91,10 +118,14 @@ class Scope:
     Attributes:
         positions: place of each token within its own segment.
         segments: tokens attend only within equal segments; 0 is padding. None: every row is one segment.
+        source: where a mixer takes keys and values from; None for the tokens themselves.
+        terms: score terms that all layers share.
     """
 
     positions: Int[Array, 'B T']
     segments: Int[Array, 'B T'] | None = None
+    source: Source | None = None
+    terms: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,21 +133,32 @@ class Can:
     """What a part declares it can do. The compatibility matrix and the test grid are generated from it.
 
     Attributes:
-        causal, cross, packed: serves causal masks, keys of another length, segment masks.
+        causal, full: serves masks that hide what follows a token, masks that hide nothing.
+        cross, packed: serves keys of another length, segment masks.
         terms: serves score terms (biases, softcaps, relative positions).
         cached: `step` replays `__call__`.
         weights: can return the attention weights.
+        sums: the state adds tokens up, so it is in float32 whatever the tokens are in.
         time, memory: order of cost of a whole sequence, in the letters of the axis table.
     """
 
     causal: bool = True
+    full: bool = True
     cross: bool = True
     packed: bool = True
     terms: bool = True
     cached: bool = True
     weights: bool = False
+    sums: bool = False
     time: str = 'T S'
     memory: str = 'T S'
+
+
+def require_causal(part: str, *given: Part) -> None:
+    """Refuse what declares, at any depth of what was given, that it `sees_others`: a router that compares tokens."""
+    for inner in (inner for outer in given for inner in outer.within()):
+        if getattr(inner.target, 'sees_others', False):
+            raise UserError(f'{part} is causal: it cannot have {inner.name}, where a token depends on later ones')
 
 
 @runtime_checkable
@@ -137,11 +179,13 @@ class Pairs:
     Attributes:
         q_index, k_index: of each query and key; the token's position where decoding looks into a state.
         allowed: which pairs the mask allows. Padding, other documents and empty slots are never among them.
+        scale: factor of q.k, for terms that add products of their own.
     """
 
     q_index: QueryIndex
     k_index: KeyIndex
     allowed: Bool[Array, '#B 1 T S']
+    scale: float = struct.field(pytree_node=False, default=1.0)
 
     @property
     def distance(self) -> Int[Array, '... T S']:
@@ -165,6 +209,86 @@ class ScoreTerm(Protocol):
 
 
 @runtime_checkable
+class TermMaker(Protocol):
+    """Makes score terms for so many heads, with parameters of its own."""
+
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]: ...
+
+
+@runtime_checkable
+class RowWeights(Protocol):
+    """A pytree that makes weights of whole rows of scores; what is not allowed gets exactly zero."""
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores: ...
+
+
+@runtime_checkable
+class OnlineWeights(RowWeights, Protocol):
+    """Weights that can be made from one block of keys after another, with no more than numbers per row in between.
+
+    Scores that are not allowed come as -inf. Rows are [B N T]; a statistic is a pytree of them, or empty.
+    """
+
+    def start(self, rows: tuple[int, int, int]) -> PyTree:
+        """The statistic of rows of which no key was seen."""
+        ...
+
+    def fold(self, statistic: PyTree, scores: Scores) -> tuple[PyTree, Scores, Float[Array, '#B #N #T']]:
+        """Take in a block: the new statistic, weights up to a factor of the row, and what the weights of earlier
+        blocks are to be multiplied by.
+        """
+        ...
+
+    def finish(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
+        """After the last block: that factor of the row, and what the backward pass is to know of the row."""
+        ...
+
+    def pull(
+        self, scores: Scores, known: PyTree, dweights: Scores, inner: Float[Array, 'B N T 1']
+    ) -> tuple[Scores, Scores, Any]:
+        """A block's weights once more, the gradient by its scores, and what it adds to that by this pytree itself.
+
+        Args:
+            inner: the sum over all keys of weight times dweight.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a weighting declares of a row of weights that has a key.
+
+    Attributes:
+        least, most: bounds of its sum.
+        dense: every key that is allowed gets a weight other than zero.
+        continuous: small changes of the scores change the weights little.
+    """
+
+    least: float = 1.0
+    most: float = 1.0
+    dense: bool = True
+    continuous: bool = True
+
+
+@runtime_checkable
+class Weighting(Protocol):
+    """How scores become weights: makes, for so many heads, the value that does it."""
+
+    rows: ClassVar[Rows]
+
+    def __call__(self, heads: int) -> RowWeights: ...
+
+
+@runtime_checkable
+class OnlineWeighting(Weighting, Protocol):
+    """One that never needs a row as a whole. `online` is the class of the values that it makes."""
+
+    online: ClassVar[type[OnlineWeights]]
+
+    def __call__(self, heads: int) -> OnlineWeights: ...
+
+
+@runtime_checkable
 class Norm(Protocol):
     def __call__(self, x: Hidden) -> Hidden: ...
 
@@ -172,6 +296,18 @@ class Norm(Protocol):
 @runtime_checkable
 class FeedForward(Protocol):
     def __call__(self, x: Hidden, train: bool) -> Hidden: ...
+
+
+@runtime_checkable
+class Router(Protocol):
+    """Which of E experts serve which token, A of them on average: makes `ops.routing:Routes`. T counts all tokens.
+
+    `sees_others` declares that the experts of a token depend on the other tokens, later ones too.
+    """
+
+    sees_others: ClassVar[bool]
+
+    def __call__(self, x: Float[Array, 'T D'], experts: int, active: int, train: bool) -> Any: ...
 
 
 @runtime_checkable
@@ -185,7 +321,9 @@ class TokenPosition(Protocol):
 class PairPosition(Protocol):
     """A scheme that acts inside attention, on queries and keys or on their scores."""
 
-    def rotate(self, x: Queries, positions: Int[Array, 'B T']) -> Queries: ...
+    def rotate(
+        self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
+    ) -> tuple[Queries, Keys]: ...
 
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]: ...
 
@@ -199,11 +337,13 @@ class Kernel(Protocol):
 
     can: ClassVar[Can]
 
-    def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Any, train: bool) -> Queries: ...
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Any, train: bool) -> Mixed: ...
 
-    def init_state(self, k: Keys, capacity: int) -> State: ...
+    def init_state(self, k: Keys, v: Values, capacity: int) -> State:
+        """State for `capacity` tokens a row, in the shapes and dtypes of k and v."""
+        ...
 
-    def step(self, q: Queries, k: Keys, v: Keys, scoring: Any, state: State, scope: Scope) -> tuple[Queries, State]: ...
+    def step(self, q: Queries, k: Keys, v: Values, scoring: Any, state: State, scope: Scope) -> tuple[Mixed, State]: ...
 
 
 @runtime_checkable
@@ -292,4 +432,28 @@ class Task(Protocol):
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals by name. `loss` is what training minimises; the others are reported beside it."""
+        ...
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """A place where the log of a run goes. Process 0 alone makes it, before anything is compiled."""
+
+    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        """Begin the log of the run in a folder, or go on with it after step `start`; 0 begins anew.
+
+        Later steps that were logged before will come again: the run was stopped and goes on from its checkpoint.
+        """
+        ...
+
+    def write(self, step: int, split: str, metrics: Metrics) -> None:
+        """Take the metrics of one step of one split; those of step 0, split 'plan', say what the run will cost."""
+        ...
+
+    def sample(self, step: int, text: str) -> None:
+        """Take what the model made at one step."""
+        ...
+
+    def close(self) -> None:
+        """Finish, after the last step or on the way out of an error. It is called once, if `open` returned."""
         ...

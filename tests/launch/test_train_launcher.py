@@ -22,7 +22,8 @@ SAME_NUMBERS = 1e-5
 
 
 def losses(workdir: Path) -> dict[tuple[int, str], float]:
-    return {(line['step'], line['split']): line['loss'] for line in read(workdir / 'metrics.jsonl')}
+    records = read(workdir / 'metrics.jsonl')
+    return {(line['step'], line['split']): line['loss'] for line in records if line['split'] != 'plan'}
 
 
 def test_a_run_prints_its_plan_its_progress_and_what_to_try_next(finished):
@@ -49,6 +50,16 @@ def test_a_run_keeps_its_config_metrics_samples_tokenizer_events_and_checkpoints
     assert list((finished / 'events').iterdir())
 
 
+def test_the_first_record_is_the_plan_that_was_printed(finished):
+    plan, *rest = read(finished / 'metrics.jsonl')
+    assert 'plan' not in {record['split'] for record in rest}
+    printed = (finished / 'printed.log').read_text()
+    assert f'parameters  {plan.pop("parameters"):,} (' in printed
+    assert f'a step      {plan["tokens"]:,} tokens, {plan.pop("flops"):.3g} FLOPs' in printed
+    assert f'memory      {plan.pop("peak_bytes") / 2**20:,.0f} MiB' in printed
+    assert plan == {'step': 0, 'split': 'plan', 'tokens': 8 * 16}
+
+
 def test_the_same_command_on_a_finished_run_changes_nothing(runner, finished):
     before = (finished / 'metrics.jsonl').read_text()
     done = runner.train(finished)
@@ -71,6 +82,7 @@ def test_sigterm_saves_and_exits_cleanly_and_the_run_resumes(runner, finished, t
     done = runner.train(tmp_path / 'run')
     assert 'resume' in done.stdout
     assert losses(tmp_path / 'run') == losses(finished)
+    assert [line['step'] for line in read(tmp_path / 'run/metrics.jsonl') if line['split'] == 'plan'] == [0]
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ def get_config():
     config.rate = 0.5
     config.name = 'plain'
     config.path = placeholder(str)
+    config.logging = []
     config.model = dict(width=width, hidden=4 * width, pattern=[dict(width=width)],
                         norm=dict(use='norm.layer:LayerNorm', epsilon=1e-5))
     return config
@@ -61,6 +62,7 @@ def test_values_take_the_type_of_the_field(file):
         ('--config.model.width=wide', "'wide' cannot be read as int"),
         ('--config.model.width=1.5', 'int'),
         ('--config.model.norm=3', "write a dict, as in {'use': ...}"),
+        ("--config.logging={'use': 'a:B'}", "write a list, as in [{'use': 'a:B'}]"),
         ('--config.rate', 'write an override as --config.field=value'),
     ],
 )

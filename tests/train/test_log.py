@@ -19,10 +19,36 @@ from saccade.train import log
 from saccade.train.log import Log, read
 from saccade.types import UserError
 
+PLAN = {'parameters': 10**7, 'flops': 2**70, 'tokens': 2048, 'peak_bytes': 0}
 
-def open_log(folder, start=0, terminal=False, steps=100):
+
+class Recorder:
+    """A sink of the user's: it keeps what it was told, or fails where it is told to."""
+
+    def __init__(self, fails=''):
+        self.heard, self.fails = [], fails
+
+    def hear(self, *words):
+        self.heard.append(words)
+        if words[0] == self.fails:
+            raise OSError(f'cannot {words[0]}')
+
+    def open(self, folder, config, start):
+        self.hear('open', folder, config, start)
+
+    def write(self, step, split, metrics):
+        self.hear('write', step, split, metrics)
+
+    def sample(self, step, text):
+        self.hear('sample', step, text)
+
+    def close(self):
+        self.hear('close')
+
+
+def open_log(folder, start=0, terminal=False, steps=100, sinks=(), config=None):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120, _environ={})
-    return Log(folder, steps, start=start, console=console), console.file
+    return Log(folder, steps, start=start, console=console, sinks=sinks, config=config), console.file
 
 
 def write_steps(folder, *steps, start=0):
@@ -176,13 +202,75 @@ def test_a_terminal_gets_a_bar_that_starts_where_the_run_does(tmp_path):
     assert 'sample at step 50:' in text
 
 
+@pytest.mark.parametrize('terminal', [False, True])
+def test_the_plan_is_the_first_record_and_is_not_shown(tmp_path, terminal):
+    opened, shown = open_log(tmp_path, terminal=terminal)
+    before = shown.getvalue()
+    opened.plan(PLAN)
+    assert shown.getvalue() == before
+    with opened:
+        opened.write(1, 'train', {'loss': 1.0})
+    assert read(tmp_path / 'metrics.jsonl')[0] == {'step': 0, 'split': 'plan', **PLAN}
+    tags = [(value.tag, event.step) for event in read_events(tmp_path / 'events') for value in event.summary.value]
+    assert tags == [*((f'plan/{name}', 0) for name in PLAN), ('train/loss', 1)]
+
+
+def test_a_resumed_run_keeps_its_plan(tmp_path):
+    opened, _ = open_log(tmp_path)
+    with opened:
+        opened.plan(PLAN)
+        opened.write(10, 'train', {'loss': 1.0})
+    write_steps(tmp_path, 10, start=5)
+    assert [(line['step'], line['split']) for line in read(tmp_path / 'metrics.jsonl')] == [(0, 'plan'), (10, 'train')]
+
+
+def test_a_further_sink_hears_everything(tmp_path):
+    sink, config = Recorder(), {'seed': 0}
+    opened, _ = open_log(tmp_path, start=7, sinks=[sink], config=config)
+    with opened:
+        opened.plan(PLAN)
+        opened.write(8, 'train', {'loss': np.float32(0.5), 'rows': 3})
+        opened.sample(8, 'text')
+    assert sink.heard == [
+        ('open', tmp_path, config, 7),
+        ('write', 0, 'plan', PLAN),
+        ('write', 8, 'train', {'loss': 0.5, 'rows': 3}),
+        ('sample', 8, 'text'),
+        ('close',),
+    ]
+
+
+def test_a_sink_that_cannot_be_closed_costs_neither_the_files_nor_the_other_sinks(tmp_path):
+    broken, sound = Recorder(fails='close'), Recorder()
+    opened, shown = open_log(tmp_path, terminal=True, sinks=[broken, sound])
+    opened.write(1, 'train', {'loss': 1.0})
+    with pytest.raises(OSError, match='cannot close'):
+        opened.close()
+    assert sound.heard[-1] == ('close',)
+    assert [value.tag for event in read_events(tmp_path / 'events') for value in event.summary.value] == ['train/loss']
+    assert shown.getvalue().endswith('\x1b[?25h')  # the bar has given the cursor back
+
+
+def test_a_sink_that_cannot_be_opened_leaves_the_files_alone_and_the_others_closed(tmp_path):
+    write_steps(tmp_path, 10)
+    broken, sound = Recorder(fails='open'), Recorder()
+    with pytest.raises(OSError, match='cannot open'):
+        open_log(tmp_path, terminal=True, sinks=[broken, sound])
+    assert [words[0] for words in sound.heard] == ['open', 'close']
+    assert [words[0] for words in broken.heard] == ['open']
+    assert steps_in(tmp_path / 'metrics.jsonl') == [10]
+
+
 def test_only_process_0_speaks(tmp_path, monkeypatch):
     monkeypatch.setattr(log.jax, 'process_index', lambda: 1)
-    opened, shown = open_log(tmp_path / 'run')
+    sink = Recorder()
+    opened, shown = open_log(tmp_path / 'run', sinks=[sink])
     with opened:
+        opened.plan(PLAN)
         opened.write(1, 'train', {'loss': 1.0})
         opened.sample(1, 'text')
     assert shown.getvalue() == ''
+    assert sink.heard == []
     assert not (tmp_path / 'run').exists()
 
 
@@ -202,7 +290,8 @@ def test_a_full_disk_is_one_line(tmp_path):
 
     opened, _ = open_log(tmp_path)
     with opened:
-        opened._sinks[0]._metrics.close()
-        opened._sinks[0]._metrics = Full()
+        (files,) = (sink for sink in opened._sinks if isinstance(sink, log._Files))
+        files._metrics.close()
+        files._metrics = Full()
         with pytest.raises(UserError, match=rf'^{tmp_path}: the disk is full'):
             opened.write(1, 'train', {'loss': 1.0})

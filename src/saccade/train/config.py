@@ -88,6 +88,8 @@ def _parsed(text: str, old: Any, where: str) -> Any:
         return text
     if isinstance(old, ConfigDict) and not isinstance(value, Mapping):
         raise UserError(f"{where}: this is a part or a group of fields; write a dict, as in {{'use': ...}}")
+    if isinstance(old, list | tuple) and not isinstance(value, list | tuple):
+        raise UserError(f'{where}: write a list, as in [{text}]')
     if isinstance(value, Mapping):
         return ConfigDict(value)
     return float(value) if isinstance(old, float) and isinstance(value, int) else value

@@ -54,15 +54,15 @@ class Evaluation:
 
     def lines(self) -> list[str]:
         """The evaluation in words."""
-        estimate = [] if self.estimate is None else [f'estimate      {self.estimate:.4f} nats on random windows']
-        rest = [f'{name:14s}{value:.4f}' for name, value in self.metrics.items() if name != 'loss']
+        estimate = [] if self.estimate is None else [f'estimate        {self.estimate:.4f} nats on random windows']
+        rest = [f'{name:16s}{value:.4f}' for name, value in self.metrics.items() if name != 'loss']
         beside = '' if self.baseline is None else f'   (trigram model of the same tokens: {self.baseline:.4f})'
         return [
-            f'step          {self.step}, {self.split}, {self.targets:,} targets',
-            f'loss          {self.loss:.4f} nats a token',
+            f'step            {self.step}, {self.split}, {self.targets:,} targets',
+            f'loss            {self.loss:.4f} nats a token',
             *estimate,
-            f'perplexity    {self.perplexity:.3f}',
-            f'bits per byte {self.bits_per_byte:.4f}{beside}',
+            f'perplexity      {self.perplexity:.3f}',
+            f'bits per byte   {self.bits_per_byte:.4f}{beside}',
             *rest,
         ]
 

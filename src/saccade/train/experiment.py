@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from saccade.build import bind
-from saccade.types import Data, LanguageModel, Part, Task, UserError
+from saccade.types import Data, LanguageModel, Part, Sink, Task, UserError
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Experiment:
         sample: what to show at each evaluation.
         baseline: a function of the training split, the validation split and the vocabulary's size that gives
             nats per target, printed beside the model's at the end.
+        logging: where the log goes beside the run's folder and the console.
     """
 
     seed: int
@@ -56,6 +57,7 @@ class Experiment:
     ema: float = 0.0
     sample: Part | None = None
     baseline: Part | None = None
+    logging: tuple[Part[Sink], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ('steps', 'batch_size', 'accumulate', 'keep_last'):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says: JSON lines for programs, events for TensorBoard, a display for people.
+"""What a run says: JSON lines for programs, events for TensorBoard, a display for people, and whatever the user adds.
 
 A metric that is not finite is the string "NaN", "Infinity" or "-Infinity" in the file, because JSON has no
 such numbers; `read` gives it back as a float. Finite floats are written so that they read back bit for bit.
@@ -9,9 +9,10 @@ such numbers; `read` gives it back as a float. Finite floats are written so that
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol, SupportsFloat
+from typing import Any
 
 import jax
 from rich.console import Console
@@ -20,9 +21,7 @@ from rich.text import Text
 from tensorboardX import SummaryWriter
 
 from saccade.train.workdir import Workdir, write_atomically, writing
-from saccade.types import UserError
-
-Metrics = Mapping[str, SupportsFloat]
+from saccade.types import Metrics, Sink, UserError
 
 _NOT_FINITE = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
 _TEXT = ('split', 'text')
@@ -37,7 +36,16 @@ class Log:
     before it is saved: then a run that is killed in between has every step once.
     """
 
-    def __init__(self, workdir: Path, steps: int, *, start: int = 0, console: Console | None = None) -> None:
+    def __init__(
+        self,
+        workdir: Path,
+        steps: int,
+        *,
+        start: int = 0,
+        console: Console | None = None,
+        config: Mapping[str, Any] | None = None,
+        sinks: Sequence[Sink] = (),
+    ) -> None:
         """Open the log.
 
         Args:
@@ -45,15 +53,38 @@ class Log:
             steps: how many the run is to take in all.
             start: the step that was restored; 0 starts the log anew.
             console: where people read; standard output by default.
+            config: the run's, resolved, for the sinks that keep it.
+            sinks: where the log goes beside the folder and the console.
 
         Raises:
             UserError: the log that is there is damaged, or the disk is full.
         """
-        self._sinks: tuple[_Sink, ...] = ()
+        self._sinks: tuple[Sink, ...] = ()
         if jax.process_index() == 0:
-            files, console = Workdir(Path(workdir)), console or Console()
-            display = _Bar if console.is_terminal else _Lines
-            self._sinks = (_Files(files, start), _Events(files.events, start), display(console, steps, start))
+            console = console or Console()
+            self._display = (_Bar if console.is_terminal else _Lines)(console, steps)
+            self._open((self._display, _Files(), _Events(), *sinks), Path(workdir), config or {}, start)
+
+    def _open(self, sinks: Sequence[Sink], folder: Path, config: Mapping[str, Any], start: int) -> None:
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        try:
+            for sink in reversed(sinks):  # the display last: the others may have something to print
+                sink.open(folder, config, start)
+                self._sinks = (sink, *self._sinks)
+        except BaseException:
+            self.close()
+            raise
+
+    def plan(self, metrics: Metrics) -> None:
+        """Keep what the run is going to cost, as step 0 of the split 'plan'; people have seen it already.
+
+        Raises:
+            UserError: the disk is full.
+        """
+        for sink in self._sinks:
+            if sink is not self._display:
+                sink.write(0, 'plan', metrics)
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
         """Log the metrics of one step of one split; `tokens_per_second` and `mfu` (of 1) are shown as such.
@@ -77,9 +108,10 @@ class Log:
             sink.sample(step, text)
 
     def close(self) -> None:
-        """Finish the display and the files."""
-        for sink in self._sinks:
-            sink.close()
+        """Finish the display, the files and then the other sinks, each of them even if one before it fails."""
+        with ExitStack() as closing:
+            for sink in reversed(self._sinks):  # a stack is unwound from its end
+                closing.callback(sink.close)
 
     def __enter__(self) -> 'Log':
         return self
@@ -100,20 +132,13 @@ def read(path: Path) -> list[dict[str, Any]]:
     ]
 
 
-class _Sink(Protocol):
-    def write(self, step: int, split: str, metrics: Metrics) -> None: ...
-
-    def sample(self, step: int, text: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class _Files:
     """The two files of JSON lines."""
 
-    def __init__(self, workdir: Workdir, start: int) -> None:
-        self._metrics, self._samples = _reopen(workdir.metrics, start), _reopen(workdir.samples, start)
-        self._folder = workdir.path
+    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        files = Workdir(folder)
+        self._metrics, self._samples = _reopen(files.metrics, start), _reopen(files.samples, start)
+        self._folder = folder
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
         values = {name: _json_number(value) for name, value in metrics.items()}
@@ -134,16 +159,15 @@ class _Files:
 class _Events:
     """TensorBoard's events. Those of the steps to be run again are purged when TensorBoard reads them."""
 
-    def __init__(self, folder: Path, start: int) -> None:
-        with writing(folder):
-            self._writer = SummaryWriter(
-                str(folder), purge_step=start + 1 if start else 0, filename_suffix=f'.{start}.{os.getpid()}'
-            )
+    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        events, suffix = Workdir(folder).events, f'.{start}.{os.getpid()}'
+        with writing(events):
+            self._writer = SummaryWriter(str(events), purge_step=start + 1 if start else 0, filename_suffix=suffix)
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
         for name, value in metrics.items():
             if math.isfinite(value):
-                self._writer.add_scalar(f'{split}/{name}', value, step)
+                self._writer.add_scalar(f'{split}/{name}', float(value), step)  # it takes no int past 64 bits
 
     def sample(self, step: int, text: str) -> None:
         self._writer.add_text('sample', text, step)
@@ -155,8 +179,11 @@ class _Events:
 class _Lines:
     """Plain lines, for a file or a pipe."""
 
-    def __init__(self, console: Console, steps: int, start: int) -> None:
+    def __init__(self, console: Console, steps: int) -> None:
         self._console, self._steps = console, steps
+
+    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        pass
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
         _say(self._console, f'step {step}/{self._steps}  {split}  {_words(metrics)}')
@@ -171,8 +198,8 @@ class _Lines:
 class _Bar:
     """A bar, for a terminal; what is not of training is printed above it."""
 
-    def __init__(self, console: Console, steps: int, start: int) -> None:
-        self._lines = _Lines(console, steps, start)
+    def __init__(self, console: Console, steps: int) -> None:
+        self._lines, self._steps = _Lines(console, steps), steps
         self._progress = Progress(
             TextColumn('{task.description}'),
             BarColumn(),
@@ -182,7 +209,9 @@ class _Bar:
             console=console,
             refresh_per_second=2,
         )
-        self._task = self._progress.add_task('training', total=steps, completed=start, words='')
+
+    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        self._task = self._progress.add_task('training', total=self._steps, completed=start, words='')
         self._progress.start()
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
@@ -203,7 +232,6 @@ def _reopen(path: Path, start: int) -> Any:
     """Open a file of records for appending, without those after `start`."""
     kept = [line for line, record in _records(path) if start and record['step'] <= start]
     with writing(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             write_atomically(path, b''.join(line + b'\n' for line in kept))
         return path.open('ab', buffering=0)  # unbuffered: a line is in the file, or the call has failed

@@ -21,15 +21,16 @@ from rich.console import Console
 
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.text import Prepared
-from saccade.train.backend import BACKENDS, Backend, replace_params
+from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.evaluate import Evaluation, baseline_bits, evaluate, evaluation
 from saccade.train.experiment import Experiment, cache_folder
-from saccade.train.learner import Learner, TrainState
+from saccade.train.learner import TrainState
 from saccade.train.log import Log
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
-from saccade.train.trained import initial_params, param_shapes, tokenizer_of
+from saccade.train.setup import make_backend
+from saccade.train.trained import initial_params, tokenizer_of
 from saccade.train.workdir import Workdir
 from saccade.types import Params, UserError
 
@@ -68,6 +69,7 @@ class Run:
         self.console = Console(quiet=options.quiet or jax.process_index() > 0, highlight=False)
         self.data = experiment.data()
         self.sample = experiment.sample() if experiment.sample else None
+        self.sinks = [sink() for sink in experiment.logging] if jax.process_index() == 0 else []
         self.backend = make_backend(experiment, self.data.batch_like(experiment.batch_size))
         self.tokens = experiment.batch_size * self.data.context
         self.workdir, self.config = Workdir.check(workdir, config), config
@@ -78,7 +80,7 @@ class Run:
         prepared, steps = self._prepare(), self.experiment.steps
         with Checkpoints(self.workdir.checkpoints, self.experiment.keep_last, self.experiment.keep_best) as checkpoints:
             state, start = self._start(checkpoints)
-            with Log(self.workdir.path, steps, start=start, console=self.console) as log, stop_signal() as stopped:
+            with self._log(start) as log, stop_signal() as stopped:
                 state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
                 found = self._measure(state, prepared, done) if done == steps else None
                 if found is not None and start < steps:
@@ -121,6 +123,10 @@ class Run:
             state = replace_params(self.backend, state, params)
         return state, 0
 
+    def _log(self, start: int) -> Log:
+        where, steps = self.workdir.path, self.experiment.steps
+        return Log(where, steps, start=start, console=self.console, config=self.config, sinks=self.sinks)
+
     def _steps(
         self,
         state: TrainState,
@@ -131,6 +137,8 @@ class Run:
         stopped: Callable[[], bool],
     ) -> tuple[TrainState, int]:
         run, step = self.experiment, start
+        if start == 0:
+            log.plan(self.plan.metrics())
         meter = Meter(self.plan, self.backend)
         batches = train_batches(
             prepared.splits['train'], run.batch_size, run.seed, start, jax.process_index(), jax.process_count()
@@ -230,22 +238,6 @@ class Meter:
             metrics['mfu'] = self._steps * self._plan.flops / seconds / self._peak
         self.restart()
         return metrics
-
-
-def make_backend(experiment: Experiment, rows: PyTree) -> Backend:
-    """Compile the step of an experiment for batches of this shape."""
-    schedule = experiment.schedule()(experiment.steps)
-    task, model = experiment.task(), experiment.model()
-    learner = Learner(
-        model=model,
-        task=task,
-        optimizer=experiment.optimizer()(schedule, param_shapes(experiment)),
-        schedule=schedule,
-        dtype=experiment.dtype,
-        accumulate=experiment.accumulate,
-        ema=experiment.ema,
-    )
-    return BACKENDS[experiment.backend](learner, rows, dict(experiment.mesh))
 
 
 def due(step: int, every: int) -> bool:

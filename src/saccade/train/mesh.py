@@ -25,12 +25,14 @@ ROWS = PartitionSpec(('data', 'fsdp'))
 
 # The first match holds. Paths below `layers/` are stacked: axis 0 is the layer.
 RULES = (
-    (r'layers/.*(query|key|value)$', PartitionSpec(None, 'fsdp', 'tensor', None)),
+    (r'layers/.*((query|key|value)|mixer/gate)$', PartitionSpec(None, 'fsdp', 'tensor', None)),
     (r'layers/.*(query|key|value)_bias$', PartitionSpec(None, 'tensor', None)),
     (r'layers/.*mixer/output$', PartitionSpec(None, 'tensor', None, 'fsdp')),
     (r'layers/.*(up|gate)$', PartitionSpec(None, 'fsdp', 'tensor')),
     (r'layers/.*(up|gate)_bias$', PartitionSpec(None, 'tensor')),
     (r'layers/.*down$', PartitionSpec(None, 'tensor', 'fsdp')),
+    (r'layers/.*expert/(up|gate)$', PartitionSpec(None, None, 'fsdp', 'tensor')),
+    (r'layers/.*expert/down$', PartitionSpec(None, None, 'tensor', 'fsdp')),
     (r'embedding$', PartitionSpec('tensor', 'fsdp')),
     (r'head$', PartitionSpec('fsdp', 'tensor')),
 )

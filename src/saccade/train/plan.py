@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -62,14 +63,27 @@ class Plan:
             attention=list(attention_paths(model)),
         )
 
+    @property
+    def total(self) -> int:
+        """Parameters in all."""
+        return sum(self.parameters.values())
+
+    def metrics(self) -> dict[str, int]:
+        """The plan in numbers, as it stands in metrics.jsonl."""
+        return {
+            'parameters': self.total,
+            'flops': self.flops,
+            'tokens': self.tokens,
+            'peak_bytes': self.peak_bytes,
+        }
+
     def lines(self) -> list[str]:
         """The plan in words."""
-        total = sum(self.parameters.values())
         roles = ', '.join(f'{role} {count:,}' for role, count in self.parameters.items())
         return [
             f'train       {self.what}',
             f'devices     {self.devices}',
-            f'parameters  {total:,} ({roles})',
+            f'parameters  {self.total:,} ({roles})',
             f'a step      {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products',
             f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak',
             *(f'attention   {line}' for line in self.attention),
@@ -120,6 +134,8 @@ def _parts(part: Part) -> Iterator[Part]:
                 yield from _parts(item)
 
 
-def _described(part: Part) -> str:
-    arguments = ', '.join(f'{name}={value}' for name, value in part.arguments)
-    return f'{part.name}({arguments})'
+def _described(value: Any) -> str:
+    """A part as it would be called, with the parts in it; any other value as it is."""
+    if not isinstance(value, Part):
+        return str(value)
+    return f'{value.name}({", ".join(f"{name}={_described(argument)}" for name, argument in value.arguments)})'

@@ -56,7 +56,7 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
 def open_run(path: str, which: str = 'latest') -> Trained:
     """Open the folder of a run: its averaged parameters where it kept an average, else its parameters."""
     workdir = Workdir.existing(path)
-    config = workdir.read_config()
+    config = {**workdir.read_config(), 'logging': []}  # a sink of the user's need not be importable here
     experiment = Experiment.of(config)
     model = experiment.model()
     with Checkpoints(workdir.checkpoints) as checkpoints:

@@ -130,7 +130,7 @@ class Workdir:
             raise UserError(f'{self.path}: not a Saccade run; {self._contents()}: name a new or an empty folder')
 
     def _refuse_other(self, there: Mapping[str, Any], asked: Mapping[str, Any], free: Sequence[str]) -> None:
-        differences = [text for field, text in differ(there, asked) if not _is_free(field, free)]
+        differences = differing(there, asked, free)
         if not differences:
             return
         more = f'; and {len(differences) - _SHOWN} more' if len(differences) > _SHOWN else ''
@@ -157,6 +157,11 @@ def differ(there: Mapping[str, Any], asked: Mapping[str, Any]) -> list[tuple[str
         for field in sorted(old.keys() | new.keys())
         if field not in old or field not in new or old[field] != new[field]
     ]
+
+
+def differing(there: Mapping[str, Any], asked: Mapping[str, Any], free: Sequence[str] = FREE) -> list[str]:
+    """Return what `differ` says of those fields in which a resumed run may not differ."""
+    return [text for field, text in differ(there, asked) if not _is_free(field, free)]
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -26,7 +26,7 @@ from saccade.train.backend import Backend
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
 from saccade.train.learner import TrainState
-from saccade.train.loop import make_backend
+from saccade.train.setup import make_backend
 from saccade.types import Params, UserError
 
 PRODUCTS = 20  # enough that starting the first does not count

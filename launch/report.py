@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the runs of a sweep: a page that opens offline, the same as Markdown, and the runs as CSV.
+
+python launch/report.py --workdir=runs/heads
+"""
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.report.compare import Question
+from saccade.analysis.report.tables import as_json
+from saccade.analysis.report.write import report
+from saccade.train.main import run_main
+from saccade.types import UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder, or one whose subfolders are runs.")
+METRIC = flags.DEFINE_string('metric', None, 'Rank by this metric; bits_per_byte by default, or else loss.')
+SPLIT = flags.DEFINE_string('split', 'validation', 'The split it is measured on.')
+BEST = flags.DEFINE_enum('best', None, ['lowest', 'highest'], 'Which is best; for accuracy and speed the highest.')
+OUT = flags.DEFINE_string('out', None, 'Write here; the default is the folder `report` in --workdir.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': a report is of runs as they were; it takes no config")
+    if not WORKDIR.value:
+        raise UserError('give --workdir=FOLDER, the folder of a sweep')
+    found = report(WORKDIR.value, Question(METRIC.value, SPLIT.value, BEST.value), OUT.value)
+    print(as_json(found.summary())) if JSON.value else found.show(Console())
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Variants beside one another: their means over seeds, how sure those are, and what they cost."""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from saccade.analysis.report.cost import seconds, speed
+from saccade.analysis.report.fields import ABSENT, differing
+from saccade.analysis.report.interval import Interval, difference_intervals, mean_intervals
+from saccade.analysis.report.runs import PLAN, Record, Study, Trial
+from saccade.types import UserError
+
+PICTURED = 12  # variants that can be told apart in one picture
+STATES = ('finished', 'failed', 'unfinished', 'not started')
+
+_PREFERRED = ('bits_per_byte', 'loss')
+_MORE_IS_BETTER = ('accuracy', 'tokens_per_second', 'mfu')
+
+Best = Literal['lowest', 'highest']
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a study.
+
+    Attributes:
+        metric: by which variants are ranked; None: bits_per_byte where every finished run has it, or else loss.
+        best: which end of it; None: the lowest, save for accuracies and speeds.
+    """
+
+    metric: str | None = None
+    split: str = 'validation'
+    best: Best | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run of a variant costs; None where its runs did not log it.
+
+    Attributes:
+        flops, seconds: of the whole training.
+        speed: tokens a second.
+    """
+
+    parameters: int | float | None
+    flops_per_token: float | None
+    flops: int | float | None
+    seconds: float | None
+    speed: float | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One variant.
+
+    Attributes:
+        place: 1, 2, ... among all variants of the study.
+        fields: values of the differing fields, in words.
+        scores: the metric at the end of the runs that finished, by seed.
+        mean: of the scores; None where no run has finished, and then the variant is not ranked.
+        difference: of the mean to the best variant's; None for that one.
+        known: seeds that are to be run, finished or not.
+    """
+
+    place: int
+    variant: str
+    fields: tuple[str, ...]
+    trials: tuple[Trial, ...] = field(repr=False)
+    scores: Mapping[int, float]
+    known: int
+    cost: Cost
+    mean: float | None = None
+    interval: Interval | None = None
+    difference: float | None = None
+    difference_interval: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Attributes: columns, names of the differing fields; standings, best first and unranked ones last."""
+
+    study: Study
+    split: str
+    metric: str
+    best: Best
+    columns: tuple[str, ...]
+    standings: tuple[Standing, ...]
+
+    @cached_property
+    def states(self) -> Mapping[str, int]:
+        """How many runs there are of each state."""
+        counts = Counter(trial.state(self.split) for trial in self.study.trials)
+        return {state: counts[state] for state in STATES}
+
+    @property
+    def ranked(self) -> tuple[Standing, ...]:
+        return tuple(standing for standing in self.standings if standing.mean is not None)
+
+    @property
+    def pictured(self) -> tuple[Standing, ...]:
+        """The variants that are drawn: the best ones, where there are too many."""
+        return self.standings[:PICTURED]
+
+    def value(self, trial: Trial) -> float | None:
+        """The metric at the end of a run, finite or not; None where it has not finished."""
+        return _value(trial.final(self.split), self.metric)
+
+
+def compare(study: Study, question: Question) -> Comparison:
+    """Rank the variants of a study.
+
+    Raises:
+        UserError: no run logs this split or metric; those there are are named.
+    """
+    metric = _metric(study.trials, question)
+    best = question.best or ('highest' if metric in _MORE_IS_BETTER else 'lowest')
+    variants: dict[str, list[Trial]] = {}
+    for trial in study.trials:
+        variants.setdefault(trial.variant, []).append(trial)
+    fields = _fields(variants)
+    scores = {variant: _scores(trials, question.split, metric) for variant, trials in variants.items()}
+    order = sorted(variants, key=lambda variant: _key(scores[variant], best, variant))
+    standings = [
+        Standing(
+            place,
+            variant,
+            fields=tuple(texts[variant] for texts in fields.values()),
+            trials=tuple(variants[variant]),
+            scores=scores[variant],
+            known=len({trial.seed for trial in variants[variant]}),
+            cost=_cost(variants[variant], question.split),
+        )
+        for place, variant in enumerate(order, start=1)
+    ]
+    return Comparison(study, question.split, metric, best, tuple(fields), tuple(_measured(standings)))
+
+
+def _metric(trials: Sequence[Trial], question: Question) -> str:
+    splits = sorted({record['split'] for trial in trials for record in trial.records if 'split' in record} - {PLAN})
+    if question.split not in splits:
+        raise UserError(f'--split={question.split}: no run logs it; there are {", ".join(splits) or "no splits yet"}')
+    records = [record for trial in trials for record in trial.of(question.split)]
+    names = sorted({name for record in records for name in record} - {'step', 'split'})
+    if not names:
+        raise UserError(f'--split={question.split}: its records hold no metrics; name another split')
+    if question.metric is not None and question.metric not in names:
+        raise UserError(
+            f'--metric={question.metric}: no run logs it for {question.split}; there are {", ".join(names)}'
+        )
+    ends = [record for trial in trials if (record := trial.final(question.split))] or records
+    everywhere = (name for name in _PREFERRED if all(name in record for record in ends))
+    return question.metric or next(everywhere, names[0])
+
+
+def _fields(variants: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, str]]:
+    """Value of each differing field by variant; ABSENT for one of which no run has begun."""
+    configs = {variant: next((run.config for run in runs if run.config), None) for variant, runs in variants.items()}
+    begun = {variant: _without_seed(config) for variant, config in configs.items() if config}
+    found = differing(list(begun.values()))
+    absent = dict.fromkeys(variants, ABSENT)
+    return {name: {**absent, **dict(zip(begun, texts, strict=True))} for name, texts in found.items()}
+
+
+def _without_seed(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in config.items() if name != 'seed'}
+
+
+def _scores(trials: Sequence[Trial], split: str, metric: str) -> dict[int, float]:
+    """The final metric by seed, in the order of seeds; a seed that was run twice counts once, by its mean."""
+    found: dict[int, list[float]] = {}
+    for trial in trials:
+        value = _value(trial.final(split), metric)
+        if value is not None and math.isfinite(value):
+            found.setdefault(trial.seed, []).append(value)
+    return {seed: math.fsum(found[seed]) / len(found[seed]) for seed in sorted(found)}
+
+
+def _value(record: Record | None, metric: str) -> float | None:
+    return None if record is None or metric not in record else float(record[metric])
+
+
+def _key(scores: Mapping[int, float], best: Best, variant: str) -> tuple[bool, float, str]:
+    sign = 1 if best == 'lowest' else -1
+    return (not scores, sign * _mean(scores.values()) if scores else 0.0, variant)
+
+
+def _cost(trials: Sequence[Trial], split: str) -> Cost:
+    finished = [trial for trial in trials if trial.final(split)]
+    plans = [(trial.plan, trial.steps) for trial in finished or trials if trial.plan]
+    plan, steps = plans[0] if plans else ({}, None)
+    flops, tokens = plan.get('flops'), plan.get('tokens')
+    spent = [seconds(trial, [trial.steps]) for trial in finished]
+    return Cost(
+        parameters=plan.get('parameters'),
+        flops_per_token=flops / tokens if tokens else None,
+        flops=flops * steps if steps else None,
+        seconds=_mean_or_none([None if time is None else float(time[0]) for time in spent]),
+        speed=_mean_or_none([speed(trial) for trial in finished]),
+    )
+
+
+def _measured(standings: Sequence[Standing]) -> Iterator[Standing]:
+    """The standings with what takes all of them to know."""
+    scores = [standing.scores for standing in standings if standing.scores]
+    intervals = mean_intervals([list(group.values()) for group in scores])
+    differences = difference_intervals(scores, best=0) if scores else []
+    for standing, interval, beside in zip(standings, intervals, differences, strict=False):
+        mean = _mean(standing.scores.values())
+        difference = None if standing.place == 1 else mean - _mean(scores[0].values())
+        yield replace(standing, mean=mean, interval=interval, difference=difference, difference_interval=beside)
+    yield from standings[len(scores) :]
+
+
+def _mean(values: Collection[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _mean_or_none(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return _mean(known) if known and len(known) == len(values) else None

@@ -1,0 +1,213 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How pictures look, and how they get into a page: as SVG with text as text, in the colours of the page's style."""
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+from markupsafe import Markup, escape
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import EngFormatter, MaxNLocator
+
+# Six hues of Okabe and Ito's palette for the colour-blind (https://jfly.uni-koeln.de/color/), darkened for white pages;
+# page.css.jinja has them for dark pages. With four markers, twelve variants differ in colour, marker or both.
+COLOURS = ('#0068a8', '#c04f00', '#007a59', '#b0508c', '#2b8cc4', '#a87400')
+MARKERS = ('o', 's', '^', 'D')
+GLYPHS = ('●', '■', '▲', '◆')
+INK, FAINT = '#101112', '#606162'
+
+Paint = Callable[[Axes, 'Canvas'], Any]
+
+_STYLES = {
+    **{colour: f'var(--variant-{number})' for number, colour in enumerate(COLOURS)},
+    INK: 'var(--ink)',
+    FAINT: 'var(--faint)',
+}
+_SETTINGS = {
+    'svg.fonttype': 'none',
+    'text.usetex': False,
+    'svg.hashsalt': 'saccade',
+    'font.family': 'sans-serif',
+    'font.size': 9.5,
+    'text.color': INK,
+    'axes.edgecolor': FAINT,
+    'axes.labelcolor': FAINT,
+    'axes.linewidth': 0.6,
+    'axes.spines.top': False,
+    'axes.spines.right': False,
+    'axes.axisbelow': True,
+    'axes.grid': True,
+    'grid.color': FAINT,
+    'grid.alpha': 0.25,
+    'grid.linewidth': 0.5,
+    'xtick.color': FAINT,
+    'ytick.color': FAINT,
+    'lines.linewidth': 1.6,
+    'lines.markersize': 4.5,
+    'axes.formatter.useoffset': False,
+}
+_TICKS = 5  # of an axis, at most
+_POINTS = 72  # an inch
+_LABEL = 0.07  # of the axes' width: a number beside its point
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Attributes: title; svg, one element for each width of page; note, what there is to know in looking at it."""
+
+    title: str
+    svg: Markup
+    note: str = ''
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Attributes: name of the width, as the page's style knows it; width and height in inches."""
+
+    name: str
+    width: float
+    height: float
+
+    def taller(self, height: float) -> 'Canvas':
+        return Canvas(self.name, self.width, height)
+
+
+NARROW = Canvas('narrow', 4.2, 3.6)
+WIDE = Canvas('wide', 8.6, 4.3)
+SMALL = Canvas('small', 4.2, 3.0)
+
+
+def draw(name: str, title: str, paint: Paint, canvases: Sequence[Canvas]) -> Markup:
+    """Return what `paint` draws as an SVG element for each canvas, with ids that begin with `name`."""
+    return Markup('').join(_drawn(f'{name}-{canvas.name}', title, paint, canvas) for canvas in canvases)
+
+
+def colour(place: int) -> str:
+    """The colour of the variant at a place, counted from 1."""
+    return COLOURS[(place - 1) % len(COLOURS)]
+
+
+def marker(place: int) -> str:
+    """The marker of the variant at a place, counted from 1."""
+    return MARKERS[(place - 1) % len(MARKERS)]
+
+
+def write(axes: Axes, x: float, y: float, text: str, **style: Any) -> Text:
+    """Put text that is no formula at a place of the axes' data, or of another transform."""
+    return axes.text(x, y, text, parse_math=False, **style)
+
+
+def frame(axes: Axes, canvas: Canvas, labels: str = '') -> None:
+    """Leave room around the axes, on the right for the longest of its labels, and count along x in k, M, G."""
+    left, right, below = 0.62 / canvas.width, (0.25 + 0.095 * len(labels)) / canvas.width, 0.5 / canvas.height
+    axes.get_figure().subplots_adjust(left, below, 1 - right, 0.97)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=' '))
+    axes.xaxis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 5, 10]))
+
+
+def beside(axes: Axes, canvas: Canvas, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """Label the ends of lines to the right of the axes, moved apart where they would touch.
+
+    Args:
+        ends: x, y, text and colour of each.
+    """
+    starts = np.clip(_in_axes(axes, [end[:2] for end in ends]), 0, 1)
+    heights = spread(starts[:, 1], _line_height(axes, canvas, 12))
+    thin = {'lw': 0.5, 'alpha': 0.7, 'clip_on': False, 'transform': axes.transAxes}
+    for (x, y), height, (_, _, text, shade) in zip(starts, heights, ends, strict=True):
+        axes.plot([x, 1.0, 1.02], [y, height, height], color=shade, **thin)
+        write(axes, 1.03, height, text, color=shade, va='center', transform=axes.transAxes)
+
+
+def numbered(axes: Axes, canvas: Canvas, points: Sequence[tuple[float, float, str, str]]) -> None:
+    """Label points on their right, moved up or down where labels would touch.
+
+    Args:
+        points: x, y, text and colour of each.
+    """
+    gap = _line_height(axes, canvas, 10)
+    starts = _in_axes(axes, [point[:2] for point in points])
+    for column in _columns(sorted((*start, *point[2:]) for start, point in zip(starts, points, strict=True))):
+        heights = spread([y + gap / 3 for _, y, _, _ in column], gap)
+        for (x, _, text, shade), height in zip(column, heights, strict=True):
+            write(axes, x + 0.022, height, text, color=shade, va='center', fontsize=8.5, transform=axes.transAxes)
+
+
+def spread(heights: Collection[float], gap: float) -> list[float]:
+    """Move heights between 0 and 1 as little as a gap between each two needs, in the same order."""
+    order = np.argsort(list(heights), kind='stable')
+    stairs = gap * np.arange(len(heights))
+    blocks: list[list[float]] = []  # those that have met, and stand together in the middle of where they came from
+    for height in np.array(list(heights))[order] - stairs:
+        blocks.append([height])
+        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    placed = np.repeat([np.mean(block) for block in blocks], [len(block) for block in blocks])
+    placed = np.clip(placed, 0, max(1 - gap * (len(heights) - 1), 0)) + stairs
+    return [float(height) for height in placed[np.argsort(order)]]
+
+
+def limits(values: Sequence[float], kept: float) -> tuple[float, float]:
+    """Return limits of an axis that hold all values, save those far out by Tukey's rule; `kept` never is.
+
+    Far out is more than three quartile ranges below the first quartile or above the third.
+    """
+    first, third = np.quantile(values, (0.25, 0.75))
+    far = 3 * (third - first)
+    near = [kept, *(value for value in values if first - far <= value <= third + far)]
+    margin = 0.05 * ((max(near) - min(near)) or abs(kept) or 1.0)
+    return float(min(near) - margin), float(max(near) + margin)
+
+
+def _in_axes(axes: Axes, points: Sequence[tuple[float, float]]) -> np.ndarray:
+    """Places of data as shares of the axes."""
+    axes.autoscale_view()  # the limits are not known to the transform before
+    return axes.transAxes.inverted().transform(axes.transData.transform(points))
+
+
+def _line_height(axes: Axes, canvas: Canvas, points: int) -> float:
+    return points / (axes.get_position().height * canvas.height * _POINTS)
+
+
+def _columns(points: Sequence[tuple[float, float, str, str]]) -> list[list[tuple[float, float, str, str]]]:
+    """Part points, sorted by x, where neighbours are so far apart that their labels are."""
+    columns: list[list[tuple[float, float, str, str]]] = []
+    for point in points:
+        if columns and point[0] - columns[-1][-1][0] < _LABEL:
+            columns[-1].append(point)
+        else:
+            columns.append([point])
+    return columns
+
+
+def _drawn(name: str, title: str, paint: Paint, canvas: Canvas) -> Markup:
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings('ignore', 'Glyph .* missing from font')  # the reader's fonts draw it, not ours
+        figure = Figure((canvas.width, canvas.height))
+        paint(figure.add_subplot(), canvas)
+        file = io.StringIO()
+        figure.savefig(file, format='svg', transparent=True, metadata={'Date': None, 'Creator': None})
+    return _element(file.getvalue(), name, title, canvas)
+
+
+def _element(svg: str, name: str, title: str, canvas: Canvas) -> Markup:
+    """Cut a file down to its element, and make its ids and colours the page's."""
+    body = re.sub(r'<metadata>.*?</metadata>', '', svg[svg.index('<svg') :], flags=re.DOTALL)
+    view = re.search(r'viewBox="[^"]*"', body)[0]
+    opening = f'<svg class="{canvas.name}" {view} role="img" aria-label="{escape(title)}">'
+    return Markup(re.sub(r'<[^>]*>', lambda tag: _tag(tag[0], name, opening), body))
+
+
+def _tag(tag: str, name: str, opening: str) -> str:
+    if tag.startswith('<svg'):
+        return opening
+    tag = re.sub(r'\b(id="|url\(#|href="#)', rf'\g<1>{name}-', tag)
+    return re.sub(r'#[0-9a-f]{6}\b', lambda found: _STYLES.get(found[0], found[0]), tag)

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""In what configs differ, in few words.
+
+A swapped part is one field, shown as its class with those of its arguments that differ and not all of its rivals have;
+an argument that all of them have is a field of its own. So a sweep over schedules and their peaks has two columns.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+ABSENT = '—'
+
+_MISSING = object()
+
+Path = tuple[str, ...]
+
+
+def differing(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return each field in which configs differ, by its shortest telling name, with its value in each.
+
+    Fields that differ in the very same way, as those derived from one another do, are one entry.
+    """
+    columns: dict[tuple[str, ...], list[Path]] = {}
+    for path, texts in _differences(configs, ()):
+        columns.setdefault(tuple(texts), []).append(path)
+    names = _short([path for paths in columns.values() for path in paths])
+    return {', '.join(names[path] for path in paths): list(texts) for texts, paths in columns.items()}
+
+
+def _differences(values: Sequence[Any], path: Path) -> Iterator[tuple[Path, list[str]]]:
+    trees = [_tree(value) for value in values]
+    if any(tree is None for tree in trees):
+        if len({_exact(value) for value in values}) > 1:
+            yield path, _texts(values)
+        return
+    keys = sorted({key for tree in trees for key in tree})
+    if any(tree.get('use') != trees[0].get('use') for tree in trees):
+        keys = [key for key in keys if key != 'use' and all(key in tree for tree in trees)]
+        yield path, [_swapped(tree, trees, keys) for tree in trees]
+    for key in keys:
+        yield from _differences([tree.get(key, _MISSING) for tree in trees], (*path, key))
+
+
+def _tree(value: Any) -> Mapping[str, Any] | None:
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        return {str(place): item for place, item in enumerate(value)}
+    return value if isinstance(value, Mapping) else None
+
+
+def _swapped(spec: Mapping[str, Any], rivals: Sequence[Mapping[str, Any]], shared: Sequence[str]) -> str:
+    """The part's class, with arguments that a rival has otherwise, or lacks though it is of the same class."""
+    arguments = [
+        f'{key}={_text(value, 17)}'
+        for key, value in spec.items()
+        if key not in ('use', *shared)
+        and any(
+            rival.get(key, _MISSING) != value for rival in rivals if key in rival or rival.get('use') == spec.get('use')
+        )
+    ]
+    namesakes = {rival.get('use') for rival in rivals if _class(rival) == _class(spec)}
+    name = _class(spec) if len(namesakes) == 1 else str(spec.get('use', 'dict'))
+    return f'{name}({", ".join(arguments)})' if arguments else name
+
+
+def _class(spec: Mapping[str, Any]) -> str:
+    return str(spec.get('use', 'dict')).rpartition(':')[2]
+
+
+def _texts(values: Sequence[Any]) -> list[str]:
+    """The values in as few digits as tell them apart; as JSON where only that does, as for 1 and '1'."""
+    exact = [_exact(value) for value in values]
+    attempts = ([_text(value, digits) for value in values] for digits in (4, 8, 17))
+    return next((texts for texts in attempts if len(set(texts)) == len(set(exact))), exact)
+
+
+def _exact(value: Any) -> str:
+    if value is _MISSING:
+        return ABSENT
+    return json.dumps(float(value) if type(value) is int else value, sort_keys=True)
+
+
+def _text(value: Any, digits: int = 4) -> str:
+    if value is _MISSING:
+        return ABSENT
+    if isinstance(value, float):
+        return f'{value:.{digits}g}'
+    if isinstance(value, Mapping):
+        inner = ', '.join(f'{key}={_text(item, digits)}' for key, item in value.items() if key != 'use')
+        return f'{_class(value)}({inner})' if inner else _class(value)
+    if isinstance(value, list):
+        return f'[{", ".join(_text(item, digits) for item in value)}]'
+    return str(value)
+
+
+def _short(paths: Sequence[Path]) -> dict[Path, str]:
+    """Name each path by as many of its last segments as no other path ends in."""
+    return {path: '.'.join(path[-_length(path, paths) :]) for path in paths}
+
+
+def _length(path: Path, paths: Sequence[Path]) -> int:
+    others = [other for other in paths if other != path]
+    clear = (size for size in range(1, len(path)) if all(other[-size:] != path[-size:] for other in others))
+    return next(clear, len(path))

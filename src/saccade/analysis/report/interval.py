@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""95% intervals over seeds: of a variant's mean, and of its difference to another.
+
+With three seeds a percentile bootstrap covers the truth 75% of the time. Here the mean is studentised: each
+variant keeps a scale of its own, t* = mean* / (s* / sqrt(n)), and the quantiles of t* are bootstrapped from the
+residuals of all variants, each divided by its variant's standard deviation and times sqrt(n / (n - 1)), so that
+variants with unlike noise share its shape and not its size. Few residuals are too coarse to draw from (three equal
+draws have no deviation), so each draw is mixed with a normal one, by Silverman's bandwidth for as many: the fewer
+there are, the nearer this comes to Student's t, and without any it is Student's t. (Two seeds always leave residuals
+of +1 and -1, which say nothing and are left out.)
+
+What is claimed: an interval holds the true mean, or the true difference of two variants named beforehand, in 95 of
+100 studies. `python -m saccade.analysis.report.coverage` measures it over 2 to 9 variants and 3 to 10 seeds, with
+equal and unequal variances, with and without a seed's luck that the variants share: 94 to 97 for normal and
+heavy-tailed noise, 92 to 97 for skewed noise (gamma of shape 2), and for exponential noise 88 to 94 for means and 89
+to 97 for differences, for so few seeds seldom show its tail. A variant picked as the best by the same numbers was
+also lucky: differences to it look larger than they are, and their intervals hold the truth in 88 to 96 of 100 studies
+of normal noise and in 81 to 98 of exponential noise, the less often the more variants and seeds there are. No
+correction is made for this, nor for looking at many intervals.
+
+B. Efron 1981, Nonparametric standard errors and confidence intervals; B. Silverman and G. Young 1987, The bootstrap:
+to smooth or not to smooth?
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+LEVEL = 0.95
+DRAWS = 200_000  # the quantiles are then within 1% of where infinitely many draws would put them
+FEWEST = 3  # seeds of a variant whose residuals say something of the shape of the noise
+
+_TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+_ROUNDING = 1e-12  # relative spread below which values differ by rounding alone
+
+Values = Float[np.ndarray, '... n']
+
+
+@dataclass(frozen=True)
+class Interval:
+    low: float
+    high: float
+
+    def holds(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval | None]:
+    """Return the interval of each group's mean; None for one value, or for values that are all the same."""
+    values = [np.sort(np.asarray(group, np.float64)) for group in groups]
+    pool = _pool(values)
+    quantiles = {count: _quantiles(pool, count) for count in {len(group) for group in values if _spreads(group)}}
+    return [_about_mean(group, quantiles[len(group)]) if _spreads(group) else None for group in values]
+
+
+def difference_intervals(groups: Sequence[Mapping[int, float]], best: int) -> list[Interval | None]:
+    """Return the interval of each group's mean minus that of the group at index `best`.
+
+    Groups of the same seeds are compared seed by seed, which cancels what a seed does to both. For others the two
+    variances add up, and Student's t has the degrees of freedom of the smaller group: wide rather than wrong.
+
+    Args:
+        groups: value by seed.
+        best: whose interval is None.
+    """
+    reference = groups[best]
+    paired = [index for index, group in enumerate(groups) if index != best and group.keys() == reference.keys()]
+    pairs = mean_intervals([[value - reference[seed] for seed, value in groups[index].items()] for index in paired])
+    found = dict(zip(paired, pairs, strict=True))
+    return [
+        found[index] if index in found else None if index == best else _unpaired(group, reference)
+        for index, group in enumerate(groups)
+    ]
+
+
+def standard_residuals(values: Values) -> Values:
+    """Return residuals of the mean over the last axis, in units of the group's own deviation, with variance 1."""
+    count = values.shape[-1]
+    deviation = values.std(axis=-1, ddof=1, keepdims=True)
+    return (values - values.mean(axis=-1, keepdims=True)) / deviation * np.sqrt(count / (count - 1))
+
+
+def t_quantiles(
+    pool: Float[np.ndarray, '... m'], count: int, draws: int, generator: np.random.Generator
+) -> Float[np.ndarray, '2 ...']:
+    """Return the lower and the upper quantile of the studentised mean of `count` smoothed draws from a pool."""
+    size = pool.shape[-1]
+    normal_share = min(1.0, (4 / (3 * size)) ** 0.2)
+    places = generator.integers(0, size, (*pool.shape[:-1], draws * count))
+    drawn = np.take_along_axis(pool, places, axis=-1).reshape(*pool.shape[:-1], draws, count)
+    drawn = np.sqrt(1 - normal_share**2) * drawn + normal_share * generator.standard_normal(drawn.shape)
+    t = drawn.mean(axis=-1) / _standard_error(drawn)
+    return np.quantile(t, _TAILS, axis=-1)
+
+
+def _pool(groups: Sequence[np.ndarray]) -> np.ndarray:
+    """All standardised residuals, sorted so that the order of the groups makes no difference."""
+    telling = [standard_residuals(group) for group in groups if len(group) >= FEWEST and _spreads(group)]
+    return np.sort(np.concatenate([*telling, np.zeros(0)]))
+
+
+def _quantiles(pool: np.ndarray, count: int) -> np.ndarray:
+    """Of the studentised mean of so many values."""
+    if count < FEWEST:
+        return stats.t.ppf(_TAILS, count - 1)
+    return t_quantiles(pool, count, DRAWS, np.random.default_rng(0))
+
+
+def _about_mean(group: np.ndarray, quantiles: np.ndarray) -> Interval:
+    mean, error = group.mean(), _standard_error(group)
+    low, high = mean - quantiles[::-1] * error
+    return Interval(float(low), float(high))
+
+
+def _unpaired(group: Mapping[int, float], reference: Mapping[int, float]) -> Interval | None:
+    mine, other = (np.sort(np.fromiter(values.values(), np.float64)) for values in (group, reference))
+    if not (_spreads(mine) and _spreads(other)):
+        return None
+    half = stats.t.ppf(_TAILS[1], min(len(mine), len(other)) - 1) * np.hypot(
+        _standard_error(mine), _standard_error(other)
+    )
+    difference = mine.mean() - other.mean()
+    return Interval(float(difference - half), float(difference + half))
+
+
+def _standard_error(values: Values) -> np.ndarray | np.floating:
+    return values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1])
+
+
+def _spreads(group: np.ndarray) -> bool:
+    return len(group) > 1 and bool(np.ptp(group) > _ROUNDING * np.abs(group).max())

@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a folder of runs says of them: a sweep's folder, or any folder whose subfolders are runs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from saccade.analysis.report.fields import differing
+from saccade.sweep.record import Run, Sweep, read_sweep
+from saccade.train.log import read
+from saccade.train.workdir import Workdir
+from saccade.types import UserError
+
+PLAN = 'plan'  # the split of the one record that says what a run costs
+
+_TEXT = ('split', 'text')
+_COSTS = ('parameters', 'flops', 'tokens')
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run, as far as it has come.
+
+    Attributes:
+        name: of its folder below the study's.
+        variant: what runs that differ by their seed alone share.
+        config: as the run has stored it; empty before that.
+        records: of metrics.jsonl, in order.
+        steps: how many it is to take.
+        exit, last_lines: of a process that failed.
+    """
+
+    name: str
+    variant: str
+    seed: int
+    folder: Path
+    steps: int
+    config: Mapping[str, Any] = field(repr=False)
+    records: tuple[Record, ...] = field(repr=False)
+    failed: bool = False
+    exit: int | None = None
+    last_lines: tuple[str, ...] = ()
+
+    @property
+    def step(self) -> int:
+        """The last one that is logged."""
+        return max((record['step'] for record in self.records), default=0)
+
+    @cached_property
+    def plan(self) -> Record | None:
+        """Parameters, and FLOPs and tokens of a step; None for runs that did not log them."""
+        plans = self.of(PLAN)
+        return plans[-1] if plans and all(name in plans[-1] for name in _COSTS) else None
+
+    def of(self, split: str) -> list[Record]:
+        """The records of a split, in order."""
+        return [record for record in self.records if record.get('split') == split]
+
+    def final(self, split: str) -> Record | None:
+        """The record of a split at the end of the run; None for a run that has not finished."""
+        records = self.of(split)
+        return records[-1] if records and records[-1]['step'] >= self.steps else None
+
+    def state(self, split: str) -> str:
+        """One of finished, failed, unfinished and not started."""
+        if self.final(split):
+            return 'finished'
+        if self.failed:
+            return 'failed'
+        return 'unfinished' if self.config else 'not started'
+
+    def last_sample(self) -> str | None:
+        """What the model made last.
+
+        Raises:
+            UserError: samples.jsonl is damaged.
+        """
+        samples = read(Workdir(self.folder).samples)
+        return str(samples[-1].get('text', '')) if samples else None
+
+
+@dataclass(frozen=True)
+class Study:
+    """Attributes: folder; title; trials, in the sweep's order or by name; base, the config a sweep departs from."""
+
+    folder: Path
+    title: str
+    trials: tuple[Trial, ...]
+    base: Mapping[str, Any] = field(repr=False)
+    source: str = ''
+
+
+def read_study(workdir: str | Path) -> Study:
+    """Read every run of a folder.
+
+    Raises:
+        UserError: there is no folder, no run in it or no metrics in any; or a file is damaged.
+    """
+    folder = Path(workdir).expanduser().absolute()
+    if not folder.is_dir():
+        raise UserError(f'{workdir}: there is no such folder; a sweep is made by launch/sweep.py --workdir={workdir}')
+    sweep = read_sweep(folder)
+    if sweep is None and (folder / 'config.json').exists():
+        raise UserError(
+            f'{workdir}: this is one run, and a report compares runs: give the folder they are in, '
+            f'--workdir={Path(workdir).parent}'
+        )
+    study = _of_folders(folder) if sweep is None else _of_sweep(folder, sweep)
+    if not any(trial.records for trial in study.trials):
+        raise UserError(
+            f'{study.trials[0].folder}: this run has no metrics, nor has any other of {workdir}: start them first; '
+            f'a run writes metrics.jsonl as it trains'
+        )
+    return study
+
+
+def _of_sweep(folder: Path, sweep: Sweep) -> Study:
+    if not sweep.runs:
+        raise UserError(f'{folder}: its sweep.json names no runs; start the sweep again with launch/sweep.py')
+    trials = tuple(_of_run(folder / run.name, run) for run in sweep.runs)
+    return Study(folder, sweep.title or folder.name, trials, sweep.base, source=sweep.sweep)
+
+
+def _of_run(folder: Path, run: Run) -> Trial:
+    config = _config(folder)
+    return Trial(
+        run.name,
+        run.variant,
+        run.seed,
+        folder,
+        steps=config.get('steps', run.steps),
+        config=config,
+        records=_records(folder),
+        failed=run.status == 'failed',
+        exit=run.exit,
+        last_lines=run.last_lines,
+    )
+
+
+def _of_folders(folder: Path) -> Study:
+    runs = sorted(file.parent for file in folder.glob('[!.]*/config.json'))
+    if not runs:
+        raise UserError(
+            f'{folder}: holds no runs: neither a sweep.json nor folders with a config.json; '
+            f'runs are made by launch/sweep.py or launch/train.py'
+        )
+    configs = [_config(run) for run in runs]
+    variants = _named([{key: value for key, value in config.items() if key != 'seed'} for config in configs])
+    trials = tuple(
+        Trial(run.name, variant, config['seed'], run, config['steps'], config, _records(run))
+        for run, variant, config in zip(runs, variants, configs, strict=True)
+    )
+    return Study(folder, folder.name, trials, base={})
+
+
+def _named(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name each config by the fields in which it differs from others."""
+    fields = differing(configs)
+    return [
+        ','.join(f'{name}={texts[place]}' for name, texts in fields.items()) or 'all runs'
+        for place in range(len(configs))
+    ]
+
+
+def _config(folder: Path) -> Mapping[str, Any]:
+    workdir = Workdir(folder)
+    if not workdir.config.exists():
+        return {}
+    config = workdir.read_config()
+    for name in ('seed', 'steps'):
+        if not isinstance(config[name], int):
+            raise UserError(f'{workdir.config}: {name} is {config[name]!r}, and must be a whole number')
+    return config
+
+
+def _records(folder: Path) -> tuple[Record, ...]:
+    file = Workdir(folder).metrics
+    records = read(file) if file.is_file() else []
+    for record in records:
+        for name, value in record.items():
+            if name not in _TEXT and not isinstance(value, int | float):
+                where = f'step {record["step"]}: {name} is {json.dumps(value)}'
+                raise UserError(f'{file}: {where}, which is no number; mend or remove the file')
+    return tuple(records)

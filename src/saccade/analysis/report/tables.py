@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as rows: in words for people, and with every digit for programs."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.cost import seconds, speed
+from saccade.analysis.report.interval import Interval
+from saccade.analysis.report.runs import Trial
+from saccade.analysis.report.words import UNKNOWN, amount, decimals, fixed, metric_name
+
+COSTS = ('parameters', 'FLOPs a token', 'tokens/s')  # the last columns of the ranking
+
+Row = Mapping[str, Any]
+
+
+def places(comparison: Comparison) -> int:
+    """With how many decimals the metric is written."""
+    intervals = [standing.interval for standing in comparison.ranked if standing.interval]
+    return decimals([(interval.high - interval.low) / 2 for interval in intervals])
+
+
+def ranking(comparison: Comparison) -> list[list[str]]:
+    """The ranking in words: the names of its columns, and a row for each variant."""
+    digits, named = places(comparison), tells_variants(comparison)
+    heads = [*(['variant'] if named else []), *comparison.columns]
+    measures = [f'{metric_name(comparison.metric)} [95% interval]', 'difference to the best', 'seeds']
+    rows = [
+        [
+            UNKNOWN if standing.mean is None else str(standing.place),
+            *([standing.variant] if named else []),
+            *standing.fields,
+            with_interval(standing.mean, standing.interval, digits),
+            with_interval(standing.difference, standing.difference_interval, digits, sign=True),
+            seeds(standing),
+            *map(amount, _costs(standing)),
+        ]
+        for standing in comparison.standings
+    ]
+    return [['rank', *heads, *measures, *COSTS], *rows]
+
+
+def _costs(standing: Standing) -> tuple[int | float | None, ...]:
+    return standing.cost.parameters, standing.cost.flops_per_token, standing.cost.speed
+
+
+def tells_variants(comparison: Comparison) -> bool:
+    """Whether the variants' names say anything that the columns of their fields do not."""
+    return any(
+        standing.variant
+        != ','.join(f'{name}={text}' for name, text in zip(comparison.columns, standing.fields, strict=True))
+        for standing in comparison.standings
+    )
+
+
+def with_interval(value: float | None, interval: Interval | None, digits: int, sign: bool = False) -> str:
+    """A number, and its interval in brackets where there is one."""
+    number = fixed(value, digits, sign)
+    return (
+        f'{number} [{fixed(interval.low, digits, sign)}, {fixed(interval.high, digits, sign)}]' if interval else number
+    )
+
+
+def seeds(standing: Standing) -> str:
+    """How many seeds a mean is of."""
+    finished = len(standing.scores)
+    return str(finished) if finished == standing.known else f'{finished} of {standing.known} seeds'
+
+
+def state(comparison: Comparison, trial: Trial) -> str:
+    """How far a run has come."""
+    reached = trial.state(comparison.split)
+    value = comparison.value(trial)
+    if reached == 'finished' and (value is None or not math.isfinite(value)):
+        found = 'none' if value is None else str(value)
+        return f'finished, but its {metric_name(comparison.metric)} is {found}'
+    if reached == 'failed':
+        ending = '' if trial.exit is None else f' ({_ending(trial.exit)})'
+        return f'failed{ending} at step {trial.step} of {trial.steps}'
+    return f'unfinished at step {trial.step} of {trial.steps}' if reached == 'unfinished' else reached
+
+
+def runs(comparison: Comparison) -> list[Row]:
+    """Every run with every digit; None for what is not known."""
+    return [
+        {
+            'run': trial.name,
+            'variant': standing.variant,
+            **{f'config.{name}': text for name, text in zip(comparison.columns, standing.fields, strict=True)},
+            'seed': trial.seed,
+            'state': trial.state(comparison.split),
+            'step': trial.step,
+            'steps': trial.steps,
+            f'{comparison.split}/{comparison.metric}': comparison.value(trial),
+            **_spent(trial),
+        }
+        for standing in comparison.standings
+        for trial in standing.trials
+    ]
+
+
+def summary(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as one JSON object."""
+    return {
+        'title': comparison.study.title,
+        'workdir': str(comparison.study.folder),
+        'split': comparison.split,
+        'metric': comparison.metric,
+        'best': comparison.best,
+        'states': dict(comparison.states),
+        'ranking': [_standing(comparison, standing) for standing in comparison.standings],
+        'runs': [_finite(row) for row in runs(comparison)],
+    }
+
+
+def as_json(found: Mapping[str, Any]) -> str:
+    """One line, with null for numbers that JSON has not."""
+    return json.dumps(found, allow_nan=False)
+
+
+def indented(config: Mapping[str, Any]) -> str:
+    """A config as people read it."""
+    return json.dumps(config, indent=2, sort_keys=True)
+
+
+def _standing(comparison: Comparison, standing: Standing) -> dict[str, Any]:
+    ends = {name: getattr(standing, name) for name in ('interval', 'difference_interval')}
+    return {
+        'rank': None if standing.mean is None else standing.place,
+        'variant': standing.variant,
+        'fields': dict(zip(comparison.columns, standing.fields, strict=True)),
+        'mean': standing.mean,
+        'difference': standing.difference,
+        **{name: interval and [interval.low, interval.high] for name, interval in ends.items()},
+        'scores': {str(seed): score for seed, score in standing.scores.items()},
+        'seeds': standing.known,
+        **asdict(standing.cost),
+    }
+
+
+def _spent(trial: Trial) -> dict[str, Any]:
+    """What a run has cost so far."""
+    plan = trial.plan or {}
+    time = seconds(trial, [max((record['step'] for record in trial.of('train')), default=0)])
+    return {
+        'parameters': plan.get('parameters'),
+        'flops': plan['flops'] * trial.step if plan else None,
+        'tokens': plan['tokens'] * trial.step if plan else None,
+        'seconds': None if time is None else float(time[0]),
+        'tokens_per_second': speed(trial),
+    }
+
+
+def _ending(status: int) -> str:
+    return f'killed by signal {-status}' if status < 0 else f'exit status {status}'
+
+
+def _finite(row: Row) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
+    }

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of quality against cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+
+from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.drawing import SMALL, Canvas, Picture, colour, draw, frame, limits, marker, numbered
+from saccade.analysis.report.words import amount, duration, metric_name, time_unit
+
+_COSTS = {'parameters': 'parameters', 'FLOPs': 'flops', 'training time': 'seconds'}
+_LABELS = {'parameters': 'parameters', 'FLOPs': 'training FLOPs'}
+
+
+@dataclass(frozen=True)
+class Trade:
+    """Attributes: pictures by cost; same, costs that are equal for all, in words; beyond, what fits no picture."""
+
+    pictures: dict[str, Picture]
+    same: dict[str, str]
+    beyond: tuple[str, ...]
+
+
+def trade(comparison: Comparison) -> Trade:
+    """The final metric against each cost that was logged for all."""
+    rows = [standing for standing in comparison.pictured if standing.mean is not None]
+    costs = {name: [getattr(row.cost, field) for row in rows] for name, field in _COSTS.items()}
+    known = {name: values for name, values in costs.items() if values and None not in values}
+    same = {name: values[0] for name, values in known.items() if len(values) > 1 and len(set(values)) == 1}
+    ends = limits([value for row in rows for value in row.scores.values()], kept=rows[0].mean) if rows else (0.0, 0.0)
+    near = [row for row in rows if ends[0] <= row.mean <= ends[1]]
+    return Trade(
+        {name: _picture(comparison, near, name, ends) for name in known if name not in same},
+        {name: duration(value) if name == 'training time' else amount(value) for name, value in same.items()},
+        tuple(row.variant for row in rows if row not in near),
+    )
+
+
+def _picture(comparison: Comparison, rows: Sequence[Standing], name: str, ends: tuple[float, float]) -> Picture:
+    title = f'{metric_name(comparison.metric).capitalize()} against {name}'
+    costs = [getattr(row.cost, _COSTS[name]) for row in rows]
+    unit, label = time_unit(max(costs)) if name == 'training time' else (1.0, _LABELS[name])
+    places = [(cost / unit, row.mean) for row, cost in zip(rows, costs, strict=True)]
+
+    def paint(axes: Axes, canvas: Canvas) -> None:
+        frame(axes, canvas)
+        for row, (x, mean) in zip(rows, places, strict=True):
+            bars = [[mean - min(row.scores.values())], [max(row.scores.values()) - mean]]
+            axes.errorbar(x, mean, yerr=bars, fmt=marker(row.place), color=colour(row.place), ms=6, elinewidth=1)
+        axes.set(xlabel=label, ylabel=metric_name(comparison.metric), ylim=ends)
+        axes.margins(x=0.12)
+        labels = [(str(row.place), colour(row.place)) for row in rows]
+        numbered(axes, canvas, [(*place, *text) for place, text in zip(places, labels, strict=True)])
+
+    return Picture(title, draw(f'trade-{name.split()[-1].lower()}', title, paint, [SMALL]))

@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a folder of runs to the files of its report."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from saccade.analysis.report import page, tables
+from saccade.analysis.report.compare import Comparison, Question, compare
+from saccade.analysis.report.runs import read_study
+from saccade.analysis.report.words import printable
+from saccade.train.workdir import write_atomically, writing
+
+ANY = Question()
+
+
+@dataclass(frozen=True)
+class Report:
+    """Attributes: what was found; the files that say so."""
+
+    comparison: Comparison
+    files: tuple[Path, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """What was found and where it stands, as one JSON object."""
+        return {**tables.summary(self.comparison), 'files': [str(file) for file in self.files]}
+
+    def show(self, console: Console) -> None:
+        """Print the ranking and where the files are."""
+        console.print(Text(printable(self.comparison.study.title), style='bold'))
+        for line in (page.overview(self.comparison), page.verdict(self.comparison)):
+            console.print(Text(printable(line)))
+        console.print(self._table())
+        for file in self.files:
+            console.print(Text(str(file)), soft_wrap=True)
+
+    def _table(self) -> Table:
+        """The ranking without what it costs, for which a terminal is too narrow."""
+        names, *rows = (row[: -len(tables.COSTS)] for row in tables.ranking(self.comparison))
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for name in names:
+            table.add_column(Text(printable(name)), overflow='fold')
+        for row in rows:
+            table.add_row(*(Text(printable(text)) for text in row))
+        return table
+
+
+def report(workdir: str | Path, question: Question = ANY, out: str | Path | None = None) -> Report:
+    """Compare the runs of a folder, and write index.html, report.md and runs.csv.
+
+    Args:
+        workdir: a sweep's folder, or one whose subfolders are runs.
+        question: by what to compare.
+        out: where to write; the folder `report` in workdir by default.
+
+    Raises:
+        UserError: there is nothing to compare, or a file is damaged or cannot be written.
+    """
+    comparison, now = compare(read_study(workdir), question), datetime.now().astimezone()
+    folder = Path(out).expanduser().absolute() if out else comparison.study.folder / 'report'
+    contents = {
+        'index.html': page.html(comparison, folder, now),
+        'report.md': page.markdown(comparison, folder, now),
+        'runs.csv': page.runs_csv(comparison),
+    }
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        write_atomically(folder / name, content)
+    return Report(comparison, tuple(folder / name for name in contents))

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What people see of a sweep at work: a live table on a terminal, a line an event elsewhere."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from saccade.sweep.folder import SweepFolder
+from saccade.sweep.record import Run, Sweep
+
+_STYLES = {'running': 'bold', 'finished': 'green', 'failed': 'red', 'waiting': 'dim'}
+
+
+class Lines:
+    """A line for each run that begins or ends."""
+
+    def __init__(self, console: Console, folder: SweepFolder) -> None:
+        self._console, self._folder = console, folder
+
+    def say(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+    def changed(self, run: Run) -> None:
+        self.say(f'{time.strftime("%H:%M:%S")}  {run.status:8s}  {run.name}{self._ending(run)}')
+
+    def refresh(self, sweep: Sweep) -> None:
+        pass
+
+    def __enter__(self) -> 'Lines':
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        pass
+
+    def _ending(self, run: Run) -> str:
+        if run.status == 'failed':
+            return f' (exit {run.exit}): {run.last_lines[-1] if run.last_lines else ""}'
+        loss = self._folder.progress(run).get('loss') if run.status == 'finished' else None
+        return '' if loss is None else f': loss {loss:.4f}'
+
+
+class Board:
+    """A table of the runs that is drawn anew as they go on. A context manager."""
+
+    def __init__(self, console: Console, folder: SweepFolder) -> None:
+        self._console, self._folder = console, folder
+        self._since: dict[str, float] = {}
+        self._live = Live(console=console, auto_refresh=False)
+
+    def say(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+    def changed(self, run: Run) -> None:
+        if run.status == 'running':
+            self._since[run.name] = time.monotonic()
+
+    def refresh(self, sweep: Sweep) -> None:
+        self._live.update(Group(self._fitting(sweep), Text(summary(sweep))), refresh=True)
+
+    def __enter__(self) -> 'Board':
+        self._live.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._live.stop()
+
+    def _fitting(self, sweep: Sweep) -> Table:
+        """The table with as many rows as there is room for; a long name takes several lines."""
+        room = self._console.height - 2  # the summary and the cursor stand below it
+        rows = max(room - 1, 1)
+        table = self._table(sweep, rows)
+        while rows > 1 and (lines := len(self._console.render_lines(table))) > room:
+            rows = max(min(rows * room // lines, rows - 1), 1)
+            table = self._table(sweep, rows)
+        return table
+
+    def _table(self, sweep: Sweep, rows: int) -> Table:
+        table = Table(box=None, pad_edge=False)
+        table.add_column('run', overflow='fold')  # its end, which an ellipsis would hide, tells it from the others
+        table.add_column('status')
+        for column in ('step', 'loss', 'tokens/s', 'minutes'):
+            table.add_column(column, justify='right')
+        for run in shown(sweep.runs, rows):
+            table.add_row(escape(run.name), Text(run.status, _STYLES[run.status]), *self._figures(run))
+        return table
+
+    def _figures(self, run: Run) -> Sequence[str]:
+        record = self._folder.progress(run) if run.status != 'waiting' else {}
+        minutes = (time.monotonic() - self._since[run.name]) / 60 if self._is_at_work(run) else None
+        return (
+            f'{record.get("step", 0):,}/{run.steps:,}',
+            _figure(record, 'loss', '{:.4f}'),
+            _figure(record, 'tokens_per_second', '{:,.0f}'),
+            '' if minutes is None else f'{minutes:.1f}',
+        )
+
+    def _is_at_work(self, run: Run) -> bool:
+        return run.status == 'running' and run.name in self._since
+
+
+def display(console: Console, folder: SweepFolder) -> Lines | Board:
+    """The display that suits a console."""
+    return (Board if console.is_terminal else Lines)(console, folder)
+
+
+def ending(sweep: Sweep) -> list[str]:
+    """What became of a sweep, in lines: how many runs, and why each that failed did."""
+    failed = [run for run in sweep.runs if run.status == 'failed']
+    why = [f'  {run.name} (exit {run.exit}): {run.last_lines[-1] if run.last_lines else ""}' for run in failed]
+    left = [] if all(run.status == 'finished' for run in sweep.runs) else ['The same command continues.']
+    return [summary(sweep), *why, *left]
+
+
+def shown(runs: Sequence[Run], rows: int) -> Sequence[Run]:
+    """Choose the runs that fit: those at work, then those that failed, are next, or ended last."""
+    if len(runs) <= rows:
+        return runs
+    order = {'running': 0, 'failed': 1, 'waiting': 2, 'finished': 3}
+    chosen = sorted(range(len(runs)), key=lambda at: (order[runs[at].status], at))[: max(rows, 1)]
+    return [runs[at] for at in sorted(chosen)]
+
+
+def summary(sweep: Sweep) -> str:
+    """How many runs are in which state, in a line."""
+    counts = Counter(run.status for run in sweep.runs)
+    return ', '.join(f'{counts[status]} {status}' for status in _STYLES if counts[status])
+
+
+def _figure(record: Mapping[str, Any], name: str, form: str) -> str:
+    return form.format(record[name]) if name in record else ''

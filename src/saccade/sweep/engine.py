@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What carries out the runs of a sweep: the interface, and what may be said of a job."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+
+@dataclass(frozen=True)
+class Job:
+    """Attributes: name of the run; the command that trains or resumes it; the file that takes what it prints."""
+
+    name: str
+    command: tuple[str, ...]
+    log: Path
+
+
+@dataclass(frozen=True)
+class Event:
+    """Attributes: a job's name; exit, None where it has begun, else the status it ended with."""
+
+    name: str
+    exit: int | None = None
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Carries out jobs, as many at a time as it can."""
+
+    def submit(self, job: Job) -> None:
+        """Put a job in line."""
+        ...
+
+    def poll(self) -> Sequence[Event]:
+        """Return what has happened since the last time, without waiting."""
+        ...
+
+    def stop(self) -> Sequence[Event]:
+        """Start no more jobs, ask those at work to save and end, and return their ends."""
+        ...

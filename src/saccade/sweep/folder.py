@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a sweep: whose it is, who is at work in it, and how far its runs have come.
+
+Two locks keep launches apart. One is held by the launch. The other passes to the processes it starts, and
+so outlives a launch that is killed: the next one waits until those have ended, and none trains twice.
+"""
+
+import fcntl
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from saccade.sweep.record import Run, Sweep, read_sweep, sweep_file, write_sweep
+from saccade.train.log import read
+from saccade.train.workdir import Workdir, differing, writing
+from saccade.types import UserError
+
+_NOT_EVALUATED = ('train', 'plan')  # splits whose records do not say that a run has ended
+
+
+@dataclass(frozen=True)
+class SweepFolder:
+    """A folder that one sweep has or may have."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, path: str | Path) -> 'SweepFolder':
+        return cls(Path(path).expanduser().absolute())
+
+    def joined(self, asked: Sweep) -> Sweep:
+        """Return what is asked for, with those runs finished that have finished here, and write nothing.
+
+        A sweep may grow: what is there must be part of what is asked for. A run that failed is to be begun again, even
+        if it failed after its last evaluation.
+
+        Raises:
+            UserError: the folder holds something else, or another sweep.
+        """
+        there = read_sweep(self.path)
+        if there is None:
+            self._refuse_foreign()
+            return asked
+        self._refuse_other(there, asked)
+        failed = {run.name for run in there.runs if run.status == 'failed'}
+        return replace(asked, runs=tuple(run if run.name in failed else self._with_status(run) for run in asked.runs))
+
+    def write(self, sweep: Sweep) -> None:
+        """Record how far the sweep has come.
+
+        Raises:
+            UserError: the disk is full or cannot be written to.
+        """
+        write_sweep(self.path, sweep)
+
+    def run(self, run: Run) -> Path:
+        """The folder of a run."""
+        return self.path / run.name
+
+    def log(self, run: Run) -> Path:
+        """The file that takes what a run prints."""
+        return self.run(run) / 'printed.log'
+
+    def progress(self, run: Run) -> dict[str, Any]:
+        """Return the last record of a run; empty where there is none."""
+        metrics = Workdir(self.run(run)).metrics
+        return _last_record(metrics, metrics.stat().st_size) if metrics.exists() else {}
+
+    def finished(self, run: Run) -> bool:
+        """Whether a run has been evaluated after its last step."""
+        records = _records(Workdir(self.run(run)).metrics)
+        return any(record['step'] >= run.steps and record['split'] not in _NOT_EVALUATED for record in records)
+
+    @contextmanager
+    def held(self, say: Callable[[str], Any]) -> Iterator[int]:
+        """Keep other launches out, having waited for what an earlier one left at work.
+
+        Args:
+            say: told that there is something to wait for.
+
+        Returns:
+            A file descriptor for the runs' processes to inherit.
+
+        Raises:
+            UserError: another launch is at work in this folder.
+        """
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            launch, runs = (self.path / '.launch.lock').open('w'), (self.path / '.runs.lock').open('w')
+        with launch, runs:
+            if not _locked(launch):
+                raise UserError(f'{self.path}: another launch is at work on this sweep; wait for it, or stop it')
+            if not _locked(runs):
+                say('runs that an earlier launch began are still at work; waiting for them')
+                fcntl.flock(runs, fcntl.LOCK_EX)
+            yield runs.fileno()
+
+    def _with_status(self, run: Run) -> Run:
+        return replace(run, status='finished', exit=0) if self.finished(run) else run
+
+    def _refuse_foreign(self) -> None:
+        names = [] if not self.path.is_dir() else sorted(entry.name for entry in self.path.iterdir())
+        names = [name for name in names if not name.startswith('.')]
+        if names or self.path.is_file():
+            held = f'it holds {", ".join(names[:8])}' if names else 'it is a file'
+            raise UserError(f'{self.path}: not a sweep; {held}: name a new or an empty folder')
+
+    def _refuse_other(self, there: Sweep, asked: Sweep) -> None:
+        wanted = {run.name: run for run in asked.runs}
+        where = f'{self.path}: holds another sweep ({sweep_file(self.path).name})'
+        lost = [run.name for run in there.runs if run.name not in wanted]
+        if lost:
+            more = f' and {len(lost) - 1} more' if len(lost) > 1 else ''
+            raise UserError(f'{where}: its run {lost[0]}{more} is not asked for: name another folder')
+        for run in there.runs:
+            changed = set(run.overrides) ^ set(wanted[run.name].overrides)
+            if changed:
+                raise UserError(f'{where}: its run {run.name} differs in {min(changed)}: name another folder')
+        fields = differing(there.base, asked.base)
+        if fields:
+            raise UserError(f'{where}: its base has {fields[0]}: name another folder')
+
+
+@functools.lru_cache(maxsize=1024)
+def _last_record(metrics: Path, size: int) -> dict[str, Any]:
+    """Read the last record anew when the file's size changes: a display asks for every run's twice a second."""
+    return (_records(metrics) or [{}])[-1]
+
+
+def _records(metrics: Path) -> list[dict[str, Any]]:
+    try:
+        return read(metrics)
+    except UserError:  # the run itself will say so
+        return []
+
+
+def _locked(file: Any) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

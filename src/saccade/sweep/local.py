@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs as processes of this machine, one per GPU or per equal share of the cores."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TextIO
+
+from saccade.sweep.engine import Event, Job
+from saccade.train.workdir import writing
+from saccade.types import UserError
+
+NO_START = 127  # a shell's exit status for a command that cannot be started
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one process may use: cores, none where it takes a GPU, and environment variables."""
+
+    cores: frozenset[int] = frozenset()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def shares(jobs: int | None = None) -> list[Share]:
+    """Divide this machine: a GPU each, or an equal part of the cores.
+
+    Args:
+        jobs: how many processes at a time; None for one per GPU, or for a single one where there is no GPU.
+
+    Raises:
+        UserError: there are not so many GPUs or cores.
+    """
+    gpus, cores = _gpus(), _cores()
+    jobs = jobs if jobs is not None else len(gpus) or 1
+    there, what = (len(gpus), 'GPU') if gpus else (len(cores), 'core')
+    if not 1 <= jobs <= there:
+        raise UserError(f'--jobs={jobs}: must be between 1 and {there}: a {what} each')
+    if gpus:
+        return [Share(environment={'CUDA_VISIBLE_DEVICES': gpu}) for gpu in gpus[:jobs]]
+    each = len(cores) // jobs
+    # The number of cores changes the last bits of a sum, so all runs get equally many.
+    return [Share(frozenset(cores[number * each : (number + 1) * each])) for number in range(jobs)]
+
+
+class Local:
+    """An engine of local processes. A context manager: whatever is still at work is stopped at its end."""
+
+    def __init__(self, shares: Sequence[Share], lock: int) -> None:
+        """Take the shares in which processes may run, and a file descriptor that they keep open."""
+        self._free, self._lock = deque(shares), lock
+        self._waiting: deque[Job] = deque()
+        self._working: dict[str, tuple[subprocess.Popen, Share]] = {}
+
+    def submit(self, job: Job) -> None:
+        self._waiting.append(job)
+
+    def poll(self) -> list[Event]:
+        return [*self._ended(), *self._begun()]
+
+    def stop(self) -> list[Event]:
+        self._waiting.clear()
+        for process, _ in self._working.values():
+            process.send_signal(signal.SIGTERM)
+        for process, _ in self._working.values():
+            process.wait()
+        return list(self._ended())
+
+    def __enter__(self) -> 'Local':
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.stop()
+
+    def _ended(self) -> Iterator[Event]:
+        for name, (process, share) in list(self._working.items()):
+            if process.poll() is not None:
+                del self._working[name]
+                self._free.append(share)
+                yield Event(name, process.returncode)
+
+    def _begun(self) -> Iterator[Event]:
+        while self._waiting and self._free:
+            job = self._waiting.popleft()
+            process = self._start(job, self._free[0])
+            yield Event(job.name)
+            if process is None:
+                yield Event(job.name, NO_START)
+            else:
+                self._working[job.name] = process, self._free.popleft()
+
+    def _start(self, job: Job, share: Share) -> subprocess.Popen | None:
+        """Start a job; None where its command cannot be started, which its log then says."""
+        with writing(job.log.parent):
+            job.log.parent.mkdir(parents=True, exist_ok=True)
+            log = job.log.open('a')
+        with log, _bound_to(share.cores):
+            print(f'--- {datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(job.command)}', file=log, flush=True)
+            try:
+                return self._process(job, share, log)
+            except OSError as error:
+                print(error, file=log)
+                return None
+
+    def _process(self, job: Job, share: Share, log: TextIO) -> subprocess.Popen:
+        return subprocess.Popen(
+            job.command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **share.environment},
+            pass_fds=(self._lock,),
+            start_new_session=True,  # Ctrl-C is for whoever started it, who tells it to save
+        )
+
+
+@contextmanager
+def _bound_to(cores: frozenset[int]) -> Iterator[None]:
+    """Bind what is started within to some cores: a process inherits those of the thread that starts it."""
+    if not cores or not hasattr(os, 'sched_setaffinity'):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _cores() -> list[int]:
+    if hasattr(os, 'sched_getaffinity'):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _gpus() -> list[str]:
+    """Name the GPUs that a process started from here would use, without touching them."""
+    if os.environ.get('JAX_PLATFORMS') == 'cpu':
+        return []
+    if 'CUDA_VISIBLE_DEVICES' in os.environ:
+        named = map(str.strip, os.environ['CUDA_VISIBLE_DEVICES'].split(','))
+        return [gpu for gpu in named if gpu not in ('', '-1')]
+    if not shutil.which('nvidia-smi'):
+        return []
+    listed = subprocess.run(['nvidia-smi', '--list-gpus'], capture_output=True, text=True, check=False)
+    return [str(number) for number, _ in enumerate(listed.stdout.splitlines())] if listed.returncode == 0 else []

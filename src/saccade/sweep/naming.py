@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a point of a sweep is called: its fields and values, as short as tells it from the others."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from saccade.sweep.space import NAME, Point
+from saccade.types import UserError
+
+BASE = 'base'  # the point that changes nothing
+_LONGEST = 120  # bytes, as a name is a folder's too
+_STRANGE = re.compile(r'[^\w.=,+-]+')
+
+
+def names(points: Sequence[Point]) -> list[str]:
+    """Return a name for each point: the one it was given, or its short fields and values, 'heads=4,kernel=Plain'.
+
+    Raises:
+        UserError: two points have one name: they are the same, or too alike to tell apart.
+    """
+    fields = short_fields({field: None for point in points for field in point if field != NAME})
+    values = {field: [point[field] for point in points if field in point] for field in fields}
+    found = [_name(point, fields, values) for point in points]
+    for name in found:
+        if found.count(name) > 1:
+            raise UserError(
+                f"runs: {found.count(name)} of them are '{name}'; each must differ from the others, or be given a name"
+            )
+    return found
+
+
+def short_fields(fields: Mapping[str, Any] | Sequence[str]) -> dict[str, str]:
+    """Return for each dotted field as few of its last names as no other field ends with."""
+    return {field: _shortest(field, [other for other in fields if other != field]) for field in fields}
+
+
+def short_value(value: Any, among: Sequence[Any] = ()) -> str:
+    """Return a value in a word; a part as its class, with those arguments in which it differs from others `among`."""
+    if isinstance(value, str):
+        return _last(value, '/', among)
+    if not isinstance(value, Mapping) or 'use' not in value:
+        return ''.join(str(value).split())
+    parts = [other for other in among if isinstance(other, Mapping) and 'use' in other]
+    alike = [other for other in parts if other['use'] == value['use']]
+    differing = [key for key in value if any(other.get(key) != value[key] for other in alike)]
+    arguments = [f'{key}={short_value(value[key], [other.get(key) for other in alike])}' for key in differing]
+    return '+'.join([_last(str(value['use']), ':', [str(other['use']) for other in parts]), *arguments])
+
+
+def _last(text: str, mark: str, among: Sequence[Any]) -> str:
+    """What follows the last mark in a text, or all of it where another text ends alike."""
+    ends = [other.rpartition(mark)[2] for other in among if isinstance(other, str) and other != text]
+    last = text.rpartition(mark)[2]
+    return text if last in ('', *ends) else last
+
+
+def _name(point: Point, fields: Mapping[str, str], values: Mapping[str, Sequence[Any]]) -> str:
+    given = {field: value for field, value in point.items() if field != NAME}
+    made = ','.join(f'{fields[field]}={short_value(value, values[field])}' for field, value in given.items())
+    name = _STRANGE.sub('-', point.get(NAME) or made or BASE).strip('-.') or BASE
+    encoded = name.encode()
+    if len(encoded) > _LONGEST:
+        kept = encoded[: _LONGEST - 9].decode(errors='ignore')
+        name = f'{kept}-{hashlib.sha256(encoded).hexdigest()[:8]}'
+    return name
+
+
+def _shortest(field: str, others: Sequence[str]) -> str:
+    parts = field.split('.')
+    ends = ['.'.join(parts[-count:]) for count in range(1, len(parts) + 1)]
+    return next((end for end in ends if not any(f'.{other}'.endswith(f'.{end}') for other in others)), field)

@@ -1,0 +1,235 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a config and a sweep file to runs that are known to build, and what they cost.
+
+A sweep file defines `get_sweep()`, which returns a dict with
+
+    runs    a space: see `saccade.sweep.space`
+    seeds   a number of seeds, or a list of them; without it the config's own
+    match   how to make the variants alike in size: see `saccade.sweep.match`
+
+and the first line of its docstring is the sweep's title.
+"""
+
+import difflib
+import functools
+import runpy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from saccade.build import plain
+from saccade.sweep.match import Match, Settings
+from saccade.sweep.naming import names, short_fields
+from saccade.sweep.record import Run, Sweep
+from saccade.sweep.space import NAME, Point, points
+from saccade.train.config import PREFIX, load_config
+from saccade.train.experiment import Experiment
+from saccade.train.setup import Cost
+from saccade.types import UserError
+
+_KEYS = ('runs', 'seeds', 'match')
+_SHOWN = 6  # broken variants, or reasons, before the rest are only counted
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Attributes: overrides of the base; what a run costs; the fields that were solved to match."""
+
+    name: str
+    overrides: tuple[str, ...]
+    cost: Cost
+    solved: Settings
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep that has not begun, and its variants in order."""
+
+    sweep: Sweep
+    variants: tuple[Variant, ...]
+
+    @classmethod
+    def of(cls, config: str, sweep: str, overrides: Sequence[str] = ()) -> 'Plan':
+        """Read both files and build every variant.
+
+        Args:
+            config: file of the base config.
+            sweep: file with `get_sweep()`.
+            overrides: of the base config, as on the command line; they hold for every run that does not set the
+                field itself.
+
+        Raises:
+            UserError: a file, a field or the sweep is not right, or variants cannot be built; they are named.
+        """
+        title, spec = _read(sweep)
+        base = load_config(config, overrides)
+        seeds = _seeds(spec.get('seeds'), base.get('seed', 0))
+        variants = _Variants(config, overrides, spec).built()
+        runs = tuple(_run(variant, seed) for variant in variants for seed in seeds)
+        return cls(Sweep(config, sweep, title, base, runs, tuple(overrides)), variants)
+
+    def lines(self) -> list[str]:
+        """The sweep in words."""
+        seeds = len({run.seed for run in self.sweep.runs})
+        costs = [variant.cost for variant in self.variants]
+        tokens = seeds * sum(cost.tokens * cost.steps for cost in costs)
+        flops = seeds * sum(cost.flops * cost.steps for cost in costs)
+        return [
+            f'sweep       {self.sweep.title}',
+            f'files       {self.sweep.config}, {self.sweep.sweep}',
+            f'runs        {len(self.sweep.runs)}: {len(self.variants)} variants x {seeds} seeds',
+            f'cost        {tokens:,} tokens, {flops:.3g} FLOPs in matrix products',
+        ]
+
+    def table(self) -> Table:
+        """The variants with the cost of each."""
+        solved = short_fields({field: None for variant in self.variants for field in variant.solved})
+        table = Table()
+        table.add_column('variant', overflow='fold')
+        for column in ('steps', 'parameters', 'FLOPs a token', *solved.values()):
+            table.add_column(column, justify='right')
+        for variant in self.variants:
+            cost = variant.cost
+            matched = (f'{variant.solved[field]:g}' if field in variant.solved else '' for field in solved)
+            table.add_row(
+                variant.name, f'{cost.steps:,}', f'{cost.parameters:,}', f'{cost.flops_per_token:.4g}', *matched
+            )
+        return table
+
+
+class _Variants:
+    """The points of a sweep, each made into a variant."""
+
+    def __init__(self, config: str, overrides: Sequence[str], spec: Mapping[str, Any]) -> None:
+        self._config, self._overrides = config, tuple(overrides)
+        self._seeded = {} if spec.get('seeds') is None else {'seed': spec['seeds']}
+        self._points: list[Point] = plain(points(spec['runs']))
+        self._match = Match.of(spec['match']) if spec.get('match') is not None else None
+        self._refuse_clashes()
+
+    def built(self) -> tuple[Variant, ...]:
+        """Build every variant, and refuse them all if one is broken."""
+        found, broken = [], {}
+        for name, point in zip(names(self._points), self._points, strict=True):
+            try:
+                found.append(self._variant(name, point))
+            except Exception as error:  # a part of the user's own may raise anything
+                broken.setdefault(_first_line(error), []).append(name)
+        if broken:
+            count = sum(map(len, broken.values()))
+            reasons = [f'{_some(names, ", ")}: {reason}' for reason, names in broken.items()]
+            raise UserError(f'{count} of {len(self._points)} variants cannot be built: {_some(reasons, "; ")}')
+        return tuple(found)
+
+    def _refuse_clashes(self) -> None:
+        """Refuse a field that is set in two places, where one would be lost without a word."""
+        swept = {field for point in self._points for field in point}
+        if 'seed' in swept:
+            raise UserError('runs: seeds do not make variants; write seeds=[...] beside runs')
+        for field in self._match.by if self._match else ():
+            if field in swept:
+                raise UserError(f'match.by: {field} is set by runs; it cannot be solved for as well')
+        for override in self._overrides if self._match is None else ():  # a match goes by the base, override included
+            field = override.removeprefix(PREFIX).partition('=')[0]
+            if all(_sets(point | self._seeded, field) for point in self._points):
+                raise UserError(f'{override}: it would hold for no run, as every one sets {field} itself; leave it out')
+
+    def _variant(self, name: str, point: Point) -> Variant:
+        overrides = as_overrides(point)
+        cost = functools.cache(lambda *solved: self._cost([*overrides, *solved]))
+        solved = self._solved(overrides, cost) if self._match else {}
+        return Variant(name, (*overrides, *as_overrides(solved)), cost(*as_overrides(solved)), solved)
+
+    def _solved(self, overrides: Sequence[str], cost: Callable[..., Cost]) -> Settings:
+        config = load_config(self._config, [*self._overrides, *overrides])
+        start = {field: _number(config, field) for field in self._match.by}
+
+        def measure(settings: Settings) -> int | float:
+            return getattr(cost(*as_overrides(settings)), self._match.what)
+
+        return self._match.solve(measure, start, self._target)
+
+    @functools.cached_property
+    def _target(self) -> int | float:
+        return self._match.to or getattr(self._cost(()), self._match.what)
+
+    def _cost(self, overrides: Sequence[str]) -> Cost:
+        return Cost.of(Experiment.of(load_config(self._config, [*self._overrides, *overrides])))
+
+
+def as_overrides(point: Mapping[str, Any]) -> list[str]:
+    """Write a point as it would be written on the command line: a part before the fields inside it."""
+    fields = sorted((field for field in point if field != NAME), key=lambda field: field.count('.'))
+    return [f'{PREFIX}{field}={_text(point[field])}' for field in fields]
+
+
+def _sets(point: Point, field: str) -> bool:
+    """Whether a point sets a field, or swaps a part that it is in."""
+    return any(f'{field}.'.startswith(f'{own}.') for own in point)
+
+
+def _run(variant: Variant, seed: int) -> Run:
+    overrides = (*variant.overrides, f'{PREFIX}seed={seed}')
+    return Run(f'{variant.name},seed={seed}', variant.name, seed, overrides, variant.cost.steps)
+
+
+def _text(value: Any) -> str:
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str) else repr(value)
+
+
+def _read(path: str) -> tuple[str, Mapping[str, Any]]:
+    """Return the title of a sweep file and what its `get_sweep()` returns."""
+    if not Path(path).is_file():
+        raise UserError(f'--sweep={path}: there is no such file; those we ship are under experiments/sweeps/')
+    found: dict[str, Any] = runpy.run_path(path)
+    if not isinstance(found.get('get_sweep'), Callable):
+        raise UserError(f'--sweep={path}: it defines no get_sweep()')
+    spec = found['get_sweep']()
+    if not isinstance(spec, Mapping) or 'runs' not in spec:
+        raise UserError(f'--sweep={path}: get_sweep() must return a dict with runs, and may give seeds and match')
+    for key in spec:
+        if key not in _KEYS:
+            match = difflib.get_close_matches(str(key), _KEYS, n=1)
+            raise UserError(f"--sweep={path}: there is no '{key}'; {_hint(match)}")
+    title = (found.get('__doc__') or '').strip().partition('\n')[0].rstrip('.')
+    return title or Path(path).stem, spec
+
+
+def _hint(match: Sequence[str]) -> str:
+    return f"did you mean '{match[0]}'?" if match else f'a sweep has {", ".join(_KEYS)}'
+
+
+def _seeds(asked: Any, base: int) -> list[int]:
+    seeds = [base] if asked is None else list(range(asked)) if _whole(asked) else asked
+    if not isinstance(seeds, Sequence) or not seeds or not all(map(_whole, seeds)) or len(set(seeds)) < len(seeds):
+        raise UserError(f'seeds: write how many, or a list of different whole numbers, not {asked!r}')
+    return list(seeds)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _number(config: Mapping[str, Any], field: str) -> int | float:
+    value: Any = config
+    for name in field.split('.'):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise UserError(f'match.by: {field} is {value!r}, which is no number to start from')
+    return value
+
+
+def _some(items: Sequence[str], between: str) -> str:
+    more = [f'and {len(items) - _SHOWN} more'] if len(items) > _SHOWN else []
+    return between.join([*items[:_SHOWN], *more])
+
+
+def _first_line(error: Exception) -> str:
+    text = next((line.strip() for line in str(error).splitlines() if line.strip()), '')
+    return text if isinstance(error, UserError) else f'{type(error).__name__}: {text}'

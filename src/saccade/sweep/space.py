@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which settings a sweep goes through: plain data, read as points.
+
+A space is a dict with one of these keys, and a point is a dict of config fields and their values:
+
+    dict(grid={'model.layers': [2, 4], 'model.width': [64, 128]})      every combination, the last field fastest
+    dict(zip={'model.layers': [2, 4], 'model.width': [128, 64]})       side by side
+    dict(list=[{}, {'name': 'deep', 'model.layers': 24}])              as written; {} is the config as it is
+    dict(random={'schedule.peak': dict(log_uniform=[1e-4, 1e-2])}, number=8, seed=0)
+    dict(product=[space, space])                                       each point of one with each of the other
+    dict(chain=[space, space])                                         one after another
+
+A random field is drawn by `uniform`, `log_uniform` or `integer` between two bounds, both possible, or by `choice`
+from a list. More draws keep the ones there were, and a point that is drawn again is dropped: a few choices make fewer
+points than draws. A part is a dict with `use`, swapped as a whole.
+"""
+
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saccade.types import UserError
+
+Point = dict[str, Any]
+Drawer = Callable[[np.random.Generator], Any]
+Bounds = Sequence[int | float]
+NAME = 'name'  # in a point, not a field but what to call it
+
+_DIGITS = 4  # of a number that is drawn, so that its name is its value
+
+
+def points(space: Any, where: str = 'runs') -> list[Point]:
+    """Return the points of a space, in order.
+
+    Args:
+        where: the space stands in the sweep, for messages.
+
+    Raises:
+        UserError: the space is not one, or is empty.
+    """
+    keys = [key for key in _SPACES if isinstance(space, Mapping) and key in space]
+    if len(keys) != 1:
+        raise UserError(f'{where}: a space is a dict with one of {", ".join(_SPACES)}; this one has {_keys(space)}')
+    make = _SPACES[keys[0]]
+    rest = {key: value for key, value in space.items() if key != keys[0]}
+    known = list(inspect.signature(make).parameters)[2:]
+    for key in rest:
+        if key not in known:
+            has = ', '.join(known) or 'nothing more: seeds and match stand beside runs'
+            raise UserError(f"{where}: {keys[0]} has no '{key}'; it has {has}")
+    found = make(space[keys[0]], f'{where}.{keys[0]}', **rest)
+    if not found:
+        raise UserError(f'{where}.{keys[0]}: it is empty; give at least one value')
+    return found
+
+
+def _grid(axes: Any, where: str) -> list[Point]:
+    axes = _axes(axes, where)
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())] if axes else []
+
+
+def _zip(axes: Any, where: str) -> list[Point]:
+    axes = _axes(axes, where)
+    lengths = {field: len(values) for field, values in axes.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ', '.join(f'{field} has {length}' for field, length in lengths.items())
+        raise UserError(f'{where}: fields side by side need equally many values; {shown}')
+    return [dict(zip(axes, values, strict=True)) for values in zip(*axes.values(), strict=True)]
+
+
+def _list(listed: Any, where: str) -> list[Point]:
+    for point in _sequence(listed, where):
+        if not isinstance(point, Mapping):
+            raise UserError(f'{where}: a point is a dict of fields and values, not {point!r}')
+        _require_text(point, where)
+        if not isinstance(point.get(NAME, ''), str):
+            raise UserError(f'{where}: a name is text, not {point[NAME]!r}')
+    return [dict(point) for point in listed]
+
+
+def _random(draws: Any, where: str, number: Any = 0, seed: Any = 0) -> list[Point]:
+    if not isinstance(number, int) or number < 1:
+        raise UserError(f'{where}: say how many points to draw, as in number=8')
+    if not isinstance(seed, int) or seed < 0:
+        raise UserError(f'{where}: its seed must be a whole number, not {seed!r}')
+    if not isinstance(draws, Mapping):
+        raise UserError(f'{where}: write a dict of fields and how to draw them')
+    _require_text(draws, where)
+    drawers = {field: _drawer(draw, f'{where}.{field}') for field, draw in draws.items()}
+    generator = np.random.default_rng(seed)
+    drawn = [{field: draw(generator) for field, draw in drawers.items()} for _ in range(number)] if drawers else []
+    return [point for at, point in enumerate(drawn) if point not in drawn[:at]]
+
+
+def _product(spaces: Any, where: str) -> list[Point]:
+    parts = [points(space, f'{where}[{number}]') for number, space in enumerate(_sequence(spaces, where))]
+    return [_joined(combination, where) for combination in itertools.product(*parts)] if parts else []
+
+
+def _chain(spaces: Any, where: str) -> list[Point]:
+    parts = [points(space, f'{where}[{number}]') for number, space in enumerate(_sequence(spaces, where))]
+    return list(itertools.chain(*parts))
+
+
+_SPACES: dict[str, Callable[..., list[Point]]] = {
+    'grid': _grid,
+    'zip': _zip,
+    'list': _list,
+    'random': _random,
+    'product': _product,
+    'chain': _chain,
+}
+
+
+def _joined(combination: Iterable[Point], where: str) -> Point:
+    joined: Point = {}
+    for point in combination:
+        twice = joined.keys() & point.keys() - {NAME}
+        if twice:
+            raise UserError(f'{where}: {min(twice)} stands in two of its spaces')
+        names = [names[NAME] for names in (joined, point) if NAME in names]
+        joined |= point | ({NAME: ','.join(names)} if names else {})
+    return joined
+
+
+def _drawer(draw: Any, where: str) -> Drawer:
+    if not isinstance(draw, Mapping) or len(draw) != 1 or (kind := next(iter(draw))) not in _DRAWS:
+        raise UserError(f'{where}: write how to draw it, as in dict(uniform=[0.0, 0.2]); there are {", ".join(_DRAWS)}')
+    values = _sequence(draw[kind], f'{where}.{kind}')
+    if not _DRAWS[kind].admits(values):
+        raise UserError(f'{where}.{kind}: needs {_DRAWS[kind].needs}, not {values!r}')
+    return _DRAWS[kind].drawer(values)
+
+
+def _uniform(bounds: Bounds) -> Drawer:
+    return lambda generator: _rounded(generator.uniform(*bounds), bounds)
+
+
+def _log_uniform(bounds: Bounds) -> Drawer:
+    return lambda generator: _rounded(math.exp(generator.uniform(*map(math.log, bounds))), bounds)
+
+
+def _integer(bounds: Sequence[int]) -> Drawer:
+    return lambda generator: int(generator.integers(*bounds, endpoint=True))
+
+
+def _choice(values: Sequence[Any]) -> Drawer:
+    return lambda generator: values[int(generator.integers(len(values)))]
+
+
+def _are_bounds(values: Sequence[Any]) -> bool:
+    numbers = all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+    return len(values) == 2 and numbers and values[0] <= values[1]
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """Attributes: drawer, made of the values that stand in the space; admits, which those are; needs, in words."""
+
+    drawer: Callable[[Sequence[Any]], Drawer]
+    admits: Callable[[Sequence[Any]], bool]
+    needs: str
+
+
+_DRAWS = {
+    'uniform': _Draw(_uniform, _are_bounds, 'two bounds, the lower first'),
+    'log_uniform': _Draw(
+        _log_uniform,
+        lambda values: _are_bounds(values) and values[0] > 0,
+        'two bounds, both positive, the lower first',
+    ),
+    'integer': _Draw(
+        _integer,
+        lambda values: _are_bounds(values) and all(isinstance(value, int) for value in values),
+        'two bounds, both whole, the lower first',
+    ),
+    'choice': _Draw(_choice, bool, 'at least one value'),
+}
+
+
+def _rounded(value: float, bounds: Bounds) -> float:
+    return float(min(max(float(f'{value:.{_DIGITS}g}'), bounds[0]), bounds[1]))
+
+
+def _axes(axes: Any, where: str) -> dict[str, list[Any]]:
+    if not isinstance(axes, Mapping):
+        raise UserError(f'{where}: write a dict of fields and their values, not {axes!r}')
+    _require_text(axes, where)
+    found = {field: list(_sequence(values, f'{where}.{field}')) for field, values in axes.items()}
+    for field, values in found.items():
+        if not values:
+            raise UserError(f'{where}.{field}: it is empty; give at least one value')
+    return found
+
+
+def _sequence(values: Any, where: str) -> Sequence[Any]:
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise UserError(f'{where}: write a list, not {values!r}')
+    return values
+
+
+def _require_text(fields: Mapping[Any, Any], where: str) -> None:
+    for field in fields:
+        if not isinstance(field, str):
+            raise UserError(f"{where}: a field is text, as in 'model.width', not {field!r}")
+
+
+def _keys(space: Any) -> str:
+    return ', '.join(map(str, space)) or 'none' if isinstance(space, Mapping) else repr(space)

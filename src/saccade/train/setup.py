@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From an experiment to its step: as a pure function, compiled for the devices, or only counted."""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from saccade.ops.flops import flops
+from saccade.train.backend import BACKENDS, Backend
+from saccade.train.experiment import Experiment
+from saccade.train.learner import Learner
+from saccade.train.trained import param_shapes
+
+
+def make_learner(experiment: Experiment) -> Learner:
+    """Make the step of an experiment, which holds no arrays."""
+    schedule = experiment.schedule()(experiment.steps)
+    return Learner(
+        model=experiment.model(),
+        task=experiment.task(),
+        optimizer=experiment.optimizer()(schedule, param_shapes(experiment)),
+        schedule=schedule,
+        dtype=experiment.dtype,
+        accumulate=experiment.accumulate,
+        ema=experiment.ema,
+    )
+
+
+def make_backend(experiment: Experiment, rows: PyTree) -> Backend:
+    """Compile the step of an experiment for batches of this shape."""
+    return BACKENDS[experiment.backend](make_learner(experiment), rows, dict(experiment.mesh))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an experiment takes, counted without compiling anything.
+
+    Attributes:
+        parameters: that are trained.
+        flops: of a step, in matrix products, over all devices.
+        tokens: a step.
+        steps: in all.
+    """
+
+    parameters: int
+    flops: int
+    tokens: int
+    steps: int
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> 'Cost':
+        """Trace a step.
+
+        Raises:
+            UserError: the parts do not fit each other.
+        """
+        data, learner = experiment.data(), make_learner(experiment)
+        rows = data.batch_like(experiment.batch_size)
+        state = jax.eval_shape(lambda batch: learner.init(jax.random.key_data(jax.random.key(0)), batch), rows)
+        return cls(
+            parameters=sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(state.params)),
+            flops=flops(learner.train_step, state, rows),
+            tokens=experiment.batch_size * data.context,
+            steps=experiment.steps,
+        )
+
+    @property
+    def flops_per_token(self) -> float:
+        return self.flops / self.tokens

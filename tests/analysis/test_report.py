@@ -1,0 +1,442 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The report's numbers, computed again from the runs' files; what it says of runs that did not finish; bad input."""
+
+import csv
+import html
+import html.parser
+import io
+import json
+import math
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+from report_study import FAILED, LAST_LINES, SAMPLE, config, records, write_run, write_study
+
+from saccade.analysis.report import curves, tables
+from saccade.analysis.report.compare import Comparison, Question, compare
+from saccade.analysis.report.interval import difference_intervals, mean_intervals
+from saccade.analysis.report.runs import read_study
+from saccade.analysis.report.write import report
+from saccade.types import UserError
+
+PREFIXES = {'': 1, 'k': 1e3, 'M': 1e6, 'G': 1e9}
+SUMS = 1e-12  # relative: sums in another order
+
+
+@pytest.fixture(scope='session')
+def folder(tmp_path_factory) -> Path:
+    return write_study(tmp_path_factory.mktemp('sweeps') / 'heads')
+
+
+@pytest.fixture(scope='session')
+def files(folder) -> dict[str, str]:
+    return {file.name: file.read_text() for file in report(folder).files}
+
+
+def compared(folder: Path, metric: str | None = None) -> Comparison:
+    return compare(read_study(folder), Question(metric))
+
+
+def logged(run: Path, split: str) -> list[dict]:
+    lines = (run / 'metrics.jsonl').read_text().splitlines()
+    return [record for record in map(json.loads, lines) if record['split'] == split]
+
+
+def seconds(run: Path) -> float:
+    spent, before = 0.0, 0
+    for record in logged(run, 'train'):
+        spent += (record['step'] - before) * 256 / record['tokens_per_second']
+        before = record['step']
+    return spent
+
+
+def scores(folder: Path, metric: str = 'bits_per_byte') -> dict[int, dict[int, float]]:
+    """The metric at step 40 by heads and seed, of the runs that got there."""
+    found: dict[int, dict[int, float]] = {}
+    for run in folder.glob('heads=*'):
+        heads, seed = map(int, re.findall(r'\d+', run.name))
+        for record in logged(run, 'validation'):
+            if record['step'] == 40:
+                found.setdefault(heads, {})[seed] = record[metric]
+    return found
+
+
+def expected_ranking(folder: Path) -> list[list[float]]:
+    """Mean, its interval, difference, its interval, parameters, FLOPs a token and tokens/s, best first."""
+    found = scores(folder)
+    order = sorted(found, key=lambda heads: statistics.fmean(found[heads].values()))
+    best = statistics.fmean(found[order[0]].values())
+    intervals = mean_intervals([list(found[heads].values()) for heads in order])
+    differences = difference_intervals([found[heads] for heads in order], best=0)
+    rows = []
+    for heads, interval, difference in zip(order, intervals, differences, strict=True):
+        mean = statistics.fmean(found[heads].values())
+        runs = [folder / f'heads={heads},seed={seed}' for seed in found[heads]]
+        plan = logged(runs[0], 'plan')[0]
+        rows.append([mean, interval.low, interval.high])
+        rows[-1] += [mean - best, difference.low, difference.high] if difference else []
+        rows[-1] += [plan['parameters'], plan['flops'] / 256]
+        rows[-1].append(statistics.fmean(40 * 256 / seconds(run) for run in runs))
+    return rows
+
+
+class Data(html.parser.HTMLParser):
+    """Collects, for each row of tables and lists, its text and the exact and shown form of each number in it."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.rows: list[list[tuple[float, str]]] = []
+        self.texts: list[str] = []
+        self._exact: str | None = None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ('tr', 'li'):
+            self.rows.append([])
+            self.texts.append('')
+        if tag == 'data':
+            self._exact = dict(attributes)['value']
+
+    def handle_data(self, text):
+        if self._exact is not None:
+            self.rows[-1].append((float(self._exact), text))
+            self._exact = None
+        if self.texts:
+            self.texts[-1] += text
+
+
+def read_number(text: str) -> tuple[float, float]:
+    """A number as shown, and how far rounding may have moved it."""
+    number, _, prefix = text.replace('\N{MINUS SIGN}', '-').replace(',', '').partition(' ')
+    decimals = len(number.partition('.')[2])
+    return float(number) * PREFIXES[prefix], 0.5000001 * 10**-decimals * PREFIXES[prefix]
+
+
+def test_the_numbers_of_the_ranking_are_those_of_the_files(folder, files):
+    data = Data(files['index.html'])
+    ranked = [row for row in data.rows if len(row) > 1]
+    for row, expected in zip(ranked, expected_ranking(folder), strict=True):
+        assert [exact for exact, _ in row] == pytest.approx(expected, rel=SUMS, abs=SUMS)
+        for exact, text in row:
+            value, rounding = read_number(text)
+            assert value == pytest.approx(exact, abs=rounding)
+
+
+def test_the_numbers_of_all_runs_are_those_of_the_files(folder, files):
+    data = Data(files['index.html'])
+    single = {row[0][0] for row in data.rows if len(row) == 1}
+    assert single == {score for seeds in scores(folder).values() for score in seeds.values()}
+    rows = list(csv.DictReader(io.StringIO(files['runs.csv'])))
+    assert len(rows) == 10
+    for row in rows:
+        run = folder / row['run']
+        if not run.exists():
+            assert (row['state'], row['step'], row['seconds']) == ('not started', '0', '')
+            continue
+        last, plan = logged(run, 'train')[-1]['step'], logged(run, 'plan')[0]
+        finished = [record['bits_per_byte'] for record in logged(run, 'validation') if record['step'] == 40]
+        assert row['config.heads'] == row['run'][6]
+        assert [float(value) for value in [row['validation/bits_per_byte']] if value] == finished
+        assert int(row['step']) == last
+        assert int(row['parameters']) == plan['parameters']
+        assert int(row['flops']) == last * plan['flops']
+        assert int(row['tokens']) == last * 256
+        assert float(row['seconds']) == pytest.approx(seconds(run), rel=SUMS)
+        assert float(row['tokens_per_second']) == pytest.approx(last * 256 / seconds(run), rel=SUMS)
+
+
+def test_markdown_holds_the_same_numbers(folder, files):
+    lines = [line for line in files['report.md'].splitlines() if re.match(r'\| \d', line)]
+    for line, expected in zip(lines, expected_ranking(folder), strict=True):
+        shown = re.findall(r'[+\N{MINUS SIGN}]?\d+\.\d+ ?[kMG]?', line)
+        found = [read_number(text.strip()) for text in shown]
+        assert len(found) >= 4
+        for value, rounding in found:
+            assert any(abs(value - number) <= rounding for number in expected), (value, expected)
+    for seeds in scores(folder).values():
+        for score in seeds.values():
+            assert f'| finished | {score:.3f} |' in files['report.md'] or f'| {score:.2f} |' in files['report.md']
+
+
+def test_programs_get_the_same_numbers(folder):
+    found = json.loads(tables.as_json(tables.summary(compared(folder, 'accuracy'))))
+    assert (found['metric'], found['best']) == ('accuracy', 'highest')
+    expected = scores(folder, 'accuracy')
+    means = {f'heads={heads}': statistics.fmean(seeds.values()) for heads, seeds in expected.items()}
+    ranked = [row for row in found['ranking'] if row['mean'] is not None]
+    assert {row['variant']: row['mean'] for row in ranked} == pytest.approx(means)
+    assert [row['mean'] for row in ranked] == sorted(means.values(), reverse=True)
+    assert found['states'] == {'finished': 7, 'failed': 1, 'unfinished': 1, 'not started': 1}
+    assert {row['run']: row['state'] for row in found['runs']}['heads=8,seed=0'] == 'not started'
+
+
+@pytest.mark.parametrize('axis', ['steps', 'tokens', 'FLOPs', 'time'])
+def test_a_learning_curve_is_the_mean_over_seeds_of_what_was_logged(folder, axis):
+    first, *_ = curves.lines(compared(folder), axis)
+    best = min(scores(folder), key=lambda heads: statistics.fmean(scores(folder)[heads].values()))
+    runs = [folder / f'heads={best},seed={seed}' for seed in scores(folder)[best]]
+    values = [[record['bits_per_byte'] for record in logged(run, 'validation')] for run in runs]
+    assert list(first.mean) == pytest.approx([statistics.fmean(column) for column in zip(*values, strict=True)])
+    assert list(first.low) == [min(column) for column in zip(*values, strict=True)]
+    assert list(first.high) == [max(column) for column in zip(*values, strict=True)]
+    step = {'steps': 1, 'tokens': 256, 'FLOPs': logged(runs[0], 'plan')[0]['flops']}.get(axis)
+    spent = [step * at for at in (10, 20, 30, 40)] if step else [mean_seconds(runs, at) for at in (10, 20, 30, 40)]
+    assert list(first.x) == pytest.approx(spent)
+
+
+def mean_seconds(runs: list[Path], step: int) -> float:
+    """Seconds up to a step that was logged, over runs."""
+    return statistics.fmean(
+        sum(5 * 256 / record['tokens_per_second'] for record in logged(run, 'train') if record['step'] <= step)
+        for run in runs
+    )
+
+
+def test_time_is_interpolated_between_train_records(tmp_path):
+    logs = records(0, 1)
+    for record in logs:
+        record['step'] += record['split'] == 'validation'  # between two train records, and the last past the end
+    write_run(tmp_path / 'a', config(), logs)
+    write_run(tmp_path / 'b', config(heads=2), records(0, 2))
+    found = {line.place: line for line in curves.lines(compared(tmp_path), 'time')}
+    place = next(row.place for row in compared(tmp_path).standings if row.variant == 'heads=1')
+    train = logged(tmp_path / 'a', 'train')
+    spent = [sum(5 * 256 / record['tokens_per_second'] for record in train[:count]) for count in (2, 3)]
+    assert found[place].x[0] == pytest.approx(spent[0] + (spent[1] - spent[0]) / 5)
+    assert len(found[place].x) == 3
+
+
+def test_runs_that_did_not_finish_enter_no_mean_and_say_how_far_they_came(folder, files):
+    page = ' '.join(''.join(Data(files['index.html']).texts).split())
+    assert (
+        '4 variants, 1 to 3 seeds each; 10 runs: 7 finished, 1 failed, 1 unfinished, 1 not started.'
+        in files['report.md']
+    )
+    for text in (page, files['report.md']):
+        assert 'failed (exit status 1) at step 25 of 40' in text
+        assert 'unfinished at step 25 of 40' in text
+        assert 'not started' in text
+        assert text.count('2 of 3 seeds') == 2
+        assert text.count('0 of 1 seeds') == 1
+    assert FAILED[1] not in scores(folder)[4]
+
+
+def test_a_failed_run_says_why(files):
+    for name in ('index.html', 'report.md'):
+        assert LAST_LINES[1] in files[name]
+    assert 'Traceback &lt;most&gt; recent' in files['index.html']
+    assert '    Traceback <most> recent & so on\n' in files['report.md']  # indented: Markdown shows it as it stands
+
+
+def test_names_and_samples_are_text_and_never_markup(files):
+    assert '<script' not in files['index.html']
+    assert 'How many heads? &lt;b&gt;&amp;' in files['index.html']
+    assert '<b>&' not in files['report.md']
+    assert (
+        SAMPLE.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;').replace('"', '&#34;')
+        in files['index.html']
+    )
+
+
+def test_the_page_loads_nothing(files):
+    page = files['index.html']
+    assert 'http' not in page.replace('http-equiv', '')
+    assert '@import' not in page
+    assert {address[:1] for address in re.findall(r'url\(([^)]*)\)', page)} <= {'#'}
+    assert re.findall(r'\bsrc=', page) == []
+    assert {address.split(':')[0] for address in re.findall(r'<link[^>]*href="([^"]*)"', page)} == {'data'}
+    assert "default-src 'none'" in page
+
+
+def test_links_lead_to_the_files_of_each_run(folder, files):
+    links = set(re.findall(r'<a href="([^"]*)"', files['index.html']))
+    assert len(links) == 9 * 4
+    for link in links:
+        relative = link.replace('%3D', '=').replace('%2C', ',')
+        assert (folder / 'report' / relative).resolve().is_file()
+
+
+def test_ids_are_unique_over_all_pictures(files):
+    page = files['index.html']
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert page.count('<svg') == 2 + 4 * 2 + 3  # forest and four curves in two widths, three costs
+    assert len(ids) == len(set(ids)) > 100
+    assert set(re.findall(r'(?:url\(#|href="#)([^")]*)', page)) <= set(ids)
+
+
+def test_pictures_keep_their_text(files):
+    drawn = ''.join(re.findall(r'<text.*?</text>', files['index.html'], flags=re.DOTALL))
+    for words in ('heads=1', 'heads=2', 'heads=4', 'bits per byte', 'training tokens', 'parameters'):
+        assert words in drawn
+
+
+def test_only_fields_that_differ_are_shown(files):
+    heads = re.search(r'<thead>.*?</thead>', files['index.html'], flags=re.DOTALL)[0]
+    assert '<th>heads</th>' in heads
+    assert 'width' not in heads
+    assert '<th>variant</th>' in heads  # one has not begun, so that its name alone tells what it is
+
+
+def test_names_that_say_no_more_than_the_fields_are_left_out(tmp_path):
+    write_run(tmp_path / 'a', config(heads=1), records(0, 1))
+    write_run(tmp_path / 'b', config(heads=2), records(0, 2))
+    names, *rows = tables.ranking(compared(tmp_path))
+    assert names[:3] == ['rank', 'heads', 'bits per byte [95% interval]']
+    assert [row[1] for row in rows] in (['1', '2'], ['2', '1'])
+
+
+def test_a_second_report_is_the_same_whatever_the_order_of_runs(folder, files, tmp_path):
+    stored = json.loads((folder / 'sweep.json').read_text())
+    for place, run in enumerate(folder.glob('heads=*')):
+        (tmp_path / run.name).symlink_to(run)
+        assert place < 9
+    stored['runs'].reverse()
+    (tmp_path / 'sweep.json').write_text(json.dumps(stored))
+    again = compared(tmp_path)
+    first = compared(folder)
+    for one, other in zip(first.standings, again.standings, strict=True):
+        assert (one.variant, one.mean, one.interval) == (other.variant, other.mean, other.interval)
+        assert (one.difference, one.difference_interval) == (other.difference, other.difference_interval)
+
+
+def test_runs_of_a_folder_without_a_sweep_are_grouped_by_their_configs(tmp_path):
+    for name, seed, heads, width in (('a', 0, 1, 32), ('b', 1, 1, 32), ('c', 0, 2, 32), ('d', 0, 1, 64)):
+        settings = config(seed, heads)
+        settings['model']['width'] = width
+        write_run(tmp_path / name, settings, records(seed, heads, plan=name != 'c'))
+    found = report(tmp_path).comparison
+    assert {row.variant: sorted(row.scores) for row in found.standings} == {
+        'heads=1,width=32': [0, 1],
+        'heads=2,width=32': [0],
+        'heads=1,width=64': [0],
+    }
+    unknown = next(row.cost for row in found.standings if row.variant.startswith('heads=2'))
+    assert unknown.parameters is unknown.flops is unknown.seconds is unknown.speed is None
+    page = (tmp_path / 'report/index.html').read_text()
+    assert 'takes two seeds or more' in page
+    assert 'against parameters' not in page  # not all of them logged it
+
+
+def test_loss_ranks_where_a_finished_run_lacks_bits_per_byte(tmp_path):
+    write_run(tmp_path / 'a', config(), records(0, 1))
+    write_run(tmp_path / 'b', config(heads=2), [
+        {name: value for name, value in record.items() if name != 'bits_per_byte'} for record in records(0, 2)
+    ])  # fmt: skip
+    assert compared(tmp_path).metric == 'loss'
+
+
+def test_a_value_that_is_not_finite_enters_no_mean(tmp_path):
+    for seed in range(3):
+        logs = records(seed, 1)
+        logs[-1]['bits_per_byte'] = 'NaN' if seed == 1 else logs[-1]['bits_per_byte']
+        write_run(tmp_path / str(seed), config(seed), logs)
+    found = compared(tmp_path)
+    (row,) = found.standings
+    assert sorted(row.scores) == [0, 2]
+    assert math.isfinite(row.mean)
+    assert tables.state(found, row.trials[1]) == 'finished, but its bits per byte is nan'
+    assert json.loads(tables.as_json(tables.summary(found)))['runs'][1]['validation/bits_per_byte'] is None
+
+
+def test_a_seed_that_was_run_twice_counts_once(tmp_path):
+    for name, seed in (('a', 0), ('b', 0), ('c', 1)):
+        write_run(tmp_path / name, config(seed), records(ord(name), 1))
+    (row,) = compared(tmp_path).standings
+    ends = {name: logged(tmp_path / name, 'validation')[-1]['bits_per_byte'] for name in 'abc'}
+    assert row.scores == {0: statistics.fmean([ends['a'], ends['b']]), 1: ends['c']}
+
+
+def test_nothing_finished_yet_is_said(tmp_path):
+    write_run(tmp_path / 'a', config(), records(0, 1, last=20))
+    found = report(tmp_path)
+    assert found.comparison.standings[0].mean is None
+    assert 'nothing to rank yet' in (tmp_path / 'report/index.html').read_text()
+
+
+def test_above_twelve_variants_the_best_twelve_are_drawn(tmp_path):
+    for width in range(14):
+        settings = config()
+        settings['model']['width'] = width
+        logs = records(0, 1)
+        logs[-1]['bits_per_byte'] = 1 + width
+        write_run(tmp_path / f'{width:02}', settings, logs)
+    report(tmp_path)
+    page = (tmp_path / 'report/index.html').read_text()
+    assert 'The pictures show the best 12 of 14 variants' in page
+    drawn = ''.join(re.findall(r'<svg.*?</svg>', page, flags=re.DOTALL))
+    assert 'width=11<' in drawn
+    assert 'width=12<' not in drawn
+
+
+def test_names_of_any_script_and_formulas_stay_text(tmp_path):
+    names = ('$\\frac$', '机器\u3000学习', 'a|b`c', '--><img src=x>')
+    for place, name in enumerate(names):
+        write_run(tmp_path / str(place), config(note=name), records(0, 1))
+    (tmp_path / '0/samples.jsonl').write_text('{"step": 1, "text": "\\u001b[31m\\ud800 red"}\n')
+    report(tmp_path)
+    page = (tmp_path / 'report/index.html').read_text()
+    for name in names:
+        assert page.count(f'note={html.escape(name)}') >= 2  # in the picture and beside it
+    assert '<img' not in page
+    assert '<pre>\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER} red</pre>' in page
+    assert 'a\\|b\\`c' in (tmp_path / 'report/report.md').read_text()
+
+
+def leave_empty(folder: Path) -> None:
+    folder.mkdir()
+
+
+def leave_one_run(folder: Path) -> None:
+    write_run(folder, config(), records(0, 1))
+
+
+def leave_no_metrics(folder: Path) -> None:
+    write_run(folder / 'a', config(), [])
+
+
+def damage_metrics(folder: Path) -> None:
+    write_run(folder / 'a', config(), records(0, 1))
+    (folder / 'a/metrics.jsonl').write_text('{"step": 1}\n{"ste\n{"step": 2}\n')
+
+
+def put_text_for_a_number(folder: Path) -> None:
+    write_run(folder / 'a', config(), [{'step': 1, 'split': 'train', 'loss': 'low'}])
+
+
+def damage_the_config(folder: Path) -> None:
+    write_run(folder / 'a', config(), records(0, 1))
+    (folder / 'a/config.json').write_text('{')
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'question', 'words'),
+    [
+        (lambda folder: None, Question(), ('there is no such folder', 'launch/sweep.py')),
+        (leave_empty, Question(), ('holds no runs', 'config.json')),
+        (leave_one_run, Question(), ('this is one run', '--workdir=')),
+        (leave_no_metrics, Question(), ('has no metrics', '/a:')),
+        (damage_metrics, Question(), ('metrics.jsonl: line 2 is damaged',)),
+        (put_text_for_a_number, Question(), ('loss is "low", which is no number',)),
+        (damage_the_config, Question(), ('config.json: cannot be read as JSON',)),
+        (write_study, Question('bleu'), ('--metric=bleu', 'accuracy, bits_per_byte, loss')),
+        (write_study, Question(split='test'), ('--split=test', 'train, validation')),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(tmp_path, spoil, question, words):
+    spoil(tmp_path / 'runs')
+    before = sorted(tmp_path.rglob('*'))
+    with pytest.raises(UserError) as refusal:
+        report(tmp_path / 'runs', question)
+    assert '\n' not in str(refusal.value)
+    for word in words:
+        assert word in str(refusal.value)
+    assert sorted(tmp_path.rglob('*')) == before
+
+
+def test_a_place_that_cannot_be_written_to_is_refused(folder, tmp_path):
+    (tmp_path / 'out').write_text('')
+    with pytest.raises(UserError, match='cannot be written to'):
+        report(folder, out=tmp_path / 'out')

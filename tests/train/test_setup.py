@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The cost of an experiment is that of the step that a run would compile, and is counted without one."""
+
+from pathlib import Path
+
+import jax
+import pytest
+
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.plan import Plan
+from saccade.train.setup import Cost, make_backend
+from saccade.types import UserError
+
+QUICKSTART = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
+
+
+def experiment(**changes):
+    overrides = [f'--config.{field.replace("__", ".")}={value}' for field, value in changes.items()]
+    return Experiment.of(load_config(QUICKSTART, overrides))
+
+
+@pytest.mark.parametrize('changes', [{}, {'accumulate': 2, 'ema': 0.9, 'model__tied': False}])
+def test_the_cost_is_the_plan_of_the_step_that_is_compiled(changes):
+    run = experiment(model__layers=2, **changes)
+    backend = make_backend(run, run.data().batch_like(run.batch_size))
+    plan = Plan.of('', backend, run.model, run.batch_size * run.data().context)
+    cost = Cost.of(run)
+    assert (cost.parameters, cost.flops, cost.tokens) == (plan.total, plan.flops, plan.tokens)
+
+
+def test_the_cost_of_quickstart_is_what_one_counts_by_hand():
+    """D = 192, F = 8/3 D: a step is forward and twice that backward, the scores of all pairs included."""
+    D, F, L, V, T, B = 192, 512, 4, 512, 128, 16
+    matrices = L * (4 * D * D + 3 * D * F)
+    cost = Cost.of(experiment())
+    assert cost.parameters == matrices + V * D + (2 * L + 1) * D
+    assert cost.tokens == B * T
+    assert cost.steps == 800
+    assert cost.flops == 3 * 2 * (matrices + V * D + L * 2 * T * D) * B * T
+    assert cost.flops_per_token == cost.flops / (B * T)
+
+
+def test_counting_makes_no_arrays():
+    """Such a model would need terabytes."""
+    before = len(jax.live_arrays())
+    assert Cost.of(experiment(model__width=6 * 2**16, model__layers=1)).parameters > 10**12
+    assert len(jax.live_arrays()) <= before
+
+
+def test_parts_that_do_not_fit_are_refused():
+    with pytest.raises(UserError, match='width 192 is not divisible by 5 heads'):
+        Cost.of(experiment(model__block__mixer__heads=5))
