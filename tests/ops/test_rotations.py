@@ -6,7 +6,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.ops.rotary import angles, frequencies, linear, llama3, rotate
+from saccade.ops.rotary import (
+    angles,
+    decays,
+    frequencies,
+    halves,
+    linear,
+    llama3,
+    longrope,
+    neighbours,
+    ntk,
+    rotate,
+    yarn,
+)
 from saccade.types import UserError
 
 NEAR = 1e-4
@@ -70,6 +82,66 @@ def test_llama3_scaling_stretches_the_long_wavelengths_alone():
     assert ((between > 1 / 8) & (between < 1)).all()
 
 
+def test_ntk_scaling_is_another_base():
+    base = BASE * 4.0 ** (H / (H - 2))
+    np.testing.assert_allclose(ntk(frequencies(H, BASE), 4.0), frequencies(H, base))
+
+
+def test_ntk_scaling_stretches_the_longest_wave_by_the_factor_and_keeps_the_shortest():
+    ratio = ntk(frequencies(64, BASE), 4.0) / frequencies(64, BASE)
+    np.testing.assert_allclose(ratio[[0, -1]], [1.0, 1 / 4])
+    assert (np.diff(ratio) < 0).all()
+
+
+def test_yarn_scaling_stretches_the_long_wavelengths_alone():
+    plain = frequencies(64, 10_000.0)
+    turns = 4096 * plain / (2 * np.pi)
+    waves = yarn(plain, 8.0, 4096)
+    ratio = waves.frequencies / plain
+    # The pairs next to either end are rounded outwards to whole ones.
+    keeps, stretches = np.flatnonzero(turns > 32)[-1], np.flatnonzero(turns < 1)[0]
+    np.testing.assert_allclose(ratio[: keeps + 1], 1.0)
+    np.testing.assert_allclose(ratio[stretches:], 1 / 8)
+    slope = np.diff(ratio[keeps : stretches + 1])
+    np.testing.assert_allclose(slope, (1 / 8 - 1) / len(slope))
+    assert waves.gain == pytest.approx(0.1 * np.log(8.0) + 1)
+
+
+def test_yarn_takes_a_gain_of_its_own_and_has_none_without_stretching():
+    plain = frequencies(H, BASE)
+    assert yarn(plain, 8.0, 64, gain=1.5).gain == 1.5
+    waves = yarn(plain, 1.0, 64)
+    assert waves.gain == 1.0
+    np.testing.assert_allclose(waves.frequencies, plain)
+
+
+def test_longrope_stretches_each_wavelength_by_its_own_factor():
+    stretches = (1.0, 1.5, 2.0, 5.0)
+    waves = longrope(frequencies(H, BASE), stretches, 32.0, 4096)
+    np.testing.assert_allclose(waves.frequencies, frequencies(H, BASE) / np.array(stretches))
+    assert waves.gain == pytest.approx(np.sqrt(1 + np.log(32) / np.log(4096)))
+
+
+def test_a_gain_stretches_what_is_turned():
+    angle = angles(jnp.array([[7]]), H, BASE)
+    np.testing.assert_allclose(rotate(Q, angle, 1.5), 1.5 * rotate(Q, angle), rtol=NEAR)
+    gain = jnp.arange(1.0, 5.0)[None, None]
+    np.testing.assert_allclose(rotate(Q, angle, gain), jnp.tile(gain, 2)[:, :, None] * rotate(Q, angle), rtol=NEAR)
+
+
+def test_pairings_give_the_same_products_of_rearranged_features():
+    order = np.array([0, 2, 4, 6, 1, 3, 5, 7])
+    near, far = (angles(jnp.array([[place]]), H, BASE) for place in (3, 9))
+    given = (rotate(Q, near, 1.0, neighbours) * rotate(K, far, 1.0, neighbours)).sum()
+    expected = (rotate(Q[..., order], near, 1.0, halves) * rotate(K[..., order], far, 1.0, halves)).sum()
+    np.testing.assert_allclose(given, expected, rtol=NEAR)
+    assert abs(given - (rotate(Q, near) * rotate(K, far)).sum()) > 100 * NEAR
+
+
+def test_decays_rise_to_one_with_the_wavelength():
+    np.testing.assert_allclose(decays(4, 0.4), [0.4 / 1.4, 0.9 / 1.4])
+
+
 @pytest.mark.parametrize(
     'scale',
     [
@@ -77,6 +149,14 @@ def test_llama3_scaling_stretches_the_long_wavelengths_alone():
         lambda plain: llama3(plain, 0.0, 1.0, 4.0, 8),
         lambda plain: llama3(plain, 8.0, 4.0, 4.0, 8),
         lambda plain: llama3(plain, 8.0, 1.0, 4.0, 0),
+        lambda plain: ntk(plain, 0.0),
+        lambda plain: ntk(plain[:1], 2.0),
+        lambda plain: yarn(plain, -1.0, 8),
+        lambda plain: yarn(plain, 8.0, 0),
+        lambda plain: yarn(plain, 8.0, 8, fast=1.0, slow=1.0),
+        lambda plain: longrope(plain, (1.0, 2.0), 8.0, 64),
+        lambda plain: longrope(plain, (1.0, 2.0, 0.0, 1.0), 8.0, 64),
+        lambda plain: longrope(plain, (1.0, 2.0, 2.0, 1.0), 8.0, 1),
     ],
 )
 def test_scaling_that_makes_no_sense_is_refused(scale):

@@ -24,13 +24,16 @@ from saccade.types import (
     Hidden,
     Logits,
     Norm,
+    PairPosition,
     Part,
     Runner,
     Scope,
+    ScoreTerm,
     State,
     TokenPosition,
     Tokens,
     UserError,
+    require_causal,
     require_positive,
     require_share,
 )
@@ -57,6 +60,7 @@ class Decoder(nn.Module):
         norm: before the projection to the vocabulary.
         run: how the layers are run.
         tied: whether the output projection is the embedding, transposed.
+        shared: makes score terms once that all layers add to their own, as T5's table; its rotations are not used.
         dropout: of the embedded tokens.
         embedding_init: of the embedding; head_init: of an untied output projection.
     """
@@ -70,6 +74,7 @@ class Decoder(nn.Module):
     norm: Part[Norm]
     run: Part[Runner]
     tied: bool
+    shared: Part[PairPosition] | None = None
     dropout: float = 0.0
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
@@ -79,7 +84,7 @@ class Decoder(nn.Module):
         require_share('model.decoder:Decoder', dropout=self.dropout)
         if tokens.shape[1] > self.context:
             raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context}')
-        return self._around(tokens, scope, train, lambda stack, x: (stack(x, scope, train), None))[0]
+        return self._around(tokens, scope, train, lambda stack, x, scope: (stack(x, scope, train), None))[0]
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
         """State for `capacity` tokens a row, padding included, which the context does not bound."""
@@ -91,7 +96,7 @@ class Decoder(nn.Module):
         """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance."""
         count = jnp.cumsum(segments != 0, axis=-1)
         scope = Scope(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
-        logits, layers = self._around(tokens, scope, False, lambda stack, x: stack.step(x, scope, state.layers))
+        logits, layers = self._around(tokens, scope, False, lambda stack, x, scope: stack.step(x, scope, state.layers))
         return logits, DecoderState(layers, state.position + count[:, -1])
 
     @nn.compact
@@ -100,18 +105,38 @@ class Decoder(nn.Module):
         tokens: Tokens,
         scope: Scope,
         train: bool,
-        through: Callable[[Stack, Hidden], tuple[Hidden, Any]],
+        through: Callable[[Stack, Hidden, Scope], tuple[Hidden, Any]],
     ) -> tuple[Logits, Any]:
+        require_causal('model.decoder:Decoder', *self._blocks())
         embedding = self.param('embedding', self.embedding_init(), (self.vocabulary, self.width))
         # Widened before the lookup, whose gradient sums over every place where a token stands.
         x = jnp.take(embedding.astype(jnp.float32), tokens, axis=0).astype(embedding.dtype)
         x = self.position(name='position')(x, scope.positions)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
-        x, state = through(self._stack(name='layers'), x)
+        scope = scope.replace(terms=(*scope.terms, *self._shared()))
+        x, state = through(self._stack(name='layers'), x, scope)
         x = self.norm(name='norm')(x)
         if self.tied:
             return jnp.einsum('BTD,VD->BTV', x, embedding), state
         return project(x, self.param('head', self.head_init(), (self.width, self.vocabulary))), state
+
+    def _shared(self) -> tuple[ScoreTerm, ...]:
+        """The score terms of all layers, for as many heads as each of them has."""
+        if self.shared is None:
+            return ()
+        given = [dict(inner.arguments) for block in self._blocks() for inner in block.within()]
+        heads = {arguments['heads'] for arguments in given if 'heads' in arguments}
+        if len(heads) != 1:
+            raise UserError(
+                f'model.decoder:Decoder: shared needs layers of one number of heads, not of {sorted(heads)}'
+            )
+        terms = self.shared(name='shared').terms(*heads)
+        if not terms:
+            raise UserError(f'model.decoder:Decoder: shared takes score terms, and {self.shared.name} makes none')
+        return terms
+
+    def _blocks(self) -> tuple[Part[Block], ...]:
+        return self.block if isinstance(self.block, tuple) else (self.block,)
 
     def _stack(self, **place: Any) -> Stack:
         return Stack(self.block, self.layers, self.run, **place)

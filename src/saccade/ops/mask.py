@@ -5,16 +5,20 @@
 A mask is a frozen pytree, called on the indices of a block of queries and of keys, so the same value serves the
 whole score matrix, one block of it, and a decoding step; `&` and `|` combine masks. `live` answers from ranges
 of indices alone, while tracing, so that blocks in which nothing may attend are never visited.
+
+Most masks know how far apart two tokens are and nothing else. Those that are `anchored` count from the first token of a
+sequence, which in a packed row may stand anywhere: `within_segments` has them count within each segment.
 """
 
 import functools
 import operator
 
 import jax.numpy as jnp
+import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Int
 
-from saccade.types import KeyIndex, Mask, Part, QueryIndex
+from saccade.types import KeyIndex, Mask, Part, QueryIndex, Scope, Source, UserError, require_positive
 
 
 class MaskBase:
@@ -25,6 +29,15 @@ class MaskBase:
 
     def live(self, q: range, k: range) -> bool:
         return len(q) > 0 and len(k) > 0
+
+    @property
+    def anchored(self) -> bool:
+        """Whether it matters where the sequence starts, and not only how far apart two tokens are."""
+        return False
+
+    def live_anywhere(self, q: range, k: range) -> bool:
+        """`live` where the sequence may start anywhere in the row: False where it is known of every start."""
+        return self.live(q, k)
 
     def __and__(self, other: 'MaskBase') -> 'MaskBase':
         return Both(self, other)
@@ -46,6 +59,13 @@ class Both(MaskBase):
     def live(self, q: range, k: range) -> bool:
         return self.first.live(q, k) and self.second.live(q, k)
 
+    @property
+    def anchored(self) -> bool:
+        return self.first.anchored or self.second.anchored
+
+    def live_anywhere(self, q: range, k: range) -> bool:
+        return self.first.live_anywhere(q, k) and self.second.live_anywhere(q, k)
+
 
 @struct.dataclass
 class Either(MaskBase):
@@ -59,6 +79,13 @@ class Either(MaskBase):
 
     def live(self, q: range, k: range) -> bool:
         return self.first.live(q, k) or self.second.live(q, k)
+
+    @property
+    def anchored(self) -> bool:
+        return self.first.anchored or self.second.anchored
+
+    def live_anywhere(self, q: range, k: range) -> bool:
+        return self.first.live_anywhere(q, k) or self.second.live_anywhere(q, k)
 
 
 @struct.dataclass
@@ -100,6 +127,177 @@ class Window(MaskBase):
 
 
 @struct.dataclass
+class Strided(MaskBase):
+    """Query i attends to keys j that are a multiple of the stride away (Child et al. 2019, section 4.3, A^(2)).
+
+    Attributes:
+        stride: tokens.
+    """
+
+    stride: int = struct.field(pytree_node=False)
+
+    def __post_init__(self) -> None:
+        require_positive('ops.mask:Strided', stride=self.stride)
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        return (q_index[..., :, None] - k_index[..., None, :]) % self.stride == 0
+
+    def live(self, q: range, k: range) -> bool:
+        if not super().live(q, k):
+            return False
+        nearest, furthest = q[0] - k[-1], q[-1] - k[0]
+        return furthest // self.stride * self.stride >= nearest
+
+
+class Anchored(MaskBase):
+    """What masks share that count from the first token of a sequence."""
+
+    @property
+    def anchored(self) -> bool:
+        return True
+
+    def live_anywhere(self, q: range, k: range) -> bool:
+        return len(q) > 0 and len(k) > 0
+
+
+@struct.dataclass
+class Chunked(Anchored):
+    """Tokens attend within consecutive chunks of equal length (Liu et al. 2018, section 4.2.4, "local attention").
+
+    Attributes:
+        length: of a chunk, in tokens.
+    """
+
+    length: int = struct.field(pytree_node=False)
+
+    def __post_init__(self) -> None:
+        require_positive('ops.mask:Chunked', length=self.length)
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        return q_index[..., :, None] // self.length == k_index[..., None, :] // self.length
+
+    def live(self, q: range, k: range) -> bool:
+        if not super().live(q, k):
+            return False
+        return q[0] // self.length <= k[-1] // self.length and k[0] // self.length <= q[-1] // self.length
+
+    def live_anywhere(self, q: range, k: range) -> bool:
+        return Window(self.length - 1, self.length - 1).live(q, k)
+
+
+@struct.dataclass
+class Summary(Anchored):
+    """Every query attends to the last `count` keys of each chunk (Child et al. 2019, section 4.3, A^(2) of "fixed").
+
+    Attributes:
+        length: of a chunk, in tokens.
+        count: keys at its end.
+    """
+
+    length: int = struct.field(pytree_node=False)
+    count: int = struct.field(pytree_node=False)
+
+    def __post_init__(self) -> None:
+        require_positive('ops.mask:Summary', length=self.length, count=self.count)
+        if self.count > self.length:
+            raise UserError(f'ops.mask:Summary: a chunk of {self.length} tokens has no {self.count} last ones')
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        allowed = k_index[..., None, :] % self.length >= self.length - self.count
+        return jnp.broadcast_to(allowed, (*q_index.shape, k_index.shape[-1]))
+
+    def live(self, q: range, k: range) -> bool:
+        a_chunk_ends = len(k) > 0 and k[0] // self.length != k[-1] // self.length
+        return super().live(q, k) and (a_chunk_ends or k[-1] % self.length >= self.length - self.count)
+
+
+@struct.dataclass
+class Prefix(Anchored):
+    """Every query attends to the first keys (Raffel et al. 2020, section 3.2.1: `Causal() | Prefix(p)`, a prefix LM).
+
+    Attributes:
+        count: keys at the start of the sequence.
+    """
+
+    count: int = struct.field(pytree_node=False)
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        return jnp.broadcast_to(k_index[..., None, :] < self.count, (*q_index.shape, k_index.shape[-1]))
+
+    def live(self, q: range, k: range) -> bool:
+        return super().live(q, k) and k[0] < self.count
+
+    def live_anywhere(self, q: range, k: range) -> bool:
+        # The sequence starts at the query or before it.
+        return super().live_anywhere(q, k) and k[0] - q[-1] < self.count
+
+
+@struct.dataclass
+class Global(Anchored):
+    """The first tokens attend to all and are attended to by all (Beltagy et al. 2020, section 3.1, "global attention").
+
+    Attributes:
+        count: tokens at the start of the sequence.
+    """
+
+    count: int = struct.field(pytree_node=False)
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        return (q_index[..., :, None] < self.count) | (k_index[..., None, :] < self.count)
+
+    def live(self, q: range, k: range) -> bool:
+        return super().live(q, k) and min(q[0], k[0]) < self.count
+
+
+@struct.dataclass
+class RandomBlocks(Anchored):
+    """Each block of queries attends to blocks of keys drawn once and for all (Zaheer et al. 2020, section 2, "random").
+
+    Drawn without replacement among the other blocks; beyond `length` there are none. The draws of a block depend on the
+    seed and on its number, and where `before` is set on nothing else.
+
+    Attributes:
+        size: tokens in a block.
+        count: blocks drawn for each block.
+        length: the longest sequence, in tokens.
+        seed: of the draws.
+        before: draw among the blocks before the query's alone, as a causal mask needs.
+    """
+
+    size: int = struct.field(pytree_node=False)
+    count: int = struct.field(pytree_node=False)
+    length: int = struct.field(pytree_node=False)
+    seed: int = struct.field(pytree_node=False)
+    before: bool = struct.field(pytree_node=False, default=False)
+
+    def __post_init__(self) -> None:
+        require_positive('ops.mask:RandomBlocks', size=self.size, count=self.count, length=self.length)
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        blocks = (q_index[..., :, None] // self.size, k_index[..., None, :] // self.size)
+        return jnp.asarray(self._table()).at[blocks].get(mode='fill', fill_value=False)
+
+    def live(self, q: range, k: range) -> bool:
+        if not super().live(q, k):
+            return False
+        rows, columns = (slice(part[0] // self.size, part[-1] // self.size + 1) for part in (q, k))
+        return bool(self._table()[rows, columns].any())
+
+    def _table(self) -> Bool[np.ndarray, 'blocks blocks']:
+        return _drawn_blocks(-(-self.length // self.size), self.count, self.seed, self.before)
+
+
+@functools.cache
+def _drawn_blocks(blocks: int, count: int, seed: int, before: bool) -> Bool[np.ndarray, 'blocks blocks']:
+    table = np.zeros((blocks, blocks), bool)
+    for row in range(blocks):
+        others = np.delete(np.arange(blocks), np.s_[row:] if before else row)
+        chosen = np.random.default_rng((seed, row)).choice(others, min(count, len(others)), replace=False)
+        table[row, chosen] = True
+    return table
+
+
+@struct.dataclass
 class SameSegment(MaskBase):
     """Tokens attend within their own segment; segment 0 is padding, and nothing attends to it.
 
@@ -117,6 +315,27 @@ class SameSegment(MaskBase):
 
 
 @struct.dataclass
+class ByPosition(MaskBase):
+    """A mask that is asked by the positions of tokens, and not by their places in the row.
+
+    Attributes:
+        q_positions, k_positions: of each query and of each key, looked up by index.
+        aligned: whether a query and a key at the same place are the same token.
+    """
+
+    mask: MaskBase
+    q_positions: Int[Array, 'B T']
+    k_positions: Int[Array, 'B S']
+    aligned: bool = struct.field(pytree_node=False)
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        return self.mask(self.q_positions[:, q_index], self.k_positions[:, k_index])
+
+    def live(self, q: range, k: range) -> bool:
+        return super().live(q, k) and (not self.aligned or self.mask.live_anywhere(q, k))
+
+
+@struct.dataclass
 class Given(MaskBase):
     """A mask already worked out for the queries and keys at hand; the indices are ignored.
 
@@ -131,6 +350,21 @@ class Given(MaskBase):
 
     def live(self, q: range, k: range) -> bool:
         raise TypeError('ops.mask:Given is of one set of queries and keys; it has no blocks')
+
+
+def within_segments(mask: MaskBase, scope: Scope) -> MaskBase:
+    """The mask, for rows of several segments: tokens attend within their own, each of which starts anew."""
+    keys = scope if scope.source is None else scope.source
+    if scope.segments is None and keys.segments is None:
+        return mask
+    aligned = keys is scope
+    if mask.anchored or not aligned:
+        mask = ByPosition(mask, scope.positions, keys.positions, aligned)
+    return mask & SameSegment(_segments(scope), _segments(keys))
+
+
+def _segments(tokens: Scope | Source) -> Int[Array, 'B T']:
+    return jnp.ones_like(tokens.positions) if tokens.segments is None else tokens.segments
 
 
 def all_of(masks: tuple[Part[Mask], ...]) -> MaskBase:

@@ -5,6 +5,10 @@
 Frequencies are constants of the model: they are worked out in float64 while tracing, and rounded once.
 """
 
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -12,6 +16,22 @@ from jaxtyping import Array, Float, Int
 from saccade.types import Queries, UserError
 
 Frequencies = Float[np.ndarray, 'half']
+
+
+class Waves(NamedTuple):
+    """What a scaling makes of frequencies, if not frequencies alone.
+
+    Attributes:
+        frequencies: radians a token, one for each pair of features.
+        gain: factor of queries and of keys; products, and so scores, grow by its square.
+    """
+
+    frequencies: Frequencies
+    gain: float = 1.0
+
+
+Pair = tuple[Float[Array, '*any half'], Float[Array, '*any half']]
+Pairing = Callable[[Array], Pair]
 
 
 def frequencies(width: int, base: float) -> Frequencies:
@@ -52,6 +72,89 @@ def llama3(frequencies: Frequencies, factor: float, low: float, high: float, con
     return frequencies * (kept + (1 - kept) / factor)
 
 
+def ntk(frequencies: Frequencies, factor: float) -> Frequencies:
+    """Raise the base by factor^(width / (width - 2)): the longest wave is stretched by the factor, the shortest not.
+
+    "NTK-aware" interpolation (Peng et al. 2023, section 3.1, https://arxiv.org/abs/2309.00071). What is known as
+    dynamic NTK grows the factor with the length of the sequence so far; a key kept while decoding would have been
+    turned by another base than the queries that meet it, so it is not offered.
+
+    Raises:
+        UserError: the factor is not positive, or there are fewer than two frequencies.
+    """
+    _require_scale('ntk', factor, frequencies)
+    return frequencies * factor ** (-np.arange(len(frequencies)) / (len(frequencies) - 1))
+
+
+def yarn(
+    frequencies: Frequencies,
+    factor: float,
+    context: int,
+    fast: float = 32.0,
+    slow: float = 1.0,
+    gain: float | None = None,
+) -> Waves:
+    """Stretch by the factor what turns less than `slow` times in the context, and sharpen the scores a little.
+
+    YaRN (Peng et al. 2023, sections 3.2 and 3.4, https://arxiv.org/abs/2309.00071). Between `slow` and
+    `fast` turns frequencies are interpolated over the number of the pair, from a whole one to a whole one, as the
+    authors' code does; the paper interpolates over the number of turns.
+
+    Args:
+        context: the length first trained on, in tokens.
+        fast, slow: turns within the context; 32 and 1 suit Llama, by section 3.2.
+        gain: of queries and keys; None for the paper's 0.1 ln(factor) + 1, whose square divides the temperature.
+
+    Raises:
+        UserError: the factor or the context is not positive, slow is not below fast, or there are too few frequencies.
+    """
+    _require_scale('yarn', factor, frequencies)
+    if context <= 0 or not 0 < slow < fast:
+        raise UserError(f'ops.rotary:yarn: context {context} must be positive, and 0 < slow {slow} < fast {fast}')
+    ratio = math.log(frequencies[0] / frequencies[1])
+    low, high = (math.log(context * frequencies[0] / (2 * math.pi * turns)) / ratio for turns in (fast, slow))
+    low, high = max(math.floor(low), 0), min(math.ceil(high), 2 * len(frequencies) - 1)
+    stretched = np.clip((np.arange(len(frequencies)) - low) / max(high - low, 1e-3), 0.0, 1.0)
+    gain = 0.1 * math.log(max(factor, 1.0)) + 1 if gain is None else gain
+    return Waves(frequencies * (1 - stretched + stretched / factor), gain)
+
+
+def longrope(frequencies: Frequencies, stretches: tuple[float, ...], factor: float, context: int) -> Waves:
+    """Stretch each wavelength by a factor of its own, found by search, and sharpen the scores a little.
+
+    LongRoPE (Ding et al. 2024, section 3, https://arxiv.org/abs/2402.13753), with the gain of Phi-3's released code,
+    sqrt(1 + ln(factor) / ln(context)). Models come with two sets of stretches, for sequences up to the context and
+    beyond it; which one serves is the config's choice here, for the reason given at `ntk`.
+
+    Args:
+        stretches: one for each pair of features.
+        factor: of the context's length.
+        context: the length first trained on, in tokens.
+
+    Raises:
+        UserError: not one positive stretch for each pair, or the factor or context is not positive.
+    """
+    _require_scale('longrope', factor, frequencies)
+    if len(stretches) != len(frequencies) or min(stretches) <= 0 or context <= 1:
+        raise UserError(
+            f'ops.rotary:longrope: {len(frequencies)} positive stretches are wanted and a context of more than 1, not '
+            f'{len(stretches)} stretches and a context of {context}'
+        )
+    return Waves(frequencies / np.array(stretches), math.sqrt(1 + math.log(max(factor, 1.0)) / math.log(context)))
+
+
+def _require_scale(name: str, factor: float, frequencies: Frequencies) -> None:
+    if factor <= 0:
+        raise UserError(f'ops.rotary:{name}: factor must be positive, not {factor}')
+    if len(frequencies) < 2:
+        raise UserError(f'ops.rotary:{name}: it takes at least 4 features to turn, not {2 * len(frequencies)}')
+
+
+def decays(width: int, gamma: float) -> Frequencies:
+    """What a pair of features shrinks by over a unit of distance: (2c/width + gamma) / (1 + gamma)."""
+    return (np.arange(0, width, 2) / width + gamma) / (1 + gamma)
+
+
 def turn(positions: Int[Array, 'B T'], frequencies: Frequencies) -> Float[Array, 'B T half']:
     """The angle of each position, in radians."""
     return positions[..., None].astype(jnp.float32) * jnp.asarray(frequencies, jnp.float32)
@@ -61,9 +164,29 @@ def angles(positions: Int[Array, 'B T'], width: int, base: float) -> Float[Array
     return turn(positions, frequencies(width, base))
 
 
-def rotate(x: Queries, angle: Float[Array, 'B T half']) -> Queries:
-    """Rotate feature c against feature c + H/2 by the angle of pair c, in float32."""
-    first, second = jnp.split(x.astype(jnp.float32), 2, axis=-1)
-    sine, cosine = jnp.sin(angle)[..., None, :], jnp.cos(angle)[..., None, :]
+def halves(x: Float[Array, '*any H']) -> Pair:
+    """Pair feature c with c + H/2, as GPT-NeoX and Llama do."""
+    first, second = jnp.split(x, 2, axis=-1)
+    return first, second
+
+
+def neighbours(x: Float[Array, '*any H']) -> Pair:
+    """Pair feature 2c with 2c + 1, as the paper and GPT-J do."""
+    return x[..., 0::2], x[..., 1::2]
+
+
+def rotate(
+    x: Queries,
+    angle: Float[Array, 'B T half'],
+    gain: float | Float[Array, 'B T half'] = 1.0,
+    pairing: Pairing = halves,
+) -> Queries:
+    """Rotate each pair of features by its angle, and stretch it by the gain, in float32.
+
+    The first features of all pairs come out first, then the second ones: for `neighbours` in another order than they
+    went in, the same for queries and keys, so that their products are those of the paper.
+    """
+    first, second = pairing(x.astype(jnp.float32))
+    sine, cosine = ((gain * wave)[..., None, :] for wave in (jnp.sin(angle), jnp.cos(angle)))
     turned = [first * cosine - second * sine, second * cosine + first * sine]
     return jnp.concatenate(turned, axis=-1).astype(x.dtype)

@@ -10,11 +10,14 @@ of the keys to the right of a block gets it through `carry`.
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 from flax import struct
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
-from saccade.types import Keys, Pairs, Queries, Scores
+from saccade.ops import rotary
+from saccade.ops.scoring import grouped_products
+from saccade.types import Keys, Pairs, Queries, Scores, UserError
 
 
 class TermBase:
@@ -60,3 +63,118 @@ class DistanceTable(TermBase):
         # Widened before the lookup, whose gradient sums over all pairs of a bucket.
         table = self.table.astype(scores.dtype)
         return scores + jnp.moveaxis(table[self.bucket(pairs.distance)], -1, -3)
+
+
+@struct.dataclass
+class LinearBias(TermBase):
+    """Subtract a slope times the distance in tokens (Press et al. 2022, section 3).
+
+    Attributes:
+        slopes: one a head, in nats a token.
+    """
+
+    slopes: tuple[float, ...] = struct.field(pytree_node=False)
+
+    def change(self, scores: Scores, pairs: Pairs) -> Scores:
+        steepness = jnp.array(self.slopes, scores.dtype)[:, None, None]
+        return scores - steepness * jnp.abs(pairs.distance)[..., None, :, :]
+
+
+@struct.dataclass
+class RelativeKeys(TermBase):
+    """Add the query's product with a vector looked up by the distance, clipped (Shaw et al. 2018, equation 5).
+
+    Queries meet each row of the table once: no vector a pair is made.
+
+    Attributes:
+        table: a vector for each distance from -reach to reach.
+    """
+
+    table: Float[Array, 'R H']
+
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        reach = self.table.shape[0] // 2
+        row = jnp.clip(pairs.distance, -reach, reach) + reach
+        return scores + looked_up(table_products(q, self.table, pairs.scale), row), carry
+
+
+@struct.dataclass
+class RelativeWaves(TermBase):
+    """Add products of keys, and of the waves of the distance, with trained vectors (Dai et al. 2019, section 3.3).
+
+    The waves of i - j are sines and cosines, so that their product with the coefficients of query i is that of the
+    coefficients turned by i with the waves of j: no vector a pair or a distance is made, and indices may be any.
+
+    Attributes:
+        content_bias: u, which meets the keys.
+        position_bias: v, which meets the waves beside the queries.
+        projection: of the waves to each head; the rows of all sines come first, then those of the cosines.
+        base: longest wavelength over 2 pi, in tokens.
+    """
+
+    content_bias: Float[Array, 'N H']
+    position_bias: Float[Array, 'N H']
+    projection: Float[Array, 'P N H']
+    base: float = struct.field(pytree_node=False)
+
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        check_head_width(q, self.content_bias)
+        content = grouped_products(jnp.broadcast_to(self.content_bias, (k.shape[0], 1, *self.content_bias.shape)), k)
+        return scores + pairs.scale * (content + self._positions(q, pairs)), carry
+
+    def _positions(self, q: Queries, pairs: Pairs) -> Scores:
+        P = self.projection.shape[0]
+        wide = (leaf.astype(jnp.float32) for leaf in (q + self.position_bias, self.projection))
+        sines, cosines = jnp.split(jnp.einsum('BTNH,PNH->BTNP', *wide), 2, axis=-1)
+        q_angle, k_angle = (
+            rotary.angles(jnp.broadcast_to(index, (q.shape[0], index.shape[-1])), P, self.base)
+            for index in (pairs.q_index, pairs.k_index)
+        )
+        turned = rotary.rotate(jnp.concatenate([cosines, -sines], axis=-1), q_angle)
+        waves = jnp.concatenate([jnp.cos(k_angle), jnp.sin(k_angle)], axis=-1)
+        return jnp.einsum('BTNP,BSP->BNTS', turned, waves)
+
+
+@struct.dataclass
+class CountedKeys:
+    """Add the query's product with a vector for how many keys stand between, as it counts (Golovneva et al. 2024).
+
+    A key counts by its gate sigmoid(s); the count, clipped to the table, is a fraction, for which vectors next to it
+    are interpolated. Keys of later blocks reach a block as its carry.
+
+    Attributes:
+        table: a vector for each whole count from 0.
+    """
+
+    table: Float[Array, 'P H']
+
+    def init_carry(self, q: Queries) -> PyTree:
+        B, T, N, _ = q.shape
+        return jnp.zeros((B, N, T))
+
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        gates = jnp.where(pairs.allowed, jax.nn.sigmoid(scores), 0.0)
+        count = jax.lax.cumsum(gates, axis=gates.ndim - 1, reverse=True) + carry[..., None]
+        place = jnp.minimum(count, self.table.shape[0] - 1)
+        below, above = jnp.floor(place), jnp.ceil(place)
+        products = table_products(q, self.table, pairs.scale)
+        lower, upper = (looked_up(products, whole.astype(jnp.int32)) for whole in (below, above))
+        return scores + lower + (place - below) * (upper - lower), count[..., 0]
+
+
+def table_products(q: Queries, table: Float[Array, 'R width'], scale: float) -> Float[Array, 'B N T R']:
+    """Scaled products of queries with every row of a table that all heads share, in float32."""
+    check_head_width(q, table)
+    return scale * jnp.einsum('BTNH,RH->BNTR', q.astype(jnp.float32), table.astype(jnp.float32))
+
+
+def looked_up(products: Float[Array, 'B N T R'], row: Int[Array, '... T S']) -> Scores:
+    """For each pair the query's product with its row of the table."""
+    row = row if row.ndim == products.ndim else jnp.broadcast_to(row, (products.shape[0], *row.shape[-2:]))[:, None]
+    return jnp.take_along_axis(products, row, axis=-1)
+
+
+def check_head_width(q: Queries, table: Float[Array, '*R width']) -> None:
+    """Refuse a trained vector that does not fit the queries."""
+    if q.shape[-1] != table.shape[-1]:
+        raise UserError(f'the position scheme has a head_width of {table.shape[-1]}, but queries have {q.shape[-1]}')

@@ -5,30 +5,49 @@
     x_i <- x_i + p_i        p in R^(length x D)
 
 Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", section 3.1, https://arxiv.org/abs/1705.03122
-Cost: length D parameters. It cannot serve a position of `length` or more, and says so.
+It cannot serve a position of `length` or more, and says so, unless `stretch` is more than 1: then position i reads the
+table at i / stretch, between two rows, as vision transformers do for larger images (Dosovitskiy et al. 2021, section
+3.2), here along one axis. Cost: length D parameters.
 """
 
 import flax.linen as nn
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from saccade.types import Hidden, Part, UserError
 
 
 class Learned(nn.Module):
-    """Attributes: length is the number of positions, in tokens; table_init makes the table."""
+    """Attributes: length is the number of rows; stretch, tokens a row; table_init makes the table."""
 
     length: int
+    stretch: float = 1.0
     table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     @nn.compact
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
-        if x.shape[1] > self.length:
+        longest = self._longest()
+        if x.shape[1] > longest:
             raise UserError(
-                f'a sequence of {x.shape[1]} tokens is longer than the {self.length} learned positions; '
-                f'raise the length of position.learned:Learned or shorten the sequence'
+                f'a sequence of {x.shape[1]} tokens is longer than the {longest} learned positions; '
+                f'raise the length of position.learned:Learned, or its stretch, or shorten the sequence'
             )
-        # A decoding step beyond the table reads NaN, not a neighbour's position.
         table = self.param('positions', self.table_init(), (self.length, x.shape[-1]))
         # Widened before the lookup, whose gradient sums over the rows of the batch.
-        return x + jnp.take(table.astype(jnp.float32), positions, axis=0, mode='fill').astype(x.dtype)
+        return x + self._read(table.astype(jnp.float32), positions).astype(x.dtype)
+
+    def _longest(self) -> int:
+        """How many positions the rows serve; the last of them reads at most the last row."""
+        if self.length < 1 or self.stretch < 1:
+            raise UserError(
+                f'position.learned:Learned: length {self.length} and stretch {self.stretch} must be at least 1'
+            )
+        return int((self.length - 1) * self.stretch) + 1
+
+    def _read(self, table: Float[Array, 'length D'], positions: Int[Array, 'B T']) -> Float[Array, 'B T D']:
+        # A decoding step beyond the table reads NaN, not a neighbour's position.
+        if self.stretch == 1:
+            return jnp.take(table, positions, axis=0, mode='fill')
+        place = positions / self.stretch
+        below, above = (jnp.take(table, row(place).astype(int), axis=0, mode='fill') for row in (jnp.floor, jnp.ceil))
+        return below + (place - jnp.floor(place))[..., None] * (above - below)

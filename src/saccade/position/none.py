@@ -10,15 +10,17 @@ It serves where token positions are asked for and where pairwise ones are.
 import flax.linen as nn
 from jaxtyping import Array, Int
 
-from saccade.types import Hidden, Queries, ScoreTerm
+from saccade.types import Hidden, Keys, Queries, ScoreTerm
 
 
 class NoPosition(nn.Module):
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
         return x
 
-    def rotate(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:
-        return x
+    def rotate(
+        self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
+    ) -> tuple[Queries, Keys]:
+        return q, k
 
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
         return ()

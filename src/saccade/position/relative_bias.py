@@ -6,8 +6,8 @@
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (T5),
 section 2.1, https://arxiv.org/abs/1910.10683
-Near distances have a bucket each, far ones share logarithmic buckets up to `furthest`. Ours has one table a
-layer. Cost: buckets N parameters, T S additions.
+Near distances have a bucket each, far ones share logarithmic buckets up to `furthest`. Ours has one table a layer; as
+`shared` of a model, one for all of them, as T5 does. Cost: buckets N parameters, T S additions.
 """
 
 from dataclasses import dataclass
@@ -18,19 +18,17 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from saccade.ops.term import DistanceTable
-from saccade.types import Part, Queries, ScoreTerm, UserError
+from saccade.position.base import OnScores
+from saccade.types import Part, ScoreTerm, UserError
 
 
-class RelativeBias(nn.Module):
+class RelativeBias(OnScores):
     """Attributes: buckets in the table; furthest distance told apart, in tokens; both_sides if keys may follow."""
 
     buckets: int = 32
     furthest: int = 128
     both_sides: bool = False
     table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
-
-    def rotate(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:
-        return x
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:

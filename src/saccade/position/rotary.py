@@ -6,31 +6,56 @@
 
 Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding", equation 34,
 https://arxiv.org/abs/2104.09864
-Ours pairs feature c with c + H/2, as GPT-NeoX and Llama do; a permutation of H away from the paper's pairs
-(2c, 2c+1). No parameters; cost T N H. Far beyond the lengths trained on, quality falls; `scaling` stretches the
-wavelengths for that: `ops.rotary:linear` or `ops.rotary:llama3`.
+Ours pairs feature c with c + H/2, as GPT-NeoX and Llama do; `ops.rotary:neighbours` is the paper's pairing. With a
+`share` below 1 the other features carry no position (GPT-NeoX, Phi). No parameters; cost T N H. Far beyond the lengths
+trained on, quality falls; `scaling` stretches the wavelengths for that: `ops.rotary:linear`, `ntk`, `yarn`, `llama3` or
+`longrope`.
 """
 
-import flax.linen as nn
+import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.ops import rotary
-from saccade.types import Part, Queries, ScoreTerm, UserError
+from saccade.position.base import OnHeads
+from saccade.types import Keys, Part, Queries, UserError
 
 
-class Rotary(nn.Module):
-    """Attributes: base is the longest wavelength over 2 pi, in tokens; scaling maps frequencies to frequencies."""
+class Rotary(OnHeads):
+    """Rotations.
+
+    Attributes:
+        base: longest wavelength over 2 pi, in tokens.
+        scaling: maps frequencies to frequencies, or to `ops.rotary:Waves`.
+        share: of the features that are turned, the first ones.
+        pairing: which features are turned together.
+    """
 
     base: float = 10000.0
     scaling: Part | None = None
+    share: float = 1.0
+    pairing: Part = Part(rotary.halves)
 
-    def rotate(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:
-        if x.shape[-1] % 2:
-            raise UserError(f'position.rotary:Rotary needs an even head width, not {x.shape[-1]}')
-        frequencies = rotary.frequencies(x.shape[-1], self.base)
-        if self.scaling is not None:
-            frequencies = self.scaling(frequencies)
-        return rotary.rotate(x, rotary.turn(positions, frequencies))
+    def rotate(
+        self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
+    ) -> tuple[Queries, Keys]:
+        return self._turned(q, q_positions), self._turned(k, k_positions)
 
-    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
-        return ()
+    def _turned(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:
+        width = self._width(x.shape[-1])
+        frequencies, gain = self._waves(width)
+        part = rotary.rotate(x[..., :width], rotary.turn(positions, frequencies), gain, self.pairing)
+        return jnp.concatenate([part, x[..., width:]], axis=-1) if width < x.shape[-1] else part
+
+    def _waves(self, width: int) -> rotary.Waves:
+        frequencies = rotary.frequencies(width, self.base)
+        scaled = frequencies if self.scaling is None else self.scaling(frequencies)
+        return scaled if isinstance(scaled, rotary.Waves) else rotary.Waves(scaled)
+
+    def _width(self, H: int) -> int:
+        """How many features are turned."""
+        width = int(H * self.share)
+        if not 0 < self.share <= 1 or width % 2 or not width:
+            raise UserError(
+                f'position.rotary:Rotary turns an even number of features, not a share of {self.share} of {H}'
+            )
+        return width

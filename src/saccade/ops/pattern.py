@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Published patterns of sparse attention, made of the masks of `ops.mask`. Any of them is causal by `& Causal()`."""
+
+from saccade.ops.mask import Causal, Chunked, Global, MaskBase, Prefix, RandomBlocks, Strided, Summary, Window
+from saccade.types import require_positive
+
+
+def dilated_window(left: int, right: int, dilation: int) -> MaskBase:
+    """A window with gaps: every `dilation`-th key, `left` of them before the query and `right` behind it.
+
+    Beltagy et al. 2020, "Longformer: The Long-Document Transformer", section 3.1, https://arxiv.org/abs/2004.05150
+    """
+    require_positive('ops.pattern:dilated_window', dilation=dilation)
+    return Window(left * dilation, right * dilation) & Strided(dilation)
+
+
+def longformer(left: int, right: int, tokens: int) -> MaskBase:
+    """A window, and the first tokens, which attend to all and are attended to by all.
+
+    Beltagy et al. 2020, "Longformer: The Long-Document Transformer", section 3.1, https://arxiv.org/abs/2004.05150
+    """
+    return Window(left, right) | Global(tokens)
+
+
+def big_bird(side: int, tokens: int, size: int, count: int, length: int, seed: int) -> MaskBase:
+    """A window, global tokens, and blocks of keys drawn at random for each block of queries.
+
+    Zaheer et al. 2020, "Big Bird: Transformers for Longer Sequences", section 2, https://arxiv.org/abs/2007.14062
+    The authors' code draws among the blocks that are neither in the window nor global; ours among all others.
+
+    Args:
+        side: tokens of the window on either side.
+        tokens: global ones, at the start.
+        size, count, length, seed: as for `ops.mask:RandomBlocks`.
+    """
+    return Window(side, side) | Global(tokens) | RandomBlocks(size, count, length, seed)
+
+
+def sparse_strided(stride: int) -> MaskBase:
+    """The last `stride` keys, and every `stride`-th one before them; causal.
+
+    Child et al. 2019, "Generating Long Sequences with Sparse Transformers", section 4.3, https://arxiv.org/abs/1904.10509
+    The paper gives the two sets to different heads or layers, or, as here, all heads both ("merged").
+    """
+    return Causal() & (Window(stride) | Strided(stride))
+
+
+def sparse_fixed(length: int, count: int) -> MaskBase:
+    """The keys of one's own chunk, and the last `count` of every chunk before it; causal.
+
+    Child et al. 2019, "Generating Long Sequences with Sparse Transformers", section 4.3, https://arxiv.org/abs/1904.10509
+    """
+    return Causal() & (Chunked(length) | Summary(length, count))
+
+
+def prefix_lm(count: int) -> MaskBase:
+    """The first tokens attend to each other in both directions, the others to what came before them.
+
+    Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section
+    3.2.1, https://arxiv.org/abs/1910.10683
+    """
+    return Causal() | Prefix(count)

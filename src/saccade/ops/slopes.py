@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How steeply each head's scores fall with distance, for linear biases."""
+
+
+def geometric_slopes(heads: int) -> tuple[float, ...]:
+    """A slope a head: 2^(-8/N), 2^(-16/N), ..., 2^-8 for N = `heads` a power of two (Press et al. 2022, section 3).
+
+    For other N, as in the authors' code: those of the power of two below it, then every other one of the power of two
+    above it, from the steepest on.
+    """
+    power = 1 << (heads.bit_length() - 1)
+    between = _of_power(2 * power)[::2]
+    return (*_of_power(power), *between[: heads - power])
+
+
+def _of_power(heads: int) -> tuple[float, ...]:
+    return tuple(2.0 ** (-8 * (head + 1) / heads) for head in range(heads))

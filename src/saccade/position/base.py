@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The two ways a scheme may act inside attention, each leaving out the other."""
+
+import flax.linen as nn
+from jaxtyping import Array, Int
+
+from saccade.types import Keys, Queries, ScoreTerm
+
+
+class OnHeads(nn.Module):
+    """A scheme that changes queries and keys, and leaves their scores alone."""
+
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        return ()
+
+
+class OnScores(nn.Module):
+    """A scheme that changes scores, and leaves queries and keys alone."""
+
+    def rotate(
+        self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
+    ) -> tuple[Queries, Keys]:
+        return q, k

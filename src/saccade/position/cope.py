@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Contextual positions: each query counts the keys that matter to it, and the count is a key's position.
+
+    g_ij = sigmoid(scale q_i . k_j),   p_ij = min(g_ij + ... + g_ii, P - 1),   s_ij = scale q_i . (k_j + e[p_ij])
+
+Golovneva et al. 2024, "Contextual Position Encoding: Learning to Count What's Important" (CoPE), equations 3 to 6,
+https://arxiv.org/abs/2405.18719
+e is interpolated between whole counts; it starts from zeros and is shared by the heads, as in the authors' code, which
+also scales the gates. Where keys may follow, those after j up to the last one allowed are counted. Parameters P H.
+Cost: B N T P H for each block, two lookups and a running sum a pair. Key blocks are met from the last to the first.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+
+from saccade.ops.term import CountedKeys
+from saccade.position.base import OnScores
+from saccade.types import Part, ScoreTerm, require_positive
+
+
+class CoPE(OnScores):
+    """Attributes: counts P told apart, 0 among them; head_width H of the attention it serves; table_init of e."""
+
+    counts: int
+    head_width: int
+    table_init: Part = Part(nn.initializers.zeros_init)
+
+    example: ClassVar[dict[str, Any]] = {'counts': 4, 'head_width': 4}
+
+    @nn.compact
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        require_positive('position.cope:CoPE', counts=self.counts, head_width=self.head_width)
+        return (CountedKeys(self.param('table', self.table_init(), (self.counts, self.head_width))),)

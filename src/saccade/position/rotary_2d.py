@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rotary positions of a grid: half of the features are turned by the column, half by the row ("axial").
+
+    q_i . k_j  depends on  x_i - x_j  and  y_i - y_j  alone,      x = i mod columns,  y = i // columns
+
+Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", RoPE-Axial, https://arxiv.org/abs/2403.13298
+The base of 100 is the paper's, for grids shorter than texts. Ours pairs feature c with c + H/2, a permutation of H away
+from the paper's pairs. No parameters; cost T N H. Every token stands in the grid, row by row.
+"""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from saccade.ops import rotary
+from saccade.position.base import OnHeads
+from saccade.types import Keys, Queries, UserError, require_positive
+
+
+class Rotary2D(OnHeads):
+    """Attributes: columns of the grid; base, longest wavelength over 2 pi, in patches."""
+
+    columns: int
+    base: float = 100.0
+
+    example: ClassVar[dict[str, Any]] = {'columns': 3}
+
+    def rotate(
+        self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
+    ) -> tuple[Queries, Keys]:
+        require_positive('position.rotary_2d:Rotary2D', columns=self.columns)
+        if q.shape[-1] % 4:
+            raise UserError(f'position.rotary_2d:Rotary2D needs a head width divisible by 4, not {q.shape[-1]}')
+        half = q.shape[-1] // 2
+        return rotary.rotate(q, self._angles(q_positions, half)), rotary.rotate(k, self._angles(k_positions, half))
+
+    def _angles(self, positions: Int[Array, 'B T'], width: int) -> Float[Array, 'B T half']:
+        places = (positions % self.columns, positions // self.columns)
+        return jnp.concatenate([rotary.angles(place, width, self.base) for place in places], axis=-1)

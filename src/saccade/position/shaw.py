@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Relative position vectors: a trained vector for each distance, clipped, is added to the keys.
+
+    s[n, i, j] = scale q_i . (k_j + a[clip(j - i, -reach, reach)])
+
+Shaw et al. 2018, "Self-Attention with Relative Position Representations", equations 4 and 5,
+https://arxiv.org/abs/1803.02155
+The vectors are shared by the heads of a layer, as in the paper. Ours adds them to keys alone: those for values
+(equation 3) are left out, which the paper's table 3 finds unneeded beside these. Parameters R H, R = 2 reach + 1. Cost:
+B N T R H for each block, and a lookup a pair. Any length; what is further than `reach` is all alike.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+
+from saccade.ops.term import RelativeKeys
+from saccade.position.base import OnScores
+from saccade.types import Part, ScoreTerm, require_positive
+
+
+class Shaw(OnScores):
+    """Attributes: reach, the furthest distance told apart, in tokens; head_width H of the attention; table_init."""
+
+    reach: int
+    head_width: int
+    table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+
+    example: ClassVar[dict[str, Any]] = {'reach': 3, 'head_width': 4}
+
+    @nn.compact
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        require_positive('position.shaw:Shaw', reach=self.reach, head_width=self.head_width)
+        return (RelativeKeys(self.param('table', self.table_init(), (2 * self.reach + 1, self.head_width))),)

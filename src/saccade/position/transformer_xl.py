@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Relative positions of Transformer-XL: queries meet the waves of the distance, and two trained vectors join in.
+
+    s[n, i, j] = scale (q_i . k_j + q_i . W_n r(i-j) + u_n . k_j + v_n . W_n r(i-j)),   r(d) = [sin(d w), cos(d w)]
+
+Dai et al. 2019, "Transformer-XL: Attentive Language Models beyond a Fixed-Length Context", section 3.3,
+https://arxiv.org/abs/1901.02860; XLNet's too (Yang et al. 2019).
+In the paper the waves are as wide as the model, P = D. Ours uses that sin and cos of i - j are products of those of i
+and j: no gather, no shift, any indices. Parameters (P + 2) N H. Cost: 2 B N T S P beside the scores' own 2 B N T S H,
+and B T N H P for each block; memory of a block of scores. Any length.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+
+from saccade.ops.term import RelativeWaves
+from saccade.position.base import OnScores
+from saccade.types import Part, ScoreTerm, UserError, require_positive
+
+
+class TransformerXL(OnScores):
+    """Relative waves.
+
+    Attributes:
+        width: P, features of the waves, half of them sines.
+        head_width: H of the attention it serves.
+        base: longest wavelength over 2 pi, in tokens.
+        kernel_init: of W, a matrix of P rows; bias_init of u and v.
+    """
+
+    width: int
+    head_width: int
+    base: float = 10000.0
+    kernel_init: Part = Part(nn.initializers.lecun_normal)
+    bias_init: Part = Part(nn.initializers.zeros_init)
+
+    example: ClassVar[dict[str, Any]] = {'width': 6, 'head_width': 4}
+
+    @nn.compact
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        P, H = self.width, self.head_width
+        require_positive('position.transformer_xl:TransformerXL', width=P, head_width=H)
+        if P % 2:
+            raise UserError(f'position.transformer_xl:TransformerXL needs an even width, not {P}')
+        biases = (self.param(f'{name}_bias', self.bias_init(), (heads, H)) for name in ('content', 'position'))
+        projection = self.param('projection', self.kernel_init(), (P, heads * H)).reshape(P, heads, H)
+        return (RelativeWaves(*biases, projection, self.base),)
