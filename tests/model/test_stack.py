@@ -168,6 +168,88 @@ def test_what_is_no_policy_is_refused_naming_those_there_are(use, policy):
         run(lambda x, this: (x + this, {}), jnp.ones((L, D)), X)
 
 
+STREAMS = {
+    'two streams': {**block('block.res_dual:ResDual', dropout=0.0)},
+    'hyper-connections': {
+        **block('block.hyper_connections:HyperConnections', dropout=0.0), 'streams': 3, 'dynamic': True
+    },
+}  # fmt: skip
+
+
+@functools.cache
+def stream_params(name):
+    shapes = jax.eval_shape(lambda: stack(pattern=[STREAMS[name]]).init(jax.random.key(0), X, SCOPE, False))
+    random = np.random.default_rng(1)
+    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
+
+
+@functools.cache
+def stream_outputs_and_gradients(name, run):
+    def loss(params):
+        y = stack(run, [STREAMS[name]]).apply(params, X, SCOPE, True)
+        return (y * X).sum(), y
+
+    return jax.jit(jax.grad(loss, has_aux=True))(stream_params(name))
+
+
+@pytest.mark.parametrize('name', STREAMS)
+def test_streams_are_entered_before_the_layers_and_left_after_them(name):
+    params, given = stream_params(name)['params'], build(STREAMS[name])()
+    x = given.enter(X)
+    for number in range(L):
+        one = jax.tree.map(lambda leaf, number=number: leaf[number], params['pattern_0'])
+        x = given.apply({'params': one}, x, SCOPE, False)
+    expected = given.apply({'params': params.get('leave', {})}, x, method='leave')
+    assert expected.shape == X.shape
+    assert_near(stream_outputs_and_gradients(name, 'unrolled')[1], expected)
+
+
+@pytest.mark.parametrize('name', STREAMS)
+def test_streams_are_the_same_scanned(name):
+    assert_near(stream_outputs_and_gradients(name, 'scanned'), stream_outputs_and_gradients(name, 'unrolled'))
+
+
+@pytest.mark.parametrize('name', STREAMS)
+def test_steps_through_streams_replay_the_whole(name):
+    layers, params = stack(pattern=[STREAMS[name]]), unstacked(stream_params(name))
+    state = layers.init_state(X[:, :1], T)
+    step = jax.jit(lambda x, scope, state: layers.apply(params, x, scope, state, method='step'))
+    parts = []
+    for here in (slice(0, 3), slice(3, 5)):
+        part, state = step(X[:, here], Scope(SCOPE.positions[:, here]), state)
+        parts.append(part)
+    assert_near(jnp.concatenate(parts, axis=1), stream_outputs_and_gradients(name, 'unrolled')[1])
+
+
+def test_what_streams_need_at_their_end_is_made_once():
+    assert jax.tree.map(jnp.shape, stream_params('two streams')['params']['leave']) == {'sum_norm': {'scale': (D,)}}
+    assert stream_params('hyper-connections')['params'].keys() == {'pattern_0'}
+    assert params()['params'].keys() == {'pattern_0', 'pattern_1'}
+
+
+@pytest.mark.parametrize(
+    ('pattern', 'words'),
+    [
+        ([STREAMS['hyper-connections'], block()], r'3 streams of HyperConnections and one hidden state'),
+        ([block(), STREAMS['two streams']], r'2 streams of ResDual and one hidden state'),
+        ([{**STREAMS['hyper-connections'], 'streams': 2}, STREAMS['two streams']], r'2 streams of .* and 2 streams of'),
+        ([STREAMS['hyper-connections'], {**STREAMS['hyper-connections'], 'streams': 2}], r'2 streams .* and 3 streams'),
+    ],
+)
+def test_blocks_that_do_not_hand_on_the_same_are_refused(pattern, words):
+    layers = stack(pattern=pattern)
+    with pytest.raises(UserError, match=words):
+        jax.eval_shape(lambda: layers.init(jax.random.key(0), X, SCOPE, False))
+    with pytest.raises(UserError, match=words):
+        layers.init_state(X[:, :1], T)
+
+
+def test_blocks_that_read_streams_in_their_own_ways_can_take_turns():
+    turns = [STREAMS['hyper-connections'], {**STREAMS['hyper-connections'], 'dynamic': False}]
+    y, _ = jax.eval_shape(lambda: stack(pattern=turns).init_with_output(jax.random.key(0), X, SCOPE, False))
+    assert y.shape == X.shape
+
+
 def test_layers_that_the_pattern_does_not_divide_are_refused():
     with pytest.raises(UserError, match=r'3 layers .* 2 blocks'):
         jax.eval_shape(lambda: stack(layers=3).init(jax.random.key(0), X, SCOPE, False))

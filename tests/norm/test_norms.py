@@ -7,8 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.norm.dynamic_tanh import DynamicTanh
+from saccade.norm.group import GroupNorm
 from saccade.norm.layer import LayerNorm
+from saccade.norm.none import NoNorm
 from saccade.norm.rms import RMSNorm
+from saccade.norm.scale_norm import ScaleNorm
+from saccade.types import UserError
 
 NEAR = 1e-5
 D = 6
@@ -54,15 +59,129 @@ def test_rms_norm_is_layer_norm_where_the_mean_is_zero():
         (LayerNorm(scale=False, bias=False), set()),
         (RMSNorm(), {'scale'}),
         (RMSNorm(scale=False), set()),
+        (GroupNorm(2), {'scale', 'bias'}),
+        (GroupNorm(2, bias=False), {'scale'}),
+        (GroupNorm(2, scale=False, bias=False), set()),
+        (DynamicTanh(), {'input_scale', 'scale', 'bias'}),
+        (DynamicTanh(scale=False, bias=False), {'input_scale'}),
+        (ScaleNorm(), {'scale'}),
+        (ScaleNorm(trained=False), set()),
+        (NoNorm(), set()),
     ],
 )
 def test_parameters_can_be_left_out(norm, names):
     params = norm.init(jax.random.key(0), X).get('params', {})
     assert params.keys() == names
-    assert all(leaf.shape == (D,) for leaf in params.values())
+    numbers = {'input_scale', 'scale'} if isinstance(norm, ScaleNorm) else {'input_scale'}
+    assert all(leaf.shape == (() if name in numbers else (D,)) for name, leaf in params.items())
 
 
-@pytest.mark.parametrize(('norm', 'exact'), [(LayerNorm(), layer_norm), (RMSNorm(), rms_norm)])
+def group_norm(x, groups, epsilon):
+    """Of one token after another, one group after another."""
+    x = np.asarray(x, np.float64)
+    y = np.empty_like(x)
+    width = D // groups
+    for place in np.ndindex(x.shape[:-1]):
+        for group in range(groups):
+            here = (*place, slice(group * width, (group + 1) * width))
+            y[here] = (x[here] - x[here].mean()) / np.sqrt(x[here].var() + epsilon)
+    return y
+
+
+@pytest.mark.parametrize(('groups', 'epsilon'), [(1, 1e-5), (2, 1e-5), (3, 1.0)])
+def test_group_norm(groups, epsilon):
+    y = GroupNorm(groups, epsilon).apply({'params': {'scale': SCALE, 'bias': BIAS}}, X)
+    np.testing.assert_allclose(y, SCALE * group_norm(X, groups, epsilon) + BIAS, atol=NEAR)
+
+
+def test_group_norm_of_one_group_is_layer_norm():
+    params = {'params': {'scale': SCALE, 'bias': BIAS}}
+    np.testing.assert_allclose(GroupNorm(1).apply(params, X), LayerNorm().apply(params, X), atol=NEAR)
+
+
+@pytest.mark.parametrize('groups', [4, 6, 12, 0])
+def test_groups_that_the_width_does_not_allow_are_refused(groups):
+    """Each feature in a group of its own would be zero whatever it is."""
+    with pytest.raises(UserError, match='groups'):
+        GroupNorm(groups).init(jax.random.key(0), X)
+
+
+@pytest.mark.parametrize('g', [0.3, 2.0])
+def test_scale_norm(g):
+    exact = np.asarray(X, np.float64)
+    y = ScaleNorm().apply({'params': {'scale': jnp.float32(g)}}, X)
+    np.testing.assert_allclose(y, g * exact / np.linalg.norm(exact, axis=-1, keepdims=True), atol=NEAR)
+
+
+def test_scale_norm_starts_as_rms_norm_and_can_be_the_unit_norm():
+    started = ScaleNorm().init_with_output(jax.random.key(0), X)[0]
+    np.testing.assert_allclose(started, RMSNorm(1e-12, scale=False).apply({}, X), atol=NEAR)
+    unit = ScaleNorm(start=1.0, trained=False).apply({}, X)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=-1), 1.0, atol=NEAR)
+
+
+def test_scale_norm_of_a_zero_token_is_zero_with_a_finite_gradient():
+    norm = ScaleNorm(trained=False)
+    zeros = jnp.zeros_like(X)
+    assert not norm.apply({}, zeros).any()
+    assert np.isfinite(jax.grad(lambda x: norm.apply({}, x).sum())(zeros)).all()
+
+
+@pytest.mark.parametrize('alpha', [0.1, 0.8])
+def test_dynamic_tanh(alpha):
+    params = {'params': {'input_scale': jnp.float32(alpha), 'scale': SCALE, 'bias': BIAS}}
+    expected = SCALE * np.tanh(alpha * np.asarray(X, np.float64)) + BIAS
+    np.testing.assert_allclose(DynamicTanh().apply(params, X), expected, atol=NEAR)
+
+
+@pytest.mark.parametrize('alpha', [0.5, 0.2])
+def test_dynamic_tanh_starts_from_its_alpha_and_is_linear_near_zero(alpha):
+    norm = DynamicTanh(alpha)
+    small = 1e-3 * X
+    y, params = norm.init_with_output(jax.random.key(0), small)
+    assert params['params']['input_scale'] == np.float32(alpha)
+    np.testing.assert_allclose(y, alpha * small, rtol=NEAR)
+
+
+def test_no_norm_is_the_identity():
+    np.testing.assert_array_equal(NoNorm().apply({}, X), X)
+
+
+@pytest.mark.parametrize('norm', [LayerNorm(), GroupNorm(2)])
+def test_each_token_gets_mean_zero_and_deviation_one(norm):
+    y = np.asarray(norm.init_with_output(jax.random.key(0), X)[0])
+    np.testing.assert_allclose(y.mean(axis=-1), 0.0, atol=NEAR)
+    np.testing.assert_allclose(y.std(axis=-1), 1.0, atol=1e-3)
+
+
+SMALL = 1e-12  # epsilon beside which the size of x does not show
+
+
+@pytest.mark.parametrize(
+    ('norm', 'invariant'),
+    [
+        (LayerNorm(SMALL), True),
+        (RMSNorm(SMALL), True),
+        (GroupNorm(2, SMALL), True),
+        (ScaleNorm(), True),
+        (DynamicTanh(), False),
+        (NoNorm(), False),
+    ],
+)
+def test_the_size_of_a_token_is_lost_where_there_are_statistics_of_it(norm, invariant):
+    y, params = norm.init_with_output(jax.random.key(0), X)
+    assert np.allclose(norm.apply(params, 7.0 * X), y, atol=NEAR) == invariant
+
+
+@pytest.mark.parametrize(
+    ('norm', 'exact'),
+    [
+        (LayerNorm(), layer_norm),
+        (RMSNorm(), rms_norm),
+        (GroupNorm(2), lambda x, epsilon: group_norm(x, 2, epsilon)),
+        (ScaleNorm(), lambda x, epsilon: rms_norm(x, 0.0)),
+    ],
+)
 def test_statistics_are_in_float32(norm, exact):
     x = (100.0 + X).astype(jnp.bfloat16)
     y = norm.apply(norm.init(jax.random.key(0), x), x)

@@ -7,9 +7,12 @@ mixer is asked.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import flax.linen as nn
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
 
 from saccade.types import FeedForward, Hidden, Mixer, Norm, Part, Scope, State
 
@@ -17,7 +20,12 @@ Mix = Callable[[Mixer, Hidden], tuple[Hidden, Any]]
 
 
 class Wiring(nn.Module):
-    """Attributes: the mixer, the feed-forward layer, and the norm, of which each place makes its own."""
+    """Attributes: the mixer, the feed-forward layer, and the norm, of which each place makes its own.
+
+    A block declares `identity`: that it returns its input where its mixer and its feed-forward layer return zero.
+    """
+
+    identity: ClassVar[bool]
 
     mixer: Part[Mixer]
     feedforward: Part[FeedForward]
@@ -35,3 +43,33 @@ class Wiring(nn.Module):
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
         return self.wire(x, False, lambda mixer, h: mixer.step(h, scope, state))
+
+
+class Streams(Wiring):
+    """A wiring whose layers hand on R hidden states instead of one, side by side in the width: [B T (R D)].
+
+    The stack calls `enter` before the first layer and `leave` after the last. Blocks of one pattern must agree on R.
+    """
+
+    @property
+    def count(self) -> int:
+        """R. To be overridden."""
+        raise NotImplementedError
+
+    def enter(self, x: Hidden) -> Float[Array, 'B T RD']:
+        """Make every stream a copy of the hidden state. It has no parameters."""
+        return jnp.tile(x, self.count)
+
+    def leave(self, x: Float[Array, 'B T RD']) -> Hidden:
+        """Make one hidden state of the streams. Parameters that it needs are to be made in `setup`."""
+        raise NotImplementedError
+
+    def init_state(self, x: Float[Array, 'B T RD'], capacity: int) -> State:
+        return super().init_state(self.apart(x)[..., 0, :], capacity)
+
+    def apart(self, x: Float[Array, 'B T RD']) -> Float[Array, 'B T R D']:
+        return rearrange(x, 'B T (R D) -> B T R D', R=self.count)
+
+
+def together(streams: Float[Array, 'B T R D']) -> Float[Array, 'B T RD']:
+    return rearrange(streams, 'B T R D -> B T (R D)')

@@ -8,7 +8,7 @@ Vaswani et al. 2017, "Attention Is All You Need", section 3.1, https://arxiv.org
 Even with zero branches it is not the identity; deep stacks of it need a warm-up of the learning rate.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import flax.linen as nn
 
@@ -17,6 +17,8 @@ from saccade.types import Hidden
 
 
 class PostNorm(Wiring):
+    identity: ClassVar[bool] = False
+
     @nn.compact
     def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
         mixed, state = mix(self.mixer(name='mixer'), x)

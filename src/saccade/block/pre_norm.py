@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pre-norm block: the norm stands inside the residual branch, so that the block can learn the identity.
 
-    h = x + mixer(norm(x));   y = h + feedforward(norm(h))
+    h = x + s mixer(norm(x));   y = h + s feedforward(norm(h))
 
 Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture", table 1,
-https://arxiv.org/abs/2002.04745; used by GPT-2 and Llama. A norm follows the last block, in the model.
+https://arxiv.org/abs/2002.04745; used by GPT-2 and Llama with s = 1. A norm follows the last block, in the model.
+s = 1 / sqrt(L) keeps x and its updates of one size at any depth L: Yang et al. 2023, "Tensor Programs VI"
+(depth-muP), https://arxiv.org/abs/2310.02244; CompleteP takes 1 / L: https://arxiv.org/abs/2505.01618
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import flax.linen as nn
 
@@ -17,8 +19,15 @@ from saccade.types import Hidden
 
 
 class PreNorm(Wiring):
+    """Attributes: branch_scale, s, a constant."""
+
+    identity: ClassVar[bool] = True
+
+    branch_scale: float = 1.0
+
     @nn.compact
     def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
         mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x))
-        x = x + mixed
-        return x + self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(x), train), state
+        x = x + self.branch_scale * mixed
+        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(x), train)
+        return x + self.branch_scale * branch, state

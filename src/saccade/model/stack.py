@@ -14,8 +14,9 @@ from typing import Any
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree
+from jaxtyping import Array, Float, PyTree
 
+from saccade.block.base import Streams
 from saccade.types import Block, Hidden, Part, Runner, Scope, State, UserError
 
 # What layers may report beside their output, by Linen collection; stacked over the layers.
@@ -70,7 +71,7 @@ def _rematerialised(layer: Layer, policy: str | None) -> Layer:
 
 
 class Stack(nn.Module):
-    """L layers.
+    """L layers. Blocks that carry several streams get them made before the first layer and come to one after the last.
 
     Attributes:
         block: one block, or the pattern of blocks that is repeated.
@@ -83,6 +84,44 @@ class Stack(nn.Module):
     run: Part[Runner]
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        return self._around(x, lambda x: (self._through(x, scope, train), None))[0]
+
+    def init_state(self, x: Hidden, capacity: int) -> tuple[State, ...]:
+        """One state a layer: a tuple and not a stack, which would be copied at every step."""
+        x = self._entered(x)
+        return tuple(block(parent=None).init_state(x, capacity) for block in self.repeats * self.pattern)
+
+    def step(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
+        """Take a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""
+        return self._around(x, lambda x: self._step_through(x, scope, states))
+
+    @property
+    def pattern(self) -> tuple[Part[Block], ...]:
+        return self.block if isinstance(self.block, tuple) else (self.block,)
+
+    @property
+    def repeats(self) -> int:
+        if self.layers % len(self.pattern):
+            raise UserError(f'{self.layers} layers cannot be made of a pattern of {len(self.pattern)} blocks')
+        return self.layers // len(self.pattern)
+
+    @nn.compact
+    def _around(self, x: Hidden, through: Callable[[Hidden], tuple[Hidden, Any]]) -> tuple[Hidden, Any]:
+        """Go through the layers, with streams made of the hidden state before them and one made of these after."""
+        x, report = through(self._entered(x))
+        last = self.pattern[-1](name='leave')
+        return (last.leave(x) if isinstance(last, Streams) else x), report
+
+    def _entered(self, x: Hidden) -> Float[Array, 'B T RD']:
+        blocks = [block(parent=None) for block in self.pattern]
+        carried = {_carried(block) for block in blocks}
+        if len(carried) > 1:
+            raise UserError(
+                f'blocks of one pattern must hand on the same from layer to layer, not {" and ".join(sorted(carried))}'
+            )
+        return blocks[0].enter(x) if isinstance(blocks[0], Streams) else x
+
+    def _through(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
         stacked = self._stacked(x, scope)
         if self.is_initializing():
             return x
@@ -106,12 +145,7 @@ class Stack(nn.Module):
                     self.put_variable(name, pattern, report[name])
         return x
 
-    def init_state(self, x: Hidden, capacity: int) -> tuple[State, ...]:
-        """One state a layer: a tuple and not a stack, which would be copied at every step."""
-        return tuple(block(parent=None).init_state(x, capacity) for block in self.repeats * self.pattern)
-
-    def step(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
-        """Take a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""
+    def _step_through(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
         advanced = []
         for number, state in enumerate(states):
             repeat, place = divmod(number, len(self.pattern))
@@ -120,17 +154,6 @@ class Stack(nn.Module):
             advanced.append(state)
         return x, tuple(advanced)
 
-    @property
-    def pattern(self) -> tuple[Part[Block], ...]:
-        return self.block if isinstance(self.block, tuple) else (self.block,)
-
-    @property
-    def repeats(self) -> int:
-        if self.layers % len(self.pattern):
-            raise UserError(f'{self.layers} layers cannot be made of a pattern of {len(self.pattern)} blocks')
-        return self.layers // len(self.pattern)
-
-    @nn.compact
     def _stacked(self, x: Hidden, scope: Scope) -> tuple[Any, ...]:
         def initialise(key: Any, block: Part[Block]) -> Any:
             def one(key: Any) -> Any:
@@ -139,6 +162,11 @@ class Stack(nn.Module):
             return jax.vmap(one)(jax.random.split(key, self.repeats))
 
         return tuple(self.param(f'pattern_{number}', initialise, block) for number, block in enumerate(self.pattern))
+
+
+def _carried(block: Block) -> str:
+    """What a block hands on to the next, in words."""
+    return f'{block.count} streams of {type(block).__name__}' if isinstance(block, Streams) else 'one hidden state'
 
 
 def unstacked(params: PyTree) -> PyTree:

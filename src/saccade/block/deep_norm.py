@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""DeepNorm block: post-norm with a heavier residual and lighter branches, for stacks of hundreds of layers.
+
+    h = norm(alpha x + mixer(x));   y = norm(alpha h + feedforward(h))
+
+Wang et al. 2022, "DeepNet: Scaling Transformers to 1,000 Layers", figure 2, https://arxiv.org/abs/2203.00555
+The kernels named in `scaled` start beta times as large; query and key do not. Encoder or decoder alone, L layers:
+alpha = (2 L)^(1/4), beta = (8 L)^(-1/4). With both, N and M: 0.81 (N^4 M)^(1/16) and 0.87 (N^4 M)^(-1/16) in the
+encoder, (3 M)^(1/4) and (12 M)^(-1/4) in the decoder. Meant for Xavier initialisers. It bounds the model's change
+in a first step at any L. With alpha = beta = 1 it is post-norm. The paper has no gates: ours starts as it would.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+
+from saccade.block.base import Mix, Wiring
+from saccade.types import Hidden, Params, UserError
+
+
+class DeepNorm(Wiring):
+    """Attributes: alpha, beta; scaled, the names of the kernels that beta multiplies."""
+
+    identity: ClassVar[bool] = False
+    example: ClassVar[dict] = {'alpha': 2.0, 'beta': 0.5}
+
+    alpha: float
+    beta: float
+    scaled: tuple[str, ...] = ('value', 'output', 'up', 'down')
+
+    @nn.compact
+    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
+        mixed, state = mix(self.mixer(name='mixer'), x)
+        x = self.norm(name='mixer_norm')(self.alpha * x + mixed)
+        branch = self.feedforward(name='feedforward')(x, train)
+        if self.is_initializing():
+            for name in ('mixer', 'feedforward'):
+                self.put_variable('params', name, self._lighter(name, self.get_variable('params', name)))
+        return self.norm(name='feedforward_norm')(self.alpha * x + branch), state
+
+    def _lighter(self, branch: str, params: Params) -> Params:
+        """Multiply the kernels in `scaled` by beta.
+
+        Raises:
+            UserError: the branch has none of them.
+        """
+
+        def names(path: tuple[Any, ...]) -> str:
+            return path[-1].key
+
+        found = {names(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)}
+        if not found & {*self.scaled}:
+            raise UserError(
+                f'block.deep_norm:DeepNorm: the {branch} has no parameter named {" or ".join(self.scaled)}, but '
+                f"{', '.join(sorted(found))}; name in 'scaled' those that beta shall multiply"
+            )
+        return jax.tree_util.tree_map_with_path(
+            lambda path, leaf: leaf * self.beta if names(path) in self.scaled else leaf, params
+        )

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hyper-connections: R streams between layers, and trained weights for what a branch reads of them and adds to them.
+
+    z = sum_r a_r0 h_r;   h'_m = sum_r a_rm h_r + b_m branch(norm(z))        a [R R+1], b [R], for either branch
+
+Zhu et al. 2024, "Hyper-Connections", equations 1 to 5 and 14, https://arxiv.org/abs/2409.19606. The streams start as
+copies of the embedded tokens and end as their sum. At the start a branch reads one stream and adds to all, so that the
+sum is R times pre-norm's. `dynamic` lets each token change the weights (equations 10 to 13):
+a + s tanh(norm(h) W), W [D R+1], and b likewise, s from 0.01 and W from 0. Which stream a branch reads first is drawn
+at random; in the paper branch k reads stream k mod R. Cost beside pre-norm: T D R (R + 2), twice that if dynamic.
+The paper starts each branch's last kernel sqrt(R) times as large: a matter of its initialiser.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
+
+from saccade.block.base import Mix, Streams, together
+from saccade.types import Hidden, Norm, Part, require_positive
+
+
+class HyperConnections(Streams):
+    """Attributes: streams, R; whether the weights are dynamic."""
+
+    identity: ClassVar[bool] = True
+    example: ClassVar[dict] = {'streams': 2, 'dynamic': True}
+
+    streams: int
+    dynamic: bool
+
+    @property
+    def count(self) -> int:
+        require_positive('block.hyper_connections:HyperConnections', streams=self.streams)
+        return self.streams
+
+    def leave(self, x: Float[Array, 'B T RD']) -> Hidden:
+        return jnp.sum(self.apart(x), axis=-2)
+
+    @nn.compact
+    def wire(self, x: Float[Array, 'B T RD'], train: bool, mix: Mix) -> tuple[Float[Array, 'B T RD'], Any]:
+        z, streams, b = self._connection('mixer')(self.apart(x))
+        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(z))
+        z, streams, b = self._connection('feedforward')(streams + b[..., None] * mixed[..., None, :])
+        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(z), train)
+        return together(streams + b[..., None] * branch[..., None, :]), state
+
+    def _connection(self, branch: str) -> '_Connection':
+        return _Connection(self.norm if self.dynamic else None, name=f'{branch}_connection')
+
+
+class _Connection(nn.Module):
+    """Return what a branch reads, the streams to which it adds, and the weights b with which it does.
+
+    Attributes: the norm in front of dynamic weights; None for static ones.
+    """
+
+    norm: Part[Norm] | None
+
+    @nn.compact
+    def __call__(
+        self, streams: Float[Array, 'B T R D']
+    ) -> tuple[Hidden, Float[Array, 'B T R D'], Float[Array, '*#BT R']]:
+        R, D = streams.shape[-2:]
+        a = self.param('read_bias', _reading_one, (R, R + 1))
+        b = self.param('add_bias', nn.initializers.ones, (R,))
+        if self.norm is not None:
+            normed = self.norm(name='norm')(rearrange(streams, 'B T R D -> B (T R) D'))
+            normed = rearrange(normed, 'B (T R) D -> B T R D', R=R)
+            a = a + self._change('read', normed, (D, R + 1))
+            b = b + self._change('add', normed, (D, 1))[..., 0]
+        weighed = jnp.einsum('...RM,...RD->...MD', a, streams)
+        return weighed[..., 0, :], weighed[..., 1:, :], b
+
+    def _change(self, name: str, normed: Float[Array, 'B T R D'], shape: tuple[int, int]) -> Float[Array, 'B T R M']:
+        small = self.param(f'{name}_scale', nn.initializers.constant(0.01), ())
+        return small * jnp.tanh(jnp.einsum('BTRD,DM->BTRM', normed, self.param(name, nn.initializers.zeros, shape)))
+
+
+def _reading_one(key: Any, shape: tuple[int, int]) -> Float[Array, 'R M']:
+    """The branch reads one stream, drawn at random; every stream keeps what it holds."""
+    R, _ = shape
+    first = jax.nn.one_hot(jax.random.randint(key, (), 0, R), R)
+    return jnp.concatenate((first[:, None], jnp.eye(R)), axis=-1)

@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Macaron block: half a step of a feed-forward layer on either side of the mixer.
+
+    a = x + 1/2 feedforward'(norm(x));   b = a + mixer(norm(a));   y = b + 1/2 feedforward(norm(b))
+
+Lu et al. 2019, "Understanding and Improving Transformer From a Multi-Particle Dynamic System Point of View",
+https://arxiv.org/abs/1906.02762: the splitting scheme of Strang in the place of Lie and Trotter's. The order of the
+norms is the Conformer's (Gulati et al. 2020, https://arxiv.org/abs/2005.08100), without its convolution and its last
+norm. Two feed-forward layers, each with weights of its own: at half the usual width they cost what one does.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+
+from saccade.block.base import Mix, Wiring
+from saccade.types import Hidden
+
+
+class Macaron(Wiring):
+    identity: ClassVar[bool] = True
+
+    @nn.compact
+    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
+        x = x + 0.5 * self._half_step('first_feedforward', x, train)
+        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x))
+        x = x + mixed
+        return x + 0.5 * self._half_step('feedforward', x, train), state
+
+    def _half_step(self, name: str, x: Hidden, train: bool) -> Hidden:
+        return self.feedforward(name=name)(self.norm(name=f'{name}_norm')(x), train)

@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pre-norm block without residual connections: the ablation that shows what they are for.
+
+    h = mixer(norm(x));   y = feedforward(norm(h))
+
+Dong, Cordonnier, Loukas 2021, "Attention is not all you need: pure attention loses rank doubly exponentially with
+depth", https://arxiv.org/abs/2103.03404; the connections left out are those of He et al. 2016,
+https://arxiv.org/abs/1512.03385. No gradient reaches x but through the weights, so that deep stacks hardly learn.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+
+from saccade.block.base import Mix, Wiring
+from saccade.types import Hidden
+
+
+class NoResidual(Wiring):
+    identity: ClassVar[bool] = False
+
+    @nn.compact
+    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
+        x, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x))
+        return self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(x), train), state

@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parallel block: mixer and feed-forward layer read the same tokens, and both are added at once.
+
+    y = x + mixer(norm(x)) + feedforward(norm(x))
+
+Wang, Komatsuzaki 2021, GPT-J, https://github.com/kingoflolz/mesh-transformer-jax; Chowdhery et al. 2022, "PaLM",
+section 2, https://arxiv.org/abs/2204.02311. Their products with the kernels can run as one. With `shared_norm` off
+each branch has a norm of its own, as in GPT-NeoX (Black et al. 2022, https://arxiv.org/abs/2204.06745). The
+feed-forward layer sees what was mixed one layer later than in series.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+
+from saccade.block.base import Mix, Wiring
+from saccade.types import Hidden
+
+
+class Parallel(Wiring):
+    """Attributes: whether both branches share one norm."""
+
+    identity: ClassVar[bool] = True
+
+    shared_norm: bool = True
+
+    @nn.compact
+    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
+        names = ('norm',) if self.shared_norm else ('mixer_norm', 'feedforward_norm')
+        normed = [self.norm(name=name)(x) for name in names]
+        mixed, state = mix(self.mixer(name='mixer'), normed[0])
+        return x + mixed + self.feedforward(name='feedforward')(normed[-1], train), state

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""ResiDual block: a post-norm stream that the branches read, and beside it the plain sum of all that they added.
+
+    h = norm(x + mixer(x));   y = norm(h + feedforward(h));   d' = d + mixer(x) + feedforward(h)
+
+Xie et al. 2023, "ResiDual: Transformer with Dual Residual Connections", section 3,
+https://arxiv.org/abs/2304.14802. Both streams start as the embedded tokens; after the last layer y + norm(d') is
+what they come to. The sum keeps gradients alive in depth, as in pre-norm; the normed stream keeps layers from
+becoming alike. As the last norm is the block's, the model's own can be `NoNorm`. Cost beside post-norm: one more
+hidden state between layers, and one more norm in all.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from saccade.block.base import Mix, Streams, together
+from saccade.types import Hidden
+
+
+class ResDual(Streams):
+    identity: ClassVar[bool] = False
+
+    @property
+    def count(self) -> int:
+        return 2
+
+    def setup(self) -> None:
+        self.sum_norm = self.norm()
+
+    def leave(self, x: Float[Array, 'B T RD']) -> Hidden:
+        y, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
+        return y + self.sum_norm(total)
+
+    @nn.compact
+    def wire(self, x: Float[Array, 'B T RD'], train: bool, mix: Mix) -> tuple[Float[Array, 'B T RD'], Any]:
+        x, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
+        mixed, state = mix(self.mixer(name='mixer'), x)
+        x = self.norm(name='mixer_norm')(x + mixed)
+        branch = self.feedforward(name='feedforward')(x, train)
+        y = self.norm(name='feedforward_norm')(x + branch)
+        return together(jnp.stack((y, total + mixed + branch), axis=-2)), state

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sandwich block: a norm before and another after each branch, inside the residual connection.
+
+    h = x + norm'(mixer(norm(x)));   y = h + norm'(feedforward(norm(h)))
+
+Ding et al. 2021, "CogView", section 2.4 (Sandwich-LN), https://arxiv.org/abs/2105.13290; Gemma 2, 2024,
+https://arxiv.org/abs/2408.00118. Kim et al. 2025, "Peri-LN", https://arxiv.org/abs/2502.02732 is the same block: its
+norm of the embeddings is optional, and the one after the last block is the model's. With `NoNorm` outside it is
+pre-norm; with `NoNorm` inside and norms outside it is the block of Swin v2 (https://arxiv.org/abs/2111.09883) and
+OLMo 2. What a branch adds has one size, so that the hidden state grows as sqrt(L). Cost: two more norms.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+
+from saccade.block.base import Mix, Wiring
+from saccade.types import Hidden, Norm, Part
+
+
+class Sandwich(Wiring):
+    """Attributes: output_norm, norm'; None for the same as `norm`."""
+
+    identity: ClassVar[bool] = True
+
+    output_norm: Part[Norm] | None = None
+
+    @nn.compact
+    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
+        after = self.norm if self.output_norm is None else self.output_norm
+        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x))
+        x = x + after(name='mixer_output_norm')(mixed)
+        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(x), train)
+        return x + after(name='feedforward_output_norm')(branch), state

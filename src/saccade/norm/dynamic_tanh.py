@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamic tanh: a squashing function in the place of a norm, without statistics.
+
+    y = scale tanh(a x) + bias        a one number, scale and bias [D]
+
+Zhu, Chen, He, LeCun, Liu 2025, "Transformers without Normalization", section 4 (DyT),
+https://arxiv.org/abs/2503.10622. a starts from `alpha`, 0.5 in the paper save for large language models, which
+want less the wider they are. It bounds y, but does not make it invariant to the size of x. Cost: T D.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from saccade.types import Hidden
+
+
+class DynamicTanh(nn.Module):
+    """Attributes: alpha that a starts from; whether there is a scale, and a bias."""
+
+    alpha: float = 0.5
+    scale: bool = True
+    bias: bool = True
+
+    @nn.compact
+    def __call__(self, x: Hidden) -> Hidden:
+        a = self.param('input_scale', nn.initializers.constant(self.alpha), ())
+        y = jnp.tanh(a * x.astype(jnp.float32))
+        if self.scale:
+            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
+        if self.bias:
+            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
+        return y.astype(x.dtype)

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Group normalisation, of each token by itself: layer normalisation within groups of its features.
+
+    y = scale (x - mean_g(x)) / sqrt(var_g(x) + epsilon) + bias        over the D/groups features of group g
+
+Wu, He 2018, "Group Normalization", equations 1, 2 and 7, https://arxiv.org/abs/1803.08494
+Ours takes its statistics over features alone, not over positions too, so that no token sees another. One group is
+layer normalisation. Statistics are in float32. Cost: T D.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+
+from saccade.types import Hidden, UserError, require_positive
+
+
+class GroupNorm(nn.Module):
+    """Attributes: groups that D is cut into; epsilon is added to the variance; whether there is a scale, a bias."""
+
+    groups: int
+    epsilon: float = 1e-5
+    scale: bool = True
+    bias: bool = True
+    example: ClassVar[dict] = {'groups': 4}
+
+    @nn.compact
+    def __call__(self, x: Hidden) -> Hidden:
+        require_positive('norm.group:GroupNorm', groups=self.groups)
+        if x.shape[-1] % self.groups or x.shape[-1] == self.groups:
+            raise UserError(
+                f'width {x.shape[-1]} cannot be cut into {self.groups} groups: '
+                f'choose a divisor that leaves 2 features or more to each'
+            )
+        wide = rearrange(x.astype(jnp.float32), 'B T (g d) -> B T g d', g=self.groups)
+        centred = wide - jnp.mean(wide, axis=-1, keepdims=True)
+        variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
+        y = rearrange(centred * jax.lax.rsqrt(variance + self.epsilon), 'B T g d -> B T (g d)')
+        if self.scale:
+            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
+        if self.bias:
+            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
+        return y.astype(x.dtype)

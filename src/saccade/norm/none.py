@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""No normalisation: what a block or a model gets that shall have none.
+
+    y = x
+
+Zhang, Dauphin, Ma 2019, "Fixup Initialization: Residual Learning Without Normalization",
+https://arxiv.org/abs/1901.09321: a deep stack without norms needs its initial weights or its branches scaled down.
+"""
+
+import flax.linen as nn
+
+from saccade.types import Hidden
+
+
+class NoNorm(nn.Module):
+    def __call__(self, x: Hidden) -> Hidden:
+        return x

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Scale normalisation: every token gets one length, which is trained.
+
+    y = g x / max(||x||, epsilon)        ||x|| over D, for each token
+
+Nguyen, Salazar 2019, "Transformers without Tears: Improving the Normalization of Self-Attention", section 2,
+https://arxiv.org/abs/1910.05895. g starts at sqrt(D), where it equals RMSNorm without scale. With `start` 1 and
+`trained` off it is the unit norm, x / ||x||. The length is computed in float32. Cost: T D.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from saccade.types import Hidden
+
+
+class ScaleNorm(nn.Module):
+    """Attributes: start of g, None for sqrt(D); whether g is trained; epsilon, the least ||x||."""
+
+    start: float | None = None
+    trained: bool = True
+    epsilon: float = 1e-5
+
+    @nn.compact
+    def __call__(self, x: Hidden) -> Hidden:
+        g = x.shape[-1] ** 0.5 if self.start is None else self.start
+        if self.trained:
+            g = self.param('scale', nn.initializers.constant(g), ())
+        wide = x.astype(jnp.float32)
+        # The square is bounded, not its root, which has no gradient at 0.
+        square = jnp.maximum(jnp.sum(jnp.square(wide), axis=-1, keepdims=True), self.epsilon**2)
+        return (g * wide * jax.lax.rsqrt(square)).astype(x.dtype)

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Branches for tests of how blocks are wired: small enough to be written down in NumPy."""
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from saccade.types import Part
+
+
+class Averaging(nn.Module):
+    """A mixer: the sum of the tokens so far, over the number of the last, times a matrix. Its state is the sum."""
+
+    def __call__(self, x, scope, train):
+        return self._mix(jnp.cumsum(x, axis=1), scope)
+
+    def init_state(self, x, capacity):
+        return jnp.zeros((x.shape[0], x.shape[-1]), x.dtype)
+
+    def step(self, x, scope, state):
+        sums = state[:, None] + jnp.cumsum(x, axis=1)
+        return self._mix(sums, scope), sums[:, -1]
+
+    @nn.compact
+    def _mix(self, sums, scope):
+        kernel = self.param('output', nn.initializers.lecun_normal(), 2 * sums.shape[-1:])
+        return (sums / (1.0 + scope.positions[..., None])) @ kernel
+
+
+class Bending(nn.Module):
+    """A feed-forward layer of one matrix."""
+
+    @nn.compact
+    def __call__(self, x, train):
+        return jnp.tanh(x @ self.param('down', nn.initializers.lecun_normal(), 2 * x.shape[-1:]))
+
+
+class Squashing(nn.Module):
+    """A norm, with weights."""
+
+    @nn.compact
+    def __call__(self, x):
+        return self.param('scale', nn.initializers.ones, x.shape[-1:]) * x / (1.0 + jnp.abs(x))
+
+
+TOYS = {'mixer': Part(Averaging), 'feedforward': Part(Bending), 'norm': Part(Squashing)}
