@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.build import build
 from saccade.feedforward.gated import Gated
 from saccade.feedforward.mlp import MLP
 from saccade.types import Part
@@ -68,3 +69,39 @@ def test_a_gated_layer_of_eight_thirds_has_the_parameters_of_an_mlp_of_four():
         sum(np.prod(shape) for shape in shapes(module, 96).values()) for module in (Gated(SILU), MLP(SILU, bias=False))
     ]
     assert sizes[0] == sizes[1]
+
+
+GATES = {
+    'jax.nn:sigmoid': lambda z: 1 / (1 + np.exp(-z)),
+    'jax.nn:identity': lambda z: z,
+    'jax.nn:relu': lambda z: np.maximum(z, 0),
+    'jax.nn:gelu': lambda z: z * (1 + np.tanh(np.sqrt(2 / np.pi) * (z + 0.044715 * z**3))) / 2,
+    'jax.nn:silu': lambda z: z / (1 + np.exp(-z)),
+}
+
+
+@pytest.mark.parametrize('activation', GATES)
+def test_the_activation_names_the_gated_variant(activation):
+    """GLU, bilinear, ReGLU, GEGLU and SwiGLU."""
+    x, params = (jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree) for tree in (X, WEIGHTS))
+    expected = (GATES[activation](x @ params['gate']) * (x @ params['up'])) @ params['down']
+    module = build({'use': 'feedforward.gated:Gated', 'activation': {'use': activation}, 'width': F})()
+    y = module.apply({'params': WEIGHTS}, X, False)
+    np.testing.assert_allclose(y, expected, atol=NEAR * np.abs(expected).max())
+
+
+def test_squared_relu():
+    expected = np.maximum(np.asarray(X @ WEIGHTS['up']), 0) ** 2 @ WEIGHTS['down']
+    activation = {'use': 'ops.activation:squared_relu'}
+    module = build({'use': 'feedforward.mlp:MLP', 'activation': activation, 'ratio': F / D, 'bias': False})()
+    y = module.apply({'params': without(WEIGHTS, 'gate')}, X, False)
+    np.testing.assert_allclose(y, expected, atol=NEAR * np.abs(expected).max())
+
+
+def test_a_permutation_of_the_tokens_permutes_the_outputs():
+    params = WEIGHTS | BIASES
+    order = np.array([2, 0, 1])
+    for module in (MLP(SILU, ratio=F / D), Gated(SILU, width=F, bias=True)):
+        own = {name: params[name] for name in shapes(module)}
+        y = module.apply({'params': own}, X, False)
+        np.testing.assert_array_equal(module.apply({'params': own}, X[:, order], False), y[:, order])

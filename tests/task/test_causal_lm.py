@@ -105,3 +105,64 @@ def test_it_is_a_task():
 def test_a_smoothing_that_is_no_share_is_refused(smoothing):
     with pytest.raises(UserError, match='label_smoothing'):
         CausalLM(label_smoothing=smoothing)
+
+
+class Reporting(Known):
+    """The same, with what two stacks of layers report: [2] of the one, [1] of the other."""
+
+    @nn.compact
+    def __call__(self, tokens, scope, train):
+        logits = super().__call__(tokens, scope, train)
+        for layers, value in (('one', jnp.array([0.1, 0.2])), ('other', jnp.array([0.6]))):
+            for collection in filter(self.is_mutable_collection, ('losses', 'metrics')):
+                self.put_variable(collection, layers, {'router': {'balance': (value * logits.mean(),)}})
+        return logits
+
+
+def reported(train):
+    return CausalLM().loss(Reporting(), PARAMS, BATCH, KEY, train)
+
+
+def test_losses_that_layers_report_are_added_in_training_summed_over_the_layers():
+    bare, mean = total()['loss'], float(PARAMS['logits'].mean())
+    added = float(bare.mean()) + (0.1 + 0.2 + 0.6) * mean
+    totals = reported(train=True)
+    assert totals['loss'].mean() == pytest.approx(added, rel=NEAR)
+    assert totals['cross_entropy'].mean() == pytest.approx(float(bare.mean()), rel=NEAR)
+    assert totals['loss'].weight == bare.weight
+
+
+def test_what_is_added_has_a_gradient():
+    gradient = jax.grad(lambda params: CausalLM().loss(Reporting(), params, BATCH, KEY, train=True)['loss'].mean())(
+        PARAMS
+    )['logits']
+    np.testing.assert_allclose(gradient[~TARGETS], 0.9 / gradient.size, rtol=NEAR)
+
+
+def test_evaluation_reports_the_bare_loss():
+    totals = reported(train=False)
+    assert totals.keys() == {'loss', 'accuracy', 'balance'}
+    assert totals['loss'].mean() == total()['loss'].mean()
+
+
+@pytest.mark.parametrize('train', [True, False])
+def test_metrics_are_means_over_layers_that_add_up_over_microbatches(train):
+    metric = reported(train)['balance']
+    assert metric.mean() == pytest.approx(0.3 * float(PARAMS['logits'].mean()), rel=NEAR)
+    assert metric.weight == 7
+
+
+@pytest.mark.parametrize('train', [True, False])
+def test_a_model_that_reports_nothing_makes_the_program_of_one_that_cannot(train):
+    """Asked for what its layers report, it is traced to the same jaxpr as when it is not asked."""
+
+    class Unasked(Known):
+        def apply(self, *args, mutable, **settings):
+            return super().apply(*args, **settings), {}
+
+    traced = [
+        str(jax.make_jaxpr(lambda params, m=model: CausalLM().loss(m, params, BATCH, KEY, train))(PARAMS))
+        for model in (Known(), Unasked())
+    ]
+    assert traced[0] == traced[1]
+    assert total(train).keys() == {'loss', 'accuracy'}

@@ -4,13 +4,16 @@
 
     loss = - sum over t of log p(token_{t+1} | token_{<= t}) / number of targets
 
-Targets never cross from one packed document into the next, and padding is no target.
+Targets never cross from one packed document into the next, and padding is no target. In training, losses that layers
+report (the balance of a mixture of experts) are added, summed over the layers as in Fedus et al. 2021 (Switch
+Transformers), section 2.2; the bare loss is then `cross_entropy`. Metrics that they report are means over the layers.
 """
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, PyTree
 
 from saccade.ops.loss import cross_entropy
 from saccade.types import Batch, LanguageModel, Params, PRNGKey, Scope, Total, UserError
@@ -31,24 +34,46 @@ class CausalLM:
         return model.init(key, batch['tokens'][:, :-1], _scope(batch), False)['params']
 
     def loss(self, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
-        """Return totals over targets: `loss` in nats, and `accuracy`."""
+        """Return totals over targets: `loss` in nats, `accuracy`, and what the model's layers report."""
         tokens, targets = batch['tokens'][:, :-1], batch['tokens'][:, 1:]
-        logits = model.apply({'params': params}, tokens, _scope(batch), train, rngs={'dropout': key})
+        reporting = ['losses', 'metrics'] if train else ['metrics']
+        logits, reports = model.apply(
+            {'params': params}, tokens, _scope(batch), train, rngs={'dropout': key}, mutable=reporting
+        )
         weights = is_target(batch).astype(jnp.float32)
         losses = cross_entropy(logits, targets, self.label_smoothing if train else 0.0)
         # A maximum, which the loss takes too, in place of an argmax; a tie counts as a hit.
         hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
         count = weights.sum()
-        return {
-            'loss': Total((losses * weights).sum(), count),
-            'accuracy': Total((hits * weights).sum(), count),
-        }
+        totals = {'loss': Total((losses * weights).sum(), count), 'accuracy': Total((hits * weights).sum(), count)}
+        return _with_reports(totals, reports)
 
 
 def is_target(batch: Batch) -> Bool[Array, 'B T']:
     """Where the next token belongs to the same document."""
     segments = batch['segments']
     return (segments[:, 1:] == segments[:, :-1]) & (segments[:, 1:] != 0)
+
+
+def _with_reports(totals: dict[str, Total], reports: PyTree) -> dict[str, Total]:
+    """Add the losses that layers report, and their metrics, weighted so that both are means over targets."""
+    loss = totals['loss']
+    means = _means(reports.get('metrics', {}))
+    totals = {name: Total(loss.weight * mean, loss.weight) for name, mean in means.items()} | totals
+    losses = jax.tree.leaves(reports.get('losses', {}))
+    if not losses:
+        return totals
+    added = loss.weight * sum(leaf.sum() for leaf in losses)
+    return {**totals, 'cross_entropy': loss, 'loss': Total(loss.total + added, loss.weight)}
+
+
+def _means(reported: PyTree) -> dict[str, Array]:
+    """Return, by the last name on its path, the mean of everything that was reported."""
+    named: dict[str, list[Array]] = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(reported):
+        (*_, name) = (entry.key for entry in path if isinstance(entry, jax.tree_util.DictKey))
+        named.setdefault(name, []).append(leaf.ravel())
+    return {name: jnp.concatenate(leaves).mean() for name, leaves in named.items()}
 
 
 def _scope(batch: Batch) -> Scope:

@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loss-free balance: token choice by score plus a bias, which falls for experts with more than the mean load.
+
+    chosen = top_A(s + b),  gates from s alone;   after each step  b_i = b_i - u sign(load_i - mean load)
+
+Wang et al. 2024, "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts", equation 3 and algorithm 1,
+https://arxiv.org/abs/2408.15664; used by DeepSeek-V3 (2024), https://arxiv.org/abs/2412.19437
+Ours: b is a parameter whose gradient is u sign(load_i - mean load), by a term of the loss that is always 0. So
+plain gradient descent at a rate of 1 is the paper's rule; Adam divides by the size of past gradients, so there b
+moves by about the learning rate a step, whatever u is. Signs of microbatches are averaged.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from saccade.feedforward.token_choice import TokenChoice
+from saccade.ops.routing import load, pull_to_balance
+
+
+class LossFree(TokenChoice):
+    """Attributes: rate u, 0.001 in section 4.1; balance of 0, which the paper has; the others of `TokenChoice`."""
+
+    balance: float = 0.0
+    rate: float = 0.001
+    example: ClassVar[dict] = {'score': {'use': 'jax.nn:sigmoid'}, 'renormalised': True}
+
+    def choose(self, scores: Float[Array, 'T E'], active: int) -> Int[Array, 'T A']:
+        E = scores.shape[-1]
+        bias = self.param('balance_bias', nn.initializers.zeros, (E,)).astype(jnp.float32)
+        expert = super().choose(scores + bias, active)
+        self.sow('losses', 'pull', self.rate * pull_to_balance(bias, load(expert, E)))
+        return expert

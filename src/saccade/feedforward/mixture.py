@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mixture of experts: a router sends each token to A of E feed-forward layers, so parameters grow by E, compute by A.
+
+    y_t = shared(x_t) + sum over the routes (t, i) of gate_ti expert_i(x_t)
+
+Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mixture-of-Experts Layer", equation 1,
+https://arxiv.org/abs/1701.06538; the shared expert, which all tokens have: Dai et al. 2024, "DeepSeekMoE", equation
+9, https://arxiv.org/abs/2401.06066 (K shared experts of width F are one of width K F). Ours: any feed-forward layer
+is an expert; none of a token's routes is dropped unless the router bounds an expert's load, and then `overflow` is
+the share of routes dropped, `dropped` the share of tokens left with none. Cost: T (A expert + D E), and at most a
+quarter more of the experts in padded blocks. It cannot know padding, which is routed and counts in every share.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
+
+from saccade.ops.expert import Seats, seats, serve
+from saccade.ops.routing import Routes
+from saccade.types import FeedForward, Hidden, Part, PRNGKey, Router, UserError, require_positive, require_share
+
+
+class Mixture(nn.Module):
+    """Attributes: experts E; active A; expert, of which E are made; router; shared expert, if any;
+    block, most rows of an expert run at once where loads are unbounded; dropout of the output.
+    """
+
+    experts: int
+    active: int
+    expert: Part[FeedForward]
+    router: Part[Router]
+    shared: Part[FeedForward] | None = None
+    block: int = 64
+    dropout: float = 0.0
+    example: ClassVar[dict] = {
+        'experts': 4,
+        'active': 2,
+        'expert': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}},
+        'router': {
+            'use': 'feedforward.token_choice:TokenChoice',
+            'score': {'use': 'jax.nn:softmax'},
+            'renormalised': True,
+        },
+    }
+
+    @nn.compact
+    def __call__(self, x: Hidden, train: bool) -> Hidden:
+        self._check()
+        tokens = rearrange(x, 'B T D -> (B T) D')
+        routes = self.router(name='router')(tokens, self.experts, self.active, train)
+        seated = seats(routes, self.experts, self.block)
+        self._report(routes, seated, tokens.shape[0])
+        params = self.param('expert', self._initialised, x[:1, :1])
+        key = self.make_rng('dropout') if train and self.has_rng('dropout') else None
+
+        def run(own: Any, rows: Float[Array, 'M D'], key: PRNGKey | None) -> Float[Array, 'M D']:
+            rngs = {} if key is None else {'dropout': key}
+            return self.expert(parent=None).apply({'params': own}, rows[None], train, rngs=rngs)[0]
+
+        y = serve(run, params, tokens, routes, seated, key).reshape(x.shape)
+        if self.shared is not None:
+            y = y + self.shared(name='shared')(x, train)
+        return nn.Dropout(self.dropout)(y, deterministic=not train)
+
+    def _initialised(self, key: Array, x: Hidden) -> Any:
+        return jax.vmap(lambda key: self.expert(parent=None).init(key, x, False)['params'])(
+            jax.random.split(key, self.experts)
+        )
+
+    def _report(self, routes: Routes, seated: Seats, tokens: int) -> None:
+        served = jnp.zeros(tokens, bool).at[routes.token].max(seated.found)
+        self.sow('metrics', 'dropped', 1.0 - served.mean())
+        self.sow('metrics', 'overflow', 1.0 - seated.found.mean())
+
+    def _check(self) -> None:
+        name = 'feedforward.mixture:Mixture'
+        require_positive(name, experts=self.experts, active=self.active, block=self.block)
+        require_share(name, dropout=self.dropout)
+        if self.active > self.experts:
+            raise UserError(f'{name}: {self.active} active experts are more than the {self.experts} there are')

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Token choice: every token takes the A experts that score highest with it.
+
+    s = score(x Wr),  chosen = top_A(s),  gate_i = s_i, or s_i / sum over chosen of s      Wr [D E], in float32
+    balance = E sum_i f_i P_i,  f_i share of the routes, P_i mean probability;   z = mean (logsumexp x Wr)^2
+
+Shazeer et al. 2017, "Outrageously Large Neural Networks", equations 3-5 (the gates of the chosen sum to 1, as in
+Mixtral; `noisy`), https://arxiv.org/abs/1701.06538; Fedus et al. 2021, "Switch Transformers", equations 1, 3-6
+(s itself, A = 1; capacity; balance), https://arxiv.org/abs/2101.03961; Zoph et al. 2022, "ST-MoE", equation 5 (z),
+https://arxiv.org/abs/2202.08906. Ours: for A > 1 the f_i sum to 1, so even routing has balance 1; capacity binds in
+training alone, and the first tokens go first, so no token depends on a later one. Balance is of one microbatch.
+"""
+
+import math
+from typing import ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from saccade.ops.project import project
+from saccade.ops.routing import Routes, balance_loss, load, router_z_loss, routes_by_token
+from saccade.types import Part, UserError
+
+
+class TokenChoice(nn.Module):
+    """Attributes:
+    score: function of the logits over their last axis: `jax.nn:softmax`; DeepSeek-V3 has `jax.nn:sigmoid`.
+    renormalised: gates of a token's chosen experts are divided by their sum.
+    scale: factor of the gates.
+    capacity: in training an expert serves at most capacity A T / E routes; None for all, whatever their number.
+    balance, z: weights of the losses; 0.01 is of Switch, section 2.2, and ST-MoE has 0.001 for z.
+    noisy: learned noise on the logits in training.
+    kernel_init: of Wr.
+    """
+
+    score: Part
+    renormalised: bool
+    scale: float = 1.0
+    capacity: float | None = None
+    balance: float = 0.01
+    z: float = 0.0
+    noisy: bool = False
+    kernel_init: Part = Part(nn.initializers.lecun_normal)
+    sees_others: ClassVar[bool] = False
+    example: ClassVar[dict] = {'score': {'use': 'jax.nn:softmax'}, 'renormalised': True}
+
+    @nn.compact
+    def __call__(self, x: Float[Array, 'T D'], experts: int, active: int, train: bool) -> Routes:
+        logits = self._logits(x.astype(jnp.float32), experts, train)
+        scores = self.score(logits)
+        expert = self.choose(scores, active)
+        self._report(logits, scores, load(expert, experts))
+        gate = jnp.take_along_axis(scores, expert, axis=-1)
+        if self.renormalised:
+            gate = gate / gate.sum(axis=-1, keepdims=True)
+        room = self._room(x.shape[0], experts, active) if train else None
+        return routes_by_token(expert, self.scale * gate, room)
+
+    def choose(self, scores: Float[Array, 'T E'], active: int) -> Int[Array, 'T A']:
+        """Return the experts of each token; their gates are made of the scores, whatever they are chosen by."""
+        return jax.lax.top_k(scores, active)[1]
+
+    def _report(self, logits: Float[Array, 'T E'], scores: Float[Array, 'T E'], share: Float[Array, 'E']) -> None:
+        balance, z = balance_loss(scores, share), router_z_loss(logits)
+        self.sow('metrics', 'balance_loss', balance)
+        self.sow('metrics', 'router_z_loss', z)
+        self.sow('metrics', 'expert_load_max', share.size * share.max())
+        if self.balance or self.z:
+            self.sow('losses', 'router', self.balance * balance + self.z * z)
+
+    def _logits(self, x: Float[Array, 'T D'], experts: int, train: bool) -> Float[Array, 'T E']:
+        shape = (x.shape[-1], experts)
+        logits = project(x, self.param('kernel', self.kernel_init(), shape).astype(jnp.float32))
+        if self.noisy:
+            spread = jax.nn.softplus(project(x, self.param('noise', nn.initializers.zeros, shape).astype(jnp.float32)))
+            logits += spread * jax.random.normal(self.make_rng('dropout'), logits.shape) if train else 0.0
+        return logits
+
+    def _room(self, tokens: int, experts: int, active: int) -> int | None:
+        if self.capacity is None:
+            return None
+        if self.capacity <= 0:
+            raise UserError(f'feedforward.token_choice:TokenChoice: capacity must be above 0, not {self.capacity}')
+        return min(tokens, math.ceil(self.capacity * active * tokens / experts))

@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Run experts on the tokens that are routed to them, with stacked parameters [E ...] and for any expert.
+
+Tokens are seated in G groups of M rows, and each group has one expert. With no bound on what an expert serves,
+groups are blocks that are run one after another: the products are those of the routes, and of the padding of each
+expert's last block. With a bound, each expert has one group of that many rows, and all run at once.
+
+`jax.lax.ragged_dot` needs no padding, but on the CPU it multiplies every row by every expert.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from saccade.ops.routing import Routes
+from saccade.types import PRNGKey
+
+Expert = Callable[[PyTree, Float[Array, 'M D'], PRNGKey | None], Float[Array, 'M D']]
+
+# A block is at most this share of an expert's mean load, so that padding adds no more than this to the products.
+LARGEST_BLOCK = 1 / 4
+
+
+@struct.dataclass
+class Seats:
+    """Where the token of each route is put.
+
+    Attributes:
+        row: of each route, among the G M rows; past them where the expert has no room.
+        owner: the expert of each group; None where group g is expert g's.
+        groups, rows: G and M.
+    """
+
+    row: Int[Array, 'R']
+    owner: Int[Array, 'G'] | None
+    groups: int = struct.field(pytree_node=False)
+    rows: int = struct.field(pytree_node=False)
+
+    @property
+    def found(self) -> Bool[Array, 'R']:
+        """Which routes are served."""
+        return self.row < self.groups * self.rows
+
+
+def seats(routes: Routes, experts: int, block: int) -> Seats:
+    """Seat every route: in blocks of at most `block` rows, or where the experts' room is bounded, within it."""
+    count, rank = _ranks(routes.expert, experts)
+    if routes.room is None:
+        return _seats_in_blocks(routes.expert, count, rank, block)
+    # Those without a seat get different rows too, so that rows are unique.
+    beyond = experts * routes.room + jnp.arange(rank.size)
+    row = jnp.where(rank < routes.room, routes.expert * routes.room + rank, beyond)
+    return Seats(row, None, experts, routes.room)
+
+
+def _ranks(expert: Int[Array, 'R'], experts: int) -> tuple[Int[Array, 'E'], Int[Array, 'R']]:
+    """Return how many routes each expert has, and for each route how many of them stand before it."""
+    order = jnp.argsort(expert, stable=True)
+    count = jnp.bincount(expert, length=experts)
+    start = jnp.cumsum(count) - count
+    ranks = jnp.arange(expert.size) - start[expert[order]]
+    return count, jnp.zeros_like(ranks).at[order].set(ranks, unique_indices=True)
+
+
+def _seats_in_blocks(expert: Int[Array, 'R'], count: Int[Array, 'E'], rank: Int[Array, 'R'], block: int) -> Seats:
+    R, E = expert.size, count.size
+    rows = max(1, min(block, math.floor(LARGEST_BLOCK * R / E)))
+    groups = (R + min(R, E) * (rows - 1)) // rows  # the most that any loads can fill
+    ends = jnp.cumsum(-(-count // rows))
+    first = jnp.concatenate([jnp.zeros(1, ends.dtype), ends[:-1]])
+    owner = (jnp.arange(groups)[:, None] >= ends).sum(axis=-1)
+    return Seats(first[expert] * rows + rank, jnp.minimum(owner, E - 1), groups, rows)
+
+
+def serve(
+    expert: Expert, params: PyTree, x: Float[Array, 'T D'], routes: Routes, seats: Seats, key: PRNGKey | None
+) -> Float[Array, 'T D']:
+    """Return the sum over each token's routes of gate * expert(token); zero for a token that has none."""
+    (T, D), (G, M) = x.shape, (seats.groups, seats.rows)
+    token = jnp.full(G * M, T).at[seats.row].set(routes.token, mode='drop', unique_indices=True)
+    given = x.at[token].get(mode='fill', fill_value=0).reshape(G, M, D)
+    keys = None if key is None else jax.random.split(key, G)
+    made = (
+        _together(expert, params, given, keys)
+        if seats.owner is None
+        else _by_blocks(expert, params, given, keys, seats.owner)
+    )
+    found = made.reshape(G * M, D).at[seats.row].get(mode='fill', fill_value=0)
+    weighted = routes.gate[:, None] * found.astype(jnp.float32)
+    return jnp.zeros((T, D), jnp.float32).at[routes.token].add(weighted).astype(x.dtype)
+
+
+def _together(
+    expert: Expert, params: PyTree, given: Float[Array, 'E M D'], keys: Array | None
+) -> Float[Array, 'E M D']:
+    return jax.vmap(expert, in_axes=(0, 0, None if keys is None else 0))(params, given, keys)
+
+
+def _by_blocks(
+    expert: Expert, params: PyTree, given: Float[Array, 'G M D'], keys: Array | None, owner: Int[Array, 'G']
+) -> Float[Array, 'G M D']:
+    # Keeping each block's products but not its copy of the expert's parameters.
+    @functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
+    def one(number: Array, x: Float[Array, 'M D'], key: Array | None) -> Float[Array, 'M D']:
+        own = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, number, keepdims=False), params)
+        return expert(own, x, key)
+
+    return jax.lax.scan(lambda _, block: (None, one(*block)), None, (owner, given, keys))[1]
