@@ -74,8 +74,8 @@ def test_a_term_with_a_carry_is_replayed_by_steps(gate_class):
     """Slots that hold no token must not add to what the term counts from the last key to the first."""
 
     class Gated(nn.Module):
-        def rotate(self, x, positions):
-            return x
+        def rotate(self, q, k, q_positions, k_positions):
+            return q, k
 
         def terms(self, heads):
             return (gate_class(jnp.arange(1.0, heads + 1)),)

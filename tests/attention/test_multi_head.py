@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.types import Scope, UserError
+from saccade.ops.flops import count_primitive
+from saccade.position.rotary import Rotary
+from saccade.types import Scope, Source, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D = 2, 9, 16
@@ -157,3 +159,98 @@ def test_each_projection_is_initialised_as_the_matrix_it_stands_for():
     params = jax.jit(lambda key: module.init(key, x, Scope(jnp.zeros((1, 1), int)), False))(jax.random.key(0))['params']
     assert np.std(params['query']) == pytest.approx(64**-0.5, rel=0.05)
     assert np.std(params['output']) == pytest.approx((4 * 32) ** -0.5, rel=0.05)
+
+
+def test_fused_projections_give_the_numbers_of_separate_ones():
+    params = params_of(changed(key_value_heads=2))
+
+    def loss(params, fused):
+        module = build(changed(key_value_heads=2, fused=fused))()
+        return jnp.sin(module.apply(params, X, SCOPE, False)).sum()
+
+    separate, fused = (jax.jit(jax.value_and_grad(loss), static_argnums=1)(params, fused) for fused in (False, True))
+    jax.tree.map(assert_near, fused, separate)
+
+
+@pytest.mark.parametrize(('fused', 'products'), [(False, 6), (True, 4)])
+def test_attention_is_four_products_with_fused_projections(fused, products):
+    spec = changed(fused=fused)
+    module, params = build(spec)(), params_of(spec)
+    assert count_primitive(lambda x: module.apply(params, x, SCOPE, False), 'dot_general', X) == products
+
+
+def test_head_norm_is_over_each_head_before_the_positions():
+    spec = changed(head_norm={'use': 'norm.rms:RMSNorm'}, position={'use': 'position.rotary:Rotary'}, heads=2)
+    params = params_of(spec)
+    p = params['params']
+    roots = {name: np.einsum('btd,dnh->btnh', X, p[name]) for name in ('query', 'key')}
+    normed = {
+        name: y / np.sqrt((y**2).mean(-1, keepdims=True) + 1e-6) * p[f'{name}_norm']['scale']
+        for name, y in roots.items()
+    }
+    seen = {}
+
+    def rotate(self, q, k, q_positions, k_positions):
+        seen.update(query=q, key=k)
+        return q, k
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rotary, 'rotate', rotate)
+        build(spec)().apply(params, X, SCOPE, False)
+    for name, expected in normed.items():
+        assert_near(seen[name], expected)
+
+
+def test_the_gate_multiplies_what_each_head_has_read():
+    sigmoid = {'use': 'jax.nn:sigmoid'}
+    params = params_of(changed(gate=sigmoid))
+    p = params['params']
+    gates = 1 / (1 + np.exp(-np.einsum('btd,dnh->btnh', X, p['gate'])))
+    open_gate = {'params': {**p, 'output': jnp.eye(D).reshape(4, 4, D)}}
+    ungated = run(changed(), {'params': {name: leaf for name, leaf in open_gate['params'].items() if name != 'gate'}})
+    assert_near(run(changed(gate=sigmoid), open_gate), ungated * gates.reshape(B, T, D))
+
+
+def test_a_term_with_parameters_is_made_for_the_heads():
+    term = {'use': 'position.relative_bias:RelativeBias', 'buckets': 8, 'furthest': 20}
+    params = params_of(changed(terms=(term,)))
+    assert params['params']['term_0']['table'].shape == (8, 4)
+    as_position = {'params': {**params['params'], 'position': params['params']['term_0']}}
+    del as_position['params']['term_0']
+    assert_near(run(changed(terms=(term,)), params), run(changed(position=term), as_position))
+
+
+class TestCross:
+    """Keys and values from another sequence, of another length and width."""
+
+    SPEC = changed(mask={'use': 'ops.mask:Full'}, key_value_heads=2)
+    READ = jnp.array(np.random.default_rng(2).normal(size=(B, 5, 12)), jnp.float32)
+    PLACES = jnp.tile(jnp.arange(5), (B, 1))
+
+    def run(self, params, read, segments=None, kernel=PLAIN, fused=False):
+        scope = SCOPE.replace(source=Source(read, self.PLACES, segments))
+        module = build({**self.SPEC, 'kernel': kernel, 'fused': fused})()
+        if params is None:
+            return module.init(jax.random.key(0), X, scope, False)
+        return module.apply(params, X, scope, False)
+
+    def test_it_is_its_equation(self):
+        params = self.run(None, self.READ)
+        p = params['params']
+        q = np.einsum('btd,dnh->btnh', X, p['query'])
+        k, v = (np.einsum('bsd,dnh->bsnh', self.READ, p[name]) for name in ('key', 'value'))
+        expected = np.zeros((B, T, D), np.float32)
+        for b, t, n in np.ndindex(B, T, 4):
+            weights = np.exp(k[b, :, n // 2] @ q[b, t, n] / 2)
+            expected[b, t] += weights / weights.sum() @ v[b, :, n // 2] @ p['output'][n]
+        for kernel in (PLAIN, BLOCKWISE):
+            for fused in (False, True):
+                assert_near(self.run(params, self.READ, kernel=kernel, fused=fused), expected)
+
+    def test_padding_of_the_source_is_not_seen_and_the_rest_gets_a_gradient(self):
+        params, segments = self.run(None, self.READ), jnp.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+        padded = self.run(params, self.READ, segments)
+        other = self.run(params, self.READ.at[0, 3:].add(1.0), segments)
+        np.testing.assert_array_equal(padded, other)
+        gradient = jax.grad(lambda read: jnp.sin(self.run(params, read, segments)).sum())(self.READ)
+        assert (np.abs(gradient).max(axis=-1) > 0).tolist() == (segments != 0).tolist()

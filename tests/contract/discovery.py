@@ -20,12 +20,28 @@ from typing_extensions import get_protocol_members
 
 import saccade
 from saccade.build import build
-from saccade.types import Block, FeedForward, Kernel, Mixer, Norm, PairPosition, Scope, TokenPosition
+from saccade.types import (
+    Block,
+    Can,
+    FeedForward,
+    Kernel,
+    Mixer,
+    Norm,
+    PairPosition,
+    Router,
+    Rows,
+    Scope,
+    TermMaker,
+    TokenPosition,
+    Weighting,
+)
 
 PROTOCOLS = {
     'norm': (Norm,),
     'position': (TokenPosition, PairPosition),
-    'feedforward': (FeedForward,),
+    'feedforward': (FeedForward, Router),
+    'score': (TermMaker,),
+    'weighting': (Weighting,),
     'attention': (Kernel, Mixer),
     'block': (Block,),
 }
@@ -61,10 +77,10 @@ B, T, D = 2, 9, 16
 
 
 def modules(family: str) -> Iterator[ModuleType]:
-    """The files of a family, less `base`, which is for parts to inherit."""
+    """The files of a family, less `base` and `..._base`, which are for parts to inherit."""
     package = importlib.import_module(f'saccade.{family}')
     for found in pkgutil.iter_modules(package.__path__):
-        if found.name != 'base':
+        if found.name.split('_')[-1] != 'base':
             yield importlib.import_module(f'{package.__name__}.{found.name}')
 
 
@@ -104,20 +120,63 @@ def specs(family: str, protocol: type) -> dict[str, dict[str, Any]]:
 
 
 def mixers() -> dict[str, dict[str, Any]]:
-    """Every mixer; and multi-head attention with every kernel and with every pairwise position."""
-    kernels = {f'MultiHead, {name}': {**MULTI_HEAD, 'kernel': given} for name, given in kernel_specs().items()}
+    """Every mixer; and multi-head attention with every kernel, weighting, term and pairwise position."""
+    kernels = {f'MultiHead, {name}': multi_head(given) for name, given in kernel_specs().items()}
     pairs = {
         f'MultiHead, {name}': {**MULTI_HEAD, 'position': given}
         for name, given in specs('position', PairPosition).items()
     }
-    found = {**specs('attention', Mixer), **kernels, **pairs}
+    weightings = {f'MultiHead, {name}': {**MULTI_HEAD, 'kernel': given} for name, given in weighting_specs().items()}
+    terms = {
+        f'MultiHead, {name}': {**MULTI_HEAD, 'terms': [given]} for name, given in specs('score', TermMaker).items()
+    }
+    found = {**specs('attention', Mixer), **kernels, **weightings, **terms, **pairs}
     return {
         name: given for number, (name, given) in enumerate(found.items()) if given not in [*found.values()][:number]
     }
 
 
+def feedforwards() -> dict[str, dict[str, Any]]:
+    """Every feed-forward layer; and the mixture of experts with every router."""
+    layers = specs('feedforward', FeedForward)
+    mixture, routers = layers['Mixture'], specs('feedforward', Router).items()
+    others = {f'Mixture, {name}': given for name, given in routers if given != mixture['router']}
+    return {**layers, **{name: {**mixture, 'router': given} for name, given in others.items()}}
+
+
+def mixes_tokens(spec: dict[str, Any]) -> bool:
+    """Whether a part that has no scope declares that a token depends on the others all the same."""
+    return any(getattr(inner.target, 'sees_others', False) for inner in build(spec).within())
+
+
+def can(spec: dict[str, Any], what: str) -> bool:
+    """Whether a mixer or a block can: no part that it is made of declares that it cannot."""
+    return all(getattr(getattr(inner.target, 'can', Can()), what) for inner in build(spec).within())
+
+
+def sums(spec: dict[str, Any]) -> bool:
+    """Whether the state of a mixer or a block adds tokens up."""
+    return any(getattr(inner.target, 'can', Can()).sums for inner in build(spec).within())
+
+
+def multi_head(kernel: dict[str, Any]) -> dict[str, Any]:
+    """Multi-head attention with a kernel, causal if the kernel can be."""
+    mask = MULTI_HEAD['mask'] if can(kernel, 'causal') else {'use': 'ops.mask:Full'}
+    return {**MULTI_HEAD, 'kernel': kernel, 'mask': mask}
+
+
 def kernel_specs() -> dict[str, dict[str, Any]]:
     return specs('attention', Kernel)
+
+
+def weighting_specs() -> dict[str, dict[str, Any]]:
+    """The plain kernel with every weighting."""
+    return {name: {**PLAIN, 'weighting': given} for name, given in specs('weighting', Weighting).items()}
+
+
+def rows(spec: dict[str, Any]) -> Rows:
+    """What the weighting of a part declares; softmax's where it names none."""
+    return next((inner.target.rows for inner in build(spec).within() if hasattr(inner.target, 'rows')), Rows())
 
 
 def normal(shape: tuple[int, ...], number: int = 0) -> jax.Array:
@@ -144,9 +203,9 @@ class Subject:
     """
 
     def __init__(self, spec: dict[str, Any], rest: tuple[Any, ...] = (), flags: tuple[bool, ...] = ()) -> None:
-        self.module = build(spec)()
+        self.spec, self.module = spec, build(spec)()
         self.rest, self.flags = rest, flags
-        self.params = _drawn(lambda: self.module.init(jax.random.key(0), X, *rest, *flags))
+        self.params = _drawn(lambda: self.module.init(jax.random.key(0), X, *rest, *flags, mutable=['params']))
 
     def apply(self, params: Any, x: jax.Array, *rest: Any) -> jax.Array:
         return self.module.apply(params, x, *rest, *self.flags)
@@ -157,12 +216,23 @@ class Subject:
 
     @functools.cached_property
     def gradients(self) -> Callable[..., tuple[Any, jax.Array]]:
-        """Gradients of (direction * y).sum() by the parameters and by x, as a function of these and the direction."""
+        """Gradients of (direction * y).sum() by the parameters and by x, as a function of these and the direction.
 
-        def along(params: Any, x: jax.Array, direction: jax.Array) -> jax.Array:
-            return (direction * self.apply(params, x, *self.rest)).sum()
+        To those by the parameters, the gradients of the losses that the part reports are added.
+        """
 
-        return jax.jit(jax.grad(along, argnums=(0, 1)))
+        def run(params: Any, x: jax.Array) -> tuple[jax.Array, Any]:
+            return self.module.apply(params, x, *self.rest, *self.flags, mutable=['losses'])
+
+        def along(params: Any, x: jax.Array, direction: jax.Array) -> tuple[Any, jax.Array]:
+            (y, losses), pull = jax.vjp(run, params, x)
+            by_params, by_x = pull((direction, jax.tree.map(jnp.zeros_like, losses)))
+            if jax.tree.leaves(losses):
+                by_losses = pull((jnp.zeros_like(y), jax.tree.map(jnp.ones_like, losses)))[0]
+                by_params = jax.tree.map(jnp.add, by_params, by_losses)
+            return by_params, by_x
+
+        return jax.jit(along)
 
 
 def _drawn(init: Callable[[], Any]) -> Any:
@@ -182,7 +252,7 @@ SCOPE = Scope(positions())
 def pointwise() -> dict[str, tuple[Any, ...]]:
     """What makes the subject of each part that treats every token by itself: spec, rest, flags."""
     norms = {name: (given, (), ()) for name, given in specs('norm', Norm).items()}
-    layers = {name: (given, (), (False,)) for name, given in specs('feedforward', FeedForward).items()}
+    layers = {name: (given, (), (False,)) for name, given in feedforwards().items()}
     places = {name: (given, (SCOPE.positions,), ()) for name, given in specs('position', TokenPosition).items()}
     return {**norms, **layers, **places}
 

@@ -10,7 +10,7 @@ import flax.linen as nn
 import pytest
 from discovery import PROTOCOLS, classes, find, modules, satisfies
 
-from saccade.types import Block, FeedForward, Kernel, Mixer, Norm, PairPosition, TokenPosition
+from saccade.types import Block, FeedForward, Kernel, Mixer, Norm, PairPosition, Router, TokenPosition
 
 LONGEST_DOCSTRING = 12  # lines
 
@@ -28,9 +28,10 @@ VARIANTS = {
         ('norm', Norm, {'LayerNorm', 'RMSNorm'}),
         ('position', TokenPosition, {'NoPosition', 'Learned', 'Sinusoid'}),
         ('position', PairPosition, {'NoPosition', 'Rotary', 'RelativeBias'}),
-        ('feedforward', FeedForward, {'MLP', 'Gated'}),
-        ('attention', Kernel, {'Plain', 'Blockwise'}),
-        ('attention', Mixer, {'MultiHead'}),
+        ('feedforward', FeedForward, {'MLP', 'Gated', 'Mixture'}),
+        ('feedforward', Router, {'TokenChoice', 'LossFree', 'ExpertChoice'}),
+        ('attention', Kernel, {'Plain', 'Blockwise', 'Linear', 'Performer', 'Linformer'}),
+        ('attention', Mixer, {'MultiHead', 'Retention', 'Delta'}),
         ('block', Block, {'PreNorm', 'PostNorm'}),
     ],
 )

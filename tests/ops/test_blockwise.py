@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blockwise path against the plain one: outputs, gradients, work and memory."""
 
+import re
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import struct
 
 from saccade.ops import blockwise, plain
-from saccade.ops.flops import count_primitive
+from saccade.ops.elementwise import ElementwiseWeights
+from saccade.ops.flops import count_primitive, flops
 from saccade.ops.mask import Causal, Full, SameSegment, Window
 from saccade.ops.scoring import Dropout, Scoring
+from saccade.ops.softmax import SoftmaxWeights
 from saccade.ops.term import DistanceTable, Softcap
+from saccade.weighting.sigmoid import SigmoidWeights
 
 F32_RELATIVE = 1e-5  # of the largest element
 BF16_RELATIVE = 2e-2
@@ -32,12 +37,22 @@ def by_matrix(q, k, v, scoring):
     return plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))[0]
 
 
+@struct.dataclass
+class Bump(ElementwiseWeights):
+    """A weight with a trained width by head."""
+
+    width: jax.Array
+
+    def weight(self, scores):
+        return jnp.exp(-jnp.square(scores / self.width[:, None, None]))
+
+
 PATHS = {'blocks': lambda *inputs: blockwise.attend(*inputs, 128, 128), 'matrix': by_matrix}
 
 
 @dataclass(frozen=True)
 class Case:
-    """Attributes: T, S; N, K; tokens in a block of queries, of keys."""
+    """Attributes: T, S; N, K; tokens in a block of queries, of keys; the names of the terms and of the weighting."""
 
     lengths: tuple[int, int]
     heads: tuple[int, int]
@@ -45,6 +60,7 @@ class Case:
     mask: object
     terms: tuple[str, ...] = ()
     dropout: float = 0.0
+    weighting: str = 'softmax'
 
 
 CASES = {
@@ -59,6 +75,14 @@ CASES = {
     'carry': Case((11, 11), (4, 2), (4, 3), PACKED, ('table', 'gate')),
     'carry, longer queries': Case((11, 5), (2, 2), (4, 3), Causal(), ('gate',)),
     'carry in bands': Case((10, 10), (2, 2), (5, 2), Window(2) | Window(0, 3), ('gate', 'cap')),
+    'sink': Case((11, 11), (4, 2), (4, 3), PACKED, ('table',), 0.4, 'sink'),
+    'sink, cross attention': Case((5, 11), (4, 1), (3, 4), Full(), ('cap', 'table'), 0.0, 'sink'),
+    'sink, carry in a window': Case((11, 5), (2, 2), (4, 3), Causal() & Window(3), ('gate',), 0.0, 'sink'),
+    'sink, empty query blocks': Case((11, 6), (2, 1), (3, 3), Window(1, 1), ('table',), 0.0, 'sink'),
+    'sigmoid': Case((11, 11), (4, 2), (4, 3), PACKED, ('table',), 0.4, 'sigmoid'),
+    'sigmoid, cross attention': Case((11, 5), (4, 1), (4, 3), Window(3, 3), ('table', 'cap'), 0.0, 'sigmoid'),
+    'sigmoid, carry': Case((11, 11), (4, 2), (4, 3), Causal(), ('gate',), 0.0, 'sigmoid'),
+    'trained by element': Case((11, 11), (4, 2), (4, 3), PACKED, ('table',), 0.4, 'bump'),
 }
 
 
@@ -69,7 +93,14 @@ def normal(number, *shape):
 def inputs(case, B=2, H=8):
     (T, S), (N, K) = case.lengths, case.heads
     q, k, v = normal(0, B, T, N, H), normal(1, B, S, K, H), normal(2, B, S, K, H)
-    return {'q': q, 'k': k, 'v': v, 'table': normal(3, 7, N), 'gate': 2.0 * normal(4, N)}
+    table, gate, sink, bump = normal(3, 7, N), 2.0 * normal(4, N), normal(7, N), 1.0 + jnp.square(normal(8, N))
+    return {'q': q, 'k': k, 'v': v, 'table': table, 'gate': gate, 'sink': sink, 'bump': bump}
+
+
+def weighting(name, arrays):
+    made = {'softmax': SoftmaxWeights, 'sigmoid': lambda: SigmoidWeights(-2.0)}
+    trained = {'sink': SoftmaxWeights, 'bump': Bump}
+    return trained[name](arrays[name]) if name in trained else made[name]()
 
 
 def scoring(case, arrays, gate_class):
@@ -79,7 +110,8 @@ def scoring(case, arrays, gate_class):
         'gate': lambda: gate_class(arrays['gate']),
     }
     dropout = Dropout(jax.random.key_data(jax.random.key(5)), case.dropout) if case.dropout else None
-    return Scoring(case.mask, tuple(terms[name]() for name in case.terms), 0.3, dropout)
+    made = tuple(terms[name]() for name in case.terms)
+    return Scoring(case.mask, made, 0.3, dropout, weighting(case.weighting, arrays))
 
 
 def both_paths(case, gate_class):
@@ -115,28 +147,55 @@ def assert_near(given, expected, relative):
 def test_outputs_and_gradients_equal_the_plain_path(name, gate_class):
     (gradients, y), (expected_gradients, expected) = both_paths(CASES[name], gate_class)
     assert_near(y, expected, F32_RELATIVE)
-    used = {'q', 'k', 'v', *CASES[name].terms} - {'cap'}
+    used = {'q', 'k', 'v', *CASES[name].terms, CASES[name].weighting} - {'cap', 'softmax', 'sigmoid'}
     for key in used:
         assert jnp.abs(expected_gradients[key]).max() > 0
         assert_near(gradients[key], expected_gradients[key], F32_RELATIVE)
 
 
-def test_a_row_without_keys_reads_nothing():
+@pytest.mark.parametrize('name', ['softmax', 'sink', 'sigmoid'])
+def test_a_row_without_keys_reads_nothing(name):
     case = CASES['empty rows']
     q, k, v = (inputs(case)[key] for key in 'qkv')
-    y = blockwise.attend(q, k, v, Scoring(PACKED), *case.blocks)
+    y = blockwise.attend(q, k, v, Scoring(PACKED, weighting=weighting(name, inputs(case))), *case.blocks)
     np.testing.assert_array_equal(y[0, :2], 0.0)
     np.testing.assert_array_equal(y[0, -1], 0.0)
     assert (jnp.abs(y[1]).max(axis=(-1, -2)) > 0).all()
 
 
-def test_bfloat16_is_near_float32():
+def test_a_sink_that_takes_nothing_is_softmax():
+    """With gradients, and in rows without keys too, where nothing at all is in the normaliser."""
+    case = CASES['empty rows']
+    arrays = inputs(case)
+
+    def run(q, sink):
+        scoring = Scoring(PACKED, weighting=SoftmaxWeights(sink))
+        y = blockwise.attend(q, arrays['k'], arrays['v'], scoring, *case.blocks)
+        return (y * normal(6, *y.shape)).sum(), y
+
+    without, expected = jax.grad(run, has_aux=True)(arrays['q'], None)
+    for sink in (-jnp.inf, -1e30):
+        gradient, y = jax.grad(run, has_aux=True)(arrays['q'], jnp.full(4, sink))
+        assert_near(y, expected, F32_RELATIVE)
+        assert_near(gradient, without, F32_RELATIVE)
+
+
+@pytest.mark.parametrize('name', ['softmax', 'sink', 'sigmoid'])
+def test_bfloat16_is_near_float32(name):
+    """In outputs and in gradients, that by a sink among them, which is added up in float32."""
     case = CASES['ragged blocks']
-    q, k, v = (inputs(case)[key] for key in 'qkv')
-    low = [x.astype(jnp.bfloat16) for x in (q, k, v)]
-    y = blockwise.attend(*low, Scoring(Causal(), scale=0.3), *case.blocks)
+
+    def run(arrays):
+        scoring = Scoring(Causal(), scale=0.3, weighting=weighting(name, arrays))
+        y = blockwise.attend(arrays['q'], arrays['k'], arrays['v'], scoring, *case.blocks)
+        return (normal(6, *y.shape) * y).astype(jnp.float32).sum(), y
+
+    arrays = {key: inputs(case)[key] for key in ('q', 'k', 'v', 'sink')}
+    narrow = {key: leaf if key == 'sink' else leaf.astype(jnp.bfloat16) for key, leaf in arrays.items()}
+    (low, y), (exact, expected) = (jax.grad(run, has_aux=True)(given) for given in (narrow, arrays))
     assert y.dtype == jnp.bfloat16
-    assert_near(y, blockwise.attend(q, k, v, Scoring(Causal(), scale=0.3), *case.blocks), BF16_RELATIVE)
+    assert_near(y, expected, BF16_RELATIVE)
+    jax.tree.map(lambda given, wanted: assert_near(given, wanted, BF16_RELATIVE), low, exact)
 
 
 @pytest.mark.parametrize('by', ['blocks', 'matrix'])
@@ -172,29 +231,60 @@ def test_only_live_pairs_of_blocks_are_visited(mask, pairs):
     assert count_primitive(lambda q: blockwise.attend(q, q, q, Scoring(mask), 4, 4), 'dot_general', q) == visit * pairs
 
 
-def temporary_bytes(by, T, term):
-    def loss(q, term):
-        return PATHS[by](q, q, q, Scoring(Causal(), (term,))).sum()
+def compiled(by, T, term, weighting):
+    """Attention with its backward pass at a length, to look at."""
+
+    def loss(q, term, weighting):
+        return PATHS[by](q, q, q, Scoring(Causal(), (term,), weighting=weighting)).sum()
 
     q = jax.ShapeDtypeStruct((1, T, 2, 16), jnp.float32)
-    compiled = jax.jit(jax.grad(loss, argnums=(0, 1))).lower(q, term).compile()
-    return compiled.memory_analysis().temp_size_in_bytes
+    return jax.jit(jax.grad(loss, argnums=(0, 1, 2))).lower(q, term, weighting).compile()
 
 
-def exponent(by, term):
-    """The slope of log bytes over log T, between 1k and 4k tokens."""
-    lengths = [1024, 2048, 4096]
-    sizes = [temporary_bytes(by, T, term) for T in lengths]
+def exponent(by, term, weighting=SoftmaxWeights(), lengths=(1024, 2048, 4096)):  # noqa: B008
+    """The slope of log bytes over log T."""
+    sizes = [compiled(by, T, term, weighting).memory_analysis().temp_size_in_bytes for T in lengths]
     return np.polyfit(np.log(lengths), np.log(sizes), 1)[0]
+
+
+TABLE = DistanceTable(jnp.ones((7, 2)), clipped)
 
 
 @pytest.mark.parametrize('term', ['table', 'gate'])
 def test_memory_of_forward_and_backward_grows_linearly(term, gate_class):
-    assert (
-        exponent('blocks', {'table': DistanceTable(jnp.ones((7, 2)), clipped), 'gate': gate_class(jnp.ones(2))}[term])
-        < LINEAR_EXPONENT
-    )
+    assert exponent('blocks', {'table': TABLE, 'gate': gate_class(jnp.ones(2))}[term]) < LINEAR_EXPONENT
+
+
+@pytest.mark.parametrize('weighting', [SoftmaxWeights(jnp.ones(2)), SigmoidWeights(-2.0)])
+def test_memory_grows_linearly_with_a_sink_and_with_sigmoid(weighting):
+    assert exponent('blocks', TABLE, weighting, (512, 1024, 2048, 4096)) < LINEAR_EXPONENT
 
 
 def test_memory_of_the_plain_path_grows_quadratically():
-    assert exponent('matrix', DistanceTable(jnp.ones((7, 2)), clipped)) > QUADRATIC_EXPONENT
+    assert exponent('matrix', TABLE) > QUADRATIC_EXPONENT
+
+
+def largest_buffer(by, T):
+    """Numbers in the largest array that the compiled program mentions."""
+    text = compiled(by, T, TABLE, SoftmaxWeights(jnp.ones(2))).as_text()
+    return max(np.prod([int(size) for size in shape.split(',')]) for shape in re.findall(r'\w\[([\d,]+)\]', text))
+
+
+def test_the_compiled_program_holds_no_matrix_of_weights():
+    assert largest_buffer('blocks', 1024) < 1024 * 1024 < largest_buffer('matrix', 1024)
+
+
+def by_chunks(q, scoring):
+    return plain.attend_in_chunks(q, q, q, scoring, q.shape[1] // 128)
+
+
+@pytest.mark.parametrize('path', [lambda q, scoring: PATHS['blocks'](q, q, q, scoring), by_chunks])
+def test_work_of_a_window_grows_linearly(path):
+    def work(T, mask):
+        q = jax.ShapeDtypeStruct((1, T, 2, 16), jnp.float32)
+        return flops(jax.grad(lambda q: path(q, Scoring(mask)).sum()), q)
+
+    lengths = [1024, 2048, 4096]
+    windows, whole = ([work(T, mask) for T in lengths] for mask in (Causal() & Window(200), Causal()))
+    assert np.polyfit(np.log(lengths), np.log(windows), 1)[0] < LINEAR_EXPONENT
+    assert np.polyfit(np.log(lengths), np.log(whole), 1)[0] > QUADRATIC_EXPONENT

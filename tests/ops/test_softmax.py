@@ -40,3 +40,20 @@ def test_a_row_where_nothing_is_allowed_is_zero_and_has_no_gradient():
 def test_large_scores_do_not_overflow():
     everything = jnp.ones((1, 2), bool)
     np.testing.assert_array_equal(masked_softmax(jnp.array([[1e30, -1e30]]), everything), [[1.0, 0.0]])
+
+
+def test_a_sink_is_one_more_column_that_is_dropped():
+    """In values and in gradients, by the scores and by the sink."""
+    sink = jnp.array([0.5, -1.0, 2.0])
+
+    def with_column(scores, sink):
+        column = jnp.broadcast_to(sink[:, None, None], (2, 3, 4, 1))
+        wide = jnp.concatenate([jnp.where(ALLOWED, scores, -1e30), column], axis=-1)
+        return jnp.where(ALLOWED, jax.nn.softmax(wide)[..., :-1], 0.0)
+
+    def run(weigh):
+        return jax.value_and_grad(lambda *given: (DIRECTION * weigh(*given)).sum(), argnums=(0, 1))(SCORES, sink)
+
+    given = run(lambda scores, sink: masked_softmax(scores, ALLOWED, sink[:, None, None]))
+    jax.tree.map(lambda one, two: np.testing.assert_allclose(one, two, atol=1e-5), given, run(with_column))
+    assert jnp.abs(given[1][1]).min() > 0.01

@@ -1,30 +1,34 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all kernels share that attend by scores: dropout of the weights, and a cache to decode with."""
+"""What all kernels share that attend by scores: weights and their dropout, and a cache to decode with."""
 
 import flax.linen as nn
 import jax
 
 from saccade.attention.cache import Cache
 from saccade.ops.scoring import Dropout, Scoring
-from saccade.types import Keys, Queries, Scope, require_share
+from saccade.types import Keys, Mixed, Part, Queries, Scope, Values, Weighting, require_share
+from saccade.weighting.softmax import Softmax
 
 
 class ScoreKernel(nn.Module):
-    """Attributes: dropout of the weights."""
+    """Attributes: dropout of the weights; weighting, how scores become weights."""
 
     dropout: float = 0.0
+    weighting: Part[Weighting] = Part(Softmax)
 
-    def with_dropout(self, scoring: Scoring, train: bool) -> Scoring:
-        """Have the scoring drop weights, in training."""
+    @nn.compact
+    def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
+        """Say how scores become weights, and have weights dropped in training."""
         require_share(type(self).__name__, dropout=self.dropout)
+        scoring = scoring.replace(weighting=self.weighting(name='weighting')(heads))
         if not (train and self.dropout):
             return scoring
         return scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))
 
-    def init_state(self, k: Keys, capacity: int) -> Cache:
-        return Cache.empty(k, k, capacity)
+    def init_state(self, k: Keys, v: Values, capacity: int) -> Cache:
+        return Cache.empty(k, v, capacity)
 
-    def step(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, state: Cache, scope: Scope) -> tuple[Queries, Cache]:
+    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: Cache, scope: Scope) -> tuple[Mixed, Cache]:
         state = state.append(k, v, scope)
-        return state.attend(q, scoring, scope), state
+        return state.attend(q, self.complete(scoring, q.shape[-2], False), scope), state

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention block by block with an online softmax: the same numbers as `plain`, in memory linear in T.
+"""Attention block by block, its weights made online: the same numbers as `plain`, in memory linear in T.
 
     m, l, y  <-  running maximum, normaliser and output of  softmax(scale Q K^T + terms, masked) V
 
 Dao et al. 2022, "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", algorithm 1,
 https://arxiv.org/abs/2205.14135
-Ours visits only the pairs of blocks that the mask leaves and serves every mask and score term, trained ones
-too. Cost: B N T S in time (less what the mask empties), B N T H in memory. It cannot return weights.
+Ours visits only the pairs of blocks that the mask leaves and serves every mask, score term and online weighting,
+trained ones too. Cost: B N T S in time (less what the mask empties), B N T H in memory. It cannot return weights.
 """
 
 from typing import ClassVar
@@ -15,18 +15,20 @@ from typing import ClassVar
 from saccade.attention.base import ScoreKernel
 from saccade.ops import blockwise
 from saccade.ops.scoring import Scoring
-from saccade.types import Can, Keys, Queries, require_positive
+from saccade.types import Can, Keys, Mixed, OnlineWeighting, Part, Queries, Values, require_positive
+from saccade.weighting.softmax import Softmax
 
 
 class Blockwise(ScoreKernel):
-    """Attributes: dropout of the weights; tokens in a block of queries and in a block of keys."""
+    """Attributes: those of every score kernel; tokens in a block of queries and in a block of keys."""
 
+    weighting: Part[OnlineWeighting] = Part(Softmax)
     query_block: int = 256
     key_block: int = 256
 
     can: ClassVar[Can] = Can(weights=False, time='B N T S', memory='B N T H')
 
-    def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, train: bool) -> Queries:
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
         require_positive('attention.blockwise:Blockwise', query_block=self.query_block, key_block=self.key_block)
-        scoring = self.with_dropout(scoring, train)
+        scoring = self.complete(scoring, q.shape[-2], train)
         return blockwise.attend(q, k, v, scoring, self.query_block, self.key_block)

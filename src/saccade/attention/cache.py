@@ -6,6 +6,8 @@ Rows advance together: slot s of every row is written in the same step. What a r
 a short prompt, the tail of a finished row) is a slot of segment 0, which no query attends to.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from flax import struct
@@ -14,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from saccade.ops import plain
 from saccade.ops.mask import Given
 from saccade.ops.scoring import Scoring
-from saccade.types import Keys, Queries, Scope
+from saccade.types import Keys, Mixed, Queries, Scope, Values
 
 
 @struct.dataclass
@@ -29,20 +31,28 @@ class Cache:
     """
 
     k: Float[Array, 'B K S H']
-    v: Float[Array, 'B K S H']
+    v: Float[Array, 'B _ S _']
     positions: Int[Array, 'B S']
     segments: Int[Array, 'B S']
     filled: Int[Array, 'B']
 
     @classmethod
-    def empty(cls, k: Keys, v: Keys, capacity: int) -> 'Cache':
-        """Room for `capacity` tokens a row, in the shapes and dtypes of k and v."""
+    def empty(cls, k: Keys, v: Values, capacity: int, **more: Any) -> 'Cache':
+        """Room for `capacity` tokens a row, in the shapes and dtypes of k and v.
+
+        Args:
+            more: what else the class holds.
+        """
         B = k.shape[0]
         k, v = (jnp.zeros((B, x.shape[2], capacity, x.shape[3]), x.dtype) for x in (k, v))
         positions, segments = (jnp.zeros((B, capacity), jnp.int32) for _ in range(2))
-        return cls(k, v, positions, segments, jnp.zeros(B, jnp.int32))
+        return cls(k, v, positions, segments, jnp.zeros(B, jnp.int32), **more)
 
-    def append(self, k: Keys, v: Keys, scope: Scope) -> 'Cache':
+    def values(self) -> Float[Array, 'B _ S _']:
+        """What is read, by slot."""
+        return self.v
+
+    def append(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
         segments = jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
         return self.replace(
             k=self._written(self.k, _heads_first(k), 2),
@@ -52,13 +62,13 @@ class Cache:
             filled=self.filled + k.shape[1],
         )
 
-    def attend(self, q: Queries, scoring: Scoring, scope: Scope) -> Queries:
+    def attend(self, q: Queries, scoring: Scoring, scope: Scope) -> Mixed:
         """What the newest tokens read from all slots; masks and terms are given positions for indices."""
         segments = 1 if scope.segments is None else scope.segments[..., :, None]
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
         allowed = scoring.mask(scope.positions, self.positions) & same
         scoring = scoring.replace(mask=Given(allowed), dropout=None)
-        k, v = _heads_first(self.k), _heads_first(self.v)
+        k, v = _heads_first(self.k), _heads_first(self.values())
         return plain.attend(q, k, v, scoring, scope.positions, self.positions)[0]
 
     def _written(self, slots: Array, part: Array, axis: int) -> Array:

@@ -11,34 +11,40 @@ affair. Cost: (2 + 2/G) T D N H for the projections, beside the kernel's.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flax.linen as nn
 import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
 
-from saccade.ops.mask import SameSegment
-from saccade.ops.project import merge_heads, project
+from saccade.ops.mask import within_segments
+from saccade.ops.project import merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
 from saccade.types import (
     Hidden,
     Kernel,
     Keys,
     Mask,
+    Mixed,
+    Norm,
     PairPosition,
     Part,
     Queries,
     Scope,
     ScoreTerm,
     State,
+    TermMaker,
     UserError,
+    Values,
     require_positive,
     require_share,
 )
 
 
 class MultiHead(nn.Module):
-    """Self-attention.
+    """Self-attention; cross-attention where the scope has a source.
 
     Attributes:
         heads: N.
@@ -48,7 +54,11 @@ class MultiHead(nn.Module):
         key_value_heads: K; None for N.
         head_width: H; None for D / N.
         scale: factor of the scores; None for 1 / sqrt(H).
-        terms: what else is done to the scores, in order, after the position's own.
+        terms: what else is done to the scores, in order, after the position's own; one with parameters is a module
+            whose `terms` makes it, as a position's does.
+        head_norm: of each query and of each key over H, before the positions; one for all queries, one for all keys.
+        gate: function of a projection of x that each head's output is multiplied by.
+        fused: project with the kernels side by side, as one matrix product.
         bias: of the query, key and value projections.
         output_bias: of the output projection.
         dropout: of the output.
@@ -62,7 +72,10 @@ class MultiHead(nn.Module):
     key_value_heads: int | None = None
     head_width: int | None = None
     scale: float | None = None
-    terms: tuple[Part[ScoreTerm], ...] = ()
+    terms: tuple[Part[ScoreTerm] | Part[TermMaker], ...] = ()
+    head_norm: Part[Norm] | None = None
+    gate: Part | None = None
+    fused: bool = False
     bias: bool = False
     output_bias: bool = False
     dropout: float = 0.0
@@ -70,39 +83,69 @@ class MultiHead(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        def attend(kernel: Kernel, q: Queries, k: Keys, v: Keys, scoring: Scoring) -> tuple[Queries, None]:
-            if scope.segments is not None:
-                scoring = scoring.replace(mask=scoring.mask & SameSegment(scope.segments, scope.segments))
-            return kernel(q, k, v, scoring, train), None
+        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+            return kernel(q, k, v, visible(scoring, scope), train), None
 
         return self._around(x, scope, train, attend)[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
-        _, K, H = self._sizes(x.shape[-1])
-        return self.kernel(parent=None).init_state(jnp.zeros((*x.shape[:2], K, H), x.dtype), capacity)
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
+        return self.kernel(parent=None).init_state(k, v, capacity)
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
         return self._around(x, scope, False, lambda kernel, *rest: kernel.step(*rest, state, scope))
 
     @nn.compact
     def _around(
-        self, x: Hidden, scope: Scope, train: bool, attend: Callable[..., tuple[Queries, Any]]
+        self, x: Hidden, scope: Scope, train: bool, attend: Callable[..., tuple[Mixed, Any]]
     ) -> tuple[Hidden, Any]:
         N, K, H = self._sizes(x.shape[-1])
-        q, k, v = (self._heads(name, x, heads, H) for name, heads in (('query', N), ('key', K), ('value', K)))
+        read, places = (x, scope) if scope.source is None else (scope.source.hidden, scope.source)
+        q, k, v = self._projected(x, read, (N, K, K), H)
+        q, k = self._normalised('query_norm', q), self._normalised('key_norm', k)
         position = self.position(name='position')
-        q, k = position.rotate(q, scope.positions), position.rotate(k, scope.positions)
-        terms = (*position.terms(N), *(term() for term in self.terms))
+        q, k = position.rotate(q, k, scope.positions, places.positions)
+        own = (term for number, part in enumerate(self.terms) for term in _made(part, number, N))
+        terms = (*position.terms(N), *scope.terms, *own)
         scoring = Scoring(self.mask(), terms, H**-0.5 if self.scale is None else self.scale)
         mixed, state = attend(self.kernel(name='kernel'), q, k, v, scoring)
-        y = merge_heads(mixed, self.param('output', _flat(self.output_init, 2), (N, H, x.shape[-1])))
+        return self._output(x, mixed, train), state
+
+    def _output(self, x: Hidden, mixed: Mixed, train: bool) -> Hidden:
+        """Gate what the heads have read, and merge them."""
+        if self.gate is not None:
+            mixed = mixed * self.gate(project(x, self._kernel('gate', x, *mixed.shape[-2:])))
+        y = merge_heads(mixed, self.param('output', flat(self.output_init, 2), (*mixed.shape[-2:], x.shape[-1])))
         if self.output_bias:
             y = y + self.param('output_bias', nn.initializers.zeros, y.shape[-1:])
-        return nn.Dropout(self.dropout)(y, deterministic=not train), state
+        return nn.Dropout(self.dropout)(y, deterministic=not train)
 
-    def _heads(self, name: str, x: Hidden, heads: int, H: int) -> Queries:
-        y = project(x, self.param(name, _flat(self.kernel_init, 1), (x.shape[-1], heads, H)))
-        return y + self.param(f'{name}_bias', nn.initializers.zeros, (heads, H)) if self.bias else y
+    def _projected(self, x: Hidden, read: Float[Array, 'B S E'], heads: Sequence[int], H: int) -> list[Array]:
+        """Queries of x, and keys and values of what is read, each in so many heads."""
+        tokens, names = (x, read, read), ('query', 'key', 'value')
+        kernels = [self._kernel(*each, H) for each in zip(names, tokens, heads, strict=True)]
+        together = [(0, 1, 2)] if self.fused and read is x else [(0,), (1, 2)] if self.fused else [(0,), (1,), (2,)]
+        found = [y for group in together for y in project_together(tokens[group[0]], [kernels[at] for at in group])]
+        if not self.bias:
+            return found
+        biases = [
+            self.param(f'{name}_bias', nn.initializers.zeros, (N, H)) for name, N in zip(names, heads, strict=True)
+        ]
+        return [y + bias for y, bias in zip(found, biases, strict=True)]
+
+    def _kernel(self, name: str, x: Array, heads: int, H: int) -> Array:
+        return self.param(name, flat(self.kernel_init, 1), (x.shape[-1], heads, H))
+
+    def _normalised(self, name: str, x: Queries) -> Queries:
+        if self.head_norm is None:
+            return x
+        tokens = self.head_norm(name=name)(rearrange(x, 'B T N H -> B (T N) H'))
+        return rearrange(tokens, 'B (T N) H -> B T N H', N=x.shape[-2])
+
+    def _kept(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Heads and width of the keys, and of the values, at width D."""
+        _, K, H = self._sizes(D)
+        return (K, H), (K, H)
 
     def _sizes(self, D: int) -> tuple[int, int, int]:
         """N, K and H at width D."""
@@ -118,7 +161,17 @@ class MultiHead(nn.Module):
         return self.heads, K, self.head_width or D // self.heads
 
 
-def _flat(init: Part, inputs: int) -> Callable[..., Any]:
+def _made(part: Part, number: int, heads: int) -> tuple[ScoreTerm, ...]:
+    """The score terms of a part that is one, or that makes them from parameters of its own."""
+    return part(name=f'term_{number}').terms(heads) if hasattr(part.target, 'terms') else (part(),)
+
+
+def visible(scoring: Scoring, scope: Scope) -> Scoring:
+    """Keep queries from padding, and from what is of another segment than they are."""
+    return scoring.replace(mask=within_segments(scoring.mask, scope))
+
+
+def flat(init: Part, inputs: int) -> Callable[..., Any]:
     """Initialise a kernel of several axes as the matrix it stands for: `inputs` axes in, the rest out."""
 
     def make(key: Any, shape: tuple[int, ...]) -> Any:

@@ -5,8 +5,9 @@
     A = softmax(scale Q K^T + terms, masked);  Y = A V
 
 Vaswani et al. 2017, "Attention Is All You Need", equation 1, https://arxiv.org/abs/1706.03762
-With `query_chunks` the queries are taken in so many parts, each meeting only the span of keys that the mask
-leaves it. It can return the weights (collection 'weights'). Cost: B N T S in time and in memory.
+Any weighting may stand in the softmax's place. With `query_chunks` the queries are taken in so many parts, each
+meeting only the span of keys that the mask leaves it. It can return the weights (collection 'weights'). Cost: B N T S
+in time and in memory.
 """
 
 from typing import ClassVar
@@ -16,19 +17,19 @@ import jax.numpy as jnp
 from saccade.attention.base import ScoreKernel
 from saccade.ops import plain
 from saccade.ops.scoring import Scoring
-from saccade.types import Can, Keys, Queries, require_positive
+from saccade.types import Can, Keys, Mixed, Queries, Values, require_positive
 
 
 class Plain(ScoreKernel):
-    """Attributes: dropout of the weights; query_chunks, 1 for the whole matrix at once."""
+    """Attributes: those of every score kernel; query_chunks, 1 for the whole matrix at once."""
 
     query_chunks: int = 1
 
     can: ClassVar[Can] = Can(weights=True, time='B N T S', memory='B N T S')
 
-    def __call__(self, q: Queries, k: Keys, v: Keys, scoring: Scoring, train: bool) -> Queries:
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
         require_positive('attention.plain:Plain', query_chunks=self.query_chunks)
-        scoring = self.with_dropout(scoring, train)
+        scoring = self.complete(scoring, q.shape[-2], train)
         if not self.is_mutable_collection('weights') or self.is_initializing():
             return plain.attend_in_chunks(q, k, v, scoring, self.query_chunks)
         y, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention block by block, forward and backward, in memory linear in T.
 
-Online softmax over key blocks (Milakov and Gimelshein 2018; Rabe and Staats 2021) with the recomputing backward pass of
-FlashAttention (Dao et al. 2022, algorithms 1 and 4). Ours scans one static list of (query block, key block)
-pairs, those that the mask leaves alive, and takes each block's scores through `jax.vjp`, so any mask and any
-trained score term is served. It has no forward-mode derivative (use `jacrev`).
+Weights are made online over key blocks (Milakov and Gimelshein 2018; Rabe and Staats 2021) with the recomputing
+backward pass of FlashAttention (Dao et al. 2022, algorithms 1 and 4). Ours scans one static list of (query block,
+key block) pairs, those that the mask leaves alive, takes each block's scores through `jax.vjp`, and leaves it to the
+scoring's `OnlineWeights` how scores become weights: any mask, any trained score term and any online weighting is
+served. It has no forward-mode derivative (use `jacrev`).
 """
 
 import functools
@@ -18,10 +19,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
-from saccade.types import Keys, Pairs, Queries
+from saccade.types import Keys, Mixed, Pairs, Queries, Values
 
 
-def attend(q: Queries, k: Keys, v: Keys, scoring: Scoring, q_block: int, k_block: int) -> Queries:
+def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_block: int) -> Mixed:
     """What each query reads from the keys, equal to `plain.attend`, in the dtype of v.
 
     Args:
@@ -73,6 +74,12 @@ class _Plan:
         leaves = [next(floats_left) if is_float else next(others_left) for is_float in self.is_float]
         return jax.tree.unflatten(self.treedef, leaves)
 
+    def cuts(self) -> tuple[Callable[..., Any], ...]:
+        """What cuts a block out of queries, out of keys, and out of a pytree of [B N T] of the queries."""
+        q_block, k_block = self.blocks
+        cut = functools.partial
+        return cut(_rows, size=q_block), cut(_rows, size=k_block), cut(_heads_rows, size=q_block)
+
     def visits(self) -> tuple[Array, Array, Array, Array]:
         """Query block, key block, and whether it is the first or the last visit of its query block."""
         rows = [i for i, _ in self.pairs]
@@ -88,53 +95,42 @@ class _Plan:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _attend(plan: _Plan, q: Queries, k: Keys, v: Keys, floats: list[Array], others: list[Array]) -> Queries:
+def _attend(plan: _Plan, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]) -> Mixed:
     return _forward(plan, q, k, v, floats, others)[0]
 
 
 def _forward(
-    plan: _Plan, q: Queries, k: Keys, v: Keys, floats: list[Array], others: list[Array]
-) -> tuple[Queries, PyTree]:
+    plan: _Plan, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
+) -> tuple[Mixed, PyTree]:
     scoring = plan.scoring(floats, others)
-    B, T, N, _ = q.shape
+    weighting, (B, T, N, _) = scoring.weighting, q.shape
+    rows, columns, heads_rows = plan.cuts()
 
     def visit(state: PyTree, pair: PyTree) -> tuple[PyTree, None]:
-        (out, highest, total, carry), (i, j, first, _) = state, pair
-        q_part, k_part, v_part = (
-            _rows(q, i, plan.blocks[0]),
-            _rows(k, j, plan.blocks[1]),
-            _rows(v, j, plan.blocks[1]),
-        )
+        (out, statistic, carry), (i, j, first, _) = state, pair
+        q_part, k_part, v_part = rows(q, i), columns(k, j), columns(v, j)
         carry = _select(first, scoring.init_carry(q_part), carry)
         pairs = _pairs(plan, scoring, i, j)
         scores, carry = scoring.scores(q_part, k_part, pairs, carry)
         scores = jnp.where(pairs.allowed, scores, -jnp.inf)
-        old = _columns(highest, i, plan.blocks[0])
-        new = jnp.maximum(old, scores.max(axis=-1))
-        finite = jnp.where(jnp.isfinite(new), new, 0.0)
-        weights, shrink = jnp.exp(scores - finite[..., None]), jnp.exp(old - finite)
+        here, weights, shrink = weighting.fold(heads_rows(statistic, i), scores)
         mixed = weighted_values(_dropped(scoring, weights, pairs), v_part)
-        out = _set_rows(out, _rows(out, i, plan.blocks[0]) * _per_token(shrink) + mixed, i)
-        total = _set_columns(total, _columns(total, i, plan.blocks[0]) * shrink + weights.sum(axis=-1), i)
-        return (out, _set_columns(highest, new, i), total, carry), None
+        out = _set_rows(out, rows(out, i) * _per_token(shrink) + mixed, i)
+        return (out, _set_heads_rows(statistic, here, i), carry), None
 
-    zeros = (
-        jnp.zeros((B, T, N, v.shape[-1]), jnp.float32),
-        jnp.full((B, N, T), -jnp.inf),
-        jnp.zeros((B, N, T)),
-    )
-    start = (*zeros, scoring.init_carry(q[:, : plan.blocks[0]]))
-    (out, highest, total, _), _ = jax.lax.scan(visit, start, plan.visits())
-    out = out / _per_token(jnp.where(total > 0, total, 1.0))
-    log_total = jnp.where(total > 0, highest + jnp.log(jnp.where(total > 0, total, 1.0)), jnp.inf)
-    return out, (q, k, v, floats, others, out, log_total)
+    zeros = jnp.zeros((B, T, N, v.shape[-1]), jnp.float32)
+    start = (zeros, weighting.start((B, N, T)), scoring.init_carry(q[:, : plan.blocks[0]]))
+    (out, statistic, _), _ = jax.lax.scan(visit, start, plan.visits())
+    share, known = weighting.finish(statistic)
+    out = out * _per_token(share)
+    return out, (q, k, v, floats, others, out, known)
 
 
-def _backward(plan: _Plan, saved: PyTree, dout: Queries) -> tuple[PyTree, ...]:
-    q, k, v, floats, others, out, log_total = saved
-    inner = jnp.einsum('BTNH,BTNH->BNT', dout, out)
+def _backward(plan: _Plan, saved: PyTree, dout: Mixed) -> tuple[PyTree, ...]:
+    q, k, v, floats, others, out, known = saved
+    inner = jnp.einsum('BTNH,BTNH->BNT', dout, out)[..., None]
     scoring = plan.scoring(floats, others)
-    rows, columns = (functools.partial(_rows, size=size) for size in plan.blocks)
+    rows, columns, heads_rows = plan.cuts()
 
     def visit(state: PyTree, pair: PyTree) -> tuple[PyTree, None]:
         (dq, dk, dv, dfloats, dcarry, carries), (i, j, _, last) = state, pair
@@ -143,17 +139,17 @@ def _backward(plan: _Plan, saved: PyTree, dout: Queries) -> tuple[PyTree, ...]:
             carries = jax.lax.cond(last, lambda: _carries(plan, scoring, q, k, i), lambda: carries)
         carry, pairs = jax.tree.map(lambda leaf: leaf[j], carries), _pairs(plan, scoring, i, j)
 
-        def block(q_part: Queries, k_part: Keys, floats: list[Array], carry: PyTree) -> tuple[Array, PyTree]:
-            return plan.scoring(floats, others).scores(q_part, k_part, pairs, carry)
+        def block(q_part: Queries, k_part: Keys, floats: list[Array], carry: PyTree) -> tuple[Array, PyTree, Any]:
+            scoring = plan.scoring(floats, others)
+            return *scoring.scores(q_part, k_part, pairs, carry), scoring.weighting
 
-        (scores, _), pull = jax.vjp(block, q_part, k_part, floats, carry)
+        (scores, _, weighting), pull = jax.vjp(block, q_part, k_part, floats, carry)
         scores = jnp.where(pairs.allowed, scores, -jnp.inf)
-        weights = jnp.exp(scores - _columns(log_total, i, plan.blocks[0])[..., None])
-        dmixed = _dropped(scoring, grouped_products(dout_part, v_part), pairs)
-        dscores = weights * (dmixed - _columns(inner, i, plan.blocks[0])[..., None])
+        dweights = _dropped(scoring, grouped_products(dout_part, v_part), pairs)
+        weights, dscores, dweighting = weighting.pull(scores, heads_rows(known, i), dweights, heads_rows(inner, i))
         # Reversed, the last visit of a query block comes first, and nothing to the left of it reads its carry.
         dcarry = _select(last, jax.tree.map(jnp.zeros_like, dcarry), dcarry)
-        dq_part, dk_part, dfloats_part, dcarry = pull((dscores, dcarry))
+        dq_part, dk_part, dfloats_part, dcarry = pull((dscores, dcarry, dweighting))
         dv_part = _value_gradient(_dropped(scoring, weights, pairs), dout_part, v.shape[-2])
         dq = _set_rows(dq, rows(dq, i) + dq_part, i)
         dk, dv = _set_rows(dk, columns(dk, j) + dk_part, j), _set_rows(dv, columns(dv, j) + dv_part, j)
@@ -194,10 +190,10 @@ def _dropped(scoring: Scoring, weights: Array, pairs: Pairs) -> Array:
     return weights if scoring.dropout is None else weights * scoring.kept(weights.shape[:2], pairs)
 
 
-def _value_gradient(weights: Array, dout: Queries, key_heads: int) -> Keys:
+def _value_gradient(weights: Array, dout: Mixed, heads: int) -> Values:
     _, pull = jax.vjp(
         functools.partial(weighted_values, weights),
-        jnp.zeros((*weights.shape[:1], weights.shape[-1], key_heads, dout.shape[-1])),
+        jnp.zeros((*weights.shape[:1], weights.shape[-1], heads, dout.shape[-1])),
     )
     return pull(dout.astype(jnp.float32))[0]
 
@@ -222,12 +218,15 @@ def _set_rows(x: Array, part: Array, i: Array) -> Array:
     return jax.lax.dynamic_update_slice_in_dim(x, part, i * part.shape[1], axis=1)
 
 
-def _columns(x: Array, i: Array | int, size: int) -> Array:
-    return jax.lax.dynamic_slice_in_dim(x, i * size, size, axis=2)
+def _heads_rows(x: PyTree, i: Array | int, size: int) -> PyTree:
+    return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, i * size, size, axis=2), x)
 
 
-def _set_columns(x: Array, part: Array, i: Array) -> Array:
-    return jax.lax.dynamic_update_slice_in_dim(x, part, i * part.shape[2], axis=2)
+def _set_heads_rows(x: PyTree, part: PyTree, i: Array) -> PyTree:
+    def put(leaf: Array, part: Array) -> Array:
+        return jax.lax.dynamic_update_slice_in_dim(leaf, part, i * part.shape[2], axis=2)
+
+    return jax.tree.map(put, x, part)
 
 
 def _per_token(x: Array) -> Array:

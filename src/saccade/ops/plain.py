@@ -4,27 +4,26 @@
 
     A = softmax(scale Q K^T + terms, masked);  Y = A V        (Vaswani et al. 2017, equation 1)
 
-Queries may be taken in chunks, each of which meets only the keys that the mask leaves it; the numbers are the
-same. For a causal mask and C chunks this saves (C - 1) / 2C of the work.
+The scoring says what stands in the softmax's place. Queries may be taken in chunks, each of which meets only the keys
+that the mask leaves it; the numbers are the same. For a causal mask and C chunks this saves (C - 1) / 2C of the work.
 """
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.ops.scoring import Scoring, weighted_values
-from saccade.ops.softmax import masked_softmax
-from saccade.types import KeyIndex, Keys, Pairs, Queries, QueryIndex
+from saccade.types import KeyIndex, Keys, Mixed, Pairs, Queries, QueryIndex, Values
 
 
 def attention_weights(q: Queries, k: Keys, scoring: Scoring, pairs: Pairs) -> Float[Array, 'B N T S']:
-    """Weights of each query over the keys: each row sums to one, or is zero where nothing may be attended to."""
+    """Weights of each query over the keys; a row is zero where nothing may be attended to."""
     scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
-    return masked_softmax(scores, pairs.allowed)
+    return scoring.weighting(scores, pairs.allowed)
 
 
 def attend(
-    q: Queries, k: Keys, v: Keys, scoring: Scoring, q_index: QueryIndex, k_index: KeyIndex
-) -> tuple[Queries, Float[Array, 'B N T S']]:
+    q: Queries, k: Keys, v: Values, scoring: Scoring, q_index: QueryIndex, k_index: KeyIndex
+) -> tuple[Mixed, Float[Array, 'B N T S']]:
     """Return what each query reads, in the dtype of v, and the weights before dropout."""
     pairs = scoring.pairs(q_index, k_index)
     weights = mixed = attention_weights(q, k, scoring, pairs)
@@ -33,12 +32,12 @@ def attend(
     return weighted_values(mixed, v).astype(v.dtype), weights
 
 
-def attend_in_chunks(q: Queries, k: Keys, v: Keys, scoring: Scoring, chunks: int) -> Queries:
+def attend_in_chunks(q: Queries, k: Keys, v: Values, scoring: Scoring, chunks: int) -> Mixed:
     """`attend` over T/chunks queries at a time, each with the span of keys that may be live for it."""
     T, S = q.shape[1], k.shape[1]
     size = -(-T // chunks)
 
-    def chunk(rows: range) -> Queries:
+    def chunk(rows: range) -> Mixed:
         span = live_span(scoring, rows, S, size)
         block, keys = slice(rows.start, rows.stop), slice(span.start, span.stop)
         return attend(q[:, block], k[:, keys], v[:, keys], scoring, jnp.array(rows), jnp.array(span))[0]

@@ -7,8 +7,11 @@ activation's backward pass into a strided copy for that transpose and computes i
 gradient as x^T dy over one flat token axis avoids both.
 """
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 from einops import rearrange
 from jaxtyping import Array, Float
 
@@ -36,6 +39,16 @@ def project(x: Float[Array, '*batch D'], kernel: Float[Array, 'D *out']) -> Floa
     x2d = x.reshape(x.size // x.shape[-1], x.shape[-1])
     kernel2d = kernel.reshape(kernel.shape[0], kernel.size // kernel.shape[0])
     return _matmul(x2d, kernel2d).reshape(*x.shape[:-1], *kernel.shape[1:])
+
+
+def project_together(
+    x: Float[Array, '*batch D'], kernels: Sequence[Float[Array, 'D _ H']]
+) -> list[Float[Array, '*batch _ H']]:
+    """Project with several kernels at once: one product with the kernels side by side, cut apart afterwards."""
+    if len(kernels) == 1:
+        return [project(x, kernels[0])]
+    ends = np.cumsum([kernel.shape[1] for kernel in kernels])
+    return jnp.split(project(x, jnp.concatenate(kernels, axis=1)), ends[:-1], axis=-2)
 
 
 def merge_heads(x: Float[Array, 'B T N H'], kernel: Float[Array, 'N H D']) -> Float[Array, 'B T D']:

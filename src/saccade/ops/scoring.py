@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a block of queries and keys to a block of scores: scale, terms, mask.
+"""From a block of queries and keys to a block of scores: scale, terms, mask; and how these become weights.
 
-Everything that attends by scores, on every path, gets them here, with the pairs that the softmax is to leave out.
+Everything that attends by scores, on every path, gets them here, with the pairs that are to get no weight.
 """
 
 import jax
@@ -12,7 +12,8 @@ from flax import struct
 from jaxtyping import Array, Float, PyTree
 
 from saccade.ops.dropout import keep_pairs
-from saccade.types import KeyIndex, Keys, Mask, Pairs, Queries, QueryIndex, Scores, ScoreTerm
+from saccade.ops.softmax import SoftmaxWeights
+from saccade.types import KeyIndex, Keys, Mask, Mixed, Pairs, Queries, QueryIndex, RowWeights, Scores, ScoreTerm, Values
 
 
 @struct.dataclass
@@ -37,12 +38,14 @@ class Scoring:
         terms: what is done to the scores, in order.
         scale: factor of q.k; 1/sqrt(H) in Vaswani et al. 2017, equation 1.
         dropout: of the weights; None outside training.
+        weighting: how scores become weights.
     """
 
     mask: Mask
     terms: tuple[ScoreTerm, ...] = ()
     scale: float = struct.field(pytree_node=False, default=1.0)
     dropout: Dropout | None = None
+    weighting: RowWeights = SoftmaxWeights()
 
     def init_carry(self, q: Queries) -> PyTree:
         return tuple(term.init_carry(q) for term in self.terms)
@@ -50,7 +53,7 @@ class Scoring:
     def pairs(self, q_index: QueryIndex, k_index: KeyIndex) -> Pairs:
         """Which pairs there are, and which of them may attend; an axis of the heads is added."""
         allowed = self.mask(q_index, k_index)
-        return Pairs(q_index, k_index, allowed[None, None] if allowed.ndim == 2 else allowed[:, None])
+        return Pairs(q_index, k_index, allowed[None, None] if allowed.ndim == 2 else allowed[:, None], self.scale)
 
     def scores(self, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
         """Scaled products changed by the terms, in float32, not yet masked."""
@@ -75,7 +78,7 @@ def grouped_products(q: Queries, k: Keys) -> Scores:
     return rearrange(products, 'B K G T S -> B (K G) T S')
 
 
-def weighted_values(weights: Float[Array, 'B N T S'], v: Keys) -> Queries:
+def weighted_values(weights: Float[Array, 'B N T S'], v: Values) -> Mixed:
     """The sum over keys of weight times value, each group of heads with its own value head."""
     grouped = rearrange(weights, 'B (K G) T S -> B K G T S', K=v.shape[-2])
     mixed = jnp.einsum('BKGTS,BSKH->BTKGH', grouped.astype(v.dtype), v, preferred_element_type=jnp.float32)

@@ -1,34 +1,94 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax over allowed keys, with a backward pass that keeps nothing but the weights."""
+"""Softmax over allowed keys: of whole rows, with a backward pass that keeps nothing but the weights; and online.
+
+A sink is one more logit in every row's normaliser, to which no key and no value belongs:
+
+    p[j] = exp(s[j]) / (exp(c) + sum_k exp(s[k])),    dL/dc = - sum over rows of p_sink sum_k p[k] dL/dp[k]
+"""
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from flax import struct
+from jaxtyping import Array, Bool, Float, PyTree
+
+from saccade.types import Scores
 
 
 @jax.custom_vjp
-def masked_softmax(scores: Float[Array, '*B T S'], allowed: Bool[Array, '*#B T S']) -> Float[Array, '*B T S']:
+def masked_softmax(
+    scores: Float[Array, '*B T S'], allowed: Bool[Array, '*#B T S'], sink: Float[Array, '*#B #T 1'] | None = None
+) -> Float[Array, '*B T S']:
     """Softmax over the last axis of the allowed entries; a row in which nothing is allowed is all zeros."""
-    return _weights(scores, allowed)
+    return _forward(scores, allowed, sink)[0]
 
 
-def _weights(scores: Array, allowed: Array) -> Array:
+def _forward(scores: Array, allowed: Array, sink: Array | None) -> tuple[Array, tuple[Array | None, ...]]:
     scores = jnp.where(allowed, scores, -jnp.inf)
     highest = jax.lax.stop_gradient(jnp.max(scores, axis=-1, keepdims=True))
-    exponentials = jnp.exp(scores - jnp.where(jnp.isfinite(highest), highest, 0.0))
+    highest = highest if sink is None else jnp.maximum(highest, sink)
+    finite = jnp.where(jnp.isfinite(highest), highest, 0.0)
+    exponentials = jnp.exp(scores - finite)
     total = jnp.sum(exponentials, axis=-1, keepdims=True)
-    return exponentials / jnp.where(total > 0, total, 1.0)
+    total = total if sink is None else total + jnp.exp(sink - finite)
+    total = jnp.where(total > 0, total, 1.0)
+    weights = exponentials / total
+    return weights, (weights, None if sink is None else jnp.exp(sink - finite) / total, sink)
 
 
-def _forward(scores: Array, allowed: Array) -> tuple[Array, Array]:
-    weights = _weights(scores, allowed)
-    return weights, weights
-
-
-def _backward(weights: Array, dweights: Array) -> tuple[Array, None]:
+def _backward(saved: tuple[Array | None, ...], dweights: Array) -> tuple[Array | None, ...]:
+    weights, of_sink, sink = saved
     inner = jnp.sum(dweights * weights, axis=-1, keepdims=True)
-    return weights * (dweights - inner), None
+    return weights * (dweights - inner), None, None if sink is None else _summed_to(-of_sink * inner, sink)
+
+
+def _summed_to(x: Array, like: Array) -> Array:
+    """Undo a broadcast."""
+    return jax.vjp(lambda like: jnp.broadcast_to(like, x.shape), like)[1](x)[0]
 
 
 masked_softmax.defvjp(_forward, _backward)
+
+
+@struct.dataclass
+class SoftmaxWeights:
+    """Softmax of each row, whole or online (Milakov and Gimelshein 2018, https://arxiv.org/abs/1805.02867).
+
+    Attributes:
+        sink: one more logit a head in the normaliser; None leaves it out.
+    """
+
+    sink: Float[Array, ' N'] | None = None
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+        return masked_softmax(scores, allowed, None if self.sink is None else self.sink[:, None, None])
+
+    def start(self, rows: tuple[int, int, int]) -> PyTree:
+        """The highest score, and the sum of exponentials relative to it."""
+        if self.sink is None:
+            return jnp.full(rows, -jnp.inf), jnp.zeros(rows)
+        return jnp.broadcast_to(self.sink[:, None], rows), jnp.ones(rows)
+
+    def fold(self, statistic: PyTree, scores: Scores) -> tuple[PyTree, Scores, Float[Array, '#B #N #T']]:
+        highest, total = statistic
+        new = jnp.maximum(highest, scores.max(axis=-1))
+        finite = jnp.where(jnp.isfinite(new), new, 0.0)
+        weights, shrink = jnp.exp(scores - finite[..., None]), jnp.exp(highest - finite)
+        return (new, total * shrink + weights.sum(axis=-1)), weights, shrink
+
+    def finish(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
+        """The backward pass knows the logarithm of the normaliser, infinite in a row without keys."""
+        highest, total = statistic
+        some = jnp.where(total > 0, total, 1.0)
+        return 1.0 / some, jnp.where(jnp.isfinite(highest), highest + jnp.log(some), jnp.inf)
+
+    def pull(
+        self, scores: Scores, known: PyTree, dweights: Scores, inner: Float[Array, 'B N T 1']
+    ) -> tuple[Scores, Scores, 'SoftmaxWeights']:
+        weights = jnp.exp(scores - known[..., None])
+        dscores = weights * (dweights - inner)
+        if self.sink is None:
+            return weights, dscores, self
+        of_sink = jnp.exp(self.sink[:, None] - known)
+        dsink = -jnp.sum(of_sink * jnp.sum(weights * dweights, axis=-1), axis=(0, -1))
+        return weights, dscores, SoftmaxWeights(dsink)

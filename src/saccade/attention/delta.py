@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""DeltaNet and Gated DeltaNet: a memory in which a key's old value is taken away before the new one is written.
+
+    S_t = a_t (I - b_t k_t k_t^T) S_(t-1) + b_t k_t v_t^T,  head = norm(q_t^T S_t),  Y = (gate(X Wg) * head) Wo
+    q, k = unit(silu(x Wq)), unit(silu(x Wk)),  v = silu(x Wv),  b = sigmoid(x Wb),  a = exp(-e^r softplus(x Wa + c))
+
+Yang et al. 2024, "Parallelizing Linear Transformers with the Delta Rule over Sequence Length" (a = 1, no gate),
+https://arxiv.org/abs/2406.06484; "Gated Delta Networks", equation 10 and figure 1 (`fading`, a SiLU gate),
+https://arxiv.org/abs/2412.06464
+Ours leaves out the short convolutions of q, k and v. It is causal, reads its own sequence alone, and has no scores.
+Cost: B T N H (H + V + C) beside the projections, for chunks of C; the state to decode with is B N H V.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from saccade.attention.memory_base import FixedState
+from saccade.norm.rms import RMSNorm
+from saccade.ops.delta import correct, unit
+from saccade.ops.linear_attention import Memory
+from saccade.ops.project import project
+from saccade.types import Can, Hidden, Norm, Part, Queries, Scope
+
+
+def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:
+    """The logarithm of a rate drawn evenly; the bounds are Mamba-2's (Dao, Gu 2024, https://arxiv.org/abs/2405.21060)."""
+    return lambda key, shape: jnp.log(jax.random.uniform(key, shape, minval=least, maxval=most))
+
+
+def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
+    """What softplus makes a step of, drawn evenly in its logarithm; the bounds are Mamba-2's."""
+
+    def make(key: Any, shape: tuple[int, ...]) -> Array:
+        steps = jnp.exp(jax.random.uniform(key, shape, minval=jnp.log(least), maxval=jnp.log(most)))
+        return steps + jnp.log(-jnp.expm1(-steps))
+
+    return make
+
+
+class Delta(FixedState):
+    """Attributes: those of FixedState; fading, whether the memory fades (a < 1); activation of q, k, v; rate_init of r;
+    step_init of c.
+    """
+
+    head_norm: Part[Norm] | None = Part(RMSNorm)
+    fading: bool = True
+    activation: Part = Part(jax.nn.silu)
+    rate_init: Part = Part(log_rate)
+    step_init: Part = Part(step_bias)
+
+    can: ClassVar[Can] = Can(cross=False, full=False, terms=False, sums=True, time='B T N H V', memory='B T N V')
+    example: ClassVar[dict] = {'chunk': 4, 'value_width': 6, 'activation': {'use': 'jax.nn:silu'}}
+
+    def remember(
+        self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
+    ) -> tuple[Array, Memory]:
+        q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
+        write = jax.nn.sigmoid(self._scalars('write', x))
+        fading = self._fading(x) if self.fading else jnp.zeros_like(write)
+        return correct(unit(q), unit(k), v, write, fading, segments, state, self.chunk)
+
+    def _fading(self, x: Hidden) -> Array:
+        """log a."""
+        rate, bias = (
+            self.param(name, given(), (self.heads,)).astype(jnp.float32)
+            for name, given in (('log_rate', self.rate_init), ('step_bias', self.step_init))
+        )
+        return -jnp.exp(rate) * jax.nn.softplus(self._scalars('step', x) + bias)
+
+    def _scalars(self, name: str, x: Hidden) -> Array:
+        """One number a head, in float32."""
+        return project(x, self.param(name, self.kernel_init(), (x.shape[-1], self.heads))).astype(jnp.float32)

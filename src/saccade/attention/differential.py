@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Differential attention: the difference of two attentions cancels what they have in common, as an amplifier does.
+
+    y_n = (1 - a) norm( attend(q1_n, k1_n, v_n) - lambda attend(q2_n, k2_n, v_n) ),
+    lambda = exp(lq1 . lk1) - exp(lq2 . lk2) + a,     a in (0, 1), the lambda that training starts from
+
+Ye et al. 2024, "Differential Transformer", equations 1 to 3, https://arxiv.org/abs/2410.05258
+The paper's a grows with depth, 0.8 - 0.6 exp(-0.3 (layer - 1)); it reports a constant 0.8 to do as well, and ours is
+one value a block. `heads` counts the differences; values and outputs are two head widths wide. Every kernel, mask
+and position serves it. Cost: twice a kernel's of the same heads; the products of multi-head attention in all.
+"""
+
+from collections.abc import Sequence
+
+import flax.linen as nn
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
+
+from saccade.attention.multi_head import MultiHead
+from saccade.types import Hidden, Mixed, Norm, Part, UserError, require_share
+
+
+class Differential(MultiHead):
+    """Attributes: those of MultiHead; start, a; output_norm of each difference; lambda_init of the four vectors.
+
+    `heads` and `key_value_heads` count both attentions, so both are even.
+    """
+
+    start: float = 0.8
+    output_norm: Part[Norm] = Part(nn.RMSNorm, (('epsilon', 1e-5), ('use_scale', False)))
+    lambda_init: Part = Part(nn.initializers.normal, (('stddev', 0.1),))
+
+    def _sizes(self, D: int) -> tuple[int, int, int]:
+        require_share('attention.differential:Differential', start=self.start)
+        N, K, H = super()._sizes(D)
+        if K % 2:
+            raise UserError(
+                f'attention.differential:Differential: {K} key_value_heads do not make pairs; take an even number'
+            )
+        return N, K, H
+
+    def _kept(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        _, K, H = self._sizes(D)
+        return (K, H), (K // 2, 2 * H)
+
+    def _projected(self, x: Hidden, read: Float[Array, 'B S E'], heads: Sequence[int], H: int) -> list[Array]:
+        q, k, v = super()._projected(x, read, heads, H)
+        return [q, k, rearrange(v, 'B S (P A) H -> B S P (A H)', A=2)]
+
+    def _output(self, x: Hidden, mixed: Mixed, train: bool) -> Hidden:
+        _, K, H = self._sizes(x.shape[-1])
+        first, second = rearrange(mixed, 'B T (P A G) H -> A B T (P G) H', A=2, P=K // 2)
+        one, two = (self._exponential(number, H).astype(mixed.dtype) for number in (1, 2))
+        return super()._output(x, (1.0 - self.start) * self._normed(first - (one - two + self.start) * second), train)
+
+    def _exponential(self, number: int, H: int) -> Float[Array, '']:
+        vectors = (self.param(f'lambda_{side}_{number}', self.lambda_init(), (H,)) for side in ('query', 'key'))
+        return jnp.exp(jnp.vdot(*(vector.astype(jnp.float32) for vector in vectors)))
+
+    def _normed(self, heads: Mixed) -> Mixed:
+        flat = self.output_norm(name='output_norm')(rearrange(heads, 'B T N H -> B (T N) H'))
+        return rearrange(flat, 'B (T N) H -> B T N H', N=heads.shape[-2])

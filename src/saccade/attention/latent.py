@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Multi-head latent attention: keys and values of all heads are made from one small latent a token.
+
+    c_j = norm(x_j Wc);   k_nj = [c_j Uk_n ; rotate(x_j Wr)],   v_nj = c_j Uv_n;   q_ni = [q_ni ; rotate(q'_ni)]
+
+DeepSeek-AI 2024, "DeepSeek-V2", equations 9 to 19, https://arxiv.org/abs/2405.04434
+The state holds c and the rotated key alone, R + H' numbers a token for all heads together: a step takes Uk into the
+query and Uv out of the sum, as section 2.1.2 says, and so attends over latents. Queries come from a latent of their own
+where `query_rank` is given. Cost: a kernel's with queries and keys of H + H'. It needs a kernel that attends by scores.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float
+
+from saccade.attention.cache import Cache
+from saccade.attention.multi_head import flat, visible
+from saccade.ops.project import merge_heads, project
+from saccade.ops.scoring import Scoring
+from saccade.ops.term import TermBase
+from saccade.types import (
+    Hidden,
+    Kernel,
+    Mask,
+    Mixed,
+    Norm,
+    PairPosition,
+    Part,
+    Queries,
+    Scope,
+    ScoreTerm,
+    State,
+    UserError,
+    require_positive,
+    require_share,
+)
+
+
+@struct.dataclass
+class LatentCache(Cache):
+    """Latents with their rotated keys, as one key head; the values are the latents themselves.
+
+    Attributes:
+        rank: R, features of a key that are its latent.
+    """
+
+    rank: int = struct.field(pytree_node=False, kw_only=True)
+
+    def values(self) -> Array:
+        return self.k[..., : self.rank]
+
+
+class Latent(nn.Module):
+    """Self-attention through latents.
+
+    Attributes:
+        heads: N.
+        rank: R, width of the latent that keys and values share.
+        head_width: H of queries and keys that carry no position; value_width of the values.
+        rotated_width: H', width of the queries and of the one key that do carry it.
+        kernel: how queries meet keys, by scores.
+        mask: which pairs may attend, beside padding and packing.
+        position: what is done to the rotated part of queries and keys, or to the scores, by position.
+        norm: of the latents.
+        query_rank: width of a latent that queries are made from; None makes them from the tokens.
+        scale: factor of the scores; None for 1 / sqrt(H + H').
+        dropout: of the output.
+        kernel_init, output_init: initialisers of the projections, and of the output projection.
+    """
+
+    heads: int
+    rank: int
+    head_width: int
+    value_width: int
+    rotated_width: int
+    kernel: Part[Kernel]
+    mask: Part[Mask]
+    position: Part[PairPosition]
+    norm: Part[Norm]
+    query_rank: int | None = None
+    scale: float | None = None
+    dropout: float = 0.0
+    kernel_init: Part = Part(nn.initializers.lecun_normal)
+    output_init: Part = Part(nn.initializers.lecun_normal)
+
+    example: ClassVar[dict[str, Any]] = dict(rank=6, head_width=4, value_width=3, rotated_width=2)
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        def attend(kernel: Kernel, q: Queries, latent: Array, rotated: Array, scoring: Scoring) -> tuple[Mixed, None]:
+            k, v = (project(latent, self._up(name, width)) for name, width in self._widths())
+            k = jnp.concatenate([k, jnp.broadcast_to(rotated, (*k.shape[:-1], rotated.shape[-1]))], axis=-1)
+            return kernel(q, k, v, visible(scoring, scope), train), None
+
+        return self._around(x, scope, train, attend)[0]
+
+    def init_state(self, x: Hidden, capacity: int) -> State:
+        one_head = (*x.shape[:2], 1)
+        k, nothing = (jnp.zeros((*one_head, width), x.dtype) for width in (self.rank + self.rotated_width, 0))
+        return LatentCache.empty(k, nothing, capacity, rank=self.rank)
+
+    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+        def attend(kernel: Kernel, q: Queries, latent: Array, rotated: Array, scoring: Scoring) -> tuple[Mixed, State]:
+            up_key, up_value = (self._up(name, width) for name, width in self._widths())
+            plain, turned = q[..., : self.head_width], q[..., self.head_width :]
+            q = jnp.concatenate([jnp.einsum('BTNH,RNH->BTNR', plain, up_key), turned], axis=-1)
+            k = jnp.concatenate([latent[:, :, None], rotated], axis=-1)
+            mixed, advanced = kernel.step(q, k, k[..., :0], scoring, state, scope)
+            return jnp.einsum('BTNR,RNH->BTNH', mixed, up_value), advanced
+
+        return self._around(x, scope, False, attend)
+
+    @nn.compact
+    def _around(
+        self, x: Hidden, scope: Scope, train: bool, attend: Callable[..., tuple[Mixed, Any]]
+    ) -> tuple[Hidden, Any]:
+        self._check()
+        read, places = (x, scope) if scope.source is None else (scope.source.hidden, scope.source)
+        q, position = self._queries(x), self.position(name='position')
+        latent = self.norm(name='latent_norm')(self._down('latent', read, self.rank))
+        rotated = self._down('rotated_key', read, self.rotated_width)[:, :, None]
+        turned, rotated = position.rotate(q[..., self.head_width :], rotated, scope.positions, places.positions)
+        q = jnp.concatenate([q[..., : self.head_width], turned], axis=-1)
+        terms = self._served((*position.terms(self.heads), *scope.terms))
+        scoring = Scoring(self.mask(), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
+        mixed, state = attend(self.kernel(name='kernel'), q, latent, rotated, scoring)
+        output = self.param('output', flat(self.output_init, 2), (self.heads, self.value_width, x.shape[-1]))
+        return nn.Dropout(self.dropout)(merge_heads(mixed, output), deterministic=not train), state
+
+    def _served(self, terms: tuple[ScoreTerm, ...]) -> tuple[ScoreTerm, ...]:
+        """Refuse terms that read queries and keys, which are latents when stepping."""
+        for term in terms:
+            if type(term).__call__ is not TermBase.__call__:
+                raise UserError(
+                    f'attention.latent:Latent steps over latents, so {Part(type(term)).name} cannot read its queries '
+                    f'and keys; choose a position that turns them, or a bias of positions alone'
+                )
+        return terms
+
+    def _queries(self, x: Array) -> Queries:
+        if self.query_rank is not None:
+            x = self.norm(name='query_norm')(self._down('query_latent', x, self.query_rank))
+        shape = (x.shape[-1], self.heads, self.head_width + self.rotated_width)
+        return project(x, self.param('query', flat(self.kernel_init, 1), shape))
+
+    def _down(self, name: str, x: Array, width: int) -> Array:
+        return project(x, self.param(name, self.kernel_init(), (x.shape[-1], width)))
+
+    def _up(self, name: str, width: int) -> Float[Array, 'R N H']:
+        return self.param(name, flat(self.kernel_init, 1), (self.rank, self.heads, width))
+
+    def _widths(self) -> tuple[tuple[str, int], ...]:
+        return ('key', self.head_width), ('value', self.value_width)
+
+    def _check(self) -> None:
+        sizes = {name: getattr(self, name) for name in ('heads', 'rank', 'head_width', 'value_width', 'rotated_width')}
+        require_positive('attention.latent:Latent', **sizes)
+        require_share('attention.latent:Latent', dropout=self.dropout)

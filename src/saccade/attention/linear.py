@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Linear attention: weights are products of positive features, so keys and values are summed before queries come.
+
+    y_i = phi(q_i)^T sum_j phi(k_j) v_j^T / phi(q_i)^T sum_j phi(k_j)      over j <= i, or over all j
+
+Katharopoulos et al. 2020, "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
+equations 5, 7 and 9 to 12, https://arxiv.org/abs/2006.16236
+Ours sums a chunk at a time, exactly. The factor of the scores cancels. It serves `ops.mask:Causal` and `ops.mask:Full`,
+packed and padded, and nothing that needs a score: no bias, no softcap, no window, no dropout of weights. Cost for R
+features: B T N R H in time, B T N H in memory, B K R H in the state to decode with, whatever its capacity.
+"""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from saccade.attention.memory_base import FeatureKernel
+from saccade.ops.linear_attention import elu_plus_one, within_one
+from saccade.types import Can, Part, Queries
+
+
+class Linear(FeatureKernel):
+    """Attributes: feature, a function to positive numbers; `jax.nn:relu` is another; chunk, in tokens."""
+
+    feature: Part = Part(elu_plus_one)
+
+    can: ClassVar[Can] = Can(terms=False, sums=True, time='B T N R H', memory='B T N H')
+    example: ClassVar[dict] = {'chunk': 4}
+
+    def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
+        return within_one(self.feature(x.astype(jnp.float32)))

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Linformer: keys and values are projected along the sequence to a fixed number of slots, which queries attend to.
+
+    Y = softmax(scale Q (E^T K)^T) F^T V          E, F [S_max M], M slots, the same for all heads
+
+Wang et al. 2020, "Linformer: Self-Attention with Linear Complexity", equation 7, https://arxiv.org/abs/2006.04768
+E and F are trained, the paper's "headwise sharing"; a shorter sequence takes their first S rows. Every slot mixes all
+tokens, so it cannot be causal nor decode, and cannot tell padding or packed documents apart: it serves `ops.mask:Full`
+and rows of one segment, and no score terms. Cost: B N (T + S) M H in time, B N T M in memory, 2 S_max M parameters.
+"""
+
+from typing import ClassVar, NoReturn
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from saccade.attention.base import ScoreKernel
+from saccade.ops import plain
+from saccade.ops.reach import reach_of
+from saccade.ops.scoring import Scoring
+from saccade.types import Can, Keys, Mixed, Part, Queries, Scope, State, UserError, Values, require_positive
+
+
+class Linformer(ScoreKernel, kw_only=True):
+    """Attributes: those of ScoreKernel; length, S_max in tokens; slots, M; projection_init of E and F."""
+
+    length: int
+    slots: int
+    projection_init: Part = Part(nn.initializers.lecun_normal)
+
+    can: ClassVar[Can] = Can(
+        causal=False, packed=False, terms=False, cached=False, time='B N (T + S) M H', memory='B N T M'
+    )
+    example: ClassVar[dict] = {'slots': 6}
+
+    @nn.compact
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
+        require_positive('attention.linformer:Linformer', length=self.length, slots=self.slots)
+        reach_of(self, scoring, q, k)
+        if k.shape[1] > self.length:
+            raise UserError(f'attention.linformer:Linformer: {k.shape[1]} keys do not fit the length of {self.length}')
+        k, v = self._slots('key_slots', k), self._slots('value_slots', v)
+        scoring = self.complete(scoring, q.shape[-2], train)
+        return plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(self.slots))[0]
+
+    def init_state(self, k: Keys, v: Values, capacity: int) -> NoReturn:
+        raise UserError('attention.linformer:Linformer cannot decode: each of its slots mixes all tokens')
+
+    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: State, scope: Scope) -> NoReturn:
+        self.init_state(k, v, 0)
+
+    def _slots(self, name: str, x: Keys) -> Array:
+        kernel = self.param(name, self.projection_init(), (self.length, self.slots))
+        return jnp.einsum('BSKH,SM->BMKH', x, kernel[: x.shape[1]])

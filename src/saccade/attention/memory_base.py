@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What kernels and mixers share that keep a memory of fixed size in place of keys and values."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array
+
+from saccade.attention.multi_head import flat
+from saccade.ops import linear_attention
+from saccade.ops.linear_attention import Levelled, Memory
+from saccade.ops.project import merge_heads, project
+from saccade.ops.reach import reach_of
+from saccade.ops.scoring import Scoring
+from saccade.types import (
+    Hidden,
+    Keys,
+    Mixed,
+    Norm,
+    Part,
+    Queries,
+    Scope,
+    UserError,
+    Values,
+    require_positive,
+    require_share,
+)
+
+
+class FeatureKernel(nn.Module):
+    """What kernels share whose weights are products of features, summed without a score being made.
+
+    Attributes:
+        chunk: tokens that meet each other by a matrix, all earlier ones by sums. The numbers do not depend on it.
+    """
+
+    chunk: int = 64
+
+    def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
+        """Features [B T N R] of queries or keys, at most 1, and the logarithm [B T N] of a factor left out of them."""
+        raise NotImplementedError
+
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
+        require_positive(Part(type(self)).name, chunk=self.chunk)
+        reach = reach_of(self, scoring, q, k)
+        if reach.causal:
+            segments = jnp.ones(k.shape[:2], int) if reach.segments is None else reach.segments.k_segments
+            return self._read(q, k, v, scoring, segments, self.init_state(k, v, 0))[0]
+        features, gain = self.features(k, scoring.scale)
+        queries = self.features(q, scoring.scale)[0]
+        return linear_attention.attend_all(queries, features, gain, v, reach.segments, self.chunk)
+
+    def init_state(self, k: Keys, v: Values, capacity: int) -> Levelled:
+        """The same for every capacity."""
+        width = jax.eval_shape(lambda: self.features(k, 1.0)[0]).shape[-1]
+        return Levelled.empty(k.shape[0], k.shape[2], width, v.shape[3] + 1)
+
+    def step(
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: Levelled, scope: Scope
+    ) -> tuple[Mixed, Levelled]:
+        if not reach_of(self, scoring, q, k).causal:
+            raise UserError(f'{Part(type(self)).name} steps under ops.mask:Causal alone')
+        segments = jnp.ones(k.shape[:2], int) if scope.segments is None else scope.segments
+        return self._read(q, k, v, scoring, segments, state)
+
+    def _read(
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, segments: Array, state: Levelled
+    ) -> tuple[Mixed, Levelled]:
+        features, gain = self.features(k, scoring.scale)
+        return linear_attention.attend(
+            self.features(q, scoring.scale)[0], features, gain, v, segments, state, self.chunk
+        )
+
+
+class FixedState(nn.Module):
+    """What mixers share whose memory is of fixed size: projections, and the norm and the gate of each head.
+
+    Attributes:
+        heads: N.
+        head_width: H of queries and keys; None for D / N.
+        value_width: of each head's values; None for H.
+        head_norm: of what each head reads.
+        gate: function of a projection of x that what the heads read is multiplied by; None for no gate.
+        chunk: tokens that meet each other by a matrix, all earlier ones by the memory. The numbers do not depend on it.
+        dropout: of the output.
+        kernel_init, output_init: initialisers of the projections, and of the output projection.
+    """
+
+    heads: int
+    head_width: int | None = None
+    value_width: int | None = None
+    head_norm: Part[Norm] | None = None
+    gate: Part | None = None
+    chunk: int = 64
+    dropout: float = 0.0
+    kernel_init: Part = Part(nn.initializers.lecun_normal)
+    output_init: Part = Part(nn.initializers.lecun_normal)
+
+    def remember(
+        self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
+    ) -> tuple[Array, Memory]:
+        """What each head reads [B T N V], and the memory after. To be overridden, and called in a compact method."""
+        raise NotImplementedError
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        return self._around(x, scope, train, self.init_state(x, 0))[0]
+
+    def init_state(self, x: Hidden, capacity: int) -> Memory:
+        """The same for every capacity."""
+        N, H, V = self._sizes(x.shape[-1])
+        return Memory.empty(x.shape[0], N, H, V)
+
+    def step(self, x: Hidden, scope: Scope, state: Memory) -> tuple[Hidden, Memory]:
+        return self._around(x, scope, False, state)
+
+    @nn.compact
+    def _around(self, x: Hidden, scope: Scope, train: bool, state: Memory) -> tuple[Hidden, Memory]:
+        self._refuse(scope)
+        N, H, V = self._sizes(x.shape[-1])
+        q, k, v = (self._heads(name, x, width) for name, width in (('query', H), ('key', H), ('value', V)))
+        segments = jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
+        y, state = self.remember(x, q, k, v, scope, segments, state)
+        if self.head_norm is not None:
+            y = self.head_norm(name='head_norm')(rearrange(y, 'B T N V -> B (T N) V'))
+            y = rearrange(y, 'B (T N) V -> B T N V', N=N)
+        y = y.astype(x.dtype)
+        if self.gate is not None:
+            y = y * self.gate(self._heads('gate', x, V))
+        y = merge_heads(y, self.param('output', flat(self.output_init, 2), (N, V, x.shape[-1])))
+        return nn.Dropout(self.dropout)(y, deterministic=not train), state
+
+    def _heads(self, name: str, x: Hidden, width: int) -> Queries:
+        return project(x, self.param(name, flat(self.kernel_init, 1), (x.shape[-1], self.heads, width)))
+
+    def _refuse(self, scope: Scope) -> None:
+        name = Part(type(self)).name
+        if scope.source is not None:
+            raise UserError(f'{name} reads its own sequence alone, and no other')
+        for term in scope.terms:
+            raise UserError(f'{name} has no scores for {Part(type(term)).name} to change')
+
+    def _sizes(self, D: int) -> tuple[int, int, int]:
+        """N, H, and the width of the values, at width D."""
+        name = Part(type(self)).name
+        require_positive(name, heads=self.heads, chunk=self.chunk)
+        require_share(name, dropout=self.dropout)
+        if self.head_width is None and D % self.heads:
+            raise UserError(
+                f'width {D} is not divisible by {self.heads} heads: choose a width that is, or give head_width'
+            )
+        H = D // self.heads if self.head_width is None else self.head_width
+        V = H if self.value_width is None else self.value_width
+        require_positive(name, head_width=H, value_width=V)
+        return self.heads, H, V

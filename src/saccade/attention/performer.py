@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Performer: softmax attention estimated by positive orthogonal random features (FAVOR+), in linear time.
+
+    exp(scale q.k) ~ mean over w of phi_w(q) phi_w(k),   phi_w(x) = exp(w.x' - |x'|^2 / 2),  x' = sqrt(scale) x
+
+Choromanski et al. 2021, "Rethinking Attention with Performers", lemma 1 and section 2.4,
+https://arxiv.org/abs/2009.14794
+The directions w are constants, drawn from the seed once and for all: all heads, and all layers of one seed, share them.
+Ours keeps the largest exponent of the keys so far beside the sums, as an online softmax does, and adds no constant to
+the features: what a query reads cannot overflow, nor change with what follows it. The error falls as 1/sqrt(R), and
+grows with the lengths of queries and keys. Cost and limits: as `attention.linear`.
+"""
+
+from typing import ClassVar
+
+from jaxtyping import Array
+
+from saccade.attention.memory_base import FeatureKernel
+from saccade.ops.random_features import orthogonal_directions, positive_features
+from saccade.types import Can, Part, Queries, UserError, require_positive
+
+
+class Performer(FeatureKernel, kw_only=True):
+    """Attributes: random_features, R; seed of the directions; chunk, in tokens."""
+
+    random_features: int
+    seed: int = 0
+
+    can: ClassVar[Can] = Can(terms=False, sums=True, time='B T N R H', memory='B T N R')
+    example: ClassVar[dict] = {'chunk': 4, 'random_features': 24}
+
+    def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
+        name = Part(type(self)).name
+        require_positive(name, random_features=self.random_features)
+        if scale <= 0:
+            raise UserError(f'{name}: the scale of the scores must be positive, not {scale}')
+        return positive_features(scale**0.5 * x, orthogonal_directions(self.random_features, x.shape[-1], self.seed))

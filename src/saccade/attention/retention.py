@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Multi-scale retention (RetNet): linear attention without a normaliser, in which each head forgets at its own rate.
+
+    S_t = gamma_n S_(t-1) + k_t v_t^T,  head_n = norm(q_t^T S_t),  gamma_n = 1 - 2^(-5-n), n from 0
+    Y = (gate(X Wg) * head) Wo,  with q, k rotated by their positions, k scaled by 1 / sqrt(H)
+
+Sun et al. 2023, "Retentive Network: A Successor to Transformer for Large Language Models", equations 5 to 8,
+https://arxiv.org/abs/2307.08621; a head has values of width V = 2 H there (section 3.1). The norm of each head is the
+paper's group norm; it forgets any factor of a row, so ours leaves out the normalisation of the scores, which keeps low
+precision in range: sums are in float32. It is causal, reads its own sequence alone, and has no scores. Cost: B T N H V
+beside the projections; the state to decode with is B N H V, whatever its capacity.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from saccade.attention.memory_base import FixedState
+from saccade.norm.layer import LayerNorm
+from saccade.ops.linear_attention import Memory, retain
+from saccade.position.rotary import Rotary
+from saccade.types import Can, Hidden, Norm, PairPosition, Part, Queries, Scope, UserError
+
+
+class Retention(FixedState):
+    """Attributes: those of FixedState; rates, gamma of each head, None for the paper's; position of queries, keys."""
+
+    head_norm: Part[Norm] | None = Part(LayerNorm, (('bias', False), ('scale', False)))
+    gate: Part | None = Part(jax.nn.silu)
+    rates: tuple[float, ...] | None = None
+    position: Part[PairPosition] = Part(Rotary)
+
+    can: ClassVar[Can] = Can(cross=False, full=False, terms=False, sums=True, time='B T N H V', memory='B T N V')
+    example: ClassVar[dict] = {'chunk': 4, 'value_width': 8}
+
+    def remember(
+        self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
+    ) -> tuple[Array, Memory]:
+        position = self.position(name='position')
+        for term in position.terms(self.heads):
+            raise UserError(f'attention.retention:Retention has no scores for {Part(type(term)).name} to change')
+        q, k = position.rotate(q, k, scope.positions, scope.positions)
+        fading = jnp.broadcast_to(jnp.log(self._rates()), k.shape[:3])
+        return retain(q, k.astype(jnp.float32) * k.shape[-1] ** -0.5, v, fading, segments, state, self.chunk)
+
+    def _rates(self) -> Array:
+        rates = 1 - 2.0 ** (-5 - np.arange(self.heads)) if self.rates is None else np.array(self.rates)
+        if rates.shape != (self.heads,) or not ((rates > 0) & (rates <= 1)).all():
+            raise UserError(
+                f'attention.retention:Retention: rates must be {self.heads}, above 0 and at most 1, not {self.rates}'
+            )
+        return jnp.asarray(rates, jnp.float32)

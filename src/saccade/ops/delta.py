@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The gated delta rule: before a value is written under a key, what the key already finds is taken away.
+
+    S_t = a_t (I - b_t k_t k_t^T) S_(t-1) + b_t k_t v_t^T,   y_t = q_t^T S_t
+
+Yang, Kautz, Hatamizadeh 2024, equation 10, https://arxiv.org/abs/2412.06464; with a = 1, Yang et al. 2024, section 2.2,
+https://arxiv.org/abs/2406.06484. Within a chunk it is a linear attention that writes u instead of v (the WY
+representation: appendix A of the first, section 3 of the second):
+
+    u_i = b_i (v_i - (what k_i finds of the memory) - sum over j < i of (what is left of j for i) (k_i . k_j) u_j)
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+from saccade.ops.linear_attention import Left, Memory, Row, Segments, fading_left, per_token, read_and_write
+from saccade.types import Keys, Queries
+
+
+def correct(
+    q: Queries,
+    k: Keys,
+    v: Float[Array, 'B T N V'],
+    write: Float[Array, 'B T N'],
+    fading: Float[Array, 'B T N'],
+    segments: Segments,
+    state: Memory,
+    chunk: int,
+) -> tuple[Float[Array, 'B T N V'], Memory]:
+    """What each query finds, in float32, and the memory after.
+
+    Args:
+        k: keys of length 1, so that nothing grows.
+        write: b, the share of what a key finds that is replaced, from 0 to 1.
+        fading: log a, at most 0.
+        chunk: tokens taken at once.
+    """
+    row = Row.of(segments, state.segment, chunk)
+    sums, y = row.scan(_advance, state.sums, *(row.only(x) for x in (q, k, v, write, fading)))
+    return y, Memory(sums, row.newest)
+
+
+def unit(x: Queries) -> Queries:
+    """Scale each head to length 1, in float32; the small constant is that of the authors' code."""
+    x = x.astype(jnp.float32)
+    return x * (jnp.sum(x * x, axis=-1, keepdims=True) + 1e-6) ** -0.5
+
+
+def _advance(
+    sums: Array, same: Array, old: Array, q: Array, k: Array, v: Array, write: Array, fading: Array
+) -> tuple[Any, Any]:
+    left = fading_left(fading, same, old)
+    return read_and_write(sums, left, q, k, _written(sums, left, k, v, write))
+
+
+def _written(sums: Array, left: Left, k: Array, v: Array, write: Array) -> Array:
+    """u of each token of a chunk: forward substitution in a unit lower triangular matrix for each head."""
+    share = jnp.swapaxes(write, 1, 2)[..., None]
+    below = share * left.between * jnp.einsum('BTKR,BSKR->BKTS', k, k)
+    new = v - per_token(left.since) * jnp.einsum('BTKR,BKRH->BTKH', k, sums)
+    u = solve_triangular(below, share * jnp.swapaxes(new, 1, 2), lower=True, unit_diagonal=True)
+    return jnp.swapaxes(u, 1, 2)

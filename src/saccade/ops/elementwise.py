@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Weights that each score has for itself: p[j] = f(s[j]), whole or in blocks, with no word of the rest of the row."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PyTree
+
+from saccade.types import Scores
+
+
+class ElementwiseWeights:
+    """A base for pytrees that say what `weight` a score has. Their float leaves may be trained."""
+
+    def weight(self, scores: Scores) -> Scores:
+        raise NotImplementedError
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Scores:
+        return jnp.where(allowed, self.weight(jnp.where(allowed, scores, 0.0)), 0.0)
+
+    def start(self, rows: tuple[int, int, int]) -> PyTree:
+        return ()
+
+    def fold(self, statistic: PyTree, scores: Scores) -> tuple[PyTree, Scores, Float[Array, '#B #N #T']]:
+        return (), self(scores, scores > -jnp.inf), jnp.ones((1, 1, 1))
+
+    def finish(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
+        return jnp.ones((1, 1, 1)), ()
+
+    def pull(
+        self, scores: Scores, known: PyTree, dweights: Scores, inner: Float[Array, 'B N T 1']
+    ) -> tuple[Scores, Scores, 'ElementwiseWeights']:
+        weights, pull = jax.vjp(lambda self, scores: self(scores, scores > -jnp.inf), self, scores)
+        dself, dscores = pull(dweights)
+        return weights, dscores, dself

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a scoring asks of a kernel that makes no scores: a direction, and the segments. Anything else is refused."""
+
+from flax import struct
+
+from saccade.ops.mask import Both, ByPosition, Causal, Full, SameSegment
+from saccade.ops.scoring import Scoring
+from saccade.types import Kernel, Keys, Mask, Part, Queries, UserError
+
+
+@struct.dataclass
+class Reach:
+    """Attributes: whether queries see nothing that follows them; the segments within which they see, if given."""
+
+    causal: bool = struct.field(pytree_node=False)
+    segments: SameSegment | None = None
+
+    def __and__(self, other: 'Reach') -> 'Reach':
+        return Reach(self.causal or other.causal, self.segments or other.segments)
+
+
+def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: Keys) -> Reach:
+    """Read the mask of a scoring.
+
+    Raises:
+        UserError: there is a score term, or something of the mask or of the lengths that the kernel cannot serve.
+    """
+    name, can = Part(type(kernel)).name, kernel.can
+    for term in scoring.terms:
+        raise UserError(f'{name} has no scores for {Part(type(term)).name} to change')
+    reach = _read(scoring.mask, name)
+    if reach.causal and not can.causal:
+        raise UserError(f'{name} cannot be causal; its mask must be ops.mask:Full')
+    if not reach.causal and not can.full:
+        raise UserError(f'{name} is causal; its mask must be ops.mask:Causal, not ops.mask:Full')
+    if reach.segments is not None and not can.packed:
+        raise UserError(f'{name} cannot tell segments apart; it needs rows of one segment, without padding')
+    if q.shape[1] != k.shape[1] and (reach.causal or not can.cross):
+        raise UserError(
+            f'{name}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full they must be as many'
+        )
+    return reach
+
+
+def _read(mask: Mask, name: str) -> Reach:
+    match mask:
+        case Causal():
+            return Reach(causal=True)
+        case Full():
+            return Reach(causal=False)
+        case SameSegment():
+            return Reach(causal=False, segments=mask)
+        case Both():
+            return _read(mask.first, name) & _read(mask.second, name)
+        case ByPosition():
+            if not (reach := _read(mask.mask, name)).causal:
+                return reach
+            raise UserError(f'{name} is causal within one sequence, and not by the positions of another')
+    raise UserError(
+        f'{name} has no scores to mask by {Part(type(mask)).name}; it serves ops.mask:Causal and ops.mask:Full'
+    )

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Score terms that put another likeness of query and key in the place of their product.
+
+Each adds what is missing, so that biases may stand before it or after it.
+"""
+
+import jax
+import jax.numpy as jnp
+from einops import rearrange, repeat
+from flax import struct
+from jaxtyping import Array, Float, PyTree
+
+from saccade.ops.scoring import grouped_products
+from saccade.ops.term import TermBase
+from saccade.types import Keys, Pairs, Queries, Scores
+
+SHORTEST = 1e-12  # length below which a vector counts as zero, and has no direction; torch's `normalize` has the same
+
+
+@struct.dataclass
+class SquaredDistance(TermBase):
+    """From scale q.k to -scale/2 |q - k|^2."""
+
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        of_q, of_k = _per_pair(_squared(q), _squared(k))
+        return scores - 0.5 * pairs.scale * (of_q + of_k), carry
+
+
+@struct.dataclass
+class Cosine(TermBase):
+    """From scale q.k to gain q.k / (|q| |k|).
+
+    The product is computed once more; where nothing stands between, the compiler finds it to be the first.
+
+    Attributes:
+        gain: factor of the cosine, one a head.
+    """
+
+    gain: Float[Array, ' N']
+
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        of_q, of_k = _per_pair(_inverse_length(q), _inverse_length(k))
+        change = self.gain[:, None, None] * of_q * of_k - pairs.scale
+        return scores + change * grouped_products(q, k), carry
+
+
+def _squared(x: Float[Array, 'B T N H']) -> Float[Array, 'B T N']:
+    return jnp.sum(jnp.square(x.astype(jnp.float32)), axis=-1)
+
+
+def _inverse_length(x: Float[Array, 'B T N H']) -> Float[Array, 'B T N']:
+    squared = _squared(x)
+    long = squared > SHORTEST**2
+    return jnp.where(long, jax.lax.rsqrt(jnp.where(long, squared, 1.0)), 0.0)
+
+
+def _per_pair(
+    of_q: Float[Array, 'B T N'], of_k: Float[Array, 'B S K']
+) -> tuple[Float[Array, 'B N T 1'], Float[Array, 'B N 1 S']]:
+    G = of_q.shape[-1] // of_k.shape[-1]
+    return rearrange(of_q, 'B T N -> B N T 1'), repeat(of_k, 'B S K -> B (K G) 1 S', G=G)

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cosine attention: scores are cosines times a trained gain, so no query or key is loud by being long.
+
+    s[n, i, j] = gain[n] q[n, i].k[g, j] / (|q[n, i]| |k[g, j]|),      gain = exp(g), at most 100
+
+Liu et al. 2022, "Swin Transformer V2", equation 2 with gain = 1 / tau, https://arxiv.org/abs/2111.09883
+Henry et al. 2020, "Query-Key Normalization for Transformers", https://arxiv.org/abs/2010.04245, train one gain itself
+and start it at log2(L^2 - L) for sequences of L tokens. The mixer's scale has no effect. Cost: at worst one product
+of queries and keys more.
+"""
+
+import math
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from saccade.ops import score
+from saccade.types import UserError
+
+
+class Cosine(nn.Module):
+    """Attributes: gain that training starts from, 10 in the authors' code; most it can be: the paper's tau > 0.01."""
+
+    gain: float = 10.0
+    most: float = 100.0
+
+    @nn.compact
+    def terms(self, heads: int) -> tuple[score.Cosine, ...]:
+        if not 0 < self.gain <= self.most:
+            raise UserError(f'score.cosine:Cosine: gain must be above 0 and at most {self.most}, not {self.gain}')
+        start = nn.initializers.constant(math.log(self.gain))
+        log_gain = self.param('log_gain', start, (heads,)).astype(jnp.float32)
+        return (score.Cosine(jnp.exp(jnp.minimum(log_gain, math.log(self.most)))),)

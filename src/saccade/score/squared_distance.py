@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""L2 attention: a query reads from the keys that are near it, rather than from long ones.
+
+    s[n, i, j] = -(scale / 2) |q[n, i] - k[g, j]|^2
+
+Kim, Papamakarios, Mnih 2021, "The Lipschitz Constant of Self-Attention", section 3.2, https://arxiv.org/abs/2006.04710
+The paper's scores are those of scale = 2 / sqrt(H): with scale = 1 / sqrt(H), half of them, they differ from those of
+the product by |k|^2 alone. Its bound on the Lipschitz constant also needs queries and keys of one projection, and a
+factor on the outputs; ours leaves both out. Cost: T H + S H beside the product.
+"""
+
+import flax.linen as nn
+
+from saccade.ops import score
+
+
+class SquaredDistance(nn.Module):
+    def terms(self, heads: int) -> tuple[score.SquaredDistance, ...]:
+        return (score.SquaredDistance(),)

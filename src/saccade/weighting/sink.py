@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax with a learned sink: one trained logit a head that takes weight and gives no value.
+
+    p[n, i, j] = exp(s[n, i, j]) / (exp(c[n]) + sum_k exp(s[n, i, k]))
+
+OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card", on attention, https://arxiv.org/abs/2508.10925
+A head with nothing to read gives its weight to the sink rather than to some token (Xiao et al. 2023, "Efficient
+Streaming Language Models with Attention Sinks", https://arxiv.org/abs/2309.17453). Rows sum to less than one. The
+deviation that c is drawn with is that of transformers' model. Cost: softmax's, N parameters.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from saccade.ops.softmax import SoftmaxWeights
+from saccade.types import Part, Rows
+
+
+class LearnedSink(nn.Module):
+    """Attributes: sink_init of the logits."""
+
+    sink_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+
+    rows: ClassVar[Rows] = Rows(least=0.0)
+    online: ClassVar[type[SoftmaxWeights]] = SoftmaxWeights
+
+    @nn.compact
+    def __call__(self, heads: int) -> SoftmaxWeights:
+        return SoftmaxWeights(self.param('sink', self.sink_init(), (heads,)).astype(jnp.float32))

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax of each row.
+
+    p[n, i, j] = exp(s[n, i, j]) / sum_k exp(s[n, i, k])        over the keys S that the mask allows
+
+Vaswani et al. 2017, "Attention Is All You Need", equation 1, https://arxiv.org/abs/1706.03762
+Rows are queries and the sum runs along each; where queries and keys are columns, as in some lectures, it runs down
+the columns. A row without keys is zeros. Cost: T S exponentials a head.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+
+from saccade.ops.softmax import SoftmaxWeights
+from saccade.types import Rows
+
+
+class Softmax(nn.Module):
+    rows: ClassVar[Rows] = Rows()
+    online: ClassVar[type[SoftmaxWeights]] = SoftmaxWeights
+
+    def __call__(self, heads: int) -> SoftmaxWeights:
+        return SoftmaxWeights()

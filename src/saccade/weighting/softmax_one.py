@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax plus one: a sink whose logit is fixed at zero, so that a head may read nothing.
+
+    p[n, i, j] = exp(s[n, i, j]) / (1 + sum_k exp(s[n, i, k]))
+
+Miller 2023, "Attention Is Off By One", its softmax_1, https://www.evanmiller.org/attention-is-off-by-one.html
+Rows sum to less than one, and to nearly nothing where all scores are very low. Cost: softmax's.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from saccade.ops.softmax import SoftmaxWeights
+from saccade.types import Rows
+
+
+class SoftmaxOne(nn.Module):
+    rows: ClassVar[Rows] = Rows(least=0.0)
+    online: ClassVar[type[SoftmaxWeights]] = SoftmaxWeights
+
+    def __call__(self, heads: int) -> SoftmaxWeights:
+        return SoftmaxWeights(jnp.zeros(heads))

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Talking heads: scores are mixed over the heads before the softmax, and weights after it.
+
+    p[m] = sum_n softmax(sum_l s[l] P[l, n]) Q[n, m]
+
+Shazeer et al. 2020, "Talking-Heads Attention", https://arxiv.org/abs/2003.02436
+Ours has as many heads at each of the three places; the paper allows other numbers. Weights may be negative, and rows
+sum to anything. Cost: 2 N^2 T S products beside softmax's. It has no
+blockwise path.
+"""
+
+import math
+from typing import ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Bool, Float
+
+from saccade.ops.softmax import masked_softmax
+from saccade.types import Part, Rows, Scores
+
+
+@struct.dataclass
+class TalkingHeadsWeights:
+    """Attributes: what mixes the scores, and what mixes the weights; from one head to another."""
+
+    before: Float[Array, 'N N']
+    after: Float[Array, 'N N']
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+        weights = masked_softmax(jnp.einsum('BNTS,NM->BMTS', scores, self.before), allowed)
+        return jnp.einsum('BNTS,NM->BMTS', weights, self.after)
+
+
+class TalkingHeads(nn.Module):
+    """Attributes: mix_init of both matrices."""
+
+    mix_init: Part = Part(nn.initializers.lecun_normal)
+
+    rows: ClassVar[Rows] = Rows(least=-math.inf, most=math.inf)
+    why_not: ClassVar[dict[str, str]] = {
+        'OnlineWeighting': 'heads have normalisers of their own, and a mix of them would keep N x N outputs a row'
+    }
+
+    @nn.compact
+    def __call__(self, heads: int) -> TalkingHeadsWeights:
+        before, after = (self.param(name, self.mix_init(), (heads, heads)) for name in ('before', 'after'))
+        return TalkingHeadsWeights(before.astype(jnp.float32), after.astype(jnp.float32))

@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Retention and the delta rule against loops over tokens, and what their settings make them equal to."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.ops.flops import flops
+from saccade.ops.term import Softcap
+from saccade.types import Scope, Source, UserError
+
+F32_RELATIVE = 1e-5  # of the largest element
+LINEAR_EXPONENT = 1.1
+B, T, D, N = 2, 7, 8, 2
+RETENTION = {'use': 'attention.retention:Retention', 'heads': N, 'value_width': 6, 'chunk': 3}
+DELTA = {'use': 'attention.delta:Delta', 'heads': N, 'value_width': 6, 'chunk': 3}
+SILU = {'use': 'jax.nn:silu'}
+BARE = {'head_norm': None, 'gate': None, 'position': {'use': 'position.none:NoPosition'}}
+X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
+SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+
+
+def assert_near(given, expected, relative=F32_RELATIVE):
+    given, expected = np.asarray(given), np.asarray(expected)
+    assert np.isfinite(given).all()
+    np.testing.assert_allclose(given, expected, rtol=0, atol=relative * np.abs(expected).max())
+
+
+def params_of(spec, seed=1):
+    module, random = build(spec)(), np.random.default_rng(seed)
+    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), X, SCOPE, False))
+    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.5), leaf.dtype), shapes)
+
+
+def run(spec, params, scope=SCOPE, x=X):
+    module = build(spec)()
+    return jax.jit(lambda params: module.apply(params, x, scope, False))(params)
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def unit(x):
+    return x / np.linalg.norm(x)
+
+
+def rotated(x, t):
+    """Feature c is turned against c + H/2 by t 10000^(-2c/H)."""
+    half = len(x) // 2
+    angle = t * 10000.0 ** (-np.arange(half) / half)
+    first, second = x[:half], x[half:]
+    return np.concatenate(
+        [first * np.cos(angle) - second * np.sin(angle), second * np.cos(angle) + first * np.sin(angle)]
+    )
+
+
+def finish(heads, x, p):
+    """Gate and merge [B T N V], which are normalised already."""
+    gated = heads * silu(np.einsum('btd,dnv->btnv', x, p['gate'])) if 'gate' in p else heads
+    return np.einsum('btnv,nvd->btd', gated, p['output'])
+
+
+def in_double(params):
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params['params']), np.asarray(X, np.float64)
+
+
+@pytest.mark.parametrize('rates', [None, [0.5, 0.99]])
+def test_retention_is_its_equations(rates):
+    spec = RETENTION | {'rates': rates}
+    params = params_of(spec)
+    p, x = in_double(params)
+    heads = np.zeros((B, T, N, 6))
+    for b, n in np.ndindex(B, N):
+        gamma, memory = (rates or [1 - 2**-5, 1 - 2**-6])[n], np.zeros((D // N, 6))
+        for t in range(T):
+            q, k, v = (x[b, t] @ p[name][:, n] for name in ('query', 'key', 'value'))
+            memory = gamma * memory + np.outer(rotated(k, t) / np.sqrt(D // N), v)
+            read = rotated(q, t) @ memory
+            heads[b, t, n] = (read - read.mean()) / np.sqrt(read.var() + 1e-5)
+    assert_near(run(spec, params), finish(heads, x, p), 1e-4)
+
+
+@pytest.mark.parametrize('settings', [{}, {'gate': SILU}, {'fading': False}])
+def test_the_delta_rule_is_its_equations(settings):
+    spec = DELTA | settings
+    params = params_of(spec)
+    p, x = in_double(params)
+    heads = np.zeros((B, T, N, 6))
+    for b, n in np.ndindex(B, N):
+        memory = np.zeros((6, D // N))
+        for t in range(T):
+            q, k, v = (silu(x[b, t] @ p[name][:, n]) for name in ('query', 'key', 'value'))
+            q, k, share, fading = unit(q), unit(k), 1 / (1 + np.exp(-x[b, t] @ p['write'][:, n])), 1.0
+            if 'log_rate' in p:
+                fading = np.exp(
+                    -np.exp(p['log_rate'][n]) * np.log1p(np.exp(x[b, t] @ p['step'][:, n] + p['step_bias'][n]))
+                )
+            memory = fading * memory @ (np.eye(D // N) - share * np.outer(k, k)) + share * np.outer(v, k)
+            read = memory @ q
+            heads[b, t, n] = p['head_norm']['scale'] * read / np.sqrt((read * read).mean() + 1e-6)
+    assert ('log_rate' in p) == settings.get('fading', True)
+    assert_near(run(spec, params), finish(heads, x, p), 1e-4)
+
+
+def test_retention_with_gamma_one_and_no_norm_is_linear_attention_without_a_normaliser():
+    spec = RETENTION | BARE | {'rates': [1.0, 1.0]}
+    params = params_of(spec)
+    p, x = in_double(params)
+    q, k, v = (np.einsum('btd,dnh->btnh', x, p[name]) for name in ('query', 'key', 'value'))
+    weights = np.einsum('btnh,bsnh->bnts', q, k) / np.sqrt(D // N) * np.tri(T)
+    assert_near(run(spec, params), finish(np.einsum('bnts,bsnh->btnh', weights, v), x, p))
+
+
+def test_a_memory_that_never_fades_is_delta_net():
+    params = params_of(DELTA)
+    still = {**params['params'], 'log_rate': jnp.full(N, -100.0)}
+    plain = {name: leaf for name, leaf in still.items() if name not in ('log_rate', 'step', 'step_bias')}
+    assert_near(run(DELTA, {'params': still}), run(DELTA | {'fading': False}, {'params': plain}))
+
+
+def test_what_is_never_written_is_never_read():
+    params = params_of(DELTA)
+    closed = {**params['params'], 'write': -1e4 * jnp.ones((D, N))}
+    x = jnp.abs(X)
+    np.testing.assert_array_equal(run(DELTA, {'params': closed}, x=x), 0.0)
+
+
+@pytest.mark.parametrize('spec', [RETENTION, DELTA], ids=['Retention', 'Delta'])
+def test_the_chunk_changes_nothing(spec):
+    params = params_of(spec)
+    assert_near(run(spec | {'chunk': 64}, params), run(spec | {'chunk': 1}, params))
+
+
+@pytest.mark.parametrize('spec', [RETENTION, DELTA], ids=['Retention', 'Delta'])
+def test_the_state_is_of_one_size_whatever_its_capacity(spec):
+    module = build(spec)()
+    sizes = [jax.tree.map(jnp.shape, module.init_state(X, capacity)) for capacity in (1, 10**9)]
+    assert sizes[0] == sizes[1]
+    assert sizes[0].sums == (B, N, D // N, 6)
+
+
+def test_the_paths_of_the_gates_begin_in_their_published_ranges():
+    heads = 2000
+    spec = {'use': 'attention.delta:Delta', 'heads': heads, 'head_width': 1}
+    params = build(spec)().init(jax.random.key(0), X[:, :1], Scope(SCOPE.positions[:, :1]), False)['params']
+    rates, steps = np.exp(params['log_rate']), np.log1p(np.exp(params['step_bias']))
+    assert (rates.min(), rates.max()) == pytest.approx((1, 16), rel=0.05)
+    assert (steps.min(), steps.max()) == pytest.approx((1e-3, 0.1), rel=0.05)
+    assert np.median(steps) == pytest.approx(1e-2, rel=0.15)
+
+
+TERMS = Scope(SCOPE.positions, terms=(Softcap(1.0),))
+CROSS = Scope(SCOPE.positions, source=Source(X, SCOPE.positions))
+BIASED = {'position': {'use': 'position.relative_bias:RelativeBias'}}
+REFUSED = {
+    'a source': (DELTA, CROSS, 'attention.delta:Delta reads its own sequence alone'),
+    'a term': (RETENTION, TERMS, 'attention.retention:Retention has no scores for ops.term:Softcap'),
+    'a bias by position': (RETENTION | BIASED, SCOPE, 'has no scores for ops.term:DistanceTable'),
+    'rates for other heads': (RETENTION | {'rates': [0.5]}, SCOPE, 'rates must be 2, above 0 and at most 1'),
+    'a rate that grows': (RETENTION | {'rates': [0.5, 1.5]}, SCOPE, 'rates must be 2, above 0 and at most 1'),
+    'heads that do not fit': (DELTA | {'heads': 3}, SCOPE, 'width 8 is not divisible by 3 heads'),
+    'chunks of none': (DELTA | {'chunk': 0}, SCOPE, 'chunk must be at least 1'),
+    'values of no width': (DELTA | {'value_width': 0}, SCOPE, 'value_width must be at least 1'),
+}
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_what_a_mixer_cannot_serve_is_refused_by_name(name):
+    spec, scope, words = REFUSED[name]
+    with pytest.raises(UserError, match=words):
+        build(spec)().init(jax.random.key(0), X, scope, False)
+
+
+def gradient_of(spec, length):
+    module = build(spec | {'chunk': 64})()
+    x, scope = jax.ShapeDtypeStruct((1, length, D), jnp.float32), Scope(jnp.zeros((1, length), int))
+    params = jax.eval_shape(lambda: module.init(jax.random.key(0), X, SCOPE, False))
+    return jax.grad(lambda params, x: module.apply(params, x, scope, False).sum(), argnums=(0, 1)), (params, x)
+
+
+def exponent(measure, lengths):
+    return np.polyfit(np.log(lengths), np.log([measure(length) for length in lengths]), 1)[0]
+
+
+@pytest.mark.parametrize('spec', [RETENTION, DELTA], ids=['Retention', 'Delta'])
+def test_work_and_memory_grow_linearly(spec):
+    def work(length):
+        function, arguments = gradient_of(spec, length)
+        return flops(function, *arguments)
+
+    def temporary_bytes(length):
+        function, arguments = gradient_of(spec, length)
+        return jax.jit(function).lower(*arguments).compile().memory_analysis().temp_size_in_bytes
+
+    assert exponent(work, [512, 1024, 2048]) == pytest.approx(1.0, abs=1e-6)
+    assert exponent(temporary_bytes, [1024, 4096]) < LINEAR_EXPONENT

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Differential and latent attention beside the modules of `transformers`, on copied weights and random settings."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.types import Scope
+
+pytestmark = pytest.mark.oracle
+torch = pytest.importorskip('torch')
+pytest.importorskip('transformers')
+
+ABSOLUTE = 1e-4
+B, T = 2, 11
+SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CAUSAL = torch.full((1, 1, T, T), float('-inf')).triu(1)
+
+
+def ours(spec, weights, x):
+    module = build(spec)()
+    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), x, SCOPE, False))['params']
+    leaves = {path: jnp.asarray(weights['/'.join(key.key for key in path)]) for path, _ in _leaves(shapes)}
+    params = jax.tree_util.tree_map_with_path(lambda path, leaf: leaves[path].reshape(leaf.shape), shapes)
+    return module.apply({'params': params}, jnp.asarray(x), SCOPE, False)
+
+
+def _leaves(tree):
+    return jax.tree_util.tree_leaves_with_path(tree)
+
+
+def kernel(linear):
+    """A torch weight [out in] as [in out]."""
+    return linear.weight.detach().numpy().T
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_differential_attention_is_that_of_diffllama(seed):
+    from transformers.models.diffllama import modeling_diffllama as theirs
+
+    random = np.random.default_rng(seed)
+    K, G, H = 2 * int(random.integers(1, 3)), int(random.integers(1, 3)), 2 * int(random.integers(2, 5))
+    N, D, layer = K * G, 24, int(random.integers(0, 6))
+    config = theirs.DiffLlamaConfig(
+        hidden_size=D,
+        num_attention_heads=N,
+        num_key_value_heads=K,
+        head_dim=H,
+        attn_implementation='eager',
+        lambda_std_dev=0.4,
+    )
+    torch.manual_seed(seed)
+    module = theirs.DiffLlamaAttention(config, layer)
+    x = random.normal(size=(B, T, D)).astype(np.float32)
+    rotary = theirs.DiffLlamaRotaryEmbedding(config)
+    with torch.no_grad():
+        places = rotary(torch.tensor(x), torch.arange(T)[None])
+        expected, _ = module(torch.tensor(x), position_embeddings=places, attention_mask=CAUSAL)
+    # Theirs keeps the heads of the first attentions together, ours the two heads of a pair.
+    weights = {
+        'query': kernel(module.q_proj).reshape(D, 2, K // 2, G, H).transpose(0, 2, 1, 3, 4),
+        'key': kernel(module.k_proj).reshape(D, 2, K // 2, H).transpose(0, 2, 1, 3),
+        'value': kernel(module.v_proj).reshape(D, 2, K // 2, H).transpose(0, 2, 1, 3),
+        'output': kernel(module.o_proj),
+    }
+    for number in (1, 2):
+        for side in ('query', 'key'):
+            name = f'lambda_{side[0]}{number}'
+            weights[f'lambda_{side}_{number}'] = getattr(module, name).detach().numpy()
+    spec = {
+        'use': 'attention.differential:Differential',
+        'heads': N,
+        'key_value_heads': K,
+        'head_width': H,
+        'start': module.lambda_init,
+        'output_norm': {'use': 'norm.rms:RMSNorm', 'epsilon': config.rms_norm_eps, 'scale': False},
+        'kernel': {'use': 'attention.plain:Plain'},
+        'mask': {'use': 'ops.mask:Causal'},
+        'position': {'use': 'position.rotary:Rotary', 'base': config.rope_parameters['rope_theta']},
+    }
+    np.testing.assert_allclose(ours(spec, weights, x), expected, atol=ABSOLUTE)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_latent_attention_is_that_of_deepseek(seed):
+    from transformers.models.deepseek_v3 import modeling_deepseek_v3 as theirs
+
+    random = np.random.default_rng(seed)
+    N, R, H, V, D = (int(random.integers(low, high)) for low, high in ((1, 5), (4, 9), (3, 7), (3, 7), (12, 25)))
+    turned, query_rank = 2 * int(random.integers(1, 4)), None if seed == 0 else int(random.integers(4, 9))
+    config = theirs.DeepseekV3Config(
+        hidden_size=D,
+        num_attention_heads=N,
+        num_key_value_heads=N,
+        q_lora_rank=query_rank,
+        kv_lora_rank=R,
+        qk_rope_head_dim=turned,
+        qk_nope_head_dim=H,
+        v_head_dim=V,
+        rope_interleave=False,
+        attn_implementation='eager',
+    )
+    torch.manual_seed(seed)
+    module = theirs.DeepseekV3Attention(config, 0)
+    x = random.normal(size=(B, T, D)).astype(np.float32)
+    with torch.no_grad():
+        places = theirs.DeepseekV3RotaryEmbedding(config)(torch.tensor(x), torch.arange(T)[None])
+        expected, _ = module(torch.tensor(x), position_embeddings=places, attention_mask=CAUSAL)
+    down, up = kernel(module.kv_a_proj_with_mqa), kernel(module.kv_b_proj).reshape(R, N, H + V)
+    weights = {
+        'latent': down[:, :R],
+        'rotated_key': down[:, R:],
+        'latent_norm/scale': module.kv_a_layernorm.weight.detach().numpy(),
+        'key': up[..., :H],
+        'value': up[..., H:],
+        'query': kernel(module.q_proj if query_rank is None else module.q_b_proj),
+        'output': kernel(module.o_proj),
+    }
+    if query_rank is not None:
+        weights |= {
+            'query_latent': kernel(module.q_a_proj),
+            'query_norm/scale': module.q_a_layernorm.weight.detach().numpy(),
+        }
+    spec = {
+        'use': 'attention.latent:Latent',
+        'heads': N,
+        'rank': R,
+        'head_width': H,
+        'value_width': V,
+        'rotated_width': turned,
+        'query_rank': query_rank,
+        'kernel': {'use': 'attention.plain:Plain'},
+        'mask': {'use': 'ops.mask:Causal'},
+        'position': {'use': 'position.rotary:Rotary', 'base': config.rope_parameters['rope_theta']},
+        'norm': {'use': 'norm.rms:RMSNorm'},
+    }
+    np.testing.assert_allclose(ours(spec, weights, x), expected, atol=ABSOLUTE)

@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Other likenesses of query and key than their product: against loops, with biases, and block by block."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.ops import blockwise, plain, score
+from saccade.ops.mask import Causal, Full
+from saccade.ops.scoring import Scoring
+from saccade.ops.term import DistanceTable
+from saccade.types import UserError
+
+NEAR = 1e-5
+B, T, S, N, K, H = 2, 4, 6, 4, 2, 5
+SCALE = 0.7
+
+
+def normal(number, *shape):
+    return jnp.array(np.random.default_rng(number).normal(size=shape), jnp.float32)
+
+
+Q, KEYS, VALUES = normal(0, B, T, N, H), normal(1, B, S, K, H), normal(2, B, S, K, H)
+GAIN, TABLE = jnp.array([1.0, 2.0, 5.0, 0.5]), normal(3, S + T, N)
+
+
+def distance(q, k, n):
+    return -SCALE / 2 * np.sum((q - k) ** 2)
+
+
+def cosine(q, k, n):
+    return float(GAIN[n]) * q @ k / (np.sqrt(q @ q) * np.sqrt(k @ k))
+
+
+TERMS = {'distance': (score.SquaredDistance(), distance), 'cosine': (score.Cosine(GAIN), cosine)}
+
+
+def bucket(distance):
+    return distance + T
+
+
+def scores(*terms):
+    scoring = Scoring(Full(), terms, SCALE)
+    pairs = scoring.pairs(jnp.arange(T), jnp.arange(S))
+    return scoring.scores(Q, KEYS, pairs, scoring.init_carry(Q))[0]
+
+
+@pytest.mark.parametrize('name', TERMS)
+def test_scores_are_those_of_the_equation(name):
+    term, likeness = TERMS[name]
+    given = scores(term)
+    q, k = np.asarray(Q, float), np.asarray(KEYS, float)
+    for b, n, i, j in np.ndindex(B, N, T, S):
+        expected = likeness(q[b, i, n], k[b, j, n // (N // K)], n)
+        np.testing.assert_allclose(given[b, n, i, j], expected, atol=NEAR)
+
+
+@pytest.mark.parametrize('name', TERMS)
+def test_a_bias_may_stand_before_or_after(name):
+    term, bias = TERMS[name][0], DistanceTable(TABLE, bucket)
+    np.testing.assert_allclose(scores(term, bias), scores(bias, term), atol=NEAR)
+    assert jnp.abs(scores(term, bias) - scores(term)).max() > 0.1
+
+
+def test_a_cosine_knows_no_length():
+    pairs = Scoring(Full(), (), SCALE).pairs(jnp.arange(T), jnp.arange(S))
+    runs = [
+        Scoring(Full(), (score.Cosine(GAIN),), SCALE).scores(a * Q, c * KEYS, pairs, ((),))[0]
+        for a, c in ((1, 1), (9, 4))
+    ]
+    np.testing.assert_allclose(*runs, atol=1e-4)
+
+
+@pytest.mark.parametrize('name', TERMS)
+def test_blocks_and_matrix_agree_in_outputs_and_gradients(name):
+    """A query and a key of no length among them."""
+    q, k, v = normal(4, B, 7, N, H).at[0, 2].set(0.0), normal(5, B, 7, K, H).at[1, 1].set(0.0), normal(6, B, 7, K, H)
+    made = {'distance': lambda gain: score.SquaredDistance(), 'cosine': score.Cosine}[name]
+
+    def run(attend, q, k, v, gain):
+        y = attend(q, k, v, Scoring(Causal(), (made(gain),), SCALE))
+        return (normal(7, *y.shape) * y).sum()
+
+    def by_matrix(q, k, v, scoring):
+        return plain.attend(q, k, v, scoring, jnp.arange(7), jnp.arange(7))[0]
+
+    def by_blocks(q, k, v, scoring):
+        return blockwise.attend(q, k, v, scoring, 3, 2)
+
+    given, expected = (jax.value_and_grad(run, (1, 2, 3, 4))(path, q, k, v, GAIN) for path in (by_blocks, by_matrix))
+    jax.tree.map(lambda one, two: np.testing.assert_allclose(one, two, atol=1e-4), given, expected)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(given))
+    assert (jnp.abs(given[1][3]).max() > 0.01) == (name == 'cosine')
+
+
+def test_the_product_that_cosine_needs_again_is_computed_once():
+    text = jax.jit(lambda q, k: scores_of(q, k, score.Cosine(GAIN))).lower(Q, KEYS).compile().as_text()
+    assert text.count(' dot(') == jax.jit(lambda q, k: scores_of(q, k)).lower(Q, KEYS).compile().as_text().count(
+        ' dot('
+    )
+
+
+def scores_of(q, k, *terms):
+    scoring = Scoring(Full(), terms, SCALE)
+    return scoring.scores(q, k, scoring.pairs(jnp.arange(T), jnp.arange(S)), scoring.init_carry(q))[0]
+
+
+def test_the_gain_starts_where_it_is_told_and_stays_below_its_most():
+    module = build({'use': 'score.cosine:Cosine', 'gain': 4.0, 'most': 6.0})()
+    (term,), variables = module.init_with_output(jax.random.key(0), N, method='terms')
+    np.testing.assert_allclose(term.gain, 4.0, rtol=1e-6)
+    loud = jax.tree.map(lambda leaf: leaf + 3.0, variables)
+    np.testing.assert_allclose(module.apply(loud, N, method='terms')[0].gain, 6.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize('gain', [0.0, 101.0])
+def test_a_gain_that_does_not_fit_is_refused(gain):
+    with pytest.raises(UserError, match='gain must be above 0 and at most'):
+        build({'use': 'score.cosine:Cosine', 'gain': gain})().init(jax.random.key(0), N, method='terms')
