@@ -15,6 +15,7 @@ from saccade.train.config import load_config
 from saccade.train.learner import Learner
 from saccade.types import Scope, UserError
 
+pytestmark = pytest.mark.slow
 QUICKSTART = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
 SMALL = ('width=24', 'layers=2', 'vocabulary=32', 'context=12')
 KERNEL, MIXER = 'block.mixer.kernel', 'block.mixer'

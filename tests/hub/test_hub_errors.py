@@ -167,7 +167,7 @@ def test_gpt2_settings(gpt2, key, value, words):
     ('key', 'value', 'words'),
     [
         ('num_key_value_heads', 3, '4 heads cannot share 3 key_value_heads'),
-        ('head_dim', 5, 'needs an even head width, not 5'),
+        ('head_dim', 5, 'turns an even number of features'),
         ('partial_rotary_factor', 0.5, 'partial_rotary_factor is 0.5, which cannot be represented'),
         ('rope_scaling', {'rope_type': 'yarn'}, "there is no rope_type 'yarn'; there are default, linear, llama3"),
         ('rope_scaling', {'type': 3}, 'type must be text, not 3'),
