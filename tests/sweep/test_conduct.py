@@ -182,11 +182,16 @@ def test_a_sweep_whose_launch_was_killed_continues_with_no_run_repeated_and_none
     """Two runs are at work when the launch is killed, and outlive it; the next launch lets them finish."""
     asked = sweep_of('wait', 'wait', 'wait', 'wait')
     folder.write(asked)
-    environment = {**os.environ, 'PYTHONPATH': str(Path(__file__).parent)}
-    killed = subprocess.Popen([sys.executable, '-c', LAUNCH, str(folder.path)], env=environment)
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get('PYTHONPATH', '')])
+    killed = subprocess.Popen([sys.executable, '-c', LAUNCH, str(folder.path)], env={**os.environ, 'PYTHONPATH': path})
     try:
         begun = ['running', 'running', 'waiting', 'waiting']
-        until(lambda: statuses(read_sweep(folder.path)) == begun and len(list(folder.path.glob('*/at-work'))) == 2)
+        until(
+            lambda: (
+                (statuses(read_sweep(folder.path)) == begun and len(list(folder.path.glob('*/at-work'))) == 2)
+                or killed.poll() is not None
+            )
+        )
     finally:
         killed.kill()
     assert killed.wait() == -signal.SIGKILL

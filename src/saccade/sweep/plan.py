@@ -122,19 +122,23 @@ class _Variants:
                 broken.setdefault(_first_line(error), []).append(name)
         if broken:
             count = sum(map(len, broken.values()))
-            reasons = [f'{_some(names, ", ")}: {reason}' for reason, names in broken.items()]
+            reasons = [f'{_some(which, ", ")}: {reason}' for reason, which in broken.items()]
             raise UserError(f'{count} of {len(self._points)} variants cannot be built: {_some(reasons, "; ")}')
         return tuple(found)
 
     def _refuse_clashes(self) -> None:
-        """Refuse a field that is set in two places, where one would be lost without a word."""
+        """Refuse a field that is set in two places: one would be lost without a word."""
         swept = {field for point in self._points for field in point}
         if 'seed' in swept:
             raise UserError('runs: seeds do not make variants; write seeds=[...] beside runs')
         for field in self._match.by if self._match else ():
             if field in swept:
                 raise UserError(f'match.by: {field} is set by runs; it cannot be solved for as well')
-        for override in self._overrides if self._match is None else ():  # a match goes by the base, override included
+        if self._match is None:  # a match goes by the base, whose overrides are so of use
+            self._refuse_lost_overrides()
+
+    def _refuse_lost_overrides(self) -> None:
+        for override in self._overrides:
             field = override.removeprefix(PREFIX).partition('=')[0]
             if all(_sets(point | self._seeded, field) for point in self._points):
                 raise UserError(f'{override}: it would hold for no run, as every one sets {field} itself; leave it out')
