@@ -178,7 +178,10 @@ def test_a_job_keeps_the_lock_open_hears_no_terminal_and_no_key(engine, tmp_path
 
 
 def test_a_log_is_added_to_and_says_what_was_run(engine, tmp_path):
-    one, said = engine(Share()), job(tmp_path, 'log', 'print(sys.argv[1]); print("oh", file=sys.stderr)', 'two words')
+    one, said = (
+        engine(Share()),
+        job(tmp_path, 'log', 'print(sys.argv[1], flush=True); print("oh", file=sys.stderr)', 'two words'),
+    )
     for _ in range(2):
         assert carried_out(one, said) == 0
     lines = (tmp_path / 'log').read_text().splitlines()

@@ -76,6 +76,9 @@ def test_a_wrong_override_is_refused_naming_the_field(file, override, words):
 def test_a_file_that_is_no_config_is_refused(tmp_path):
     with pytest.raises(UserError, match='there is no such file'):
         load_config(str(tmp_path / 'absent.py'))
+    (tmp_path / 'wrong.py').write_text('first = 1\ndef get_config(:')
+    with pytest.raises(UserError, match=r'wrong\.py: line 2: '):
+        load_config(str(tmp_path / 'wrong.py'))
     (tmp_path / 'empty.py').write_text('')
     with pytest.raises(UserError, match='get_config'):
         load_config(str(tmp_path / 'empty.py'))

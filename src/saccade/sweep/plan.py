@@ -13,7 +13,6 @@ and the first line of its docstring is the sweep's title.
 
 import difflib
 import functools
-import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import Run, Sweep
 from saccade.sweep.space import NAME, Point, points
-from saccade.train.config import PREFIX, load_config
+from saccade.train.config import PREFIX, load_config, run_file
 from saccade.train.experiment import Experiment
 from saccade.train.setup import Cost
 from saccade.types import UserError
@@ -189,11 +188,7 @@ def _text(value: Any) -> str:
 
 def _read(path: str) -> tuple[str, Mapping[str, Any]]:
     """Return the title of a sweep file and what its `get_sweep()` returns."""
-    if not Path(path).is_file():
-        raise UserError(f'--sweep={path}: there is no such file; those we ship are under experiments/sweeps/')
-    found: dict[str, Any] = runpy.run_path(path)
-    if not isinstance(found.get('get_sweep'), Callable):
-        raise UserError(f'--sweep={path}: it defines no get_sweep()')
+    found = run_file('sweep', path, 'get_sweep')
     spec = found['get_sweep']()
     if not isinstance(spec, Mapping) or 'runs' not in spec:
         raise UserError(f'--sweep={path}: get_sweep() must return a dict with runs, and may give seeds and match')

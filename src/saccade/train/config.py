@@ -30,19 +30,27 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     Raises:
         UserError: the file or a field does not exist, or a value does not fit its field.
     """
-    config = _read(path)
+    config = run_file('config', path, 'get_config')['get_config']()
     for override in overrides:
         _apply(config, override)
     return plain(config)
 
 
-def _read(path: str) -> ConfigDict:
+def run_file(flag: str, path: str, function: str) -> dict[str, Any]:
+    """Run the Python file that a flag names, and return its names, of which one is to be a function.
+
+    Raises:
+        UserError: there is no such file, it is not Python, or it does not define the function.
+    """
     if not Path(path).is_file():
-        raise UserError(f'--config={path}: there is no such file; those we ship are under experiments/')
-    names = runpy.run_path(path)
-    if 'get_config' not in names:
-        raise UserError(f'--config={path}: it defines no get_config()')
-    return names['get_config']()
+        raise UserError(f'--{flag}={path}: there is no such file; those we ship are under experiments/')
+    try:
+        names = runpy.run_path(path)
+    except SyntaxError as error:
+        raise UserError(f'--{flag}={path}: line {error.lineno}: {error.msg}') from None
+    if not callable(names.get(function)):
+        raise UserError(f'--{flag}={path}: it defines no {function}()')
+    return names
 
 
 def _apply(config: ConfigDict, override: str) -> None:
