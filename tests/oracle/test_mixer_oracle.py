@@ -21,15 +21,13 @@ CAUSAL = torch.full((1, 1, T, T), float('-inf')).triu(1)
 
 
 def ours(spec, weights, x):
-    module = build(spec)()
+    module, x = build(spec)(), jnp.asarray(x)
     shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), x, SCOPE, False))['params']
-    leaves = {path: jnp.asarray(weights['/'.join(key.key for key in path)]) for path, _ in _leaves(shapes)}
-    params = jax.tree_util.tree_map_with_path(lambda path, leaf: leaves[path].reshape(leaf.shape), shapes)
-    return module.apply({'params': params}, jnp.asarray(x), SCOPE, False)
 
+    def weight(path, leaf):
+        return jnp.asarray(weights['/'.join(key.key for key in path)]).reshape(leaf.shape)
 
-def _leaves(tree):
-    return jax.tree_util.tree_leaves_with_path(tree)
+    return module.apply({'params': jax.tree_util.tree_map_with_path(weight, shapes)}, x, SCOPE, False)
 
 
 def kernel(linear):
