@@ -159,7 +159,7 @@ def uninterrupted(runner, tmp_path_factory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
 def test_an_interrupted_sweep_continues_with_no_step_repeated_and_none_lost(runner, uninterrupted, tmp_path, number):
-    """Killed, the launch leaves runs at work, which the next waits for; told to end, it has them save."""
+    """Killed, the launch leaves runs at work, which the next leaves in peace; told to end, it has them save."""
     sweeper = Sweeper(runner, tmp_path / 'sweep', write(tmp_path, DEPTHS))
     process = runner.start('sweep', *sweeper.arguments())
     try:
@@ -174,7 +174,8 @@ def test_an_interrupted_sweep_continues_with_no_step_repeated_and_none_lost(runn
 
     done = sweeper.run()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert ('waiting for them' in done.stdout) == (number == signal.SIGKILL)
+    # What a kill leaves at work may have ended by the time the next launch looks; that it waits, test_folder shows.
+    assert number == signal.SIGKILL or 'waiting for them' not in done.stdout
     runs = read_sweep(sweeper.workdir).runs
     assert [run.status for run in runs] == 4 * ['finished']
     for run in runs:
