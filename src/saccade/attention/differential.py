@@ -19,6 +19,8 @@ from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.attention.multi_head import MultiHead
+from saccade.norm.rms import RMSNorm
+from saccade.ops.project import each_head
 from saccade.types import Hidden, Mixed, Norm, Part, UserError, require_share
 
 
@@ -29,7 +31,7 @@ class Differential(MultiHead):
     """
 
     start: float = 0.8
-    output_norm: Part[Norm] = Part(nn.RMSNorm, (('epsilon', 1e-5), ('use_scale', False)))
+    output_norm: Part[Norm] = Part(RMSNorm, (('epsilon', 1e-5), ('scale', False)))
     lambda_init: Part = Part(nn.initializers.normal, (('stddev', 0.1),))
 
     def _sizes(self, D: int) -> tuple[int, int, int]:
@@ -53,12 +55,9 @@ class Differential(MultiHead):
         _, K, H = self._sizes(x.shape[-1])
         first, second = rearrange(mixed, 'B T (P A G) H -> A B T (P G) H', A=2, P=K // 2)
         one, two = (self._exponential(number, H).astype(mixed.dtype) for number in (1, 2))
-        return super()._output(x, (1.0 - self.start) * self._normed(first - (one - two + self.start) * second), train)
+        normed = each_head(self.output_norm(name='output_norm'), first - (one - two + self.start) * second)
+        return super()._output(x, (1.0 - self.start) * normed, train)
 
     def _exponential(self, number: int, H: int) -> Float[Array, '']:
         vectors = (self.param(f'lambda_{side}_{number}', self.lambda_init(), (H,)) for side in ('query', 'key'))
         return jnp.exp(jnp.vdot(*(vector.astype(jnp.float32) for vector in vectors)))
-
-    def _normed(self, heads: Mixed) -> Mixed:
-        flat = self.output_norm(name='output_norm')(rearrange(heads, 'B T N H -> B (T N) H'))
-        return rearrange(flat, 'B (T N) H -> B T N H', N=heads.shape[-2])

@@ -5,14 +5,13 @@
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from einops import rearrange
 from jaxtyping import Array
 
-from saccade.attention.multi_head import flat
+from saccade.attention.multi_head import flat, width_of_heads
 from saccade.ops import linear_attention
 from saccade.ops.linear_attention import Levelled, Memory
-from saccade.ops.project import merge_heads, project
-from saccade.ops.reach import reach_of
+from saccade.ops.project import each_head, merge_heads, project
+from saccade.ops.reach import reach_of, refuse_terms
 from saccade.ops.scoring import Scoring
 from saccade.types import (
     Hidden,
@@ -123,8 +122,7 @@ class FixedState(nn.Module):
         segments = jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
         y, state = self.remember(x, q, k, v, scope, segments, state)
         if self.head_norm is not None:
-            y = self.head_norm(name='head_norm')(rearrange(y, 'B T N V -> B (T N) V'))
-            y = rearrange(y, 'B (T N) V -> B T N V', N=N)
+            y = each_head(self.head_norm(name='head_norm'), y)
         y = y.astype(x.dtype)
         if self.gate is not None:
             y = y * self.gate(self._heads('gate', x, V))
@@ -138,19 +136,14 @@ class FixedState(nn.Module):
         name = Part(type(self)).name
         if scope.source is not None:
             raise UserError(f'{name} reads its own sequence alone, and no other')
-        for term in scope.terms:
-            raise UserError(f'{name} has no scores for {Part(type(term)).name} to change')
+        refuse_terms(name, scope.terms)
 
     def _sizes(self, D: int) -> tuple[int, int, int]:
         """N, H, and the width of the values, at width D."""
         name = Part(type(self)).name
         require_positive(name, heads=self.heads, chunk=self.chunk)
         require_share(name, dropout=self.dropout)
-        if self.head_width is None and D % self.heads:
-            raise UserError(
-                f'width {D} is not divisible by {self.heads} heads: choose a width that is, or give head_width'
-            )
-        H = D // self.heads if self.head_width is None else self.head_width
+        H = width_of_heads(D, self.heads, self.head_width)
         V = H if self.value_width is None else self.value_width
         require_positive(name, head_width=H, value_width=V)
         return self.heads, H, V

@@ -16,11 +16,10 @@ from typing import Any
 
 import flax.linen as nn
 import jax.numpy as jnp
-from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.ops.mask import within_segments
-from saccade.ops.project import merge_heads, project, project_together
+from saccade.ops.project import each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
 from saccade.types import (
     Hidden,
@@ -137,10 +136,7 @@ class MultiHead(nn.Module):
         return self.param(name, flat(self.kernel_init, 1), (x.shape[-1], heads, H))
 
     def _normalised(self, name: str, x: Queries) -> Queries:
-        if self.head_norm is None:
-            return x
-        tokens = self.head_norm(name=name)(rearrange(x, 'B T N H -> B (T N) H'))
-        return rearrange(tokens, 'B (T N) H -> B T N H', N=x.shape[-2])
+        return x if self.head_norm is None else each_head(self.head_norm(name=name), x)
 
     def _kept(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Heads and width of the keys, and of the values, at width D."""
@@ -152,13 +148,11 @@ class MultiHead(nn.Module):
         K = self.heads if self.key_value_heads is None else self.key_value_heads
         require_positive('attention.multi_head:MultiHead', heads=self.heads, key_value_heads=K)
         require_share('attention.multi_head:MultiHead', dropout=self.dropout)
-        if self.head_width is None and D % self.heads:
-            raise UserError(
-                f'width {D} is not divisible by {self.heads} heads: choose a width that is, or give head_width'
-            )
+        H = width_of_heads(D, self.heads, self.head_width)
+        require_positive('attention.multi_head:MultiHead', head_width=H)
         if self.heads % K:
             raise UserError(f'{self.heads} heads cannot share {K} key_value_heads: choose a divisor of {self.heads}')
-        return self.heads, K, self.head_width or D // self.heads
+        return self.heads, K, H
 
 
 def _made(part: Part, number: int, heads: int) -> tuple[ScoreTerm, ...]:
@@ -169,6 +163,13 @@ def _made(part: Part, number: int, heads: int) -> tuple[ScoreTerm, ...]:
 def visible(scoring: Scoring, scope: Scope) -> Scoring:
     """Keep queries from padding, and from what is of another segment than they are."""
     return scoring.replace(mask=within_segments(scoring.mask, scope))
+
+
+def width_of_heads(D: int, heads: int, given: int | None) -> int:
+    """H, as it is given, or an equal share of the width."""
+    if given is None and D % heads:
+        raise UserError(f'width {D} is not divisible by {heads} heads: choose a width that is, or give head_width')
+    return D // heads if given is None else given
 
 
 def flat(init: Part, inputs: int) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from jaxtyping import Array
 from saccade.attention.memory_base import FixedState
 from saccade.norm.layer import LayerNorm
 from saccade.ops.linear_attention import Memory, retain
+from saccade.ops.reach import refuse_terms
 from saccade.position.rotary import Rotary
 from saccade.types import Can, Hidden, Norm, PairPosition, Part, Queries, Scope, UserError
 
@@ -41,8 +42,7 @@ class Retention(FixedState):
         self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
         position = self.position(name='position')
-        for term in position.terms(self.heads):
-            raise UserError(f'attention.retention:Retention has no scores for {Part(type(term)).name} to change')
+        refuse_terms('attention.retention:Retention', position.terms(self.heads))
         q, k = position.rotate(q, k, scope.positions, scope.positions)
         fading = jnp.broadcast_to(jnp.log(self._rates()), k.shape[:3])
         return retain(q, k.astype(jnp.float32) * k.shape[-1] ** -0.5, v, fading, segments, state, self.chunk)

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.block.base import Mix, Streams, together
+from saccade.ops.project import each_head
 from saccade.types import Hidden, Norm, Part, require_positive
 
 
@@ -69,8 +69,7 @@ class _Connection(nn.Module):
         a = self.param('read_bias', _reading_one, (R, R + 1))
         b = self.param('add_bias', nn.initializers.ones, (R,))
         if self.norm is not None:
-            normed = self.norm(name='norm')(rearrange(streams, 'B T R D -> B (T R) D'))
-            normed = rearrange(normed, 'B (T R) D -> B T R D', R=R)
+            normed = each_head(self.norm(name='norm'), streams)
             a = a + self._change('read', normed, (D, R + 1))
             b = b + self._change('add', normed, (D, 1))[..., 0]
         weighed = jnp.einsum('...RM,...RD->...MD', a, streams)

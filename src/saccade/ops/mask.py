@@ -157,7 +157,7 @@ class Anchored(MaskBase):
         return True
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        return len(q) > 0 and len(k) > 0
+        return MaskBase.live(self, q, k)
 
 
 @struct.dataclass

@@ -7,7 +7,7 @@ activation's backward pass into a strided copy for that transpose and computes i
 gradient as x^T dy over one flat token axis avoids both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -49,6 +49,14 @@ def project_together(
         return [project(x, kernels[0])]
     ends = np.cumsum([kernel.shape[1] for kernel in kernels])
     return jnp.split(project(x, jnp.concatenate(kernels, axis=1)), ends[:-1], axis=-2)
+
+
+def each_head(
+    function: Callable[[Float[Array, 'B X H']], Float[Array, 'B X H']], x: Float[Array, 'B T N H']
+) -> Float[Array, 'B T N H']:
+    """Apply a function of tokens, as a norm is, to every head of every token."""
+    y = function(rearrange(x, 'B T N H -> B (T N) H'))
+    return rearrange(y, 'B (T N) H -> B T N H', N=x.shape[-2])
 
 
 def merge_heads(x: Float[Array, 'B T N H'], kernel: Float[Array, 'N H D']) -> Float[Array, 'B T D']:

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scoring asks of a kernel that makes no scores: a direction, and the segments. Anything else is refused."""
 
+from collections.abc import Sequence
+
 from flax import struct
 
 from saccade.ops.mask import Both, ByPosition, Causal, Full, SameSegment
 from saccade.ops.scoring import Scoring
-from saccade.types import Kernel, Keys, Mask, Part, Queries, UserError
+from saccade.types import Kernel, Keys, Mask, Part, Queries, ScoreTerm, UserError
 
 
 @struct.dataclass
@@ -27,8 +29,7 @@ def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: Keys) -> Reach:
         UserError: there is a score term, or something of the mask or of the lengths that the kernel cannot serve.
     """
     name, can = Part(type(kernel)).name, kernel.can
-    for term in scoring.terms:
-        raise UserError(f'{name} has no scores for {Part(type(term)).name} to change')
+    refuse_terms(name, scoring.terms)
     reach = _read(scoring.mask, name)
     if reach.causal and not can.causal:
         raise UserError(f'{name} cannot be causal; its mask must be ops.mask:Full')
@@ -41,6 +42,12 @@ def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: Keys) -> Reach:
             f'{name}: {q.shape[1]} queries over {k.shape[1]} keys; without ops.mask:Full they must be as many'
         )
     return reach
+
+
+def refuse_terms(name: str, terms: Sequence[ScoreTerm]) -> None:
+    """Refuse score terms, by name, for a part that makes no scores."""
+    for term in terms:
+        raise UserError(f'{name} has no scores for {Part(type(term)).name} to change')
 
 
 def _read(mask: Mask, name: str) -> Reach:
