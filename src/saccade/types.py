@@ -127,6 +127,10 @@ class Scope:
     source: Source | None = None
     terms: tuple[Any, ...] = ()
 
+    def read(self, x: Hidden) -> Source:
+        """What keys and values are made of: the source, or the tokens x themselves."""
+        return Source(x, self.positions, self.segments) if self.source is None else self.source
+
 
 @dataclass(frozen=True)
 class Can:

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drawn import drawn
 
-from saccade.build import build
 from saccade.types import Scope, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
@@ -27,10 +27,7 @@ SPEC = {
 
 
 def made(**changes):
-    module = build({**SPEC, **changes})()
-    random = np.random.default_rng(1)
-    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), X, SCOPE, False))
-    return module, jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
+    return drawn({**SPEC, **changes}, X, SCOPE)
 
 
 def softmax(scores):

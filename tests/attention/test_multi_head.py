@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drawn import drawn
 
 from saccade.build import build
 from saccade.ops.flops import count_primitive
@@ -39,10 +40,7 @@ def changed(**changes):
 
 
 def params_of(spec):
-    module = build(spec)()
-    random = np.random.default_rng(1)
-    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), X, SCOPE, False))
-    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
+    return drawn(spec, X, SCOPE)[1]
 
 
 def run(spec, params=None, scope=SCOPE):

@@ -119,11 +119,11 @@ class Latent(nn.Module):
         self, x: Hidden, scope: Scope, train: bool, attend: Callable[..., tuple[Mixed, Any]]
     ) -> tuple[Hidden, Any]:
         self._check()
-        read, places = (x, scope) if scope.source is None else (scope.source.hidden, scope.source)
+        source = scope.read(x)
         q, position = self._queries(x), self.position(name='position')
-        latent = self.norm(name='latent_norm')(self._down('latent', read, self.rank))
-        rotated = self._down('rotated_key', read, self.rotated_width)[:, :, None]
-        turned, rotated = position.rotate(q[..., self.head_width :], rotated, scope.positions, places.positions)
+        latent = self.norm(name='latent_norm')(self._down('latent', source.hidden, self.rank))
+        rotated = self._down('rotated_key', source.hidden, self.rotated_width)[:, :, None]
+        turned, rotated = position.rotate(q[..., self.head_width :], rotated, scope.positions, source.positions)
         q = jnp.concatenate([q[..., : self.head_width], turned], axis=-1)
         terms = self._served((*position.terms(self.heads), *scope.terms))
         scoring = Scoring(self.mask(), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)

@@ -99,11 +99,11 @@ class MultiHead(nn.Module):
         self, x: Hidden, scope: Scope, train: bool, attend: Callable[..., tuple[Mixed, Any]]
     ) -> tuple[Hidden, Any]:
         N, K, H = self._sizes(x.shape[-1])
-        read, places = (x, scope) if scope.source is None else (scope.source.hidden, scope.source)
-        q, k, v = self._projected(x, read, (N, K, K), H)
+        source = scope.read(x)
+        q, k, v = self._projected(x, source.hidden, (N, K, K), H)
         q, k = self._normalised('query_norm', q), self._normalised('key_norm', k)
         position = self.position(name='position')
-        q, k = position.rotate(q, k, scope.positions, places.positions)
+        q, k = position.rotate(q, k, scope.positions, source.positions)
         own = (term for number, part in enumerate(self.terms) for term in _made(part, number, N))
         terms = (*position.terms(N), *scope.terms, *own)
         scoring = Scoring(self.mask(), terms, H**-0.5 if self.scale is None else self.scale)
