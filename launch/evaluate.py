@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from absl import flags
 
-from saccade.train.evaluate import evaluate_run
+from saccade.train.evaluate import Asked, evaluate_run
 from saccade.train.main import run_main
 from saccade.types import UserError
 
@@ -18,6 +18,7 @@ WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', ['latest', 'best'], 'Which checkpoint.')
 SPLIT = flags.DEFINE_enum('split', 'validation', ['train', 'validation'], 'Which split.')
 WINDOWS = flags.DEFINE_integer('windows', 0, 'Estimate the loss on so many random windows too, as nanoGPT does.')
+LENGTH = flags.DEFINE_integer('length', 0, 'Length of a sequence in tokens; 0 for that of training.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -26,7 +27,7 @@ def main(overrides: list[str]) -> None:
         raise UserError(f"'{overrides[0]}': a run is evaluated with the config it was trained with")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
-    found = evaluate_run(WORKDIR.value, CHECKPOINT.value, SPLIT.value, WINDOWS.value)
+    found = evaluate_run(WORKDIR.value, Asked(CHECKPOINT.value, SPLIT.value, WINDOWS.value, LENGTH.value))
     print(json.dumps(asdict(found)) if JSON.value else '\n'.join(found.lines()))
 
 

@@ -1,52 +1,168 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every experiment that ships can be built, and its fields stay consistent under an override."""
+"""Every experiment that ships builds and trains, its sizes hang together, and its published ones are as it says."""
 
+import ast
+import math
+import re
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from saccade.analysis.variants.catalogue import KERNEL, MIXER, TERM, WEIGHTING, Catalogue, can
 from saccade.sweep.plan import Plan
-from saccade.train.config import load_config
+from saccade.train.config import load_config, run_file
 from saccade.train.experiment import Experiment
+from saccade.train.setup import make_learner
 from saccade.train.trained import param_shapes
 
 ROOT = Path(__file__).parents[1]
 SWEEPS = sorted((ROOT / 'experiments/sweeps').glob('*.py'))
-FILES = sorted(
-    str(path.relative_to(ROOT)) for path in (ROOT / 'experiments').rglob('*.py') if path.parent.name != 'sweeps'
-)
+FILES = sorted(path for path in (ROOT / 'experiments').rglob('*.py') if 'def get_config(' in path.read_text())
+VOCABULARY, CONTEXT, ROWS = 64, 16, 2
+NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln V
+
+PARTS_SEEN_ELSEWHERE = ('quickstart', 'llama_tiny', 'gpt2_124m', 'mpt_tiny')  # in the steps of other experiments
+LARGE_SWEEPS = ('attention', 'position', 'learning_rate', 'mup')  # to trace their variants takes long
+ONE_SEED = ('attention',)
+
+each_experiment = pytest.mark.parametrize('file', FILES, ids=lambda path: path.stem)
+
+
+def blocks(config):
+    block = config['model']['block']
+    return block if isinstance(block, list) else [block]
+
+
+def a_mixer(config):
+    """The field of a mixer; sizes that all mixers share are set by any one."""
+    return 'model.block.0.mixer' if isinstance(config['model']['block'], list) else 'model.block.mixer'
+
+
+def narrow(file):
+    """The experiment, of 8 features a head and of one repeat of its blocks."""
+    config = load_config(str(file))
+    heads = blocks(config)[0]['mixer']['heads']
+    sizes = dict(width=8 * heads, layers=len(blocks(config)), vocabulary=VOCABULARY, context=CONTEXT)
+    overrides = [f'--config.model.{name}={size}' for name, size in sizes.items()]
+    return load_config(str(file), [*overrides, '--config.dtype=float32', '--config.accumulate=1'])
+
+
+def published(file):
+    """The parameters that the docstring says its overrides make, and these."""
+    words = ast.get_docstring(ast.parse(file.read_text()))
+    counts = re.findall(r'(\d[\d,]{8,})\sparameters', words)
+    overrides = re.findall(r'--config\.model\.[\w.]+=[\d.]+', words)
+    return [int(count.replace(',', '')) for count in counts], overrides
 
 
 def test_there_are_experiments():
-    assert {Path(file).stem for file in FILES} >= {'quickstart', 'char_shakespeare', 'gpt2_124m', 'llama_tiny'}
+    assert {path.stem for path in FILES} >= {
+        'quickstart', 'char_shakespeare', 'gpt2_124m', 'llama_tiny', 'mistral_tiny', 'gemma2_tiny', 'mixtral_tiny',
+        'deepseek_tiny', 'bloom_tiny', 'mpt_tiny', 'minimal', 'linear_lm', 'hybrid',
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize('file', FILES)
+@each_experiment
 def test_it_builds_and_makes_parameters(file):
-    experiment = Experiment.of(load_config(str(ROOT / file)))
+    experiment = Experiment.of(load_config(str(file)))
     assert experiment.model().context == experiment.data().context
     assert jax.tree.leaves(param_shapes(experiment))
     experiment.optimizer()(experiment.schedule()(experiment.steps), param_shapes(experiment))
 
 
-@pytest.mark.parametrize('file', FILES)
+@each_experiment
 def test_another_width_changes_what_hangs_on_it(file):
-    heads = load_config(str(ROOT / file))['model']['block']['mixer']['heads']
-    config = load_config(str(ROOT / file), [f'--config.model.width={16 * heads}', '--config.model.layers=2'])
+    config = load_config(str(file))
+    heads, layers = blocks(config)[0]['mixer']['heads'], 2 * len(blocks(config))
+    config = load_config(str(file), [f'--config.model.width={16 * heads}', f'--config.model.layers={layers}'])
     shapes = param_shapes(Experiment.of(config))
     assert shapes['embedding'].shape[1] == 16 * heads
     assert {leaf.shape[0] for leaf in jax.tree.leaves(shapes['layers'])} == {2}
+
+
+@each_experiment
+def test_other_heads_are_those_of_every_layer(file):
+    mixer = a_mixer(load_config(str(file)))
+    config = load_config(str(file), [f'--config.{mixer}.heads=2'])
+    assert {block['mixer']['heads'] for block in blocks(config)} == {2}
+
+
+@each_experiment
+def test_the_published_sizes_have_the_published_number_of_parameters(file):
+    counts, overrides = published(file)
+    if not counts:
+        pytest.skip('its docstring says no number')
+    shapes = param_shapes(Experiment.of(load_config(str(file), overrides)))
+    assert [sum(leaf.size for leaf in jax.tree.leaves(shapes))] == counts
+
+
+def test_published_sizes_are_found_in_docstrings():
+    assert sum(bool(published(file)[0]) for file in FILES) >= 8
+    counts, overrides = published(ROOT / 'experiments/causal_lm/gemma2_tiny.py')
+    assert counts == [2_614_341_888]
+    assert '--config.model.block.0.mixer.mask.left=4095' in overrides
+
+
+def slow_if_seen(path):
+    return pytest.param(path, marks=[pytest.mark.slow] if path.stem in PARTS_SEEN_ELSEWHERE else [])
+
+
+@pytest.mark.parametrize('file', list(map(slow_if_seen, FILES)), ids=lambda path: path.stem)
+def test_a_step_from_equal_odds_is_finite(file):
+    learner = make_learner(Experiment.of(narrow(file)))
+    tokens = jnp.array(np.random.default_rng(0).integers(0, VOCABULARY, (ROWS, CONTEXT + 1)), jnp.int32)
+    places = jnp.broadcast_to(jnp.arange(CONTEXT + 1), tokens.shape)
+    batch = {'tokens': tokens, 'segments': jnp.ones_like(tokens), 'positions': places}
+    state = jax.jit(learner.init)(jax.random.key_data(jax.random.key(0)), batch)
+    state, metrics = jax.jit(learner.train_step)(state, batch)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((state.params, metrics)))
+    assert metrics['gradient_norm'] > 0
+    loss = metrics.get('cross_entropy', metrics['loss'])
+    assert loss == pytest.approx(math.log(VOCABULARY), abs=NATS_FROM_EQUAL_ODDS)
 
 
 def test_there_are_sweeps():
     assert {path.stem for path in SWEEPS} >= {'heads', 'learning_rate'}
 
 
-@pytest.mark.parametrize('sweep', SWEEPS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    'sweep',
+    [pytest.param(path, marks=[pytest.mark.slow] if path.stem in LARGE_SWEEPS else []) for path in SWEEPS],
+    ids=lambda path: path.stem,
+)
 def test_every_variant_of_a_sweep_can_be_built(sweep):
-    planned = Plan.of(str(ROOT / 'experiments/causal_lm/quickstart.py'), str(sweep), ['--config.model.layers=1'])
+    config = re.search(r'--config=(\S+)', ast.get_docstring(ast.parse(sweep.read_text())))[1]
+    planned = Plan.of(str(ROOT / config), str(sweep), ['--config.model.layers=1'])
     assert len(planned.variants) > 1
-    assert len({run.name for run in planned.sweep.runs}) == len(planned.sweep.runs) >= 3 * len(planned.variants)
+    seeds, rest = divmod(len(planned.sweep.runs), len(planned.variants))
+    assert len({run.name for run in planned.sweep.runs}) == len(planned.sweep.runs)
+    assert (seeds, rest) == (1 if sweep.stem in ONE_SEED else 3, 0)
     assert planned.sweep.title not in ('', sweep.stem)
+
+
+def test_the_sweep_over_attention_names_every_variant_that_can_be_causal():
+    """So that a new file has its row in the table, or is named here with the reason why it has none."""
+    elsewhere = {
+        'ops.term:LinearBias',  # a position, in the sweep over these
+        'weighting.softmax:Softmax',  # what the kernels have by default
+    }
+    spec = run_file('sweep', str(ROOT / 'experiments/sweeps/attention.py'), 'get_sweep')[0]
+    named = set(uses([spec['runs'], load_config(str(ROOT / 'experiments/causal_lm/comparison.py'))]))
+    ours = Catalogue.ours()
+    kinds = (MIXER, KERNEL, WEIGHTING, TERM)
+    there = {part['use'] for kind in kinds for part in ours.specs(kind).values() if can(part).causal}
+    assert there - named == elsewhere
+
+
+def uses(value):
+    """The import paths that a config names, at any depth."""
+    if isinstance(value, dict):
+        yield from [value['use']] if 'use' in value else []
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from uses(item)

@@ -71,8 +71,9 @@ def breaches(source: Path) -> list[str]:
 
 
 def foreign(config: Path) -> set[str]:
-    """What an experiment imports beside ml_collections and the standard library."""
-    return {module.split('.')[0] for module in imports(config)} - {'ml_collections'} - sys.stdlib_module_names
+    """What an experiment imports beside ml_collections, the standard library and the files of its folder."""
+    beside = {path.stem for path in config.parent.glob('*.py')}
+    return {module.split('.')[0] for module in imports(config)} - {'ml_collections'} - beside - sys.stdlib_module_names
 
 
 def test_the_ladder_holds():

@@ -10,53 +10,23 @@ https://github.com/karpathy/nanoGPT, config/train_gpt2.py: 480 rows, half a mill
 serves to try it out; to train, give it gigabytes of your own.
 """
 
+from base import NO_POSITION, causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
-from ml_collections.config_dict import placeholder
 
 
 def get_config() -> ConfigDict:
     layers, vocabulary, context = FieldReference(12), FieldReference(50257), FieldReference(1024)
     dropout, epsilon = FieldReference(0.0), FieldReference(1e-5)
-    normal = dict(use='jax.nn.initializers:normal', stddev=0.02)
-    residual = dict(use='jax.nn.initializers:normal', stddev=0.02 / (2 * layers) ** 0.5)
     norm = dict(use='norm.layer:LayerNorm', epsilon=epsilon)
 
-    config = ConfigDict()
-    config.seed = 0
-    config.steps = 600_000
-    config.batch_size = 480
-    config.log_every = 10
-    config.eval_every = 1000
-    config.eval_batches = 5
-    config.checkpoint_every = 1000
-    config.logging = []
-    config.backend = 'jit'
-    config.mesh = dict(data=-1, fsdp=1, tensor=1)
-    config.dtype = 'bfloat16'
-    config.accumulate = 40
-    config.ema = 0.0
-    config.init_from = ''
-    config.task = dict(use='task.causal_lm:CausalLM', label_smoothing=0.0)
-    config.data = dict(
-        use='data.text:TextData',
-        name='pydocs',
-        path=placeholder(str),
-        context=context,
-        tokenizer=dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
-        pack=dict(use='data.pack:Windows'),
-    )
-    config.model = dict(
-        use='model.decoder:Decoder',
+    config = causal_lm(
         vocabulary=vocabulary,
         context=context,
         width=768,
         layers=layers,
         tied=True,
         dropout=dropout,
-        run=dict(use='model.stack:Unrolled'),
-        embedding_init=normal,
         position=dict(use='position.learned:Learned', length=context),
-        shared=None,
         norm=norm,
         block=dict(
             use='block.pre_norm:PreNorm',
@@ -66,12 +36,11 @@ def get_config() -> ConfigDict:
                 heads=12,
                 kernel=dict(use='attention.blockwise:Blockwise', dropout=dropout),
                 mask=dict(use='ops.mask:Causal'),
-                position=dict(use='position.none:NoPosition'),
+                position=NO_POSITION,
                 bias=True,
                 output_bias=True,
                 dropout=dropout,
-                kernel_init=normal,
-                output_init=residual,
+                **starts(layers),
             ),
             feedforward=dict(
                 use='feedforward.mlp:MLP',
@@ -79,17 +48,19 @@ def get_config() -> ConfigDict:
                 ratio=4.0,
                 bias=True,
                 dropout=dropout,
-                kernel_init=normal,
-                output_init=residual,
+                **starts(layers),
             ),
         ),
     )
-    config.optimizer = dict(
-        use='train.optimizer:Optimizer',
-        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.95),
-        weight_decay=0.1,
-        clip_norm=1.0,
-    )
+    config.steps = 600_000
+    config.batch_size = 480
+    config.accumulate = 40
+    config.dtype = 'bfloat16'
+    config.log_every = 10
+    config.eval_every = 1000
+    config.eval_batches = 5
+    config.checkpoint_every = 1000
+    config.data.pack = dict(use='data.pack:Windows')
     config.schedule = dict(use='train.schedule:Cosine', peak=6e-4, floor=6e-5, warmup=2000)
-    config.sample = dict(use='decode.sample:Sample', prompt='', tokens=100, temperature=0.8)
+    config.sample.tokens = 100
     return config

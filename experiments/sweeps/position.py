@@ -1,26 +1,37 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which position scheme: added to the tokens, inside attention, or none?
+"""Which position scheme, and which of them serve sequences longer than they were trained on?
 
-    python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/position.py \
+    python launch/sweep.py --config=experiments/causal_lm/comparison.py --sweep=experiments/sweeps/position.py \
         --workdir=runs/position --jobs=2
+
+Trained on 128 tokens, measured on 128, 256, 512 and 1024 (Press et al. 2022, "Train Short, Test Long",
+https://arxiv.org/abs/2108.12409). The table of learned positions has rows for all of them, of which training reaches
+the first 128 alone.
 """
 
 TOKENS, PAIRS = 'model.position', 'model.block.mixer.position'
 NONE = dict(use='position.none:NoPosition')
-CONTEXT = 128  # tokens, of the quickstart: what a learned table has rows for
+LONGER = [256, 512, 1024]  # tokens
+HEAD_WIDTH = 32
 
 
 def get_sweep() -> dict:
     on_tokens = dict(
-        learned=dict(use='position.learned:Learned', length=CONTEXT),
+        learned=dict(use='position.learned:Learned', length=LONGER[-1]),
         sinusoid=dict(use='position.sinusoid:Sinusoid'),
     )
     in_attention = dict(
         none=NONE,
         rotary=dict(use='position.rotary:Rotary'),
+        rotary_half=dict(use='position.rotary:Rotary', share=0.5),
+        xpos=dict(use='position.xpos:XPos'),
+        alibi=dict(use='position.alibi:ALiBi'),
         relative_bias=dict(use='position.relative_bias:RelativeBias'),
+        shaw=dict(use='position.shaw:Shaw', reach=16, head_width=HEAD_WIDTH),
+        transformer_xl=dict(use='position.transformer_xl:TransformerXL', width=128, head_width=HEAD_WIDTH),
+        cope=dict(use='position.cope:CoPE', counts=64, head_width=HEAD_WIDTH),
     )
     points = [{'name': name, TOKENS: part, PAIRS: NONE} for name, part in on_tokens.items()]
     points += [{'name': name, TOKENS: NONE, PAIRS: part} for name, part in in_attention.items()]
-    return dict(runs=dict(list=points), seeds=3)
+    return dict(runs=dict(list=[{**point, 'eval_lengths': LONGER} for point in points]), seeds=3)

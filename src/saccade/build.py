@@ -13,7 +13,7 @@ import inspect
 import pkgutil
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import flax.linen as nn
@@ -28,6 +28,7 @@ from saccade.types import Part, UserError
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _INT_IS_FLOAT = BeartypeConf(is_pep484_tower=True)
 _LINEN_OWN = ('parent', 'name')  # fields of every Linen module, which are not the config's to give
+_SHARED_BY_PARTS = 'base'  # how the names of files end that hold what parts inherit
 
 
 def build(spec: Any, path: str = 'config') -> Part:
@@ -55,14 +56,14 @@ def bind(target: Any, arguments: Mapping[str, Any], path: str = 'config') -> Par
     Raises:
         UserError: a key is unknown, missing or of the wrong type.
     """
-    fields = _fields(target)
+    known = fields(target)
     label = _label(target)
-    _refuse_unknown(arguments, fields, label, path)
+    _refuse_unknown(arguments, known, label, path)
     built = {key: _value(value, f'{path}.{key}') for key, value in arguments.items()}
     for key, value in built.items():
-        _check(value, fields[key][0], f'{path}.{key}', label)
+        _check(value, known[key][0], f'{path}.{key}', label)
     if isinstance(target, type):  # a function gets what is missing from its caller
-        for key, (_, required) in fields.items():
+        for key, (_, required) in known.items():
             if required and key not in built:
                 raise UserError(f'{path}.{key}: missing; {label} needs it')
     return Part(target, tuple(sorted(built.items())))
@@ -96,6 +97,46 @@ def load(use: Any, path: str = 'use') -> Any:
     return getattr(module, name)
 
 
+def modules(package: str) -> Iterator[types.ModuleType]:
+    """Import the files of one of Saccade's own packages, less those that only hold what the others inherit.
+
+    A module stands for itself.
+    """
+    found = importlib.import_module(f'saccade.{package}')
+    if not hasattr(found, '__path__'):
+        yield found
+    for file in pkgutil.iter_modules(getattr(found, '__path__', ())):
+        if file.name.split('_')[-1] != _SHARED_BY_PARTS:
+            yield importlib.import_module(f'{found.__name__}.{file.name}')
+
+
+def fields(target: Any) -> dict[str, tuple[Any, bool]]:
+    """Name -> (type hint, is required) of everything that a config may pass."""
+    parameters = inspect.signature(target).parameters.values()
+    hints = _hints(target)
+    own = _LINEN_OWN if isinstance(target, type) and issubclass(target, nn.Module) else ()
+    return {
+        parameter.name: (hints.get(parameter.name, Any), parameter.default is inspect.Parameter.empty)
+        for parameter in parameters
+        if parameter.name not in own and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    }
+
+
+def lacking(target: Any, protocol: type) -> list[str]:
+    """All that keeps the instances of a class, or what a function returns, from being of a protocol."""
+    made = target if isinstance(target, type) else _hints(target).get('return')
+    if not isinstance(made, type):  # a function that does not say what it makes
+        return []
+    missing = []
+    for name in sorted(get_protocol_members(protocol)):
+        wanted, given = _own(protocol, name), _own(made, name)
+        if callable(wanted) and not _callable_alike(given, wanted):
+            missing.append(f'it has no {name}({", ".join(list(inspect.signature(wanted).parameters)[1:])})')
+        if not callable(wanted) and given is None and name not in _hints(made):
+            missing.append(f"it has no '{name}'")
+    return missing
+
+
 def _import(name: str, path: str) -> types.ModuleType:
     package = name.partition('.')[0]
     own = package in {module.name for module in pkgutil.iter_modules(saccade.__path__)}
@@ -117,18 +158,6 @@ def _siblings(full: str) -> list[str]:
         package = saccade
     names = (module.name for module in pkgutil.walk_packages(getattr(package, '__path__', []), f'{package.__name__}.'))
     return [name.removeprefix('saccade.') for name in names]
-
-
-def _fields(target: Any) -> dict[str, tuple[Any, bool]]:
-    """Name -> (type hint, is required) of everything that may be passed by keyword."""
-    parameters = inspect.signature(target).parameters.values()
-    hints = _hints(target)
-    own = _LINEN_OWN if isinstance(target, type) and issubclass(target, nn.Module) else ()
-    return {
-        parameter.name: (hints.get(parameter.name, Any), parameter.default is inspect.Parameter.empty)
-        for parameter in parameters
-        if parameter.name not in own and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    }
 
 
 def _hints(target: Any) -> dict[str, Any]:
@@ -193,32 +222,14 @@ def _protocols(hint: Any) -> list[type]:
 
 def _check_protocols(part: Part, protocols: list[type], path: str) -> None:
     """Refuse a part that satisfies none of the protocols; the first says what is missing."""
-    errors = []
-    for protocol in protocols:
-        try:
-            _check_protocol(part, protocol, path)
-        except UserError as error:
-            errors.append(error)
-    if protocols and len(errors) == len(protocols):
-        raise errors[0]
+    missing = [lacking(part.target, protocol) for protocol in protocols]
+    if protocols and all(missing):
+        raise UserError(f'{path}: {_refused(part, protocols[0])}: {missing[0][0]}')
 
 
-def _check_protocol(part: Part, protocol: type, path: str) -> None:
-    made = part.target if isinstance(part.target, type) else _hints(part.target).get('return')
-    if not isinstance(made, type):  # a function that does not say what it makes
-        return
-    for name in sorted(get_protocol_members(protocol)):
-        wanted, given = _own(protocol, name), _own(made, name)
-        if callable(wanted) and not _callable_alike(given, wanted):
-            takes = ', '.join(list(inspect.signature(wanted).parameters)[1:])
-            raise UserError(f'{path}: {_refused(part, made, protocol)}: it has no {name}({takes})')
-        if not callable(wanted) and given is None and name not in _hints(made):
-            raise UserError(f"{path}: {_refused(part, made, protocol)}: it has no '{name}'")
-
-
-def _refused(part: Part, made: type, protocol: type) -> str:
+def _refused(part: Part, protocol: type) -> str:
     """That a part is none of a protocol's, with the reason that its class gives under `why_not`."""
-    reason = getattr(made, 'why_not', {}).get(protocol.__name__)
+    reason = getattr(part.target, 'why_not', {}).get(protocol.__name__)
     article = 'an' if protocol.__name__[0] in 'AEIOU' else 'a'
     return f'{part.name} is not {article} {protocol.__name__}' + (f', as {reason}' if reason else '')
 
@@ -230,7 +241,7 @@ def _own(made: type, name: str) -> Any:
 
 def _callable_alike(given: Any, wanted: Any) -> bool:
     """Whether `given` takes every argument of `wanted` by name and requires no other."""
-    if given is None:
+    if not callable(given):
         return False
     names = set(inspect.signature(wanted).parameters)
     parameters = inspect.signature(given).parameters.values()

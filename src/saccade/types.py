@@ -82,6 +82,10 @@ class Part(Generic[T_co]):
     def __getitem__(self, name: str) -> Any:
         return dict(self.arguments)[name]
 
+    def but(self, **arguments: Any) -> 'Part':
+        """The same with these arguments in place of its own."""
+        return Part(self.target, tuple(sorted({**dict(self.arguments), **arguments}.items())))
+
     @property
     def name(self) -> str:
         """The import path, as a config would write it under `use`."""
@@ -139,11 +143,15 @@ class Can:
     Attributes:
         causal, full: serves masks that hide what follows a token, masks that hide nothing.
         cross, packed: serves keys of another length, segment masks.
-        terms: serves score terms (biases, softcaps, relative positions).
+        terms: makes scores, so that it serves score terms (biases, softcaps, relative positions) and any mask.
+        content: serves score terms that read queries and keys too, and not their positions alone.
         cached: `step` replays `__call__`.
         weights: can return the attention weights.
         sums: the state adds tokens up, so it is in float32 whatever the tokens are in.
+        equivariant: under a full mask and without positions, tokens that change places change places and no more.
         time, memory: order of cost of a whole sequence, in the letters of the axis table.
+        state: order of the size of a row's decoding state, S for the tokens there is room for. Of the three, what is
+            empty is for a part inside this one to say.
     """
 
     causal: bool = True
@@ -151,11 +159,14 @@ class Can:
     cross: bool = True
     packed: bool = True
     terms: bool = True
+    content: bool = True
     cached: bool = True
     weights: bool = False
     sums: bool = False
-    time: str = 'T S'
-    memory: str = 'T S'
+    equivariant: bool = True
+    time: str = ''
+    memory: str = ''
+    state: str = ''
 
 
 def require_causal(part: str, *given: Part) -> None:
@@ -344,7 +355,10 @@ class Kernel(Protocol):
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Any, train: bool) -> Mixed: ...
 
     def init_state(self, k: Keys, v: Values, capacity: int) -> State:
-        """State for `capacity` tokens a row, in the shapes and dtypes of k and v."""
+        """State for the newest `capacity` tokens a row, in the shapes and dtypes of k and v.
+
+        Where the mask looks back fewer tokens than that, more will come: older ones are then no longer needed.
+        """
         ...
 
     def step(self, q: Queries, k: Keys, v: Values, scoring: Any, state: State, scope: Scope) -> tuple[Mixed, State]: ...
@@ -363,14 +377,20 @@ class Mixer(Protocol):
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
         """Take a chunk of one or more tokens that follow those already in the state.
 
-        Past the capacity the newest slots are overwritten: whoever steps keeps count.
+        Past the capacity the newest slots are overwritten: whoever steps keeps count. A state whose size the capacity
+        does not change, as under a mask that looks back fewer tokens, may be stepped for ever.
         """
         ...
 
 
 @runtime_checkable
 class Block(Protocol):
-    """One layer: mixer, feed-forward, norms and residual connections."""
+    """One layer: mixer, feed-forward, norms and residual connections.
+
+    `identity` declares that it returns its input where its mixer and its feed-forward layer return zero.
+    """
+
+    identity: ClassVar[bool]
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden: ...
 

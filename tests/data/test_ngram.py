@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from saccade.data.ngram import Targets, Trigram, targets_of, trigram_nats
+from saccade.data.ngram import NGram, Targets, bigram_nats, targets_of, trigram_nats
 from saccade.data.pack import Packed, Padded, Windows
 from saccade.data.text import Split
 from saccade.types import UserError
@@ -100,9 +100,16 @@ def test_equals_the_plain_implementation():
     assert trigram_nats(_split(train), _split(validation), VOCABULARY) == pytest.approx(expected, rel=EXACT)
 
 
+def test_the_bigram_model_is_that_of_targets_with_one_token_before():
+    train, validation = _documents(0), _documents(1, 10)
+    known, asked = ([(history[-1:], word) for history, word in _slow_targets(each)] for each in (train, validation))
+    found = bigram_nats(_split(train), _split(validation), VOCABULARY)
+    assert found == pytest.approx(_Slow(known).nats(asked), rel=EXACT)
+
+
 @pytest.mark.parametrize('pack', [Packed(), Padded(), Windows(), Windows(stride=1)], ids=str)
 def test_probabilities_sum_to_one(pack):
-    model = Trigram.fit(targets_of(_split(_documents(0), pack), VOCABULARY), VOCABULARY)
+    model = NGram.fit(targets_of(_split(_documents(0), pack), VOCABULARY), VOCABULARY)
     histories = [-1, *range(VOCABULARY**2)]
     for pair in histories:
         words = np.arange(VOCABULARY)
@@ -142,7 +149,7 @@ def test_near_the_entropy_of_a_source_it_can_learn():
 
 def test_beats_the_bigram_within_it():
     train, validation = _split(_documents(0, 400)), _split(_documents(1, 40))
-    model = Trigram.fit(targets_of(train, VOCABULARY), VOCABULARY)
+    model = NGram.fit(targets_of(train, VOCABULARY), VOCABULARY)
     targets = targets_of(validation, VOCABULARY)
     blind = Targets(targets.words, (*targets.histories[:2], np.full_like(targets.words, -1)))
     trigram, bigram = (-np.log(model.probabilities(each)).mean() for each in (targets, blind))

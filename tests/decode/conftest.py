@@ -63,6 +63,14 @@ def rotary() -> tuple[Any, Any]:
 
 
 @pytest.fixture(scope='session')
+def windowed() -> tuple[Any, Any]:
+    """Its state holds ten tokens, fewer than the chunks that prompts are read by."""
+    spec = model_spec()
+    spec['block']['mixer']['mask'] = {'use': 'ops.mask:Window', 'left': 9}
+    return make(spec)
+
+
+@pytest.fixture(scope='session')
 def learned() -> tuple[Any, Any]:
     return make(learned_spec())
 

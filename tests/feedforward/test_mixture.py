@@ -5,7 +5,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from saccade.build import build
@@ -303,10 +302,9 @@ def test_the_bias_of_loss_free_balance_takes_the_papers_step():
 
     value, gradient = jax.jit(jax.value_and_grad(loss))(params)
     assert value == 0.0
-    (descent, bias) = (optax.sgd(1.0), params['router'].pop('balance_bias'))
-    updates, _ = descent.update(gradient['router']['balance_bias'], descent.init(bias))
+    bias = params['router']['balance_bias']
     expected = np.asarray(bias) + 0.25 * np.sign(counts.mean() - counts)
-    np.testing.assert_allclose(bias + updates, expected, atol=NEAR)
+    np.testing.assert_allclose(bias - gradient['router']['balance_bias'], expected, atol=NEAR)
     assert len(set(counts)) > 1
     others = [leaf for path, leaf in jax.tree_util.tree_leaves_with_path(gradient) if path[-1].key != 'balance_bias']
     assert all((leaf == 0).all() for leaf in others)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The published models: our configs of them, and what the hub makes of their config.json, are one architecture."""
 
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from saccade.build import build, plain
 from saccade.hub import gpt2, llama
+from saccade.train.config import run_file
 from saccade.types import Scope
 
 CONFIGS = Path(__file__).parents[2] / 'experiments' / 'causal_lm'
@@ -28,7 +28,7 @@ FREE = ('kernel', 'kernel_init', 'output_init', 'embedding_init', 'head_init', '
 
 
 def config(name: str) -> Any:
-    return runpy.run_path(str(CONFIGS / f'{name}.py'))['get_config']()
+    return run_file('config', str(CONFIGS / f'{name}.py'), 'get_config')[0]
 
 
 def shapes(spec: Any) -> Any:

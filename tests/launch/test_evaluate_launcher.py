@@ -12,16 +12,41 @@ from saccade.train.log import read
 SAME_NUMBERS = 1e-6
 
 
+def of_split(workdir, split):
+    """The last record of a split."""
+    return [record for record in read(workdir / 'metrics.jsonl') if record['split'] == split][-1]
+
+
 def test_a_run_is_evaluated_over_the_whole_split_as_at_its_end(runner, finished):
     done = runner.run('evaluate', f'--workdir={finished}', '--json', '--windows=16')
     assert done.returncode == 0, done.stderr
-    found, logged = json.loads(done.stdout), read(finished / 'metrics.jsonl')[-1]
+    found, logged = json.loads(done.stdout), of_split(finished, 'validation')
     assert found['step'] == logged['step'] == 20
     assert found['loss'] == pytest.approx(logged['loss'], rel=SAME_NUMBERS)
     assert found['perplexity'] == pytest.approx(math.exp(logged['loss']), rel=SAME_NUMBERS)
     assert found['bits_per_byte'] == pytest.approx(logged['bits_per_byte'], rel=SAME_NUMBERS)
-    assert found['baseline'] > 0
+    assert found['baseline'] == pytest.approx(of_split(finished, 'baseline')['bits_per_byte'], rel=SAME_NUMBERS)
     assert found['estimate'] == pytest.approx(found['loss'], rel=0.2)
+
+
+def test_other_lengths_are_measured_at_the_end_of_training_as_by_hand(runner, tmp_path):
+    done = runner.train(tmp_path, '--config.eval_lengths=(8, 32)', '--config.steps=4')
+    assert done.returncode == 0, done.stderr
+    longer, shorter = (of_split(tmp_path, f'validation_{length}') for length in (32, 8))
+    done = runner.run('evaluate', f'--workdir={tmp_path}', '--json', '--length=32')
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)['loss'] == pytest.approx(longer['loss'], rel=SAME_NUMBERS)
+    losses = {longer['loss'], shorter['loss'], of_split(tmp_path, 'validation')['loss']}
+    assert len(losses) == 3
+
+
+def test_a_length_that_the_model_cannot_serve_is_refused_before_training(runner, tmp_path):
+    position = "{'use': 'position.learned:Learned', 'length': 16}"
+    done = runner.train(tmp_path / 'run', '--config.eval_lengths=(32,)', f'--config.model.position={position}')
+    assert done.returncode == 2
+    assert 'config.eval_lengths: 32 tokens: a sequence of 32 tokens is longer than the 16 learned' in done.stderr
+    assert done.stderr.count('\n') == 1
+    assert not (tmp_path / 'run').exists()
 
 
 def test_a_folder_that_is_no_run_is_refused(runner, tmp_path):

@@ -33,7 +33,7 @@ def test_a_run_prints_its_plan_its_progress_and_what_to_try_next(finished):
         'FLOPs',
         'MiB',
         'attention.plain:Plain',
-        'trigram',
+        'baseline',
         'bits per byte',
         'What to try next',
     ):
@@ -44,7 +44,11 @@ def test_a_run_prints_its_plan_its_progress_and_what_to_try_next(finished):
 def test_a_run_keeps_its_config_metrics_samples_tokenizer_events_and_checkpoints(finished):
     assert json.loads((finished / 'config.json').read_text())['model']['width'] == 32
     assert sorted(losses(finished)) == sorted(
-        [*((step, 'train') for step in range(1, STEPS + 1)), (10, 'validation'), (STEPS, 'validation')]
+        [
+            *((step, 'train') for step in range(1, STEPS + 1)),
+            (10, 'validation'),
+            *((STEPS, split) for split in ('validation', 'baseline')),
+        ]
     )
     assert all((finished / name).exists() for name in ('tokenizer.json', 'samples.jsonl', 'checkpoints/20'))
     assert list((finished / 'events').iterdir())
@@ -57,6 +61,10 @@ def test_the_first_record_is_the_plan_that_was_printed(finished):
     assert f'parameters  {plan.pop("parameters"):,} (' in printed
     assert f'a step      {plan["tokens"]:,} tokens, {plan.pop("flops"):.3g} FLOPs' in printed
     assert f'memory      {plan.pop("peak_bytes") / 2**20:,.0f} MiB' in printed
+    assert f'; {plan["state_bytes"] / 2**10:,.0f} KiB to decode a row' in printed
+    # Keys and values of two layers, place and segment of a token in each, and how many there are.
+    assert plan.pop('state_bytes') == 2 * (16 * (2 * 32 + 2) + 1) * 4
+    assert plan.pop('temp_bytes') > 0
     assert plan == {'step': 0, 'split': 'plan', 'tokens': 8 * 16}
 
 

@@ -123,6 +123,25 @@ def test_untied_logits_have_a_projection_of_their_own():
     assert_near(logits_of(model, given)[0, 0], head.sum(axis=0))
 
 
+def test_logits_stay_within_the_cap():
+    logits = logits_of(decoder(), params())
+    assert_near(logits_of(decoder(logit_cap=0.5), params()), 0.5 * jnp.tanh(logits / 0.5))
+    assert np.abs(logits).max() > 0.5
+
+
+def test_embedded_tokens_are_scaled_and_normed_before_their_positions():
+    head = jnp.array(np.random.default_rng(3).normal(size=(D, V)), jnp.float32)
+    given = {**params()['params'], 'head': head}
+    bare = {'use': 'norm.layer:LayerNorm', 'scale': False, 'bias': False, 'epsilon': 0.0}
+    changed = logits_of(decoder(tied=False, embedding_scale=3.0, embedding_norm=bare), {'params': given})
+    table = given['embedding'] - given['embedding'].mean(axis=-1, keepdims=True)
+    normed = {**given, 'embedding': table / table.std(axis=-1, keepdims=True)}
+    assert_near(changed, logits_of(decoder(tied=False), {'params': normed}))
+    scaled = {**given, 'embedding': 3.0 * given['embedding']}
+    changed = logits_of(decoder(tied=False, embedding_scale=3.0), {'params': given})
+    assert_near(changed, logits_of(decoder(tied=False), {'params': scaled}))
+
+
 def test_the_future_is_not_read():
     before = logits_of(decoder(), params())
     after = logits_of(decoder(), params(), TOKENS.at[:, 5].add(1) % V)

@@ -7,15 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.norm.batch import BatchNorm
 from saccade.norm.dynamic_tanh import DynamicTanh
 from saccade.norm.group import GroupNorm
 from saccade.norm.layer import LayerNorm
 from saccade.norm.none import NoNorm
+from saccade.norm.power import PowerNorm
 from saccade.norm.rms import RMSNorm
 from saccade.norm.scale_norm import ScaleNorm
 from saccade.types import UserError
 
 NEAR = 1e-5
+SMALL = 1e-12  # epsilon beside which the size of x does not show
 D = 6
 RANDOM = np.random.default_rng(0)
 X = jnp.array(3.0 * RANDOM.normal(size=(2, 4, D)) + 1.0, jnp.float32)
@@ -66,6 +69,10 @@ def test_rms_norm_is_layer_norm_where_the_mean_is_zero():
         (DynamicTanh(scale=False, bias=False), {'input_scale'}),
         (ScaleNorm(), {'scale'}),
         (ScaleNorm(trained=False), set()),
+        (BatchNorm(), {'running_mean', 'running_variance', 'scale', 'bias'}),
+        (BatchNorm(scale=False, bias=False), {'running_mean', 'running_variance'}),
+        (PowerNorm(), {'running_square', 'scale', 'bias'}),
+        (PowerNorm(scale=False, bias=False), {'running_square'}),
         (NoNorm(), set()),
     ],
 )
@@ -143,6 +150,49 @@ def test_dynamic_tanh_starts_from_its_alpha_and_is_linear_near_zero(alpha):
     np.testing.assert_allclose(y, alpha * small, rtol=NEAR)
 
 
+def moved(norm, params, x):
+    """What the next step makes of the statistics: old value less the gradient of what the norm reports."""
+
+    def loss(params):
+        return sum(jax.tree.leaves(norm.apply({'params': params}, x, mutable=['losses'])[1]))
+
+    slopes = jax.grad(loss)(params)
+    return {name: leaf - slopes[name] for name, leaf in params.items()}
+
+
+@pytest.mark.parametrize('epsilon', [1e-5, 1.0])
+def test_batch_norm_goes_by_running_statistics_and_moves_them_towards_the_batch(epsilon):
+    norm, exact, mean, variance = BatchNorm(0.8, epsilon), np.asarray(X, np.float64), 0.5 * SCALE, jnp.square(BIAS)
+    params = {'running_mean': mean, 'running_variance': variance, 'scale': SCALE, 'bias': BIAS}
+    y = norm.apply({'params': params}, X)
+    np.testing.assert_allclose(y, SCALE * (exact - mean) / np.sqrt(variance + epsilon) + BIAS, rtol=NEAR, atol=NEAR)
+    after = moved(norm, params, X)
+    np.testing.assert_allclose(after['running_mean'], 0.8 * mean + 0.2 * exact.mean((0, 1)), atol=NEAR)
+    spread = np.square(exact - mean).mean((0, 1))
+    np.testing.assert_allclose(after['running_variance'], 0.8 * variance + 0.2 * spread, rtol=NEAR)
+    assert (after['scale'] == SCALE).all()
+
+
+@pytest.mark.parametrize('epsilon', [1e-5, 1.0])
+def test_power_norm_goes_by_a_running_mean_square_and_moves_it_towards_the_batch(epsilon):
+    norm, exact, square = PowerNorm(0.8, epsilon), np.asarray(X, np.float64), jnp.square(BIAS)
+    params = {'running_square': square, 'scale': SCALE, 'bias': BIAS}
+    y = norm.apply({'params': params}, X)
+    np.testing.assert_allclose(y, SCALE * exact / np.sqrt(square + epsilon) + BIAS, rtol=NEAR, atol=NEAR)
+    after = moved(norm, params, X)
+    np.testing.assert_allclose(after['running_square'], 0.8 * square + 0.2 * (exact**2).mean((0, 1)), rtol=NEAR)
+
+
+def test_on_one_batch_running_statistics_settle_so_that_each_feature_has_mean_zero_and_deviation_one():
+    norm = BatchNorm(0.5, SMALL, scale=False, bias=False)
+    params, step = norm.init(jax.random.key(0), X)['params'], jax.jit(lambda params: moved(norm, params, X))
+    for _ in range(40):
+        params = step(params)
+    y = np.asarray(norm.apply({'params': params}, X))
+    np.testing.assert_allclose(y.mean(axis=(0, 1)), 0.0, atol=NEAR)
+    np.testing.assert_allclose(y.std(axis=(0, 1)), 1.0, rtol=NEAR)
+
+
 def test_no_norm_is_the_identity():
     np.testing.assert_array_equal(NoNorm().apply({}, X), X)
 
@@ -152,9 +202,6 @@ def test_each_token_gets_mean_zero_and_deviation_one(norm):
     y = np.asarray(norm.init_with_output(jax.random.key(0), X)[0])
     np.testing.assert_allclose(y.mean(axis=-1), 0.0, atol=NEAR)
     np.testing.assert_allclose(y.std(axis=-1), 1.0, atol=1e-3)
-
-
-SMALL = 1e-12  # epsilon beside which the size of x does not show
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configs from files and command lines."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ def get_config():
     config.name = 'plain'
     config.path = placeholder(str)
     config.logging = []
-    config.model = dict(width=width, hidden=4 * width, pattern=[dict(width=width)],
+    config.model = dict(width=width, hidden=4 * width, pattern=[dict(width=width, rate=0.5), dict(width=width)],
                         norm=dict(use='norm.layer:LayerNorm', epsilon=1e-5))
     return config
 """
@@ -35,7 +36,13 @@ def file(tmp_path: Path) -> str:
 def test_derived_fields_follow_an_override(file):
     model = load_config(file, ['--config.model.width=128'])['model']
     assert model['hidden'] == 512
-    assert model['pattern'] == [{'width': 128}]
+    assert model['pattern'] == [{'width': 128, 'rate': 0.5}, {'width': 128}]
+
+
+def test_an_item_of_a_list_goes_by_its_number(file):
+    model = load_config(file, ['--config.model.pattern.1.width=32', '--config.model.pattern.0.rate=1'])['model']
+    assert model['width'] == 32
+    assert model['pattern'] == [{'width': 32, 'rate': 1.0}, {'width': 32}]
 
 
 def test_a_part_is_swapped_whole_and_then_changed_within(file):
@@ -61,6 +68,9 @@ def test_values_take_the_type_of_the_field(file):
         ('--config.model.norm.use=norm.rms:RMSNorm', "keep the old part's arguments; swap the part as a whole"),
         ('--config.model.width=wide', "'wide' cannot be read as int"),
         ('--config.model.width=1.5', 'int'),
+        ('--config.model.pattern.2.width=3', "the config has no field '2'; there are 0, 1"),
+        ('--config.model.pattern.0.widht=3', "did you mean 'width'?"),
+        ('--config.model.pattern.0.rate=fast', "'fast' cannot be read as float"),
         ('--config.model.norm=3', "write a dict, as in {'use': ...}"),
         ("--config.logging={'use': 'a:B'}", "write a list, as in [{'use': 'a:B'}]"),
         ('--config.rate', 'write an override as --config.field=value'),
@@ -82,3 +92,38 @@ def test_a_file_that_is_no_config_is_refused(tmp_path):
     (tmp_path / 'empty.py').write_text('')
     with pytest.raises(UserError, match='get_config'):
         load_config(str(tmp_path / 'empty.py'))
+
+
+def two_folders(tmp_path: Path) -> list[Path]:
+    """Configs that import a file beside them of one name, `beside`, of which each folder has its own."""
+    for name in ('first', 'second'):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / 'beside.py').write_text(
+            f'from ml_collections import ConfigDict\nbase = ConfigDict(dict(name={name!r}))'
+        )
+        (folder / 'config.py').write_text('from beside import base\ndef get_config():\n    return base')
+        (folder / 'late.py').write_text('def get_config():\n    from beside import base\n    return base')
+    return [tmp_path / name for name in ('first', 'second')]
+
+
+def test_a_config_imports_the_files_beside_it_and_no_others(tmp_path, monkeypatch):
+    first, second = two_folders(tmp_path)
+    paths, modules = list(sys.path), set(sys.modules)
+    for file in ('config.py', 'late.py'):
+        assert load_config(str(first / file)) == {'name': 'first'}
+        assert load_config(str(second / file)) == {'name': 'second'}
+    monkeypatch.chdir(first)
+    assert load_config('config.py', ['--config.name=changed']) == {'name': 'changed'}
+    assert (sys.path, 'beside' in sys.modules) == (paths, False)
+    assert set(sys.modules) == modules
+
+
+def test_what_a_config_imports_and_cannot_have_is_named(tmp_path):
+    first, _ = two_folders(tmp_path)
+    (first / 'beside.py').unlink()
+    with pytest.raises(UserError, match=r"config\.py: No module named 'beside'; it may import files beside it"):
+        load_config(str(first / 'config.py'))
+    (first / 'beside.py').write_text('base = (')
+    with pytest.raises(UserError, match=r'config\.py: beside\.py: line 1: '):
+        load_config(str(first / 'config.py'))

@@ -11,7 +11,10 @@ import optax
 import pytest
 
 from saccade.build import build
+from saccade.ops.statistic import is_statistic
 from saccade.train.learner import Learner
+from saccade.train.optimizer import Optimizer, path_of
+from saccade.types import Part
 
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 MODEL = dict(
@@ -130,3 +133,74 @@ def test_steps_draw_other_random_numbers_and_the_same_step_the_same(batch):
     later = step(state.replace(step=state.step + 1), batch)[1]['loss']
     assert float(first) == float(again)
     assert float(first) != float(later)
+
+
+BALANCE_RATE, MOMENTUM = 0.001, 0.75
+TRACKING = MODEL['block'] | {
+    'norm': dict(use='norm.power:PowerNorm', momentum=MOMENTUM),
+    'feedforward': dict(
+        use='feedforward.mixture:Mixture',
+        experts=4,
+        active=1,
+        expert=dict(use='feedforward.mlp:MLP', activation=dict(use='jax.nn:relu'), ratio=1.0),
+        router=dict(
+            use='feedforward.loss_free:LossFree',
+            score=dict(use='jax.nn:sigmoid'),
+            renormalised=False,
+            rate=BALANCE_RATE,
+        ),
+    ),
+}
+
+
+def tracking(batch: dict[str, jax.Array], **fields) -> Learner:
+    """A model with a balance and a running mean, and an optimizer that moves nothing else by as much."""
+    fields_of_model = {'layers': 1, 'block': TRACKING, 'embedding_init': NORMAL | {'stddev': 1.0}}
+    this = dataclasses.replace(learner(**fields), model=build(MODEL | fields_of_model)())
+    shapes = jax.eval_shape(lambda: this.task.init(this.model, jax.random.key(0), batch))
+    rule = Optimizer(Part(optax.scale_by_adam), weight_decay=0.1, clip_norm=1e-3)
+    return dataclasses.replace(this, optimizer=rule(optax.constant_schedule(0.02), shapes))
+
+
+def statistics(state) -> tuple[jax.Array, jax.Array]:
+    """The balance, which starts at 0, and the mean square of the embedded tokens, which starts at 1."""
+    block = state.params['layers']['pattern_0']
+    return block['feedforward']['router']['balance_bias'][..., 0, :], block['mixer_norm']['running_square'][..., 0, :]
+
+
+def square_of_tokens(state, batch: dict[str, jax.Array]) -> jax.Array:
+    """The running mean square after one step on these rows."""
+    embedded = state.params['embedding'][batch['tokens'][:, :-1]]
+    return MOMENTUM + (1.0 - MOMENTUM) * jnp.square(embedded).mean(axis=(0, 1))
+
+
+@pytest.fixture(scope='module')
+def untrained(batch):
+    return begin(tracking(batch), batch)
+
+
+def test_statistics_move_at_their_own_rate_and_are_no_part_of_the_gradients_norm(batch, untrained):
+    """In bfloat16 too, in which they are not rounded; the tokens that are averaged are."""
+    after, metrics = jax.jit(tracking(batch, dtype='bfloat16').train_step)(untrained, batch)
+    balance, square = statistics(after)
+    assert set(np.unique(np.abs(balance).round(7))) <= {np.float32(BALANCE_RATE), 0.0}
+    assert np.abs(balance).max() > 0
+    np.testing.assert_allclose(square, square_of_tokens(untrained, batch), rtol=NEAR_BFLOAT16)
+    paths = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(after.params)]
+    slopes = [size for path, size in zip(paths, metrics['squares'], strict=True) if not is_statistic(path)]
+    assert float(metrics['gradient_norm']) == pytest.approx(np.sqrt(np.sum(slopes)), rel=SAME_NUMBERS)
+    assert float(metrics['gradient_norm']) < 0.99 * np.sqrt(np.sum(metrics['squares']))
+    assert float(metrics['cross_entropy']) == float(metrics['loss'])
+
+
+def test_microbatches_and_devices_average_what_they_ask_of_a_statistic_by_their_targets(batch, untrained):
+    accumulating, parallel = tracking(batch, accumulate=2), tracking(batch, axis='devices')
+    halves = {name: jnp.stack([rows[0::2], rows[1::2]]) for name, rows in batch.items()}
+    one_by_one = statistics(jax.jit(accumulating.train_step)(untrained, batch)[0])
+    together = jax.jit(jax.vmap(parallel.train_step, in_axes=(None, 0), axis_name='devices'))(untrained, halves)[0]
+    targets = [(batch['segments'][start::2, 1:] != 0).sum() for start in (0, 1)]
+    squares = [square_of_tokens(untrained, {'tokens': rows}) for rows in halves['tokens']]
+    assert targets[0] != targets[1]
+    for found, same in zip(one_by_one, statistics(together), strict=True):
+        np.testing.assert_allclose(same, jnp.stack(2 * [found]), rtol=SAME_NUMBERS)
+    np.testing.assert_allclose(one_by_one[1], np.average(squares, axis=0, weights=targets), rtol=SAME_NUMBERS)

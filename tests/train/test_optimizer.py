@@ -9,6 +9,7 @@ import optax
 import pytest
 
 from saccade.build import build
+from saccade.train.mup import MuP
 from saccade.train.optimizer import Optimizer, adafactor, decays, muon, path_of
 from saccade.types import Part, UserError
 
@@ -222,6 +223,30 @@ def test_every_rule_descends_under_jit(rule):
     for _ in range(10):
         params, state = step(params, state)
     assert loss(params) < first
+
+
+@pytest.mark.parametrize('rule', [Part(optax.scale_by_adam), Part(muon), Part(optax.identity)])
+def test_a_statistic_moves_by_its_negative_gradient_and_nothing_else_knows_of_it(rule):
+    """Whatever the rule, the clipping, the decay, the schedule and the factors of the rate."""
+    params, gradient = draw(0), draw(1)
+    rates = Part(MuP, (('base_width', 2),))
+    optimizer = Optimizer(rule, weight_decay=0.3, no_decay='^$', clip_norm=0.5, rates=rates)
+    without = flat(updates_of(optimizer(optax.constant_schedule(RATE), params), params, [gradient]))
+    router = {'balance_bias': jnp.arange(3.0), 'running_mean': jnp.full(3, 1e3)}
+    params['layers']['router'], gradient['layers']['router'] = jax.tree.map(jnp.square, router), router
+    beside = flat(updates_of(optimizer(optax.constant_schedule(RATE), params), params, [gradient]))
+    np.testing.assert_array_equal(beside.pop('layers/router/balance_bias'), -router['balance_bias'])
+    np.testing.assert_array_equal(beside.pop('layers/router/running_mean'), -router['running_mean'])
+    assert_same(beside, without)
+
+
+def test_a_gate_of_a_mixer_is_a_kernel_by_head_and_that_of_a_feedforward_layer_is_not():
+    gates = {'mixer': {'gate': (L, D, N, H)}, 'feedforward': {'gate': (L, D, F)}}
+    params, gradient = draw(0, gates), draw(1, gates)
+    ours = updates_of(muon(), params, [gradient])
+    flat_gate, flat_slope = ({'up': tree['mixer']['gate'].reshape(L, D, N * H)} for tree in (params, gradient))
+    expected = updates_of(muon(), flat_gate, [flat_slope])['up']
+    np.testing.assert_allclose(ours['mixer']['gate'].reshape(L, D, N * H), expected, rtol=RELATIVE, atol=NEWTON_SCHULZ)
 
 
 @pytest.mark.parametrize(

@@ -30,5 +30,4 @@ class ScoreKernel(nn.Module):
         return Cache.empty(k, v, capacity)
 
     def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: Cache, scope: Scope) -> tuple[Mixed, Cache]:
-        state = state.append(k, v, scope)
-        return state.attend(q, self.complete(scoring, q.shape[-2], False), scope), state
+        return state.step(q, k, v, self.complete(scoring, q.shape[-2], False), scope)

@@ -26,7 +26,7 @@ class Blockwise(ScoreKernel):
     query_block: int = 256
     key_block: int = 256
 
-    can: ClassVar[Can] = Can(weights=False, time='B N T S', memory='B N T H')
+    can: ClassVar[Can] = Can(time='B N T S', memory='B N T H', state='S K H')
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
         require_positive('attention.blockwise:Blockwise', query_block=self.query_block, key_block=self.key_block)

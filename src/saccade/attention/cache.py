@@ -1,11 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The decoding state of attention by scores: every key and value so far.
+"""The decoding state of attention by scores: keys and values by slot, every one so far or only the newest.
 
-Rows advance together: slot s of every row is written in the same step. What a row has no token for (the left of
-a short prompt, the tail of a finished row) is a slot of segment 0, which no query attends to.
+Under a mask that looks back without bound, rows advance together: slot s of every row is written in the same step.
+What a row has no token for (the left of a short prompt, the tail of a finished row) is a slot of segment 0, which no
+query attends to.
+
+Under a mask that looks back R tokens, R + 1 slots are a ring: a row's new token takes the place of its oldest, and
+decoding may go on for ever in the same memory. Each row advances by its own tokens, and need not wait for the others. A
+chunk of several tokens reads the ring and itself, and then the newest of both become the ring.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,20 +20,27 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.ops import plain
-from saccade.ops.mask import Given
+from saccade.ops.mask import Given, MaskBase
 from saccade.ops.scoring import Scoring
 from saccade.types import Keys, Mixed, Queries, Scope, Values
+
+_SLOT_AXES = {'k': 2, 'v': 2, 'positions': 1, 'segments': 1}
+
+
+def slots_for(mask: MaskBase, capacity: int) -> int:
+    """Slots a row that queries under this mask may need, of `capacity` tokens."""
+    return capacity if mask.lookback is None else min(capacity, mask.lookback + 1)
 
 
 @struct.dataclass
 class Cache:
     """Keys and values by slot; axis 0 of every leaf is the batch.
 
-    Heads come before slots, as the matrix products of a step read them: no step copies the cache.
+    Heads come before slots, as the matrix products of a step read them: no step of one token copies the cache.
 
     Attributes:
         positions, segments: of the token in each slot; segment 0 where there is none.
-        filled: number of slots written, the same in every row.
+        filled: the slot to be written next; in a ring, that of the oldest token.
     """
 
     k: Float[Array, 'B K S H']
@@ -37,42 +50,98 @@ class Cache:
     filled: Int[Array, 'B']
 
     @classmethod
-    def empty(cls, k: Keys, v: Values, capacity: int, **more: Any) -> 'Cache':
-        """Room for `capacity` tokens a row, in the shapes and dtypes of k and v.
+    def empty(cls, k: Keys, v: Values, slots: int, **more: Any) -> 'Cache':
+        """So many slots a row, in the shapes and dtypes of k and v.
 
         Args:
             more: what else the class holds.
         """
         B = k.shape[0]
-        k, v = (jnp.zeros((B, x.shape[2], capacity, x.shape[3]), x.dtype) for x in (k, v))
-        positions, segments = (jnp.zeros((B, capacity), jnp.int32) for _ in range(2))
+        k, v = (jnp.zeros((B, x.shape[2], slots, x.shape[3]), x.dtype) for x in (k, v))
+        positions, segments = (jnp.zeros((B, slots), jnp.int32) for _ in range(2))
         return cls(k, v, positions, segments, jnp.zeros(B, jnp.int32), **more)
 
     def values(self) -> Float[Array, 'B _ S _']:
         """What is read, by slot."""
         return self.v
 
+    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, scope: Scope) -> tuple[Mixed, 'Cache']:
+        """Take in a chunk; return what its queries read, and the cache after it."""
+        lookback, slots = scoring.mask.lookback, self.positions.shape[1]
+        if lookback is None or slots <= lookback:
+            seen = after = self.append(k, v, scope)
+        elif k.shape[1] == 1:
+            after = self.renew(k, v, scope)
+            seen = after.in_order() if jax.tree.leaves(scoring.init_carry(q)) else after
+        else:
+            seen = self.in_order().extend(k, v, scope)
+            after = seen.newest(slots)
+        return seen.attend(q, scoring, scope), after
+
     def append(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
-        segments = jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
-        return self.replace(
-            k=self._written(self.k, _heads_first(k), 2),
-            v=self._written(self.v, _heads_first(v), 2),
-            positions=self._written(self.positions, scope.positions, 1),
-            segments=self._written(self.segments, segments, 1),
-            filled=self.filled + k.shape[1],
-        )
+        """Write a chunk into the next slots, the same in every row."""
+
+        def write(slots: Array, new: Array, axis: int) -> Array:
+            return jax.lax.dynamic_update_slice_in_dim(slots, new, self.filled[0], axis)
+
+        return self._changed(write, k, v, scope).replace(filled=self.filled + k.shape[1])
+
+    def renew(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
+        """Write one token over the oldest of each row; what is no token will be written over by the next."""
+
+        def write(slots: Array, new: Array, axis: int) -> Array:
+            index = (jnp.arange(slots.shape[0]), *(slice(None),) * (axis - 1), self.filled)
+            return slots.at[index].set(jnp.take(new, 0, axis))
+
+        real = _segments(scope)[:, 0] != 0
+        return self._changed(write, k, v, scope).replace(filled=(self.filled + real) % self.positions.shape[1])
+
+    def extend(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
+        """Put a chunk behind the slots there are."""
+        return self._changed(lambda slots, new, axis: jnp.concatenate([slots, new], axis), k, v, scope)
+
+    def in_order(self) -> 'Cache':
+        """A ring cut open: each row's oldest slot comes first."""
+        slots = self.positions.shape[1]
+        return self._taken((self.filled[:, None] + jnp.arange(slots)) % slots)
+
+    def newest(self, slots: int) -> 'Cache':
+        """A ring of each row's newest tokens, out of slots that are in order."""
+        return self._taken(jnp.argsort(self.segments != 0, axis=-1, stable=True)[:, -slots:])
 
     def attend(self, q: Queries, scoring: Scoring, scope: Scope) -> Mixed:
         """What the newest tokens read from all slots; masks and terms are given positions for indices."""
+        scoring, k, v = self.read(scoring, scope)
+        return plain.attend(q, k, v, scoring, scope.positions, self.positions)[0]
+
+    def read(self, scoring: Scoring, scope: Scope) -> tuple[Scoring, Keys, Values]:
+        """All slots, and the scoring of these tokens over them."""
         segments = 1 if scope.segments is None else scope.segments[..., :, None]
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
         allowed = scoring.mask(scope.positions, self.positions) & same
         scoring = scoring.replace(mask=Given(allowed), dropout=None)
-        k, v = _heads_first(self.k), _heads_first(self.values())
-        return plain.attend(q, k, v, scoring, scope.positions, self.positions)[0]
+        return scoring, _heads_first(self.k), _heads_first(self.values())
 
-    def _written(self, slots: Array, part: Array, axis: int) -> Array:
-        return jax.lax.dynamic_update_slice_in_dim(slots, part.astype(slots.dtype), self.filled[0], axis)
+    def _changed(self, change: Callable[[Array, Array, int], Array], k: Keys, v: Values, scope: Scope) -> 'Cache':
+        """Change each array by what a chunk brings it, and the axis of its slots."""
+        brought = (_heads_first(k), _heads_first(v), scope.positions, _segments(scope))
+        found = {}
+        for (name, axis), new in zip(_SLOT_AXES.items(), brought, strict=True):
+            slots = getattr(self, name)
+            found[name] = change(slots, new.astype(slots.dtype), axis)
+        return self.replace(**found)
+
+    def _taken(self, order: Int[Array, 'B S']) -> 'Cache':
+        """The slots of each row in this order, to be written from the first on."""
+        taken = {
+            name: jax.vmap(lambda slots, at, axis=axis: jnp.take(slots, at, axis - 1))(getattr(self, name), order)
+            for name, axis in _SLOT_AXES.items()
+        }
+        return self.replace(**taken, filled=jnp.zeros_like(self.filled))
+
+
+def _segments(scope: Scope) -> Int[Array, 'B T']:
+    return jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
 
 
 def _heads_first(x: Array) -> Array:

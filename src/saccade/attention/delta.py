@@ -53,7 +53,16 @@ class Delta(FixedState):
     rate_init: Part = Part(log_rate)
     step_init: Part = Part(step_bias)
 
-    can: ClassVar[Can] = Can(cross=False, full=False, terms=False, sums=True, time='B T N H V', memory='B T N V')
+    can: ClassVar[Can] = Can(
+        cross=False,
+        full=False,
+        terms=False,
+        sums=True,
+        equivariant=False,
+        time='B T N H V',
+        memory='B T N V',
+        state='N H V',
+    )
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 6, 'activation': {'use': 'jax.nn:silu'}}
 
     def remember(

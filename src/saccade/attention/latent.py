@@ -18,12 +18,13 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.attention.cache import Cache
+from saccade.attention.cache import Cache, slots_for
 from saccade.attention.multi_head import flat, visible
 from saccade.ops.project import merge_heads, project
 from saccade.ops.scoring import Scoring
-from saccade.ops.term import TermBase
+from saccade.ops.term import reads_content
 from saccade.types import (
+    Can,
     Hidden,
     Kernel,
     Mask,
@@ -88,6 +89,7 @@ class Latent(nn.Module):
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
 
+    can: ClassVar[Can] = Can(content=False, state='S (R + H)')
     example: ClassVar[dict[str, Any]] = dict(rank=6, head_width=4, value_width=3, rotated_width=2)
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
@@ -101,7 +103,7 @@ class Latent(nn.Module):
     def init_state(self, x: Hidden, capacity: int) -> State:
         one_head = (*x.shape[:2], 1)
         k, nothing = (jnp.zeros((*one_head, width), x.dtype) for width in (self.rank + self.rotated_width, 0))
-        return LatentCache.empty(k, nothing, capacity, rank=self.rank)
+        return LatentCache.empty(k, nothing, slots_for(self.mask(), capacity), rank=self.rank)
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
         def attend(kernel: Kernel, q: Queries, latent: Array, rotated: Array, scoring: Scoring) -> tuple[Mixed, State]:
@@ -127,14 +129,21 @@ class Latent(nn.Module):
         q = jnp.concatenate([q[..., : self.head_width], turned], axis=-1)
         terms = self._served((*position.terms(self.heads), *scope.terms))
         scoring = Scoring(self.mask(), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
-        mixed, state = attend(self.kernel(name='kernel'), q, latent, rotated, scoring)
+        mixed, state = attend(self._by_scores(self.kernel(name='kernel')), q, latent, rotated, scoring)
         output = self.param('output', flat(self.output_init, 2), (self.heads, self.value_width, x.shape[-1]))
         return nn.Dropout(self.dropout)(merge_heads(mixed, output), deterministic=not train), state
+
+    def _by_scores(self, kernel: Kernel) -> Kernel:
+        if not kernel.can.terms:
+            raise UserError(
+                f'attention.latent:Latent steps over latents by scores, which {Part(type(kernel)).name} does not make'
+            )
+        return kernel
 
     def _served(self, terms: tuple[ScoreTerm, ...]) -> tuple[ScoreTerm, ...]:
         """Refuse terms that read queries and keys, which are latents when stepping."""
         for term in terms:
-            if type(term).__call__ is not TermBase.__call__:
+            if reads_content(term):
                 raise UserError(
                     f'attention.latent:Latent steps over latents, so {Part(type(term)).name} cannot read its queries '
                     f'and keys; choose a position that turns them, or a bias of positions alone'

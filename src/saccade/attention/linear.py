@@ -26,7 +26,7 @@ class Linear(FeatureKernel):
 
     feature: Part = Part(elu_plus_one)
 
-    can: ClassVar[Can] = Can(terms=False, sums=True, time='B T N R H', memory='B T N H')
+    can: ClassVar[Can] = Can(terms=False, sums=True, time='B T N R H', memory='B T N H', state='K R H')
     example: ClassVar[dict] = {'chunk': 4}
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:

@@ -31,7 +31,13 @@ class Linformer(ScoreKernel, kw_only=True):
     projection_init: Part = Part(nn.initializers.lecun_normal)
 
     can: ClassVar[Can] = Can(
-        causal=False, packed=False, terms=False, cached=False, time='B N (T + S) M H', memory='B N T M'
+        causal=False,
+        packed=False,
+        terms=False,
+        cached=False,
+        equivariant=False,
+        time='B N (T + S) M H',
+        memory='B N T M',
     )
     example: ClassVar[dict] = {'slots': 6}
 

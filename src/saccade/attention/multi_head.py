@@ -18,7 +18,8 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.ops.mask import within_segments
+from saccade.attention.cache import slots_for
+from saccade.ops.mask import MaskBase, within_segments
 from saccade.ops.project import each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
 from saccade.types import (
@@ -89,7 +90,7 @@ class MultiHead(nn.Module):
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
-        return self.kernel(parent=None).init_state(k, v, capacity)
+        return self.kernel(parent=None).init_state(k, v, slots_for(self._mask(), capacity))
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
         return self._around(x, scope, False, lambda kernel, *rest: kernel.step(*rest, state, scope))
@@ -106,7 +107,7 @@ class MultiHead(nn.Module):
         q, k = position.rotate(q, k, scope.positions, source.positions)
         own = (term for number, part in enumerate(self.terms) for term in _made(part, number, N))
         terms = (*position.terms(N), *scope.terms, *own)
-        scoring = Scoring(self.mask(), terms, H**-0.5 if self.scale is None else self.scale)
+        scoring = Scoring(self._mask(), terms, H**-0.5 if self.scale is None else self.scale)
         mixed, state = attend(self.kernel(name='kernel'), q, k, v, scoring)
         return self._output(x, mixed, train), state
 
@@ -137,6 +138,9 @@ class MultiHead(nn.Module):
 
     def _normalised(self, name: str, x: Queries) -> Queries:
         return x if self.head_norm is None else each_head(self.head_norm(name=name), x)
+
+    def _mask(self) -> MaskBase:
+        return self.mask()
 
     def _kept(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Heads and width of the keys, and of the values, at width D."""

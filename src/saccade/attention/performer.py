@@ -27,7 +27,7 @@ class Performer(FeatureKernel, kw_only=True):
     random_features: int
     seed: int = 0
 
-    can: ClassVar[Can] = Can(terms=False, sums=True, time='B T N R H', memory='B T N R')
+    can: ClassVar[Can] = Can(terms=False, sums=True, time='B T N R H', memory='B T N R', state='K R H')
     example: ClassVar[dict] = {'chunk': 4, 'random_features': 24}
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:

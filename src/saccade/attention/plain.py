@@ -25,7 +25,7 @@ class Plain(ScoreKernel):
 
     query_chunks: int = 1
 
-    can: ClassVar[Can] = Can(weights=True, time='B N T S', memory='B N T S')
+    can: ClassVar[Can] = Can(weights=True, time='B N T S', memory='B N T S', state='S K H')
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
         require_positive('attention.plain:Plain', query_chunks=self.query_chunks)

@@ -35,7 +35,16 @@ class Retention(FixedState):
     rates: tuple[float, ...] | None = None
     position: Part[PairPosition] = Part(Rotary)
 
-    can: ClassVar[Can] = Can(cross=False, full=False, terms=False, sums=True, time='B T N H V', memory='B T N V')
+    can: ClassVar[Can] = Can(
+        cross=False,
+        full=False,
+        terms=False,
+        sums=True,
+        equivariant=False,
+        time='B T N H V',
+        memory='B T N V',
+        state='N H V',
+    )
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 8}
 
     def remember(

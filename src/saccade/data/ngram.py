@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""An interpolated trigram model of the same tokens, the baseline that a trained model must beat.
+"""An interpolated n-gram model of the same tokens, the baseline that a trained model must beat.
 
     p_n(w | h) = λ_n(h) c(h, w) / c(h) + (1 - λ_n(h)) p_{n-1}(w | h'),   p_0(w) = 1/V
 
@@ -45,6 +45,10 @@ class Targets:
     def __getitem__(self, chosen: np.ndarray) -> 'Targets':
         return Targets(self.words[chosen], tuple(history[chosen] for history in self.histories))
 
+    def of_order(self, order: int) -> 'Targets':
+        """The same with the n - 1 tokens before for n up to the order alone."""
+        return Targets(self.words, self.histories[:order])
+
 
 @dataclass(frozen=True, eq=False)
 class Counts:
@@ -74,12 +78,12 @@ class Counts:
 
 
 @dataclass(frozen=True, eq=False)
-class Trigram:
+class NGram:
     """A fitted model.
 
     Attributes:
-        counts: for n = 1, 2, 3.
-        weights: λ_n by bucket, for n = 1, 2, 3.
+        counts: for n = 1, 2, ... up to its order.
+        weights: λ_n by bucket, for the same n.
     """
 
     vocabulary: int
@@ -87,7 +91,7 @@ class Trigram:
     weights: tuple[np.ndarray, ...]
 
     @classmethod
-    def fit(cls, targets: Targets, vocabulary: int) -> 'Trigram':
+    def fit(cls, targets: Targets, vocabulary: int) -> 'NGram':
         """Count all targets, with weights that suit a held-out tenth when the others are counted."""
         held = _held_out(len(targets.words))
         weights = _fitted_weights(_counted(targets[~held], vocabulary), targets[held], vocabulary)
@@ -109,8 +113,12 @@ def trigram_nats(train: Split, validation: Split, vocabulary: int) -> float:
     Raises:
         UserError: the vocabulary is smaller than a token, or too large.
     """
-    model = Trigram.fit(targets_of(train, vocabulary), vocabulary)
-    return float(-np.log(model.probabilities(targets_of(validation, vocabulary))).mean())
+    return _nats(train, validation, vocabulary, 3)
+
+
+def bigram_nats(train: Split, validation: Split, vocabulary: int) -> float:
+    """Return the same of a bigram model."""
+    return _nats(train, validation, vocabulary, 2)
 
 
 def targets_of(split: Split, vocabulary: int) -> Targets:
@@ -133,6 +141,11 @@ def targets_of(split: Split, vocabulary: int) -> Targets:
     return Targets(words, (np.zeros_like(words), last, pairs))
 
 
+def _nats(train: Split, validation: Split, vocabulary: int, order: int) -> float:
+    known, asked = (targets_of(split, vocabulary).of_order(order) for split in (train, validation))
+    return float(-np.log(NGram.fit(known, vocabulary).probabilities(asked)).mean())
+
+
 def _counted(targets: Targets, vocabulary: int) -> tuple[Counts, ...]:
     return tuple(Counts.of(history, targets.words, vocabulary) for history in targets.histories)
 
@@ -142,7 +155,7 @@ def _look_up(counts: Sequence[Counts], targets: Targets) -> list[tuple[np.ndarra
 
 
 def _mixtures(estimates: Sequence[np.ndarray], stays: Sequence[np.ndarray], vocabulary: int) -> list[np.ndarray]:
-    """Return p_1, p_2, p_3 of each target."""
+    """Return p_1, p_2, ... of each target."""
     mixtures = [np.full(len(estimates[0]), 1 / vocabulary)]
     for estimate, stay in zip(estimates, stays, strict=True):
         mixtures.append(stay * estimate + (1 - stay) * mixtures[-1])

@@ -6,9 +6,8 @@
 
 Wang et al. 2024, "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts", equation 3 and algorithm 1,
 https://arxiv.org/abs/2408.15664; used by DeepSeek-V3 (2024), https://arxiv.org/abs/2412.19437
-Ours: b is a parameter whose gradient is u sign(load_i - mean load), by a term of the loss that is always 0. So
-plain gradient descent at a rate of 1 is the paper's rule; Adam divides by the size of past gradients, so there b
-moves by about the learning rate a step, whatever u is. Signs of microbatches are averaged.
+b is a statistic (`ops.statistic`): it moves by u a step whatever the optimizer and its learning rate are. Loads are of
+one microbatch, under `pmap` of one device, and the moves that these ask for are averaged.
 """
 
 from typing import ClassVar
@@ -18,7 +17,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.feedforward.token_choice import TokenChoice
-from saccade.ops.routing import load, pull_to_balance
+from saccade.ops.routing import load
+from saccade.ops.statistic import move
 
 
 class LossFree(TokenChoice):
@@ -32,5 +32,6 @@ class LossFree(TokenChoice):
         E = scores.shape[-1]
         bias = self.param('balance_bias', nn.initializers.zeros, (E,)).astype(jnp.float32)
         expert = super().choose(scores + bias, active)
-        self.sow('losses', 'pull', self.rate * pull_to_balance(bias, load(expert, E)))
+        share = load(expert, E)
+        self.sow('losses', 'pull', move(bias, bias - self.rate * jnp.sign(share - share.mean())))
         return expert

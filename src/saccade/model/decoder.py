@@ -15,7 +15,7 @@ from typing import Any
 import flax.linen as nn
 import jax.numpy as jnp
 from flax import struct
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from saccade.model.stack import Stack
 from saccade.ops.project import project
@@ -60,6 +60,10 @@ class Decoder(nn.Module):
         norm: before the projection to the vocabulary.
         run: how the layers are run.
         tied: whether the output projection is the embedding, transposed.
+        embedding_scale: factor of the embedded tokens; sqrt(D) in Vaswani et al. 2017, section 3.4, and in Gemma.
+        embedding_norm: of the embedded tokens, before the positions (BLOOM); None for none.
+        logit_scale: factor of the logits, before the cap; 1 / m in muP (`train.mup`).
+        logit_cap: keeps logits within (-cap, cap), as cap tanh(logits / cap) (Gemma 2, section 2); None for no bound.
         shared: makes score terms once that all layers add to their own, as T5's table; its rotations are not used.
         dropout: of the embedded tokens.
         embedding_init: of the embedding; head_init: of an untied output projection.
@@ -74,6 +78,10 @@ class Decoder(nn.Module):
     norm: Part[Norm]
     run: Part[Runner]
     tied: bool
+    embedding_scale: float = 1.0
+    embedding_norm: Part[Norm] | None = None
+    logit_scale: float = 1.0
+    logit_cap: float | None = None
     shared: Part[PairPosition] | None = None
     dropout: float = 0.0
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
@@ -110,15 +118,22 @@ class Decoder(nn.Module):
         require_causal('model.decoder:Decoder', *self._blocks())
         embedding = self.param('embedding', self.embedding_init(), (self.vocabulary, self.width))
         # Widened before the lookup, whose gradient sums over every place where a token stands.
-        x = jnp.take(embedding.astype(jnp.float32), tokens, axis=0).astype(embedding.dtype)
+        x = self.embedding_scale * jnp.take(embedding.astype(jnp.float32), tokens, axis=0).astype(embedding.dtype)
+        if self.embedding_norm is not None:
+            x = self.embedding_norm(name='embedding_norm')(x)
         x = self.position(name='position')(x, scope.positions)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
         scope = scope.replace(terms=(*scope.terms, *self._shared()))
         x, state = through(self._stack(name='layers'), x, scope)
         x = self.norm(name='norm')(x)
+        return self._logits(self.logit_scale * x, embedding), state
+
+    def _logits(self, x: Hidden, embedding: Float[Array, 'V D']) -> Logits:
         if self.tied:
-            return jnp.einsum('BTD,VD->BTV', x, embedding), state
-        return project(x, self.param('head', self.head_init(), (self.width, self.vocabulary))), state
+            logits = jnp.einsum('BTD,VD->BTV', x, embedding)
+        else:
+            logits = project(x, self.param('head', self.head_init(), (self.width, self.vocabulary)))
+        return logits if self.logit_cap is None else self.logit_cap * jnp.tanh(logits / self.logit_cap)
 
     def _shared(self) -> tuple[ScoreTerm, ...]:
         """The score terms of all layers, for as many heads as each of them has."""

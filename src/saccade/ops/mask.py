@@ -7,11 +7,13 @@ whole score matrix, one block of it, and a decoding step; `&` and `|` combine ma
 of indices alone, while tracing, so that blocks in which nothing may attend are never visited.
 
 Most masks know how far apart two tokens are and nothing else. Those that are `anchored` count from the first token of a
-sequence, which in a packed row may stand anywhere: `within_segments` has them count within each segment.
+sequence, which in a packed row may stand anywhere: `within_segments` has them count within each segment. What no query
+sees, being more than `lookback` tokens behind it, need not be kept for decoding.
 """
 
 import functools
 import operator
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +36,11 @@ class MaskBase:
     def anchored(self) -> bool:
         """Whether it matters where the sequence starts, and not only how far apart two tokens are."""
         return False
+
+    @property
+    def lookback(self) -> int | None:
+        """How many tokens back the furthest key is that any query attends to; None where there is no bound."""
+        return None
 
     def live_anywhere(self, q: range, k: range) -> bool:
         """`live` where the sequence may start anywhere in the row: False where it is known of every start."""
@@ -63,6 +70,10 @@ class Both(MaskBase):
     def anchored(self) -> bool:
         return self.first.anchored or self.second.anchored
 
+    @property
+    def lookback(self) -> int | None:
+        return min(_bounds(self), default=None)
+
     def live_anywhere(self, q: range, k: range) -> bool:
         return self.first.live_anywhere(q, k) and self.second.live_anywhere(q, k)
 
@@ -84,8 +95,18 @@ class Either(MaskBase):
     def anchored(self) -> bool:
         return self.first.anchored or self.second.anchored
 
+    @property
+    def lookback(self) -> int | None:
+        bounds = _bounds(self)
+        return max(bounds) if len(bounds) == 2 else None
+
     def live_anywhere(self, q: range, k: range) -> bool:
         return self.first.live_anywhere(q, k) or self.second.live_anywhere(q, k)
+
+
+def _bounds(pair: Both | Either) -> list[int]:
+    """The lookback of each of the two masks that has one."""
+    return [mask.lookback for mask in (pair.first, pair.second) if mask.lookback is not None]
 
 
 @struct.dataclass
@@ -124,6 +145,10 @@ class Window(MaskBase):
 
     def live(self, q: range, k: range) -> bool:
         return super().live(q, k) and q[0] - k[-1] <= self.left and k[0] - q[-1] <= self.right
+
+    @property
+    def lookback(self) -> int:
+        return max(self.left, 0)
 
 
 @struct.dataclass
@@ -183,6 +208,44 @@ class Chunked(Anchored):
 
     def live_anywhere(self, q: range, k: range) -> bool:
         return Window(self.length - 1, self.length - 1).live(q, k)
+
+    @property
+    def lookback(self) -> int:
+        return self.length - 1
+
+
+@struct.dataclass
+class ChunkedWithMemory(Anchored):
+    """Query i attends to its chunk, what follows it and the tokens just before it (Dai et al. 2019, section 3.2).
+
+    `Causal() & ChunkedWithMemory(n, m)` is recurrence over segments of n tokens with a memory of m.
+
+    Attributes:
+        length: of a chunk, in tokens.
+        memory: tokens before a chunk that its queries attend to.
+    """
+
+    length: int = struct.field(pytree_node=False)
+    memory: int = struct.field(pytree_node=False)
+
+    def __post_init__(self) -> None:
+        require_positive('ops.mask:ChunkedWithMemory', length=self.length)
+        if self.memory < 0:
+            raise UserError(f'ops.mask:ChunkedWithMemory: memory must be at least 0, not {self.memory}')
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        first = q_index // self.length * self.length - self.memory
+        return k_index[..., None, :] >= first[..., :, None]
+
+    def live(self, q: range, k: range) -> bool:
+        return super().live(q, k) and k[-1] >= q[0] // self.length * self.length - self.memory
+
+    def live_anywhere(self, q: range, k: range) -> bool:
+        return super().live_anywhere(q, k) and q[0] - k[-1] <= self.lookback
+
+    @property
+    def lookback(self) -> int:
+        return self.length - 1 + self.memory
 
 
 @struct.dataclass
@@ -269,6 +332,8 @@ class RandomBlocks(Anchored):
     length: int = struct.field(pytree_node=False)
     seed: int = struct.field(pytree_node=False)
     before: bool = struct.field(pytree_node=False, default=False)
+
+    example: ClassVar[dict[str, Any]] = {'length': 32}
 
     def __post_init__(self) -> None:
         require_positive('ops.mask:RandomBlocks', size=self.size, count=self.count, length=self.length)

@@ -53,9 +53,3 @@ def balance_loss(scores: Float[Array, 'T E'], share: Float[Array, 'E']) -> Float
 def router_z_loss(logits: Float[Array, 'T E']) -> Float[Array, '']:
     """Mean square of the log of the softmax's denominator."""
     return jnp.square(jax.nn.logsumexp(logits, axis=-1)).mean()
-
-
-def pull_to_balance(bias: Float[Array, 'E'], share: Float[Array, 'E']) -> Float[Array, '']:
-    """Zero, with a gradient by the bias of +1 for each expert that has more than the mean load and -1 for less."""
-    direction = jnp.sign(share - share.mean())
-    return ((bias - jax.lax.stop_gradient(bias)) * direction).sum()

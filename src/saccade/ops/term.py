@@ -9,6 +9,7 @@ of the keys to the right of a block gets it through `carry`.
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops import rotary
 from saccade.ops.scoring import grouped_products
-from saccade.types import Keys, Pairs, Queries, Scores, UserError
+from saccade.types import Can, Keys, Pairs, Queries, Scores, ScoreTerm, UserError
 
 
 class TermBase:
@@ -31,6 +32,11 @@ class TermBase:
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         raise NotImplementedError
+
+
+def reads_content(term: ScoreTerm) -> bool:
+    """Whether a term may look at queries and keys, and not at their scores and positions alone."""
+    return type(term).__call__ is not TermBase.__call__
 
 
 @struct.dataclass
@@ -74,6 +80,8 @@ class LinearBias(TermBase):
     """
 
     slopes: tuple[float, ...] = struct.field(pytree_node=False)
+
+    can: ClassVar[Can] = Can(equivariant=False)
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         steepness = jnp.array(self.slopes, scores.dtype)[:, None, None]

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two ways a scheme may act inside attention, each leaving out the other."""
 
+from typing import ClassVar
+
 import flax.linen as nn
 from jaxtyping import Array, Int
 
-from saccade.types import Keys, Queries, ScoreTerm
+from saccade.types import Can, Keys, Queries, ScoreTerm
 
 
 class OnHeads(nn.Module):
     """A scheme that changes queries and keys, and leaves their scores alone."""
+
+    can: ClassVar[Can] = Can(equivariant=False)
 
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
         return ()
@@ -17,6 +21,8 @@ class OnHeads(nn.Module):
 
 class OnScores(nn.Module):
     """A scheme that changes scores, and leaves queries and keys alone."""
+
+    can: ClassVar[Can] = Can(equivariant=False)
 
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']

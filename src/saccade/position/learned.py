@@ -10,11 +10,13 @@ table at i / stretch, between two rows, as vision transformers do for larger ima
 3.2), here along one axis. Cost: length D parameters.
 """
 
+from typing import ClassVar
+
 import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from saccade.types import Hidden, Part, UserError
+from saccade.types import Can, Hidden, Part, UserError
 
 
 class Learned(nn.Module):
@@ -23,6 +25,8 @@ class Learned(nn.Module):
     length: int
     stretch: float = 1.0
     table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+
+    can: ClassVar[Can] = Can(equivariant=False)
 
     @nn.compact
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:

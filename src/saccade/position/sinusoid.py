@@ -8,19 +8,23 @@ Vaswani et al. 2017, "Attention Is All You Need", section 3.5, https://arxiv.org
 p[i + k] is a linear function of p[i]. No parameters; any length. Cost: T D.
 """
 
+from typing import ClassVar
+
 import flax.linen as nn
 import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Int
 
 from saccade.ops.rotary import angles
-from saccade.types import Hidden, UserError
+from saccade.types import Can, Hidden, UserError
 
 
 class Sinusoid(nn.Module):
     """Attributes: base is the longest wavelength over 2 pi, in tokens."""
 
     base: float = 10000.0
+
+    can: ClassVar[Can] = Can(equivariant=False)
 
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
         if x.shape[-1] % 2:

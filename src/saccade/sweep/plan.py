@@ -188,15 +188,14 @@ def _text(value: Any) -> str:
 
 def _read(path: str) -> tuple[str, Mapping[str, Any]]:
     """Return the title of a sweep file and what its `get_sweep()` returns."""
-    found = run_file('sweep', path, 'get_sweep')
-    spec = found['get_sweep']()
+    spec, doc = run_file('sweep', path, 'get_sweep')
     if not isinstance(spec, Mapping) or 'runs' not in spec:
         raise UserError(f'--sweep={path}: get_sweep() must return a dict with runs, and may give seeds and match')
     for key in spec:
         if key not in _KEYS:
             match = difflib.get_close_matches(str(key), _KEYS, n=1)
             raise UserError(f"--sweep={path}: there is no '{key}'; {_hint(match)}")
-    title = (found.get('__doc__') or '').strip().partition('\n')[0].rstrip('.')
+    title = doc.strip().partition('\n')[0].rstrip('.')
     return title or Path(path).stem, spec
 
 

@@ -6,13 +6,17 @@
     --config.model.block.mixer.kernel="{'use': 'attention.plain:Plain', 'query_chunks': 4}"
 
 A part is swapped as a whole. Overrides are applied in order, so a later one may change a field of a part that an
-earlier one brought in.
+earlier one brought in. In a list, such as a pattern of blocks, an item goes by its number:
+
+    --config.model.block.0.mixer.heads=8
 """
 
 import ast
 import difflib
 import runpy
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,27 +34,55 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     Raises:
         UserError: the file or a field does not exist, or a value does not fit its field.
     """
-    config = run_file('config', path, 'get_config')['get_config']()
+    config, _ = run_file('config', path, 'get_config')
     for override in overrides:
         _apply(config, override)
     return plain(config)
 
 
-def run_file(flag: str, path: str, function: str) -> dict[str, Any]:
-    """Run the Python file that a flag names, and return its names, of which one is to be a function.
+def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
+    """Run the Python file that a flag names; return what its function returns, and the file's docstring.
+
+    The file may import those beside it, as a script may.
 
     Raises:
-        UserError: there is no such file, it is not Python, or it does not define the function.
+        UserError: there is no such file, it is not Python, it imports what there is not, or it does not define the
+            function.
     """
     if not Path(path).is_file():
         raise UserError(f'--{flag}={path}: there is no such file; those we ship are under experiments/')
+    with _files_beside(path):
+        try:
+            names = runpy.run_path(path)
+        except SyntaxError as error:
+            raise UserError(f'--{flag}={path}: {Path(error.filename).name}: line {error.lineno}: {error.msg}') from None
+        except ImportError as error:
+            raise UserError(
+                f'--{flag}={path}: {error}; it may import files beside it, and what is installed'
+            ) from error
+        if not callable(names.get(function)):
+            raise UserError(f'--{flag}={path}: it defines no {function}()')
+        return names[function](), names['__doc__'] or ''
+
+
+@contextmanager
+def _files_beside(path: str) -> Iterator[None]:
+    """Let a file import those beside it, and forget them after it: in another folder the same name is another file."""
+    folder = str(Path(path).resolve().parent)
+    before = set(sys.modules)
+    sys.path.insert(0, folder)
     try:
-        names = runpy.run_path(path)
-    except SyntaxError as error:
-        raise UserError(f'--{flag}={path}: line {error.lineno}: {error.msg}') from None
-    if not callable(names.get(function)):
-        raise UserError(f'--{flag}={path}: it defines no {function}()')
-    return names
+        yield
+    finally:
+        sys.path.remove(folder)
+        for name in set(sys.modules) - before:
+            if _stands_in(folder, name.partition('.')[0]):
+                del sys.modules[name]
+
+
+def _stands_in(folder: str, name: str) -> bool:
+    """Whether a file or a package of this name is in the folder."""
+    return any((Path(folder) / place).is_file() for place in (f'{name}.py', f'{name}/__init__.py'))
 
 
 def _apply(config: ConfigDict, override: str) -> None:
@@ -60,26 +92,33 @@ def _apply(config: ConfigDict, override: str) -> None:
     *parents, name = field.split('.')
     node = config
     for depth, parent in enumerate(parents):
-        _require(node, parent, '.'.join(parents[: depth + 1]))
-        node = node[parent]
-    _require(node, name, field)
+        node = node[_key(node, parent, '.'.join(parents[: depth + 1]))]
+    key = _key(node, name, field)
     if name == 'use':
         raise UserError(
             f"{PREFIX}{field}: this would keep the old part's arguments; swap the part as a whole: "
             f"{PREFIX}{'.'.join(parents)}=\"{{'use': '{text}', ...}}\""
         )
     try:
-        node[name] = _parsed(text, node[name], f'{PREFIX}{field}')
+        node[key] = _parsed(text, node[key], f'{PREFIX}{field}')
     except TypeError as error:
         raise UserError(f'{PREFIX}{field}: {error}') from None
 
 
-def _require(node: Any, name: str, field: str) -> None:
-    known = list(node) if isinstance(node, ConfigDict) else []
-    if name not in known:
-        match = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean '{match[0]}'?" if match else f'there are {", ".join(known) or "no fields below it"}'
+def _key(node: Any, name: str, field: str) -> str | int:
+    """Return what a node of the config knows a field by: its name, or in a list its number."""
+    if isinstance(node, list):  # its dicts become config dicts, which follow references and mind types
+        node[:] = [ConfigDict(item) if isinstance(item, Mapping) else item for item in node]
+    keys = {str(number): number for number in range(len(node))} if isinstance(node, list) else _names(node)
+    if name not in keys:
+        match = difflib.get_close_matches(name, keys, n=1, cutoff=0.5)
+        hint = f"did you mean '{match[0]}'?" if match else f'there are {", ".join(keys) or "no fields below it"}'
         raise UserError(f"{PREFIX}{field}: the config has no field '{name}'; {hint}")
+    return keys[name]
+
+
+def _names(node: Any) -> dict[str, str]:
+    return {name: name for name in node} if isinstance(node, ConfigDict) else {}
 
 
 def _parsed(text: str, old: Any, where: str) -> Any:

@@ -4,7 +4,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +22,8 @@ class Experiment:
         batch_size: rows a step, over all devices and processes.
         log_every, eval_every, checkpoint_every: steps between; 0 for only at the end.
         eval_batches: batches of an evaluation during training; 0 for the whole split.
+        eval_lengths: other lengths of a sequence, in tokens, at which the end of training measures the validation
+            split too, as split 'validation_LENGTH'.
         keep_last, keep_best: checkpoints kept.
         backend: how a step is spread over devices.
         mesh: devices along each named axis; -1 is the rest.
@@ -29,6 +31,7 @@ class Experiment:
         accumulate: microbatches a step.
         ema: decay of the moving average of the parameters that evaluation uses; 0 for none.
         init_from: a run or a Hugging Face directory whose weights to start from.
+        adapt: what makes those weights fit this model, as `train.upcycle:grouped`; None where they must fit already.
         sample: what to show at each evaluation.
         baseline: a function of the training split, the validation split and the vocabulary's size that gives
             nats per target, printed beside the model's at the end.
@@ -50,7 +53,9 @@ class Experiment:
     backend: Literal['jit', 'pmap']
     dtype: Literal['float32', 'bfloat16']
     init_from: str = ''
+    adapt: Part | None = None
     eval_batches: int = 0
+    eval_lengths: tuple[int, ...] = ()
     keep_last: int = 2
     keep_best: int = 1
     accumulate: int = 1
@@ -66,12 +71,21 @@ class Experiment:
         for name in ('seed', 'log_every', 'eval_every', 'checkpoint_every', 'eval_batches', 'keep_best'):
             if getattr(self, name) < 0:
                 raise UserError(f'config.{name}: must be at least 0, not {getattr(self, name)}')
+        for length in self.eval_lengths:
+            if length < 1:
+                raise UserError(f'config.eval_lengths: a length must be at least 1 token, not {length}')
         if not 0 <= self.ema < 1:
             raise UserError(f'config.ema: a decay is at least 0 and below 1, not {self.ema}')
         if self.batch_size % self.accumulate:
             raise UserError(
                 f'config.accumulate: {self.batch_size} rows do not divide into {self.accumulate} microbatches'
             )
+
+    def at_length(self, length: int) -> 'Experiment':
+        """The same on sequences of another length in tokens, in batches of about as many tokens."""
+        rows = max(self.batch_size * self.data().context // length, 1)
+        data, model = (part.but(context=length) for part in (self.data, self.model))
+        return replace(self, data=data, model=model, batch_size=rows, accumulate=1)
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> 'Experiment':

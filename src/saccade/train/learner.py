@@ -18,6 +18,8 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float, Int, PyTree
 
+from saccade.ops.statistic import is_statistic
+from saccade.train.optimizer import each_leaf
 from saccade.types import Batch, Params, Task, Total
 
 Metrics = dict[str, Array]
@@ -78,9 +80,11 @@ class Learner:
         params = optax.apply_updates(state.params, updates)
         ema = optax.incremental_update(params, state.ema, 1.0 - self.ema) if self.ema else None
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
+        # What a statistic is to move by is no slope of the loss.
+        slopes = jnp.array(jax.tree.leaves(each_leaf(gradient, lambda path, _: not is_statistic(path))))
         metrics = {name: total.mean() for name, total in totals.items()}
         metrics |= {
-            'gradient_norm': jnp.sqrt(squares.sum()),
+            'gradient_norm': jnp.sqrt(squares.sum(where=slopes)),
             'learning_rate': self.schedule(state.step),
             'squares': squares,
         }
@@ -90,7 +94,7 @@ class Learner:
         """Return the totals of one batch, without dropout; by microbatches too, so that it fits where a step does."""
 
         def microbatch(number: Array, rows: Batch) -> dict[str, Total]:
-            return self.task.loss(self.model, self._cast(params), rows, jax.random.key(0), False)
+            return self.task.loss(self.model, cast(params, self.dtype), rows, jax.random.key(0), False)
 
         return self._summed(self._accumulated(microbatch, batch))
 
@@ -100,7 +104,7 @@ class Learner:
             key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
 
         def total_loss(params: Params, batch: Batch, key: Array) -> tuple[Float[Array, ''], dict[str, Total]]:
-            totals = self.task.loss(self.model, self._cast(params), batch, key, True)
+            totals = self.task.loss(self.model, cast(params, self.dtype), batch, key, True)
             return totals['loss'].total, totals
 
         def microbatch(number: Array, rows: Batch) -> tuple[dict[str, Total], Params]:
@@ -131,5 +135,8 @@ class Learner:
     def _summed(self, tree: PyTree) -> PyTree:
         return jax.lax.psum(tree, self.axis) if self.axis else tree
 
-    def _cast(self, params: Params) -> Params:
-        return jax.tree.map(lambda leaf: leaf.astype(self.dtype), params)
+
+def cast(params: Params, dtype: str) -> Params:
+    """Parameters in the dtype of the computation."""
+    # Statistics stay as they are kept: in bfloat16 a small move of a large one would be lost.
+    return each_leaf(params, lambda path, leaf: leaf if is_statistic(path) else leaf.astype(dtype))

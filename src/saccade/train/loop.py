@@ -23,13 +23,13 @@ from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.text import Prepared
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints
-from saccade.train.evaluate import Evaluation, baseline_bits, evaluate, evaluation
+from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import TrainState
 from saccade.train.log import Log
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
-from saccade.train.setup import make_backend
+from saccade.train.setup import make_backend, require_lengths
 from saccade.train.trained import initial_params, tokenizer_of
 from saccade.train.workdir import Workdir
 from saccade.types import Params, UserError
@@ -70,6 +70,7 @@ class Run:
         self.data = experiment.data()
         self.sample = experiment.sample() if experiment.sample else None
         self.sinks = [sink() for sink in experiment.logging] if jax.process_index() == 0 else []
+        require_lengths(experiment)
         self.backend = make_backend(experiment, self.data.batch_like(experiment.batch_size))
         self.tokens = experiment.batch_size * self.data.context
         self.workdir, self.config = Workdir.check(workdir, config), config
@@ -82,14 +83,11 @@ class Run:
             state, start = self._start(checkpoints)
             with self._log(start) as log, stop_signal() as stopped:
                 state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
-                found = self._measure(state, prepared, done) if done == steps else None
-                if found is not None and start < steps:
-                    self._report(found, state, prepared, log)
+                found = self._conclude(state, prepared, log if start < steps else None) if done == steps else None
                 self._save(checkpoints, done, state, found)
         if found is None:
             self.console.print(f'stopped by a signal after step {done}; saved. The same command continues.')
             return {}
-        found = replace(found, baseline=baseline_bits(self.experiment, prepared))
         self.console.print('\n'.join(found.lines()), soft_wrap=True)
         return asdict(found)
 
@@ -119,7 +117,8 @@ class Run:
             return self.backend.load(TrainState(**restored.state)), restored.step
         state = self.backend.init(self.experiment.seed)
         if self.experiment.init_from:
-            params = initial_params(self.experiment.init_from, self.backend.like.params)
+            run = self.experiment
+            params = initial_params(run.init_from, self.backend.like.params, run.adapt)
             state = replace_params(self.backend, state, params)
         return state, 0
 
@@ -169,9 +168,21 @@ class Run:
         metrics = evaluate(lambda rows: backend.host(backend.eval_step(params, backend.place(rows))), batches)
         return evaluation(step, 'validation', split, metrics)
 
+    def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
+        """Measure the trained model beside its baseline; log that, and what is measured at other lengths."""
+        found = self._measure(state, prepared, self.experiment.steps)
+        baseline = baseline_of(self.experiment, prepared, found.step)
+        if log is not None:
+            self._report(found, state, prepared, log)
+            params = self._eval_params(self.backend.unload(state))
+            others = evaluate_lengths(self.experiment, params, self.workdir.tokenizer, found.step)
+            for other in (*([baseline] if baseline else []), *others):
+                log.write(other.step, other.split, other.logged)
+        return replace(found, baseline=baseline and baseline.bits_per_byte)
+
     def _report(self, found: Evaluation, state: TrainState, prepared: Prepared, log: Log) -> None:
         """Log an evaluation, and show a sample of what the model makes."""
-        log.write(found.step, found.split, {**found.metrics, 'bits_per_byte': found.bits_per_byte})
+        log.write(found.step, found.split, found.logged)
         if self.sample:
             params = self._eval_params(self.backend.unload(state))
             key = jax.random.fold_in(jax.random.key(self.experiment.seed), found.step)

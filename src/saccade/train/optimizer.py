@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The optimizer of a run: clip, rule, decoupled weight decay, learning rate.
+"""The optimizer of a run: clip, rule, decoupled weight decay, learning rate, and factors of it by parameter.
 
 A rule is any optax gradient transformation that knows no learning rate, named by its import path:
 
@@ -12,14 +12,16 @@ A rule is any optax gradient transformation that knows no learning rate, named b
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
+import numpy as np
 import optax
 from jaxtyping import PyTree
 
+from saccade.ops.statistic import is_statistic
 from saccade.types import Params, Part, UserError
 
 NO_DECAY = r'(^|/|_)(bias|scale)$'
@@ -33,37 +35,65 @@ KERNELS = {
     'up': 'D -> F',
     'gate': 'D -> F',
     'down': 'F -> D',
+    'mixer/gate': 'D -> N H',
 }
+
+
+@runtime_checkable
+class Rates(Protocol):
+    """Factors of the learning rate: `train.rates:LayerWise`, `train.rates:Frozen`, `train.mup:MuP`.
+
+    `of_decay` declares that they are factors of the weight decay too, which is multiplied by the learning rate.
+    """
+
+    of_decay: ClassVar[bool]
+
+    def __call__(self, params: Params) -> PyTree:
+        """Return a factor, or an array of them that broadcasts, for each leaf; `params` may be shapes."""
+        ...
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    """Make the update -rate * (rule(clipped gradient) + weight_decay * parameter).
+    """Make the update -rate * (rule(clipped gradient) + weight_decay * parameter), the rate by parameter.
 
-    Weight decay is multiplied by the learning rate, as in PyTorch and optax.
+    Weight decay is multiplied by the learning rate, as in PyTorch and optax. Parameters with a factor of 0 are frozen:
+    they do not change, keep no moments and do not count in the clipped norm. Nor do statistics, whose update is their
+    negative gradient and nothing else (`saccade.ops.statistic`).
 
     Attributes:
         rule: a gradient transformation without a learning rate.
         weight_decay: fraction of a parameter taken off a step at a learning rate of 1.
         no_decay: a regex; parameters with a match in their path, 'layers/pattern_0/norm/scale', do not decay.
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
+        rates: factors of the learning rate by parameter; those of several are multiplied.
     """
 
     rule: Part
     weight_decay: float = 0.0
     no_decay: str = NO_DECAY
     clip_norm: float | None = None
+    rates: Part[Rates] | tuple[Part[Rates], ...] = ()
 
     def __call__(self, schedule: optax.Schedule, params: Params) -> optax.GradientTransformation:
         """Return the transformation for parameters with the paths of `params`, arrays or shapes.
 
         Raises:
-            UserError: a field is out of range, or the rule brings its own learning rate.
+            UserError: a field is out of range, the rule brings its own learning rate, or nothing is left to learn.
         """
         self._check()
+        made = [part() for part in (self.rates if isinstance(self.rates, tuple) else (self.rates,))]
+        kinds = _kinds(product(made, params))
         clip = optax.identity() if self.clip_norm is None else optax.clip_by_global_norm(self.clip_norm)
         decay = optax.add_decayed_weights(self.weight_decay, decays(params, self.no_decay))
-        return optax.chain(clip, self.rule(), decay, optax.scale_by_learning_rate(schedule))
+        of_rule, of_both = (
+            _multiply(product([rates for rates in made if rates.of_decay == both], params), kinds)
+            for both in (False, True)
+        )
+        learned = optax.chain(clip, self.rule(), of_rule, decay, of_both, optax.scale_by_learning_rate(schedule))
+        return optax.partition(
+            {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
+        )
 
     def _check(self) -> None:
         if 'learning_rate' in inspect.signature(self.rule.target).parameters:
@@ -87,12 +117,30 @@ def decays(params: Params, no_decay: str = NO_DECAY) -> PyTree[bool]:
         pattern = re.compile(no_decay)
     except re.error as error:
         raise UserError(f"optimizer.no_decay: '{no_decay}' is not a regular expression: {error}") from None
-    return _each_leaf(params, lambda path, _: not pattern.search(path))
+    return each_leaf(params, lambda path, _: not pattern.search(path))
+
+
+def product(made: Iterable[Rates], params: Params) -> PyTree:
+    """Multiply the factors that several give each leaf; 1 where there are none."""
+    factors = each_leaf(params, lambda path, leaf: 1.0)
+    for rates in made:
+        factors = jax.tree.map(np.multiply, factors, rates(params))
+    return factors
 
 
 def path_of(keypath: tuple[Any, ...]) -> str:
     """Write a key path of `jax.tree_util` as in 'layers/pattern_0/mixer/query'."""
     return jax.tree_util.keystr(keypath, simple=True, separator='/')
+
+
+def each_leaf(params: Params, function: Callable[[str, Any], Any]) -> PyTree:
+    """Map a function of path and leaf over the leaves."""
+    return jax.tree_util.tree_map_with_path(lambda path, leaf: function(path_of(path), leaf), params)
+
+
+def named(table: Mapping[str, Any], path: str) -> str | None:
+    """Return the longest name in a table that the path ends in; None where there is none."""
+    return max((name for name in table if f'/{path}'.endswith(f'/{name}')), key=len, default=None)
 
 
 def muon(
@@ -122,7 +170,7 @@ def muon(
         beta=momentum,
         ns_steps=iterations,
         consistent_rms=rms,
-        muon_weight_dimension_numbers=lambda params: _each_leaf(params, lambda path, leaf: _kernel(axes, path, leaf)),
+        muon_weight_dimension_numbers=lambda params: each_leaf(params, lambda path, leaf: _kernel(axes, path, leaf)),
     )
     rules = {
         # optax's muon descends; the minus sign is the learning rate's to give.
@@ -156,7 +204,29 @@ def adafactor(
     )
     rule = optax.chain(descent, optax.scale(-1.0))
     return optax.partition(
-        {'stacked': _by_layer(rule), 'single': rule}, lambda params: _each_leaf(params, _stacked_label)
+        {'stacked': _by_layer(rule), 'single': rule}, lambda params: each_leaf(params, _stacked_label)
+    )
+
+
+def _kinds(factors: PyTree) -> PyTree[str]:
+    """Say how each leaf is updated, given the factor of its learning rate."""
+
+    def kind(path: str, factor: Any) -> str:
+        return 'frozen' if not np.any(factor) else 'statistic' if is_statistic(path) else 'learned'
+
+    kinds = each_leaf(factors, kind)
+    if 'learned' not in jax.tree.leaves(kinds):
+        raise UserError('optimizer.rates: they freeze every parameter, so there is nothing to learn')
+    return kinds
+
+
+def _multiply(factors: PyTree, kinds: PyTree[str]) -> optax.GradientTransformation:
+    """Multiply the updates of what is learned; `optax.partition` masks the rest."""
+    learned = jax.tree.map(lambda kind, factor: factor if kind == 'learned' else optax.MaskedNode(), kinds, factors)
+    return optax.stateless(
+        lambda updates, params: jax.tree.map(
+            lambda update, factor: (factor * update).astype(update.dtype), updates, learned
+        )
     )
 
 
@@ -171,12 +241,12 @@ def _matrix_axes(name: str, letters: str) -> optax.contrib.MuonDimensionNumbers:
 def _kernel(
     axes: Mapping[str, optax.contrib.MuonDimensionNumbers], path: str, leaf: Any
 ) -> optax.contrib.MuonDimensionNumbers | None:
-    found = axes.get(path.rpartition('/')[2])
+    found = axes.get(named(axes, path))
     return found if found and leaf.ndim >= -found.reduction_axis[0] else None
 
 
 def _muon_labels(axes: Mapping[str, optax.contrib.MuonDimensionNumbers], params: Params) -> PyTree[str]:
-    labels = _each_leaf(params, lambda path, leaf: 'kernel' if _kernel(axes, path, leaf) else 'other')
+    labels = each_leaf(params, lambda path, leaf: 'kernel' if _kernel(axes, path, leaf) else 'other')
     if 'kernel' not in jax.tree.leaves(labels):
         raise UserError(f'optimizer.rule: muon found no kernel named {", ".join(axes)}; name yours in `kernels`')
     return labels
@@ -184,10 +254,6 @@ def _muon_labels(axes: Mapping[str, optax.contrib.MuonDimensionNumbers], params:
 
 def _stacked_label(path: str, leaf: Any) -> str:
     return 'stacked' if 'layers' in path.split('/') else 'single'
-
-
-def _each_leaf(params: Params, function: Callable[[str, Any], Any]) -> PyTree:
-    return jax.tree_util.tree_map_with_path(lambda path, leaf: function(path_of(path), leaf), params)
 
 
 def _by_layer(rule: optax.GradientTransformation) -> optax.GradientTransformation:

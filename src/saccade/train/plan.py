@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from saccade.ops.flops import flops
 from saccade.train.backend import Backend
+from saccade.train.learner import Learner, cast
 from saccade.train.optimizer import path_of
-from saccade.types import Params, Part
+from saccade.types import Params, Part, UserError
 
 # Dense bf16 peak of one chip in FLOP/s, by the start of JAX's device_kind; from the vendors' data sheets.
 PEAKS = {
@@ -38,7 +40,11 @@ ROLES = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Attributes: what is printed; flops and tokens are of one step over all devices, bytes are of one device."""
+    """Attributes: what is printed; flops and tokens are of one step over all devices, bytes are of one device.
+
+    peak_bytes is all that a step needs, temp_bytes what it needs beside its arguments and results; state_bytes is
+    what one row as long as the context leaves to decode with, None where the model does not decode.
+    """
 
     what: str
     devices: str
@@ -46,6 +52,8 @@ class Plan:
     flops: int
     tokens: int
     peak_bytes: int
+    temp_bytes: int
+    state_bytes: int | None
     attention: list[str]
 
     @classmethod
@@ -60,6 +68,8 @@ class Plan:
             flops=step,
             tokens=tokens,
             peak_bytes=peak - memory.alias_size_in_bytes,
+            temp_bytes=memory.temp_size_in_bytes,
+            state_bytes=state_bytes(backend.learner, backend.like.params),
             attention=list(attention_paths(model)),
         )
 
@@ -70,11 +80,14 @@ class Plan:
 
     def metrics(self) -> dict[str, int]:
         """The plan in numbers, as it stands in metrics.jsonl."""
+        bytes_of_state = {} if self.state_bytes is None else {'state_bytes': self.state_bytes}
         return {
             'parameters': self.total,
             'flops': self.flops,
             'tokens': self.tokens,
             'peak_bytes': self.peak_bytes,
+            'temp_bytes': self.temp_bytes,
+            **bytes_of_state,
         }
 
     def lines(self) -> list[str]:
@@ -85,9 +98,28 @@ class Plan:
             f'devices     {self.devices}',
             f'parameters  {self.total:,} ({roles})',
             f'a step      {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products',
-            f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak',
+            f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak{self._decoding()}',
             *(f'attention   {line}' for line in self.attention),
         ]
+
+    def _decoding(self) -> str:
+        return '' if self.state_bytes is None else f'; {self.state_bytes / 2**10:,.0f} KiB to decode a row'
+
+
+def state_bytes(learner: Learner, params: Params) -> int | None:
+    """Bytes of the state of one row as long as the context; None where the model does not decode."""
+    model, tokens = learner.model, jnp.zeros((1, 1), jnp.int32)
+    if not hasattr(model, 'init_state'):
+        return None
+
+    def init(params: Params) -> Any:
+        return model.apply({'params': cast(params, learner.dtype)}, tokens, model.context, method='init_state')
+
+    try:
+        state = jax.eval_shape(init, params)
+    except UserError:  # its kernel has no state
+        return None
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
 
 
 def peak_flops() -> float | None:

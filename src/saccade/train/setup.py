@@ -3,6 +3,7 @@
 """From an experiment to its step: as a pure function, compiled for the devices, or only counted."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import numpy as np
@@ -13,6 +14,7 @@ from saccade.train.backend import BACKENDS, Backend
 from saccade.train.experiment import Experiment
 from saccade.train.learner import Learner
 from saccade.train.trained import param_shapes
+from saccade.types import UserError
 
 
 def make_learner(experiment: Experiment) -> Learner:
@@ -27,6 +29,22 @@ def make_learner(experiment: Experiment) -> Learner:
         accumulate=experiment.accumulate,
         ema=experiment.ema,
     )
+
+
+def require_lengths(experiment: Experiment) -> None:
+    """Trace the loss at each of the lengths that the trained model is to be measured at.
+
+    Raises:
+        UserError: the model cannot serve one of them.
+    """
+    params = param_shapes(experiment)
+    for length in experiment.eval_lengths:
+        other = experiment.at_length(length)
+        task, model, rows = other.task(), other.model(), other.data().batch_like(other.batch_size)
+        try:
+            jax.eval_shape(partial(task.loss, model, key=jax.random.key(0), train=False), params, rows)
+        except UserError as error:
+            raise UserError(f'config.eval_lengths: {length} tokens: {error}') from error
 
 
 def make_backend(experiment: Experiment, rows: PyTree) -> Backend:
@@ -57,6 +75,7 @@ class Cost:
         Raises:
             UserError: the parts do not fit each other.
         """
+        require_lengths(experiment)
         data, learner = experiment.data(), make_learner(experiment)
         rows = data.batch_like(experiment.batch_size)
         state = jax.eval_shape(lambda batch: learner.init(jax.random.key_data(jax.random.key(0)), batch), rows)

@@ -16,7 +16,7 @@ from saccade.train.checkpoint import Checkpoints
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
 from saccade.train.workdir import Workdir
-from saccade.types import Params, UserError
+from saccade.types import Params, Part, UserError
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,20 @@ def param_shapes(experiment: Experiment) -> Params:
     return jax.eval_shape(lambda rows: task.init(model, jax.random.key(0), rows), batch)
 
 
-def initial_params(path: str, like: Params) -> Params:
+def initial_params(path: str, like: Params, adapt: Part[Params] | None = None) -> Params:
     """Weights to start training from, of a run or of a Hugging Face directory.
+
+    Args:
+        adapt: what makes them fit: a function of these and of the shapes of `like`, by path.
 
     Raises:
         UserError: they are not those of this architecture; the first parameter that differs is named.
     """
     params = load_hub(path).params if _is_hub(path) else open_run(path).params
-    there, asked = _shapes(params), _shapes(like)
+    asked = _shapes(like)
+    if adapt is not None:
+        params = adapt(params, asked)
+    there = _shapes(params)
     for name in sorted(there.keys() | asked.keys()):
         if there.get(name) != asked.get(name):
             raise UserError(

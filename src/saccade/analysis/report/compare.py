@@ -12,7 +12,7 @@ from typing import Any, Literal
 from saccade.analysis.report.cost import seconds, speed
 from saccade.analysis.report.fields import ABSENT, differing
 from saccade.analysis.report.interval import Interval, difference_intervals, mean_intervals
-from saccade.analysis.report.runs import PLAN, Record, Study, Trial
+from saccade.analysis.report.runs import BASELINE, PLAN, Record, Study, Trial
 from saccade.types import UserError
 
 PICTURED = 12  # variants that can be told apart in one picture
@@ -45,6 +45,8 @@ class Cost:
     Attributes:
         flops, seconds: of the whole training.
         speed: tokens a second.
+        temp_bytes: of a step, beside its arguments and results, on a device.
+        state_per_token: bytes of the state to decode with a row as long as the context, over its tokens.
     """
 
     parameters: int | float | None
@@ -52,6 +54,8 @@ class Cost:
     flops: int | float | None
     seconds: float | None
     speed: float | None
+    temp_bytes: int | float | None
+    state_per_token: float | None
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,13 @@ class Standing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Attributes: columns, names of the differing fields; standings, best first and unranked ones last."""
+    """Variants beside one another.
+
+    Attributes:
+        columns: names of the differing fields.
+        standings: best first and unranked ones last.
+        baseline: the metric of the runs' baseline, where all that have one agree on it.
+    """
 
     study: Study
     split: str
@@ -90,6 +100,15 @@ class Comparison:
     best: Best
     columns: tuple[str, ...]
     standings: tuple[Standing, ...]
+    baseline: float | None = None
+
+    @property
+    def behind(self) -> tuple[Standing, ...]:
+        """The ranked variants that are no better than the baseline."""
+        if self.baseline is None:
+            return ()
+        sign = 1 if self.best == 'lowest' else -1
+        return tuple(standing for standing in self.ranked if sign * standing.mean >= sign * self.baseline)
 
     @cached_property
     def states(self) -> Mapping[str, int]:
@@ -123,7 +142,7 @@ def compare(study: Study, question: Question) -> Comparison:
     for trial in study.trials:
         variants.setdefault(trial.variant, []).append(trial)
     fields = _fields(variants)
-    scores = {variant: _scores(trials, question.split, metric) for variant, trials in variants.items()}
+    scores = {variant: final_scores(trials, question.split, metric) for variant, trials in variants.items()}
     order = sorted(variants, key=lambda variant: _key(scores[variant], best, variant))
     standings = [
         Standing(
@@ -137,11 +156,13 @@ def compare(study: Study, question: Question) -> Comparison:
         )
         for place, variant in enumerate(order, start=1)
     ]
-    return Comparison(study, question.split, metric, best, tuple(fields), tuple(_measured(standings)))
+    measured = tuple(_measured(standings))
+    return Comparison(study, question.split, metric, best, tuple(fields), measured, _baseline(study.trials, metric))
 
 
 def _metric(trials: Sequence[Trial], question: Question) -> str:
-    splits = sorted({record['split'] for trial in trials for record in trial.records if 'split' in record} - {PLAN})
+    there = {record['split'] for trial in trials for record in trial.records if 'split' in record}
+    splits = sorted(there - {PLAN, BASELINE})
     if question.split not in splits:
         raise UserError(f'--split={question.split}: no run logs it; there are {", ".join(splits) or "no splits yet"}')
     records = [record for trial in trials for record in trial.of(question.split)]
@@ -157,6 +178,11 @@ def _metric(trials: Sequence[Trial], question: Question) -> str:
     return question.metric or next(everywhere, names[0])
 
 
+def _baseline(trials: Sequence[Trial], metric: str) -> float | None:
+    found = {_value(record, metric) for trial in trials for record in trial.of(BASELINE)}
+    return found.pop() if len(found) == 1 else None
+
+
 def _fields(variants: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, str]]:
     """Value of each differing field by variant; ABSENT for one of which no run has begun."""
     configs = {variant: next((run.config for run in runs if run.config), None) for variant, runs in variants.items()}
@@ -170,7 +196,7 @@ def _without_seed(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in config.items() if name != 'seed'}
 
 
-def _scores(trials: Sequence[Trial], split: str, metric: str) -> dict[int, float]:
+def final_scores(trials: Sequence[Trial], split: str, metric: str) -> dict[int, float]:
     """The final metric by seed, in the order of seeds; a seed that was run twice counts once, by its mean."""
     found: dict[int, list[float]] = {}
     for trial in trials:
@@ -194,6 +220,7 @@ def _cost(trials: Sequence[Trial], split: str) -> Cost:
     plans = [(trial.plan, trial.steps) for trial in finished or trials if trial.plan]
     plan, steps = plans[0] if plans else ({}, None)
     flops, tokens = plan.get('flops'), plan.get('tokens')
+    state, rows = plan.get('state_bytes'), trials[0].config.get('batch_size')
     spent = [seconds(trial, [trial.steps]) for trial in finished]
     return Cost(
         parameters=plan.get('parameters'),
@@ -201,6 +228,8 @@ def _cost(trials: Sequence[Trial], split: str) -> Cost:
         flops=flops * steps if steps else None,
         seconds=_mean_or_none([None if time is None else float(time[0]) for time in spent]),
         speed=_mean_or_none([speed(trial) for trial in finished]),
+        temp_bytes=plan.get('temp_bytes'),
+        state_per_token=state * rows / tokens if state is not None and rows else None,
     )
 
 

@@ -19,6 +19,7 @@ from saccade.analysis.report.compare import Comparison
 from saccade.analysis.report.curves import curves, names
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.forest import forest
+from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.trade import trade
 from saccade.analysis.report.words import amount, counted, fixed, metric_name, printable
@@ -54,6 +55,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         overview=overview(comparison),
         verdict=verdict(comparison),
         forest=forest(comparison),
+        lengths=lengths(comparison),
         curves=curves(comparison),
         named=any(not name.isdecimal() for name in names(comparison).values()),
         trade=trade(comparison),
@@ -85,6 +87,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         overview(comparison),
         _marked(verdict(comparison)),
         _table(tables.ranking(comparison)),
+        *_by_length(comparison),
         '## All runs',
         _table([['run', 'state', metric_name(comparison.metric), 'files'], *runs]),
         *failures,
@@ -107,6 +110,15 @@ def runs_csv(comparison: Comparison) -> str:
     return file.getvalue()
 
 
+def _by_length(comparison: Comparison) -> list[str]:
+    found = lengths(comparison)
+    if found is None:
+        return []
+    heads = [f'{tokens} tokens{" (trained)" if place == 0 else ""}' for place, tokens in enumerate(found.lengths)]
+    rows = [[standing.variant, *map(found.text, cells)] for standing, cells in found.rows]
+    return ['## At other lengths', _table([['variant', *heads], *rows])]
+
+
 def overview(comparison: Comparison) -> str:
     """How much there is, in a line."""
     known = sorted({standing.known for standing in comparison.standings})
@@ -125,7 +137,8 @@ def verdict(comparison: Comparison) -> str:
     found = f'The {comparison.best} {metric_name(comparison.metric)} is that of {best.variant}: {mean}.'
     known = [other.difference_interval for other in others if other.difference_interval]
     alike = [interval for interval in known if interval.holds(0.0)]
-    return ' '.join([found, *_told(len(alike), len(known)), *_untold(len(others) - len(known))])
+    told = (*_told(len(alike), len(known)), *_untold(len(others) - len(known)), *_beside_baseline(comparison))
+    return ' '.join([found, *told])
 
 
 def source(comparison: Comparison, now: datetime) -> str:
@@ -159,6 +172,15 @@ def _untold(unknown: int) -> list[str]:
     if not unknown:
         return []
     return [f'For {counted(unknown, "variant")} there is no interval: it takes two seeds or more that differ.']
+
+
+def _beside_baseline(comparison: Comparison) -> list[str]:
+    if comparison.baseline is None:
+        return []
+    baseline = f'The baseline has {fixed(comparison.baseline, tables.places(comparison))}'
+    if not comparison.behind:
+        return [f'{baseline}; every variant is better.']
+    return [f'{baseline}; no better are {", ".join(standing.variant for standing in comparison.behind)}.']
 
 
 def _number(value: int | float | None, text: str) -> Markup:

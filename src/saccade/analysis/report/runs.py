@@ -16,6 +16,7 @@ from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
 PLAN = 'plan'  # the split of the one record that says what a run costs
+BASELINE = 'baseline'  # and of the one that says what the run is to beat
 
 _TEXT = ('split', 'text')
 _COSTS = ('parameters', 'flops', 'tokens')

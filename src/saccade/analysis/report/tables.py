@@ -14,7 +14,14 @@ from saccade.analysis.report.interval import Interval
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import UNKNOWN, amount, decimals, fixed, metric_name
 
-COSTS = ('parameters', 'FLOPs a token', 'tokens/s')  # the last columns of the ranking
+# The last columns of the ranking: their names, and of what of a variant's cost.
+COSTS = {
+    'parameters': 'parameters',
+    'FLOPs a token': 'flops_per_token',
+    'tokens/s': 'speed',
+    'temporary bytes': 'temp_bytes',
+    'state bytes a token': 'state_per_token',
+}
 
 Row = Mapping[str, Any]
 
@@ -38,15 +45,16 @@ def ranking(comparison: Comparison) -> list[list[str]]:
             with_interval(standing.mean, standing.interval, digits),
             with_interval(standing.difference, standing.difference_interval, digits, sign=True),
             seeds(standing),
-            *map(amount, _costs(standing)),
+            *map(amount, costs(standing).values()),
         ]
         for standing in comparison.standings
     ]
     return [['rank', *heads, *measures, *COSTS], *rows]
 
 
-def _costs(standing: Standing) -> tuple[int | float | None, ...]:
-    return standing.cost.parameters, standing.cost.flops_per_token, standing.cost.speed
+def costs(standing: Standing) -> dict[str, int | float | None]:
+    """What a variant costs, by column."""
+    return {column: getattr(standing.cost, name) for column, name in COSTS.items()}
 
 
 def tells_variants(comparison: Comparison) -> bool:
@@ -113,6 +121,8 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         'metric': comparison.metric,
         'best': comparison.best,
         'states': dict(comparison.states),
+        'baseline': comparison.baseline,
+        'behind_baseline': [standing.variant for standing in comparison.behind],
         'ranking': [_standing(comparison, standing) for standing in comparison.standings],
         'runs': [_finite(row) for row in runs(comparison)],
     }

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A model small enough to be trained a hundred times: what the sweeps over attention and positions depart from.
+
+    python launch/sweep.py --config=experiments/causal_lm/comparison.py --sweep=experiments/sweeps/attention.py \
+        --workdir=runs/attention --jobs=2
+
+Rows are windows on the documents as one stream, so that longer rows show longer contexts; the rate is held and falls
+at the end, which served 240 steps best (README, learning rate by schedule). A variant that is no better than a bigram
+model of the same tokens has learned nothing from attention.
+"""
+
+from base import causal_lm, starts
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    layers, vocabulary, context = FieldReference(2), FieldReference(512), FieldReference(128)
+    norm = dict(use='norm.rms:RMSNorm')
+
+    config = causal_lm(
+        vocabulary=vocabulary,
+        context=context,
+        width=128,
+        layers=layers,
+        tied=True,
+        norm=norm,
+        block=dict(
+            use='block.pre_norm:PreNorm',
+            norm=norm,
+            mixer=dict(
+                use='attention.multi_head:MultiHead',
+                heads=4,
+                kernel=dict(use='attention.plain:Plain'),
+                mask=dict(use='ops.mask:Causal'),
+                position=dict(use='position.rotary:Rotary', base=10000.0),
+                key_value_heads=4,
+                head_norm=None,
+                gate=None,
+                terms=(),
+                **starts(layers),
+            ),
+            feedforward=dict(
+                use='feedforward.gated:Gated',
+                activation=dict(use='jax.nn:silu'),
+                ratio=8 / 3,
+                **starts(layers),
+            ),
+        ),
+    )
+    steps = config.get_ref('steps')
+    config.steps = 400
+    config.log_every = 50
+    config.eval_every = 100
+    config.checkpoint_every = 200
+    config.data.pack = dict(use='data.pack:Windows')
+    config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=2e-3, warmup=steps // 16, decay=steps // 4)
+    config.sample = None
+    config.baseline = dict(use='data.ngram:bigram_nats')
+    return config

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A small Gemma 2: a window and all that came before by turns, bounded scores and logits, norms on both sides.
+
+    python launch/train.py --config=experiments/causal_lm/gemma2_tiny.py --workdir=runs/gemma2
+
+Gemma Team 2024, "Gemma 2: Improving Open Language Models at a Practical Size", section 2 and table 1,
+https://arxiv.org/abs/2408.00118. Its norms scale by 1 + w, w from zero: ours by w from one, which is the same function
+and differs under weight decay alone. Both kinds of layer share their sizes, so one override is for both. Gemma 2 2B, of
+2,614,341,888 parameters, is
+
+    --config.model.vocabulary=256000 --config.model.context=8192 --config.model.width=2304 --config.model.layers=26 \\
+    --config.model.block.0.mixer.heads=8 --config.model.block.0.mixer.key_value_heads=4 \\
+    --config.model.block.0.mixer.head_width=256 --config.model.block.0.mixer.mask.left=4095
+"""
+
+from typing import Any
+
+from base import causal_lm, starts
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
+    width, heads, key_value_heads, head_width = (FieldReference(size) for size in (128, 4, 2, 32))
+    norm = dict(use='norm.rms:RMSNorm', epsilon=1e-6)
+
+    def block(mask: dict[str, Any]) -> dict[str, Any]:
+        return dict(
+            use='block.sandwich:Sandwich',
+            norm=norm,
+            mixer=dict(
+                use='attention.multi_head:MultiHead',
+                heads=heads,
+                key_value_heads=key_value_heads,
+                head_width=head_width,
+                scale=head_width.to_float() ** -0.5,  # of the 27B alone: 1 / sqrt(D / N)
+                terms=[dict(use='ops.term:Softcap', cap=50.0)],
+                kernel=dict(use='attention.plain:Plain'),
+                mask=mask,
+                position=dict(use='position.rotary:Rotary', base=10000.0),
+                **starts(layers),
+            ),
+            feedforward=dict(
+                use='feedforward.gated:Gated',
+                activation=dict(use='jax.nn:gelu', approximate=True),
+                ratio=4.0,
+                **starts(layers),
+            ),
+        )
+
+    return causal_lm(
+        vocabulary=vocabulary,
+        context=context,
+        width=width,
+        layers=layers,
+        tied=True,
+        embedding_scale=width.to_float() ** 0.5,
+        logit_cap=30.0,
+        norm=norm,
+        block=[block(dict(use='ops.mask:Window', left=31)), block(dict(use='ops.mask:Causal'))],
+    )

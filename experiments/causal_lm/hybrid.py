@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Three layers that see a window, turned by their positions, to one that sees everything and knows no positions.
+
+    python launch/train.py --config=experiments/causal_lm/hybrid.py --workdir=runs/hybrid
+
+Yang et al. 2025, "Rope to Nope and Back Again: A New Hybrid Attention Strategy", https://arxiv.org/abs/2501.18795: the
+near is for the windows, order included, and the far is found by what it says. A layer of a window keeps little to
+decode with, so memory grows with the length in a quarter of the layers. Both kinds share their sizes, so one override
+is for both; a pattern of another length, or of other blocks, is a change of the list at the end:
+
+    --config.model.layers=8 --config.model.block.0.mixer.heads=8 --config.model.block.0.mixer.mask.left=63
+"""
+
+from typing import Any
+
+from base import NO_POSITION, causal_lm, starts
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
+    heads, key_value_heads, window = FieldReference(4), FieldReference(2), FieldReference(31)
+    norm = dict(use='norm.rms:RMSNorm', epsilon=1e-5)
+
+    def block(mask: dict[str, Any], position: dict[str, Any]) -> dict[str, Any]:
+        return dict(
+            use='block.pre_norm:PreNorm',
+            norm=norm,
+            mixer=dict(
+                use='attention.multi_head:MultiHead',
+                heads=heads,
+                key_value_heads=key_value_heads,
+                kernel=dict(use='attention.plain:Plain'),
+                mask=mask,
+                position=position,
+                **starts(layers),
+            ),
+            feedforward=dict(
+                use='feedforward.gated:Gated',
+                activation=dict(use='jax.nn:silu'),
+                ratio=8 / 3,
+                **starts(layers),
+            ),
+        )
+
+    near = block(dict(use='ops.mask:Window', left=window), dict(use='position.rotary:Rotary', base=10000.0))
+    far = block(dict(use='ops.mask:Causal'), NO_POSITION)
+    return causal_lm(
+        vocabulary=vocabulary,
+        context=context,
+        width=128,
+        layers=layers,
+        tied=True,
+        norm=norm,
+        block=[near, near, near, far],
+    )

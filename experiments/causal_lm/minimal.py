@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The least that self-attention needs to be a language model: positions, a nonlinearity and a mask of the future.
+
+    python launch/train.py --config=experiments/causal_lm/minimal.py --workdir=runs/minimal
+
+One head mixes the tokens, to which learned positions were added, and two linear maps with a ReLU between them follow.
+There are no norms, no second head and no bias in attention (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762,
+without what it adds to these). Residual connections alone are kept: without them, with `block.no_residual:NoResidual`
+for its block, it learns in its first 150 steps how frequent each token is, and little more.
+"""
+
+from base import NO_POSITION, causal_lm
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    vocabulary, context = FieldReference(1024), FieldReference(128)
+    nothing = dict(use='norm.none:NoNorm')
+
+    return causal_lm(
+        vocabulary=vocabulary,
+        context=context,
+        width=128,
+        layers=2,
+        tied=False,
+        position=dict(use='position.learned:Learned', length=context),
+        norm=nothing,
+        block=dict(
+            use='block.pre_norm:PreNorm',
+            norm=nothing,
+            mixer=dict(
+                use='attention.multi_head:MultiHead',
+                heads=1,
+                kernel=dict(use='attention.plain:Plain'),
+                mask=dict(use='ops.mask:Causal'),
+                position=NO_POSITION,
+            ),
+            feedforward=dict(use='feedforward.mlp:MLP', activation=dict(use='jax.nn:relu'), ratio=4.0),
+        ),
+    )

@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A small language model in muP: find the learning rate at the base width, and keep it at any other.
+
+    python launch/train.py --config=experiments/causal_lm/mup.py --workdir=runs/mup --config.model.width=256
+
+Yang et al. 2022, "Tensor Programs V", table 8, https://arxiv.org/abs/2203.03466: see `saccade.train.mup`. What hangs on
+the width follows from `model.width` and `optimizer.rates.base_width`; with both equal it is the standard
+parametrisation at that width. `experiments/sweeps/mup.py` compares the two.
+"""
+
+from base import causal_lm
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    vocabulary, context = FieldReference(512), FieldReference(128)
+    width, base_width, heads = FieldReference(64), FieldReference(64), FieldReference(4)
+    by_inputs = dict(use='jax.nn.initializers:lecun_normal')
+    norm = dict(use='norm.rms:RMSNorm')
+
+    config = causal_lm(
+        vocabulary=vocabulary,
+        context=context,
+        width=width,
+        layers=4,
+        tied=True,
+        logit_scale=base_width.to_float() / width,
+        norm=norm,
+        block=dict(
+            use='block.pre_norm:PreNorm',
+            norm=norm,
+            mixer=dict(
+                use='attention.multi_head:MultiHead',
+                heads=heads,
+                kernel=dict(use='attention.plain:Plain'),
+                mask=dict(use='ops.mask:Causal'),
+                position=dict(use='position.rotary:Rotary', base=10000.0),
+                kernel_init=by_inputs,
+                output_init=by_inputs,
+                # Of the width of a head, H: 1 / sqrt(H) at the base width, and from there on falling as 1 / H.
+                scale=(base_width * heads).to_float() ** 0.5 / width,
+            ),
+            feedforward=dict(
+                use='feedforward.gated:Gated',
+                activation=dict(use='jax.nn:silu'),
+                ratio=8 / 3,
+                kernel_init=by_inputs,
+                output_init=by_inputs,
+            ),
+        ),
+    )
+    config.optimizer.rates = dict(use='train.mup:MuP', base_width=base_width)
+    return config

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which attention, with as many parameters each?
+
+    python launch/sweep.py --config=experiments/causal_lm/comparison.py --sweep=experiments/sweeps/attention.py \
+        --workdir=runs/attention --jobs=2
+
+Every causal mixer, kernel, weighting and score term, and the masks of sparse attention, trained alike; what a variant
+has fewer parameters of in attention, its feed-forward layers have more of. The report shows the loss beside that of a
+bigram model, speed, memory, FLOPs, and the bytes a token leaves to decode with.
+"""
+
+MIXER = 'model.block.mixer'
+HEADS, WINDOW, STRIDE = 4, 31, 16  # tokens: a window of 31 is a query with the 31 before it
+ROTARY = dict(use='position.rotary:Rotary')
+LATENT = dict(rank=32, head_width=32, value_width=32, rotated_width=16)
+PLAIN = dict(use='attention.plain:Plain')
+CAUSAL = dict(use='ops.mask:Causal')
+NORM = dict(use='norm.rms:RMSNorm')
+NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
+STARTS = dict(kernel_init=NORMAL, output_init=dict(use='jax.nn.initializers:normal', stddev=0.01))  # of two layers
+
+
+def get_sweep() -> dict:
+    variants = dict(
+        multi_head={},
+        grouped_query={f'{MIXER}.key_value_heads': 2},
+        multi_query={f'{MIXER}.key_value_heads': 1},
+        qk_norm={f'{MIXER}.head_norm': NORM},
+        gated={f'{MIXER}.gate': dict(use='jax.nn:sigmoid')},
+        **{name: {MIXER: STARTS | spec} for name, spec in mixers().items()},
+        **{name: {f'{MIXER}.kernel': spec} for name, spec in kernels().items()},
+        **{name: {f'{MIXER}.kernel': PLAIN | dict(weighting=spec)} for name, spec in weightings().items()},
+        **{name: {f'{MIXER}.terms': [spec]} for name, spec in terms().items()},
+        **{name: {f'{MIXER}.mask': spec} for name, spec in masks().items()},
+    )
+    points = [{'name': name, **fields} for name, fields in variants.items()]
+    return dict(
+        runs=dict(list=points), seeds=1, match=dict(what='parameters', by={'model.block.feedforward.ratio': 0.01})
+    )
+
+
+def mixers() -> dict[str, dict]:
+    """Those that are no setting of multi-head attention."""
+    scores = dict(heads=HEADS, kernel=PLAIN, mask=CAUSAL, position=ROTARY)
+    return dict(
+        latent=scores
+        | dict(use='attention.latent:Latent', rank=32, head_width=32, value_width=32, rotated_width=16, norm=NORM),
+        persistent_memory=scores | dict(use='attention.persistent_memory:PersistentMemory', count=16),
+        segment_memory=scores | dict(use='attention.segment_memory:SegmentMemory', length=32, memory=32),
+        differential=scores | dict(use='attention.differential:Differential'),
+        retention=dict(use='attention.retention:Retention', heads=HEADS),
+        delta_net=dict(use='attention.delta:Delta', heads=HEADS, fading=False),
+        gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS, gate=dict(use='jax.nn:silu')),
+    )
+
+
+def kernels() -> dict[str, dict]:
+    return dict(
+        blockwise=dict(use='attention.blockwise:Blockwise', query_block=64, key_block=64),
+        linear=dict(use='attention.linear:Linear'),
+        performer=dict(use='attention.performer:Performer', random_features=64),
+    )
+
+
+def weightings() -> dict[str, dict]:
+    return dict(
+        sink=dict(use='weighting.sink:LearnedSink'),
+        softmax_one=dict(use='weighting.softmax_one:SoftmaxOne'),
+        sigmoid=dict(use='weighting.sigmoid:Sigmoid', length=128),
+        top_k=dict(use='weighting.top_k:TopK', k=16),
+        entmax=dict(use='weighting.entmax:Entmax', alpha=1.5),
+        talking_heads=dict(use='weighting.talking_heads:TalkingHeads'),
+    )
+
+
+def terms() -> dict[str, dict]:
+    return dict(
+        softcap=dict(use='ops.term:Softcap', cap=50.0),
+        cosine=dict(use='score.cosine:Cosine'),
+        squared_distance=dict(use='score.squared_distance:SquaredDistance'),
+    )
+
+
+def masks() -> dict[str, dict]:
+    def causal(*masks: dict) -> dict:
+        return dict(use='ops.mask:all_of', masks=[*masks, CAUSAL])
+
+    pattern = 'ops.pattern:'
+    return dict(
+        window=causal(dict(use='ops.mask:Window', left=WINDOW)),
+        dilated_window=causal(dict(use=f'{pattern}dilated_window', left=WINDOW, right=0, dilation=2)),
+        chunked=causal(dict(use='ops.mask:Chunked', length=WINDOW + 1)),
+        longformer=causal(dict(use=f'{pattern}longformer', left=WINDOW, right=0, tokens=4)),
+        big_bird=causal(
+            dict(use=f'{pattern}big_bird', side=WINDOW, tokens=4, size=8, count=2, length=128, seed=0),
+        ),
+        sparse_strided=dict(use=f'{pattern}sparse_strided', stride=STRIDE),
+        sparse_fixed=dict(use=f'{pattern}sparse_fixed', length=STRIDE, count=4),
+    )

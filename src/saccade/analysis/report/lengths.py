@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What variants are worth on sequences of other lengths than they were trained on."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from saccade.analysis.report.compare import Comparison, Standing, final_scores
+from saccade.analysis.report.curves import names
+from saccade.analysis.report.drawing import NARROW, WIDE, Canvas, Picture, beside, colour, draw, frame, limits, marker
+from saccade.analysis.report.interval import Interval, mean_intervals
+from saccade.analysis.report.tables import with_interval
+from saccade.analysis.report.words import UNKNOWN, decimals, metric_name
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Attributes: mean of the metric over seeds; its interval, where there is one."""
+
+    mean: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Attributes: lengths in tokens, that of training first; rows, the measures of each ranked variant, None where
+    no run logged one; digits they are written with; picture.
+    """
+
+    lengths: tuple[int, ...]
+    rows: tuple[tuple[Standing, tuple[Measured | None, ...]], ...]
+    digits: int
+    picture: Picture
+
+    def text(self, cell: Measured | None) -> str:
+        """A measure in words."""
+        return UNKNOWN if cell is None else with_interval(cell.mean, cell.interval, self.digits)
+
+
+def lengths(comparison: Comparison) -> Lengths | None:
+    """The metric by length; None where the runs were not measured at other lengths, or trained at several."""
+    trained = {trial.config['data'].get('context') for trial in comparison.study.trials if trial.config}
+    others = sorted(_others(comparison))
+    if len(trained) != 1 or None in trained or not others:
+        return None
+    splits = {trained.pop(): comparison.split, **{length: f'{comparison.split}_{length}' for length in others}}
+    columns = [_column(comparison, split) for split in splits.values()]
+    rows = tuple(
+        (standing, tuple(column.get(standing.place) for column in columns)) for standing in comparison.ranked
+    )
+    halves = [
+        (cell.interval.high - cell.interval.low) / 2 for _, cells in rows for cell in cells if cell and cell.interval
+    ]
+    return Lengths(tuple(splits), rows, decimals(halves), _picture(comparison, tuple(splits), rows))
+
+
+def _others(comparison: Comparison) -> set[int]:
+    """The lengths, other than that of training, at which some run was measured."""
+    name = re.compile(rf'{re.escape(comparison.split)}_(\d+)')
+    records = (record for trial in comparison.study.trials for record in trial.records)
+    found = (name.fullmatch(record.get('split', '')) for record in records)
+    return {int(match[1]) for match in found if match}
+
+
+def _column(comparison: Comparison, split: str) -> Mapping[int, Measured]:
+    """The measures of one length by the variant's place."""
+    scores = {
+        standing.place: list(final_scores(standing.trials, split, comparison.metric).values())
+        for standing in comparison.ranked
+    }
+    known = {place: values for place, values in scores.items() if values}
+    intervals = mean_intervals(list(known.values()))
+    return {
+        place: Measured(sum(values) / len(values), interval)
+        for (place, values), interval in zip(known.items(), intervals, strict=True)
+    }
+
+
+def _picture(comparison: Comparison, tokens: Sequence[int], rows: Sequence[tuple[Standing, Sequence]]) -> Picture:
+    title = f'{metric_name(comparison.metric).capitalize()} by length'
+    drawn = [(standing, cells) for standing, cells in rows if standing in comparison.pictured and None not in cells]
+    values = [cell.mean for _, cells in drawn for cell in cells]
+    if not drawn:
+        return Picture(title, draw('lengths', title, lambda axes, canvas: frame(axes, canvas), [NARROW, WIDE]))
+    ends = limits(values, kept=drawn[0][1][0].mean)
+    called = names(comparison)
+
+    def paint(axes: Axes, canvas: Canvas) -> None:
+        frame(axes, canvas, max(called.values(), key=len))
+        axes.set_xscale('log', base=2)
+        axes.xaxis.set_major_locator(FixedLocator(tokens))
+        axes.xaxis.set_major_formatter(lambda value, _: f'{value:.0f}')
+        axes.xaxis.set_minor_locator(NullLocator())
+        for standing, cells in drawn:
+            means = [cell.mean for cell in cells]
+            axes.plot(tokens, means, color=colour(standing.place), marker=marker(standing.place))
+        axes.set(xlabel='tokens of a sequence', ylabel=metric_name(comparison.metric), ylim=ends)
+        tips = [(float(tokens[-1]), cells[-1].mean, standing.place) for standing, cells in drawn]
+        beside(axes, canvas, [(x, y, called[place], colour(place)) for x, y, place in tips])
+
+    cut = any(value > ends[1] for value in values)
+    return Picture(title, draw('lengths', title, paint, [NARROW, WIDE]), 'Values far out are cut off.' if cut else '')

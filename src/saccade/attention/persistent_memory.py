@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Persistent memory: keys and values that are parameters, which every token attends to beside the others.
+
+    y_n = attend(q_n, [M_k ; k_g], [M_v ; v_g])         M_k, M_v [M K H], in one softmax, wherever the token stands
+
+Sukhbaatar et al. 2019, "Augmenting Self-attention with Persistent Memory", https://arxiv.org/abs/1907.01470
+The paper has these do the work of the feed-forward layer, which it leaves out; ours leaves that to the block. Masks,
+positions and score terms are of the tokens: the memory is always seen, with the plain product for a score. It needs a
+kernel that makes scores. Cost: a kernel's with M keys more, 2 M K H parameters, nothing in the state to decode with.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from einops import repeat
+from flax import struct
+from jaxtyping import Array, Bool, Float, PyTree
+
+from saccade.attention.cache import Cache, slots_for
+from saccade.attention.multi_head import MultiHead, visible
+from saccade.ops.mask import MaskBase
+from saccade.ops.scoring import Scoring, grouped_products, weighted_values
+from saccade.types import (
+    Hidden,
+    Kernel,
+    KeyIndex,
+    Keys,
+    Mixed,
+    Pairs,
+    Part,
+    Queries,
+    QueryIndex,
+    Scope,
+    Scores,
+    ScoreTerm,
+    State,
+    UserError,
+    Values,
+    require_positive,
+)
+
+
+@struct.dataclass
+class BesideMemory(MaskBase):
+    """A mask of tokens whose keys stand behind those of the memory, which is always seen.
+
+    Attributes:
+        count: keys of the memory.
+    """
+
+    mask: MaskBase
+    count: int = struct.field(pytree_node=False)
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        tokens = self.mask(q_index, jnp.maximum(k_index - self.count, 0))
+        return tokens | (k_index < self.count)[..., None, :]
+
+    def live(self, q: range, k: range) -> bool:
+        tokens = range(max(k.start - self.count, 0), max(k.stop - self.count, 0))
+        return super().live(q, k) and (k[0] < self.count or self.mask.live(q, tokens))
+
+
+@struct.dataclass
+class OfTokens:
+    """A score term that leaves the memory's scores as they are.
+
+    Attributes:
+        count: keys of the memory. They stand first, so that a term which counts keys up to a query does not count them.
+    """
+
+    term: ScoreTerm
+    count: int = struct.field(pytree_node=False)
+
+    def init_carry(self, q: Queries) -> PyTree:
+        return self.term.init_carry(q)
+
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        token = pairs.k_index >= self.count
+        own = pairs.replace(k_index=jnp.maximum(pairs.k_index - self.count, 0))
+        changed, carry = self.term(scores, q, k, own, carry)
+        return jnp.where(token, changed, scores), carry
+
+
+@struct.dataclass
+class CacheBesideMemory(Cache):
+    """The cache of the tokens; `memory`, keys and values [B M K H], is there while a step lasts."""
+
+    memory: tuple[Keys, Values] | None = None
+
+    def attend(self, q: Queries, scoring: Scoring, scope: Scope) -> Mixed:
+        """What the newest tokens read from the memory and from all slots, of which no copy is made to join them."""
+        k, v = self.memory
+        scoring, keys, values = self.read(scoring, scope)
+        pairs = scoring.pairs(scope.positions, self.positions)
+        of_tokens, _ = scoring.scores(q, keys, pairs, scoring.init_carry(q))
+        of_memory = scoring.scale * grouped_products(q, k)
+        allowed = jnp.concatenate([jnp.ones((*pairs.allowed.shape[:-1], k.shape[1]), bool), pairs.allowed], axis=-1)
+        weights = scoring.weighting(jnp.concatenate([of_memory, of_tokens], axis=-1), allowed)
+        on_memory, on_tokens = jnp.split(weights, [k.shape[1]], axis=-1)
+        return (weighted_values(on_memory, v) + weighted_values(on_tokens, values)).astype(v.dtype)
+
+
+class PersistentMemory(MultiHead, kw_only=True):
+    """Attributes: those of MultiHead; count, M; memory_init of its keys and values."""
+
+    count: int
+    memory_init: Part = Part(nn.initializers.normal, (('stddev', 1.0),))
+
+    example: ClassVar[dict[str, Any]] = {'count': 3}
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+            memory = self._memory(kernel, k, v)
+            k, v = (jnp.concatenate(pair, axis=1) for pair in zip(memory, (k, v), strict=True))
+            scoring = visible(scoring, scope)
+            terms = tuple(OfTokens(term, self.count) for term in scoring.terms)
+            scoring = scoring.replace(mask=BesideMemory(scoring.mask, self.count), terms=terms)
+            return kernel(q, k, v, scoring, train), None
+
+        return self._around(x, scope, train, attend)[0]
+
+    def init_state(self, x: Hidden, capacity: int) -> State:
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
+        return CacheBesideMemory.empty(k, v, slots_for(self._mask(), capacity))
+
+    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
+            beside = state.replace(memory=self._memory(kernel, k, v))
+            mixed, after = kernel.step(q, k, v, scoring, beside, scope)
+            return mixed, after.replace(memory=None)
+
+        return self._around(x, scope, False, attend)
+
+    def _memory(self, kernel: Kernel, k: Keys, v: Values) -> tuple[Float[Array, 'B M K H'], Float[Array, 'B M _ _']]:
+        """The keys and values, for each row."""
+        name = 'attention.persistent_memory:PersistentMemory'
+        require_positive(name, count=self.count)
+        if not kernel.can.terms:
+            raise UserError(f'{name} is attended to by scores, which {Part(type(kernel)).name} does not make')
+        kept = (
+            self.param(f'memory_{of}', self.memory_init(), (self.count, *x.shape[-2:]))
+            for of, x in (('key', k), ('value', v))
+        )
+        return tuple(repeat(x.astype(k.dtype), 'M K H -> B M K H', B=k.shape[0]) for x in kept)

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrence over segments: tokens attend to their own segment, and to a memory of what came just before it.
+
+    h~ = [stop_gradient(h_before) ; h_segment];   q = h_segment Wq,   k = h~ Wk,   v = h~ Wv
+
+Dai et al. 2019, "Transformer-XL: Attentive Language Models beyond a Fixed-Length Context", section 3.2,
+https://arxiv.org/abs/1901.02860
+The paper carries the memory from one batch to the next; ours has all segments of a row in one, so training needs no
+state, and a document's segments begin at every `length`-th of its tokens. They see `ops.mask:ChunkedWithMemory`, and
+gradients stop between them. With `position.transformer_xl` it is the paper's layer. It needs a kernel that makes
+scores. Cost: the kernel's with every key twice, less the blocks not seen; the state is a ring of R = length + memory.
+"""
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Bool, Int, PyTree
+
+from saccade.attention.multi_head import MultiHead, visible
+from saccade.ops.mask import ChunkedWithMemory, MaskBase
+from saccade.ops.scoring import Scoring
+from saccade.types import (
+    Can,
+    Hidden,
+    Kernel,
+    KeyIndex,
+    Keys,
+    Mixed,
+    Pairs,
+    Queries,
+    QueryIndex,
+    Scope,
+    Scores,
+    ScoreTerm,
+    Source,
+    UserError,
+    Values,
+)
+
+
+@struct.dataclass
+class HeldOrOwn(MaskBase):
+    """A mask over keys that stand there twice: as they are held for later segments, and for their own segment.
+
+    Attributes:
+        number: of each token's segment.
+    """
+
+    mask: MaskBase
+    number: Int[Array, 'B S']
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
+        S = self.number.shape[1]
+        own = self.number[:, q_index][..., :, None] == self.number[:, k_index % S][..., None, :]
+        return self.mask(q_index, k_index % S) & (own == (k_index >= S))
+
+    def live(self, q: range, k: range) -> bool:
+        S = self.number.shape[1]
+        held, own = range(k.start, min(k.stop, S)), range(max(k.start, S) - S, max(k.stop, S) - S)
+        return self.mask.live(q, held) or self.mask.live(q, own)
+
+
+@struct.dataclass
+class OnceEach:
+    """A score term that knows a key by one index, wherever it stands.
+
+    Attributes:
+        length: S, keys before they stand there twice.
+    """
+
+    term: ScoreTerm
+    length: int = struct.field(pytree_node=False)
+
+    def init_carry(self, q: Queries) -> PyTree:
+        return self.term.init_carry(q)
+
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        return self.term(scores, q, k, pairs.replace(k_index=pairs.k_index % self.length), carry)
+
+
+class SegmentMemory(MultiHead, kw_only=True):
+    """Attributes: those of MultiHead; length of a segment and of the memory before it, in tokens."""
+
+    length: int
+    memory: int
+
+    can: ClassVar[Can] = Can(cross=False, state='R K H')
+    example: ClassVar[dict[str, Any]] = {'length': 16, 'memory': 4}
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        if scope.source is not None:
+            raise UserError('attention.segment_memory:SegmentMemory reads its own sequence alone, and no other')
+
+        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+            scoring = visible(scoring, scope)
+            terms = tuple(OnceEach(term, x.shape[1]) for term in scoring.terms)
+            mask = HeldOrOwn(scoring.mask, scope.positions // self.length)
+            return kernel(q, k, v, scoring.replace(mask=mask, terms=terms), train), None
+
+        twice = scope.replace(source=self._twice(x, scope))
+        return self._around(x, twice, train, attend)[0]
+
+    def _mask(self) -> MaskBase:
+        return super()._mask() & ChunkedWithMemory(self.length, self.memory)
+
+    def _twice(self, x: Hidden, scope: Scope) -> Source:
+        """The tokens as they are held, then as they are."""
+        place = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf], axis=1), (scope.positions, scope.segments))
+        return Source(jnp.concatenate([jax.lax.stop_gradient(x), x], axis=1), *place)

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Batch normalisation, by running statistics of each feature over the tokens, in training too.
+
+    y = scale (x - mean) / sqrt(var + epsilon) + bias                                         mean, var [D]
+    after each step  mean = m mean + (1 - m) E[x],  var = m var + (1 - m) E[(x - mean)^2]      E over B and T
+
+Ioffe, Szegedy 2015, "Batch Normalization", algorithm 1, https://arxiv.org/abs/1502.03167. There training divides by
+the batch's statistics, which would show a token those after it; ours goes by Batch Renormalization (Ioffe 2017,
+https://arxiv.org/abs/1702.03275) without bounds: running statistics forward, the batch's in the gradient. So training
+and evaluation are alike and decoding is exact; it is the classic norm where running statistics equal the batch's.
+Padding counts. Batches are microbatches under `accumulate`, and a device's own under `pmap`. Cost: T D.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from saccade.ops.statistic import centre, follow, rescale
+from saccade.types import Hidden, require_share
+
+
+class BatchNorm(nn.Module):
+    """Attributes: momentum m; epsilon is added to the variance; whether there is a scale, and a bias."""
+
+    momentum: float = 0.9
+    epsilon: float = 1e-5
+    scale: bool = True
+    bias: bool = True
+
+    @nn.compact
+    def __call__(self, x: Hidden) -> Hidden:
+        require_share('norm.batch:BatchNorm', momentum=self.momentum)
+        wide = x.astype(jnp.float32)
+        mean = self.param('running_mean', nn.initializers.zeros, x.shape[-1:]).astype(jnp.float32)
+        variance = self.param('running_variance', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
+        centred = centre(wide, mean)
+        self.sow('losses', 'moves', follow(mean, wide, self.momentum))
+        self.sow('losses', 'moves', follow(variance, jnp.square(centred), self.momentum))
+        y = rescale(centred, variance + self.epsilon)
+        if self.scale:
+            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
+        if self.bias:
+            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
+        return y.astype(x.dtype)

@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Power normalisation: by a running mean square of each feature over the tokens, without a mean.
+
+    y = scale x / sqrt(s + epsilon) + bias;    after each step  s = m s + (1 - m) mean(x^2) over B and T      s [D]
+
+Shen, Yao, Gholami, Mahoney, Keutzer 2020, "PowerNorm: Rethinking Batch Normalization in Transformers", section 4,
+https://arxiv.org/abs/2003.07845. Training and evaluation are alike: no token sees another, decoding is exact.
+The gradient by x is rid of its part along y, by the batch at hand (as in PN-V); the paper averages that part too,
+over steps. Ours has no warm-up: s starts at 1 and forgets that in some 1 / (1 - m) steps. Padding counts. Batches
+are microbatches under `accumulate`, and a device's own under `pmap`. Cost: T D.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from saccade.ops.statistic import follow, rescale
+from saccade.types import Hidden, require_share
+
+
+class PowerNorm(nn.Module):
+    """Attributes: momentum m; epsilon is added to s; whether there is a scale, and a bias."""
+
+    momentum: float = 0.9
+    epsilon: float = 1e-5
+    scale: bool = True
+    bias: bool = True
+
+    @nn.compact
+    def __call__(self, x: Hidden) -> Hidden:
+        require_share('norm.power:PowerNorm', momentum=self.momentum)
+        wide = x.astype(jnp.float32)
+        square = self.param('running_square', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
+        self.sow('losses', 'moves', follow(square, jnp.square(wide), self.momentum))
+        y = rescale(wide, square + self.epsilon)
+        if self.scale:
+            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
+        if self.bias:
+            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
+        return y.astype(x.dtype)

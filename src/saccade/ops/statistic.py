@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics: parameters that follow what passes by, and that no optimizer learns.
+
+A part keeps one under a name that `STATISTIC` finds, and reports a loss that is always 0 (`move`, `follow`), whose
+gradient is old - new. The optimizer takes exactly that off, without clipping, rule, decay or learning rate. Losses
+are means over targets, so what microbatches and devices ask for is averaged in the same way.
+
+A norm that divides by a running statistic of its own input must not let the gradient grow what the statistic then
+takes away again (Ioffe & Szegedy 2015, section 2, https://arxiv.org/abs/1502.03167). So `centre` and `rescale` read
+the running statistic forward and, backward, are differentiated as if it were that of the batch at hand.
+"""
+
+import re
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from saccade.types import Hidden
+
+STATISTIC = re.compile(r'(^|/)(balance_bias|running_[a-z_]+)$')
+
+Features = Float[Array, 'D']
+
+_TINY = 1e-30  # what is divided by where a feature is zero throughout
+
+
+def is_statistic(path: str) -> bool:
+    """Whether the parameter of this path, as in 'norm/running_mean', is tracked."""
+    return STATISTIC.search(path) is not None
+
+
+def move(old: Float[Array, '*axes'], new: Float[Array, '*axes']) -> Float[Array, '']:
+    """Zero, with the gradient old - new by the old value of a statistic."""
+    return ((old - jax.lax.stop_gradient(old)) * jax.lax.stop_gradient(old - new)).sum()
+
+
+def follow(running: Features, x: Hidden, momentum: float) -> Float[Array, '']:
+    """Move a running mean: `momentum` of it stays, the rest is the mean of x over the tokens of the batch."""
+    return move(running, momentum * running + (1.0 - momentum) * _mean(x))
+
+
+@jax.custom_vjp
+def centre(x: Hidden, mean: Features) -> Hidden:
+    """Take off a running mean."""
+    return x - mean
+
+
+def _centre_forward(x: Hidden, mean: Features) -> tuple[Hidden, Features]:
+    return x - mean, mean
+
+
+def _centre_backward(mean: Features, dy: Hidden) -> tuple[Hidden, Features]:
+    return dy - _mean(dy), jnp.zeros_like(mean)
+
+
+centre.defvjp(_centre_forward, _centre_backward)
+
+
+@jax.custom_vjp
+def rescale(x: Hidden, square: Features) -> Hidden:
+    """Divide by the root of a running mean square."""
+    return x * jax.lax.rsqrt(square)
+
+
+def _rescale_forward(x: Hidden, square: Features) -> tuple[Hidden, tuple[Hidden, Features]]:
+    y = rescale(x, square)
+    return y, (y, square)
+
+
+def _rescale_backward(saved: tuple[Hidden, Features], dy: Hidden) -> tuple[Hidden, Features]:
+    y, square = saved
+    along = _mean(dy * y) / jnp.maximum(_mean(jnp.square(y)), _TINY)
+    return (dy - along * y) * jax.lax.rsqrt(square), jnp.zeros_like(square)
+
+
+rescale.defvjp(_rescale_forward, _rescale_backward)
+
+
+def _mean(x: Hidden) -> Features:
+    return jnp.mean(x, axis=(-3, -2))

@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Factors of the learning rate by parameter, for `rates` of the optimizer.
+
+    --config.optimizer.rates="[{'use': 'train.rates:LayerWise', 'decay': 0.8},
+                               {'use': 'train.rates:Frozen', 'match': '^embedding$'}]"
+
+Several are multiplied. Whatever maps parameters to factors of theirs is one.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import PyTree
+
+from saccade.train.optimizer import each_leaf
+from saccade.types import Params, UserError
+
+_LAYER = re.compile(r'(.*(?:^|/)layers)/pattern_(\d+)/')
+
+
+@dataclass(frozen=True)
+class LayerWise:
+    """Slow each layer down relative to the one above it: decay^(L + 1 - l) for layer l = 1, ..., L.
+
+    Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555 (decays of 0.8 and 0.9); a rate for each layer:
+    Howard, Ruder 2018, "Universal Language Model Fine-tuning for Text Classification", https://arxiv.org/abs/1801.06146
+    What is below the layers counts as l = 0, what is above as l = L + 1. Each of several stacks counts its own layers,
+    and what is below them those of the deepest.
+
+    Attributes:
+        decay: factor from a layer to the one below it.
+        below: a regex; parameters outside the layers with a match in their path are below them.
+    """
+
+    decay: float
+    below: str = r'(^|/)(embedding|position|shared)(/|$)'
+    of_decay: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.decay <= 1:
+            raise UserError(f'optimizer.rates: LayerWise.decay must be above 0 and at most 1, not {self.decay}')
+
+    def __call__(self, params: Params) -> PyTree:
+        shapes = _stacks(params)
+        deepest = max((patterns * repeats for patterns, repeats in shapes.values()), default=0)
+
+        def factor(path: str, leaf: Any) -> Any:
+            found = _LAYER.match(path)
+            if not found:
+                return self.decay ** (deepest + 1) if re.search(self.below, path) else 1.0
+            patterns, repeats = shapes[found[1]]
+            number = 1 + int(found[2]) + patterns * np.arange(repeats)
+            return self.decay ** (patterns * repeats + 1.0 - number.reshape(repeats, *(1,) * (leaf.ndim - 1)))
+
+        return each_leaf(params, factor)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Keep parameters as they are: no update and no weight decay.
+
+    Attributes:
+        match: a regex; parameters with a match in their path, 'layers/pattern_0/mixer/query', are frozen.
+    """
+
+    match: str
+    of_decay: ClassVar[bool] = True
+
+    def __call__(self, params: Params) -> PyTree:
+        """Return 0 for what is frozen.
+
+        Raises:
+            UserError: it is no regex, or finds no parameter.
+        """
+        paths: list[str] = []
+        each_leaf(params, lambda path, leaf: paths.append(path))
+        try:
+            found = {path for path in paths if re.search(self.match, path)}
+        except re.error as error:
+            raise UserError(
+                f"optimizer.rates: Frozen.match: '{self.match}' is not a regular expression: {error}"
+            ) from None
+        if not found:
+            raise UserError(f"optimizer.rates: Frozen.match: '{self.match}' finds none of {', '.join(paths)}")
+        return each_leaf(params, lambda path, leaf: float(path not in found))
+
+
+def _stacks(params: Params) -> dict[str, tuple[int, int]]:
+    """Return, by the path of each stack of layers, how many patterns it has and how often they are repeated."""
+    shapes: dict[str, tuple[int, int]] = {}
+
+    def see(path: str, leaf: Any) -> None:
+        if found := _LAYER.match(path):
+            patterns = shapes.get(found[1], (0, 0))[0]
+            shapes[found[1]] = max(patterns, int(found[2]) + 1), leaf.shape[0]
+
+    each_leaf(params, see)
+    return shapes

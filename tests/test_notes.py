@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the lecture notes that the project started from, as the README lists them: what is right, and that the
+form of the notes is not.
+"""
+
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.norm.layer import LayerNorm
+from saccade.ops import plain
+from saccade.ops.mask import Causal, Full
+from saccade.ops.scoring import Scoring
+from saccade.types import Scope, Source
+
+README = (Path(__file__).parents[1] / 'README.md').read_text()
+EXACT = 1e-5  # float32, sums in another order
+B, T, S, D, N = 2, 6, 4, 8, 2
+H = D // N
+
+
+def normal(*shape, number=0):
+    return jnp.asarray(np.random.default_rng(number).normal(size=shape), jnp.float32)
+
+
+def heads(length, number):
+    return normal(B, length, N, H, number=number)
+
+
+def attended(mask, q, k, v):
+    return plain.attend(q, k, v, Scoring(mask), jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
+
+
+def drawn(stddev=0.5):
+    return {'use': 'jax.nn.initializers:normal', 'stddev': stddev}
+
+
+def mixer(**changes):
+    spec = {
+        'use': 'attention.multi_head:MultiHead',
+        'heads': N,
+        'kernel': {'use': 'attention.plain:Plain'},
+        'mask': {'use': 'ops.mask:Full'},
+        'position': {'use': 'position.none:NoPosition'},
+        'kernel_init': drawn(),
+        'output_init': drawn(),
+    }
+    return {**spec, **changes}
+
+
+def scope(length=T, **more):
+    return Scope(jnp.tile(jnp.arange(length), (B, 1)), **more)
+
+
+def test_the_exponential_stands_in_the_denominator_too():
+    q, k, v = heads(T, 0), heads(T, 1), heads(T, 2)
+    _, weights = attended(Full(), q, k, v)
+    scores = jnp.einsum('BTNH,BSNH->BNTS', q, k)
+    right = jnp.exp(scores) / jnp.exp(scores).sum(-1, keepdims=True)
+    noted = jnp.exp(scores) / scores.sum(-1, keepdims=True)
+    np.testing.assert_allclose(weights, right, atol=EXACT)
+    np.testing.assert_allclose(right.sum(-1), 1, atol=EXACT)
+    assert noted.min() < 0  # a sum of scores may have any sign
+
+
+def test_minus_infinity_goes_into_the_scores_and_zero_comes_out_as_the_weight():
+    q, k, v = heads(T, 0), heads(T, 1), heads(T, 2)
+    mixed, weights = attended(Causal(), q, k, v)
+    for i in range(T):  # as if the keys grew with every step
+        alone, _ = attended(Full(), q[:, i : i + 1], k[:, : i + 1], v[:, : i + 1])
+        np.testing.assert_allclose(mixed[:, i : i + 1], alone, atol=EXACT)
+    seen = jnp.tril(jnp.ones((T, T)))
+    assert (weights * (1 - seen) == 0).all()
+    scores = jnp.einsum('BTNH,BSNH->BNTS', q, k)
+    zero_weights, zero_scores = seen * jax.nn.softmax(scores), jax.nn.softmax(seen * scores)
+    assert zero_weights.sum(-1)[..., 0].max() < 0.9  # what is left of a row no longer sums to one
+    assert (zero_scores * (1 - seen)).max() > 0.05  # and exp(0) is 1: the future is seen
+
+
+def test_the_second_matrix_leads_back_to_the_width():
+    F = 5 * D
+    layer = build({'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:relu'}, 'ratio': 5.0, 'bias': True})()
+    x = normal(B, T, D)
+    params = layer.init(jax.random.key(0), x, False)['params']
+    up, down = params['up'], params['down']
+    assert (up.shape, down.shape) == ((D, F), (F, D))  # W1 is F x D and W2 is D x F where vectors are columns
+    columns = down.T @ jax.nn.relu(up.T @ x[0].T + params['up_bias'][:, None]) + params['down_bias'][:, None]
+    np.testing.assert_allclose(layer.apply({'params': params}, x, False)[0], columns.T, atol=EXACT)
+
+
+def test_layer_norm_gives_mean_zero_and_deviation_one():
+    x = 16 * normal(B, T, D) + 3
+    y = LayerNorm(epsilon=1e-6, scale=False, bias=False).apply({}, x)
+    np.testing.assert_allclose(y.mean(-1), 0, atol=EXACT)
+    np.testing.assert_allclose(y.std(-1), 1, atol=EXACT)
+    noted = (x - x.mean(-1, keepdims=True)) / (jnp.sqrt(x.std(-1, keepdims=True)) + 1e-6)
+    assert noted.std(-1).min() > 2  # of the root of the deviation, another one remains
+
+
+def test_the_width_over_the_number_of_heads_is_the_width_of_each():
+    x = normal(B, T, D)
+    params = build(mixer())().init(jax.random.key(0), x, scope(), False)['params']
+    assert params['query'].shape == (D, N, H)
+    assert H == D // N != N
+
+
+def test_the_residual_adds_the_layers_own_input_also_where_it_reads_another_sequence():
+    x, source = normal(B, T, D), normal(B, S, D, number=1)
+    feedforward = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:relu'}, 'output_init': drawn(0.0)}
+    branches = {'mixer': mixer(output_init=drawn(0.0)), 'feedforward': feedforward}
+    block = build({'use': 'block.pre_norm:PreNorm', 'norm': {'use': 'norm.layer:LayerNorm'}, **branches})()
+    reading = scope(source=Source(source, jnp.tile(jnp.arange(S), (B, 1))))
+    params = block.init(jax.random.key(0), x, reading, False)
+    np.testing.assert_array_equal(block.apply(params, x, reading, False), x)
+
+
+def test_what_the_heads_have_read_is_concatenated_and_not_their_values():
+    x = normal(B, T, D)
+    layer = build(mixer())()
+    params = layer.init(jax.random.key(0), x, scope(), False)['params']
+    q, k, v = (jnp.einsum('BTD,DNH->BTNH', x, params[name]) for name in ('query', 'key', 'value'))
+    read = jnp.einsum('BNTS,BSNH->BTNH', jax.nn.softmax(jnp.einsum('BTNH,BSNH->BNTS', q, k) / H**0.5), v)
+    y = layer.apply({'params': params}, x, scope(), False)
+    right, noted = (jnp.einsum('BTNH,NHD->BTD', each, params['output']) for each in (read, v))
+    np.testing.assert_allclose(y, right, atol=EXACT)
+    assert jnp.abs(y - noted).max() > 0.1
+
+
+def test_two_layers_without_a_nonlinearity_multiply_their_weights_over_the_token_between():
+    first, second = (jax.nn.softmax(normal(T, T, number=number)) for number in (0, 1))
+    V1, V2, x = normal(D, D, number=2), normal(D, D, number=3), normal(T, D, number=4)
+    stacked = jnp.einsum('ij,jD,DE->iE', second, jnp.einsum('jk,kD,DE->jE', first, x, V1), V2)
+    weights = jnp.einsum('ij,jk->ik', second, first)  # summed over j, which the notes sum out one factor at a time
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=EXACT)
+    np.testing.assert_allclose(stacked, jnp.einsum('ik,kD,DE->iE', weights, x, V1 @ V2), atol=EXACT)
+
+
+def test_more_heads_of_the_same_width_in_all_cost_no_more_parameters():
+    def count(heads):
+        params = jax.eval_shape(
+            lambda: build(mixer(heads=heads))().init(jax.random.key(0), normal(B, T, D), scope(), False)
+        )
+        return sum(leaf.size for leaf in jax.tree.leaves(params))
+
+    assert count(1) == count(2) == count(8)
+
+
+@pytest.mark.parametrize('name', [name for name in list(globals()) if name.startswith('test_')])
+def test_the_readme_lists_each_error_with_its_test(name):
+    assert f'`{name}`' in README
+
+
+def test_the_readme_names_no_test_that_is_not_here():
+    assert set(re.findall(r'`(test_\w+)`', README)) <= set(globals())

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""muP: which rates it divides, and that training then changes a model alike at any width."""
+
+import functools
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from saccade.build import build
+from saccade.train.config import load_config
+from saccade.train.learner import Learner
+from saccade.train.mup import MuP
+from saccade.train.optimizer import Optimizer, path_of
+from saccade.types import Part, Scope, UserError
+
+MUP = str(Path(__file__).parents[2] / 'experiments/causal_lm/mup.py')
+BASE, WIDE = 32, 256
+STEPS, RATE = 4, 0.01
+ALIKE, GROWN = 1.3, 3.0  # ratios of changes
+SMALL = [
+    '--config.model.layers=2',
+    '--config.model.vocabulary=24',
+    '--config.model.context=8',
+    "--config.model.run={'use': 'model.stack:Scanned', 'remat': None}",
+]
+B, T = 4, 8
+L, D, N, H, F, V, E = 3, 64, 4, 16, 20, 7, 5
+
+
+def test_kernels_get_the_base_width_over_the_width_and_all_else_its_full_rate():
+    shapes = {
+        'embedding': (V, D),
+        'head': (D, V),
+        'position': {'positions': (9, D)},
+        'layers': {
+            'pattern_0': {
+                'mixer': {'query': (L, D, N, H), 'gate': (L, D, N, H), 'output': (L, N, H, D), 'query_bias': (L, N, H)},
+                'feedforward': {
+                    'expert': {'gate': (L, E, D, F), 'down': (L, E, F, D)},
+                    'router': {'kernel': (L, D, E)},
+                },
+                'mixer_norm': {'scale': (L, D)},
+                'compress': (L, D, 8),
+            }
+        },
+    }
+    params = jax.tree.map(lambda shape: jax.ShapeDtypeStruct(shape, jnp.float32), shapes, is_leaf=_is_shape)
+    factors = build({'use': 'train.mup:MuP', 'base_width': 16, 'kernels': {'compress': 'D -> R'}})()(params)
+    slowed = {path_of(path) for path, factor in jax.tree_util.tree_leaves_with_path(factors) if factor == 0.25}
+    names = (
+        'mixer/query',
+        'mixer/gate',
+        'mixer/output',
+        'feedforward/expert/gate',
+        'feedforward/expert/down',
+        'compress',
+    )
+    assert slowed == {f'layers/pattern_0/{name}' for name in names}
+    assert {*jax.tree.leaves(factors)} == {0.25, 1.0}
+
+
+def test_it_divides_the_update_and_leaves_weight_decay_alone():
+    params, gradient = {'up': jnp.ones((8, 2))}, {'up': jnp.full((8, 2), 3.0)}
+    rates = Part(MuP, (('base_width', 2),))
+    optimizer = Optimizer(Part(optax.identity), weight_decay=0.5, rates=rates)(optax.constant_schedule(0.1), params)
+    updates, _ = optimizer.update(gradient, optimizer.init(params), params)
+    np.testing.assert_allclose(updates['up'], -0.1 * (3.0 / 4 + 0.5), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ('mup', 'words'),
+    [
+        (MuP(0), 'base_width must be at least 1'),
+        (MuP(8, (('up', 'R -> F'),)), r'kernels\.up: write axes with one D'),
+        (MuP(8, (('up', 'D F'),)), r'kernels\.up: write axes with one D'),
+    ],
+)
+def test_refuses_what_cannot_be(mup, words):
+    with pytest.raises(UserError, match=words):
+        mup({'up': jnp.zeros((8, 8))})
+
+
+@functools.cache
+def changes(width: int, base: int) -> dict[str, float]:
+    """Mean sizes of what some steps on one batch change: the tokens after each layer, and the logits."""
+    given = load_config(MUP, [*SMALL, f'--config.model.width={width}', f'--config.optimizer.rates.base_width={base}'])
+    model, task, schedule = build(given['model'])(), build(given['task'])(), optax.constant_schedule(RATE)
+    tokens = jnp.array(np.random.default_rng(0).integers(0, 24, (B, T + 1)), jnp.int32)
+    positions = jnp.tile(jnp.arange(T + 1), (B, 1))
+    batch = {'tokens': tokens, 'segments': jnp.ones_like(tokens), 'positions': positions}
+    key = jax.random.key_data(jax.random.key(0))
+    params = jax.eval_shape(lambda: task.init(model, jax.random.key(0), batch))
+    learner = Learner(model, task, build(given['optimizer'])()(schedule, params), schedule, 'float32')
+    scope, block = Scope(positions[:, :-1]), build(given['model']['block'])()
+
+    @jax.jit
+    def coordinates(params):
+        def layer(x, weights):
+            x = block.apply({'params': weights}, x, scope, False)
+            return x, x
+
+        layers = jax.lax.scan(layer, params['embedding'][tokens[:, :-1]], params['layers']['pattern_0'])[1]
+        logits = model.apply({'params': params}, tokens[:, :-1], scope, False)
+        return {'layer 0': layers[0], 'layer 1': layers[1], 'logits': logits}
+
+    @jax.jit
+    def train(state):
+        return jax.lax.fori_loop(0, STEPS, lambda _, state: learner.train_step(state, batch)[0], state)
+
+    state = jax.jit(learner.init)(key, batch)
+    before, after = coordinates(state.params), coordinates(train(state).params)
+    return jax.tree.map(lambda old, new: float(jnp.abs(new - old).mean()), before, after)
+
+
+@pytest.mark.parametrize('width', [WIDE, *(pytest.param(width, marks=pytest.mark.slow) for width in (64, 128, 512))])
+def test_steps_change_a_model_as_much_at_another_width_as_at_the_base(width):
+    """The coordinate check of Yang et al. 2022, figure 5, on the experiment as it ships."""
+    narrow, wide = changes(BASE, BASE), changes(width, BASE)
+    for coordinate, size in narrow.items():
+        assert size / ALIKE < wide[coordinate] < size * ALIKE, coordinate
+
+
+def test_in_the_standard_parametrisation_they_change_it_the_more_the_wider_it_is():
+    narrow, wide = changes(BASE, BASE), changes(WIDE, WIDE)
+    assert all(wide[coordinate] > GROWN * size for coordinate, size in narrow.items())
+
+
+def _is_shape(node):
+    return isinstance(node, tuple)
