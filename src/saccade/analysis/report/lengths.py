@@ -49,9 +49,7 @@ def lengths(comparison: Comparison) -> Lengths | None:
         return None
     splits = {trained.pop(): comparison.split, **{length: f'{comparison.split}_{length}' for length in others}}
     columns = [_column(comparison, split) for split in splits.values()]
-    rows = tuple(
-        (standing, tuple(column.get(standing.place) for column in columns)) for standing in comparison.ranked
-    )
+    rows = tuple((standing, tuple(column.get(standing.place) for column in columns)) for standing in comparison.ranked)
     halves = [
         (cell.interval.high - cell.interval.low) / 2 for _, cells in rows for cell in cells if cell and cell.interval
     ]
