@@ -57,7 +57,7 @@ def get_config() -> ConfigDict:
     config.checkpoint_every = 200
     config.data.tokenizer = dict(use='data.tokenizer:Byte')
     config.data.pack = dict(use='data.pack:Windows')
-    config.data.validation = 0.02  # of the documents: each run reads it at up to four lengths
+    config.data.validation = 0.005  # of the documents: each run reads it at up to four lengths
     config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=4e-3, warmup=steps // 16, decay=steps // 4)
     config.sample = None
     config.baseline = dict(use='data.ngram:bigram_nats')
