@@ -15,7 +15,7 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context = FieldReference(257), FieldReference(128)
+    vocabulary, context = FieldReference(257), FieldReference(64)
     by_inputs = dict(use='jax.nn.initializers:lecun_normal')
     starts = dict(kernel_init=by_inputs, output_init=by_inputs)
     norm = dict(use='norm.rms:RMSNorm')
@@ -53,11 +53,11 @@ def get_config() -> ConfigDict:
     steps = config.get_ref('steps')
     config.steps = 300
     config.log_every = 50
-    config.eval_every = 100
+    config.eval_every = 150
+    config.eval_batches = 40
     config.checkpoint_every = 200
     config.data.tokenizer = dict(use='data.tokenizer:Byte')
     config.data.pack = dict(use='data.pack:Windows')
-    config.data.validation = 0.005  # of the documents: each run reads it at up to four lengths
     config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=4e-3, warmup=steps // 16, decay=steps // 4)
     config.sample = None
     config.baseline = dict(use='data.ngram:bigram_nats')

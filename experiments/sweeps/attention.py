@@ -11,7 +11,7 @@ bigram model, speed, memory, FLOPs, and the bytes a token leaves to decode with.
 """
 
 MIXER = 'model.block.mixer'
-HEADS, WINDOW, STRIDE = 4, 31, 16  # tokens: a window of 31 is a query with the 31 before it
+HEADS, WINDOW, STRIDE = 4, 15, 8  # tokens: a window of 15 is a query with the 15 before it
 ROTARY = dict(use='position.rotary:Rotary')
 LATENT = dict(rank=32, head_width=32, value_width=32, rotated_width=16)
 PLAIN = dict(use='attention.plain:Plain')
@@ -47,7 +47,7 @@ def mixers() -> dict[str, dict]:
         latent=scores
         | dict(use='attention.latent:Latent', rank=32, head_width=32, value_width=32, rotated_width=16, norm=NORM),
         persistent_memory=scores | dict(use='attention.persistent_memory:PersistentMemory', count=16),
-        segment_memory=scores | dict(use='attention.segment_memory:SegmentMemory', length=32, memory=32),
+        segment_memory=scores | dict(use='attention.segment_memory:SegmentMemory', length=16, memory=16),
         differential=scores | dict(use='attention.differential:Differential'),
         retention=dict(use='attention.retention:Retention', heads=HEADS),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, fading=False),
@@ -57,7 +57,7 @@ def mixers() -> dict[str, dict]:
 
 def kernels() -> dict[str, dict]:
     return dict(
-        blockwise=dict(use='attention.blockwise:Blockwise', query_block=64, key_block=64),
+        blockwise=dict(use='attention.blockwise:Blockwise', query_block=32, key_block=32),
         linear=dict(use='attention.linear:Linear'),
         performer=dict(use='attention.performer:Performer', random_features=64),
     )
@@ -67,8 +67,8 @@ def weightings() -> dict[str, dict]:
     return dict(
         sink=dict(use='weighting.sink:LearnedSink'),
         softmax_one=dict(use='weighting.softmax_one:SoftmaxOne'),
-        sigmoid=dict(use='weighting.sigmoid:Sigmoid', length=128),
-        top_k=dict(use='weighting.top_k:TopK', k=16),
+        sigmoid=dict(use='weighting.sigmoid:Sigmoid', length=64),
+        top_k=dict(use='weighting.top_k:TopK', k=8),
         entmax=dict(use='weighting.entmax:Entmax', alpha=1.5),
         talking_heads=dict(use='weighting.talking_heads:TalkingHeads'),
     )
@@ -93,8 +93,8 @@ def masks() -> dict[str, dict]:
         chunked=causal(dict(use='ops.mask:Chunked', length=WINDOW + 1)),
         longformer=causal(dict(use=f'{pattern}longformer', left=WINDOW, right=0, tokens=4)),
         big_bird=causal(
-            dict(use=f'{pattern}big_bird', side=WINDOW, tokens=4, size=8, count=2, length=128, seed=0),
+            dict(use=f'{pattern}big_bird', side=WINDOW, tokens=4, size=8, count=2, length=64, seed=0),
         ),
         sparse_strided=dict(use=f'{pattern}sparse_strided', stride=STRIDE),
-        sparse_fixed=dict(use=f'{pattern}sparse_fixed', length=STRIDE, count=4),
+        sparse_fixed=dict(use=f'{pattern}sparse_fixed', length=STRIDE, count=2),
     )

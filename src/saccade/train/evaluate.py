@@ -110,11 +110,12 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
 
 
 def evaluate_lengths(experiment: Experiment, params: Params, tokenizer: Path, step: int) -> Iterator[Evaluation]:
-    """Evaluate parameters over the validation split at each of the experiment's other lengths, on one device."""
+    """Evaluate parameters at each of the experiment's lengths, on as many tokens as in training, on one device."""
     for length in experiment.eval_lengths:
         other = experiment.at_length(length)
         split = other.data().prepare(cache_folder(), tokenizer).splits['validation']
-        metrics = evaluate(_scorer(other, params), eval_batches(split, other.batch_size))
+        batches = eval_batches(split, other.batch_size, limit=experiment.eval_batches or None)
+        metrics = evaluate(_scorer(other, params), batches)
         yield evaluation(step, f'validation_{length}', split, metrics)
 
 

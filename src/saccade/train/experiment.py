@@ -22,8 +22,8 @@ class Experiment:
         batch_size: rows a step, over all devices and processes.
         log_every, eval_every, checkpoint_every: steps between; 0 for only at the end.
         eval_batches: batches of an evaluation during training; 0 for the whole split.
-        eval_lengths: other lengths of a sequence, in tokens, at which the end of training measures the validation
-            split too, as split 'validation_LENGTH'.
+        eval_lengths: lengths of a sequence, in tokens, at which the end of training measures the validation split
+            too, as split 'validation_LENGTH', on `eval_batches` batches of about as many tokens.
         keep_last, keep_best: checkpoints kept.
         backend: how a step is spread over devices.
         mesh: devices along each named axis; -1 is the rest.

@@ -44,10 +44,13 @@ class Lengths:
 def lengths(comparison: Comparison) -> Lengths | None:
     """The metric by length; None where the runs were not measured at other lengths, or trained at several."""
     trained = {trial.config['data'].get('context') for trial in comparison.study.trials if trial.config}
-    others = sorted(_others(comparison))
-    if len(trained) != 1 or None in trained or not others:
+    measured = _measured(comparison)
+    if len(trained) != 1 or None in trained or not measured - trained:
         return None
-    splits = {trained.pop(): comparison.split, **{length: f'{comparison.split}_{length}' for length in others}}
+    first = trained.pop()
+    splits = {length: f'{comparison.split}_{length}' for length in sorted(measured - {first})}
+    # On the same text as the others, where the trained length is among those that were measured.
+    splits = {first: f'{comparison.split}_{first}' if first in measured else comparison.split, **splits}
     columns = [_column(comparison, split) for split in splits.values()]
     rows = tuple((standing, tuple(column.get(standing.place) for column in columns)) for standing in comparison.ranked)
     halves = [
@@ -56,8 +59,8 @@ def lengths(comparison: Comparison) -> Lengths | None:
     return Lengths(tuple(splits), rows, decimals(halves), _picture(comparison, tuple(splits), rows))
 
 
-def _others(comparison: Comparison) -> set[int]:
-    """The lengths, other than that of training, at which some run was measured."""
+def _measured(comparison: Comparison) -> set[int]:
+    """The lengths at which some run was measured at its end."""
     name = re.compile(rf'{re.escape(comparison.split)}_(\d+)')
     records = (record for trial in comparison.study.trials for record in trial.records)
     found = (name.fullmatch(record.get('split', '')) for record in records)
