@@ -145,6 +145,7 @@ class Can:
         cross, packed: serves keys of another length, segment masks.
         terms: makes scores, so that it serves score terms (biases, softcaps, relative positions) and any mask.
         content: serves score terms that read queries and keys too, and not their positions alone.
+        scores: is a mixer that needs a kernel which makes scores.
         cached: `step` replays `__call__`.
         weights: can return the attention weights.
         sums: the state adds tokens up, so it is in float32 whatever the tokens are in.
@@ -160,6 +161,7 @@ class Can:
     packed: bool = True
     terms: bool = True
     content: bool = True
+    scores: bool = False
     cached: bool = True
     weights: bool = False
     sums: bool = False
@@ -380,6 +382,22 @@ class Mixer(Protocol):
         Past the capacity the newest slots are overwritten: whoever steps keeps count. A state whose size the capacity
         does not change, as under a mask that looks back fewer tokens, may be stepped for ever.
         """
+        ...
+
+
+@runtime_checkable
+class Lender(Mixer, Protocol):
+    """One whose keys and values others of the same spec may borrow: these have no kernels to make any with.
+
+    What is lent is whatever others need to read the same tokens; where it is None, a mixer makes its own.
+    """
+
+    def share(self, x: Hidden, scope: Scope, train: bool, lent: PyTree) -> tuple[Hidden, PyTree]:
+        """What `__call__` returns, and what was read, to be lent."""
+        ...
+
+    def share_step(self, x: Hidden, scope: Scope, state: State, lent: PyTree) -> tuple[Hidden, State, PyTree]:
+        """What `step` returns, and what was read, to be lent: of this chunk alone, beside the lender's `state`."""
         ...
 
 

@@ -21,6 +21,7 @@ from saccade.block.pre_norm import PreNorm
 from saccade.block.res_dual import ResDual
 from saccade.block.rezero import ReZero
 from saccade.block.sandwich import Sandwich
+from saccade.block.shared_keys import SharedKeys
 from saccade.types import Scope
 
 NEAR = 1e-5  # of the largest element
@@ -44,6 +45,15 @@ def norm(p, name):
 def pre_norm(p, x, s=1.0):
     h = x + s * mixer(p)(norm(p, 'mixer_norm')(x))
     return h + s * feedforward(p)(norm(p, 'feedforward_norm')(h))
+
+
+def shared_keys(p, x, s=1.0):
+    sums = np.cumsum(norm(p, 'mixer_norm')(x), axis=1)
+    for number, layer in enumerate((p, p['layer_2'], p['layer_3'])):
+        read = sums + (number > 0) * norm(layer, 'mixer_norm')(x)
+        x = x + s * read / np.arange(1, T + 1)[:, None] @ layer['mixer']['output']
+        x = x + s * feedforward(layer)(norm(layer, 'feedforward_norm')(x))
+    return x
 
 
 def post_norm(p, x, alpha=1.0):
@@ -123,6 +133,8 @@ def hyper_connections(p, x):
 CASES = {
     'pre-norm': (PreNorm(**TOYS), pre_norm),
     'pre-norm, scaled': (PreNorm(**TOYS, branch_scale=0.3), lambda p, x: pre_norm(p, x, 0.3)),
+    'shared keys': (SharedKeys(**TOYS, sharing=3), shared_keys),
+    'shared keys, scaled': (SharedKeys(**TOYS, sharing=3, branch_scale=0.3), lambda p, x: shared_keys(p, x, 0.3)),
     'post-norm': (PostNorm(**TOYS), post_norm),
     'deep-norm': (DeepNorm(**TOYS, alpha=1.7, beta=0.6), lambda p, x: post_norm(p, x, 1.7)),
     'no residual': (NoResidual(**TOYS), no_residual),

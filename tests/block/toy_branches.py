@@ -9,17 +9,27 @@ from saccade.types import Part
 
 
 class Averaging(nn.Module):
-    """A mixer: the sum of the tokens so far, over the number of the last, times a matrix. Its state is the sum."""
+    """A mixer: the sum of the tokens so far, over the number of the last, times a matrix. Its state is the sum.
+
+    It lends the sums; who borrows them adds its own token to each.
+    """
 
     def __call__(self, x, scope, train):
-        return self._mix(jnp.cumsum(x, axis=1), scope)
+        return self.share(x, scope, train, None)[0]
 
     def init_state(self, x, capacity):
         return jnp.zeros((x.shape[0], x.shape[-1]), x.dtype)
 
     def step(self, x, scope, state):
-        sums = state[:, None] + jnp.cumsum(x, axis=1)
-        return self._mix(sums, scope), sums[:, -1]
+        return self.share_step(x, scope, state, None)[:2]
+
+    def share(self, x, scope, train, lent):
+        sums = jnp.cumsum(x, axis=1) if lent is None else lent
+        return self._mix(sums if lent is None else sums + x, scope), sums
+
+    def share_step(self, x, scope, state, lent):
+        sums = state[:, None] + jnp.cumsum(x, axis=1) if lent is None else lent
+        return self._mix(sums if lent is None else sums + x, scope), sums[:, -1], sums
 
     @nn.compact
     def _mix(self, sums, scope):

@@ -89,7 +89,7 @@ class Latent(nn.Module):
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
 
-    can: ClassVar[Can] = Can(content=False, state='S (R + H)')
+    can: ClassVar[Can] = Can(content=False, scores=True, state='S (R + H)')
     example: ClassVar[dict[str, Any]] = dict(rank=6, head_width=4, value_width=3, rotated_width=2)
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:

@@ -42,6 +42,9 @@ from saccade.types import (
     require_share,
 )
 
+Lent = tuple[Keys, Values]  # normalised and rotated, as they are read
+Attend = Callable[..., tuple[Mixed, Any]]
+
 
 class MultiHead(nn.Module):
     """Self-attention; cross-attention where the scope has a source.
@@ -83,33 +86,60 @@ class MultiHead(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            return kernel(q, k, v, visible(scoring, scope), train), None
-
-        return self._around(x, scope, train, attend)[0]
+        return self.share(x, scope, train, None)[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
         return self.kernel(parent=None).init_state(k, v, slots_for(self._mask(), capacity))
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
-        return self._around(x, scope, False, lambda kernel, *rest: kernel.step(*rest, state, scope))
+        return self.share_step(x, scope, state, None)[:2]
+
+    def share(self, x: Hidden, scope: Scope, train: bool, lent: Lent | None) -> tuple[Hidden, Lent]:
+        y, _, lent = self._around(x, scope, train, self._reading(scope, train), lent)
+        return y, lent
+
+    def share_step(self, x: Hidden, scope: Scope, state: State, lent: Lent | None) -> tuple[Hidden, State, Lent]:
+        return self._around(x, scope, False, self._stepping(scope, state), lent)
 
     @nn.compact
     def _around(
-        self, x: Hidden, scope: Scope, train: bool, attend: Callable[..., tuple[Mixed, Any]]
-    ) -> tuple[Hidden, Any]:
-        N, K, H = self._sizes(x.shape[-1])
-        source = scope.read(x)
-        q, k, v = self._projected(x, source.hidden, (N, K, K), H)
-        q, k = self._normalised('query_norm', q), self._normalised('key_norm', k)
+        self, x: Hidden, scope: Scope, train: bool, attend: Attend, lent: Lent | None
+    ) -> tuple[Hidden, State, Lent]:
+        N, _, H = self._sizes(x.shape[-1])
         position = self.position(name='position')
-        q, k = position.rotate(q, k, scope.positions, source.positions)
+        q, k, v = self._own(x, scope, position) if lent is None else (self._queries(x, scope, position), *lent)
         own = (term for number, part in enumerate(self.terms) for term in _made(part, number, N))
         terms = (*position.terms(N), *scope.terms, *own)
         scoring = Scoring(self._mask(), terms, H**-0.5 if self.scale is None else self.scale)
         mixed, state = attend(self.kernel(name='kernel'), q, k, v, scoring)
-        return self._output(x, mixed, train), state
+        return self._output(x, mixed, train), state, (k, v)
+
+    def _reading(self, scope: Scope, train: bool) -> Attend:
+        """How queries read whole sequences."""
+
+        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+            return kernel(q, k, v, visible(scoring, scope), train), None
+
+        return attend
+
+    def _stepping(self, scope: Scope, state: State) -> Attend:
+        """How the queries of a chunk read it and what came before; and the state after it."""
+        return lambda kernel, *rest: kernel.step(*rest, state, scope)
+
+    def _own(self, x: Hidden, scope: Scope, position: PairPosition) -> tuple[Queries, Keys, Values]:
+        """Queries of x, and keys and values of what is read."""
+        N, K, H = self._sizes(x.shape[-1])
+        source = scope.read(x)
+        q, k, v = self._projected(x, source.hidden, (N, K, K), H)
+        q, k = self._normalised('query_norm', q), self._normalised('key_norm', k)
+        return *position.rotate(q, k, scope.positions, source.positions), v
+
+    def _queries(self, x: Hidden, scope: Scope, position: PairPosition) -> Queries:
+        """Queries of x, for keys and values that are lent."""
+        N, _, H = self._sizes(x.shape[-1])
+        q = self._normalised('query_norm', self._biased('query', project(x, self._kernel('query', x, N, H))))
+        return position.rotate(q, q, scope.positions, scope.positions)[0]
 
     def _output(self, x: Hidden, mixed: Mixed, train: bool) -> Hidden:
         """Gate what the heads have read, and merge them."""
@@ -126,15 +156,13 @@ class MultiHead(nn.Module):
         kernels = [self._kernel(*each, H) for each in zip(names, tokens, heads, strict=True)]
         together = [(0, 1, 2)] if self.fused and read is x else [(0,), (1, 2)] if self.fused else [(0,), (1,), (2,)]
         found = [y for group in together for y in project_together(tokens[group[0]], [kernels[at] for at in group])]
-        if not self.bias:
-            return found
-        biases = [
-            self.param(f'{name}_bias', nn.initializers.zeros, (N, H)) for name, N in zip(names, heads, strict=True)
-        ]
-        return [y + bias for y, bias in zip(found, biases, strict=True)]
+        return [self._biased(*each) for each in zip(names, found, strict=True)]
 
     def _kernel(self, name: str, x: Array, heads: int, H: int) -> Array:
         return self.param(name, flat(self.kernel_init, 1), (x.shape[-1], heads, H))
+
+    def _biased(self, name: str, y: Queries) -> Queries:
+        return y + self.param(f'{name}_bias', nn.initializers.zeros, y.shape[-2:]) if self.bias else y
 
     def _normalised(self, name: str, x: Queries) -> Queries:
         return x if self.head_norm is None else each_head(self.head_norm(name=name), x)

@@ -19,10 +19,11 @@ from flax import struct
 from jaxtyping import Array, Bool, Float, PyTree
 
 from saccade.attention.cache import Cache, slots_for
-from saccade.attention.multi_head import MultiHead, visible
+from saccade.attention.multi_head import Attend, MultiHead, visible
 from saccade.ops.mask import MaskBase
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
 from saccade.types import (
+    Can,
     Hidden,
     Kernel,
     KeyIndex,
@@ -108,9 +109,14 @@ class PersistentMemory(MultiHead, kw_only=True):
     count: int
     memory_init: Part = Part(nn.initializers.normal, (('stddev', 1.0),))
 
+    can: ClassVar[Can] = Can(scores=True)
     example: ClassVar[dict[str, Any]] = {'count': 3}
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+    def init_state(self, x: Hidden, capacity: int) -> State:
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
+        return CacheBesideMemory.empty(k, v, slots_for(self._mask(), capacity))
+
+    def _reading(self, scope: Scope, train: bool) -> Attend:
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
             memory = self._memory(kernel, k, v)
             k, v = (jnp.concatenate(pair, axis=1) for pair in zip(memory, (k, v), strict=True))
@@ -119,19 +125,15 @@ class PersistentMemory(MultiHead, kw_only=True):
             scoring = scoring.replace(mask=BesideMemory(scoring.mask, self.count), terms=terms)
             return kernel(q, k, v, scoring, train), None
 
-        return self._around(x, scope, train, attend)[0]
+        return attend
 
-    def init_state(self, x: Hidden, capacity: int) -> State:
-        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
-        return CacheBesideMemory.empty(k, v, slots_for(self._mask(), capacity))
-
-    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+    def _stepping(self, scope: Scope, state: State) -> Attend:
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
             beside = state.replace(memory=self._memory(kernel, k, v))
             mixed, after = kernel.step(q, k, v, scoring, beside, scope)
             return mixed, after.replace(memory=None)
 
-        return self._around(x, scope, False, attend)
+        return attend
 
     def _memory(self, kernel: Kernel, k: Keys, v: Values) -> tuple[Float[Array, 'B M K H'], Float[Array, 'B M _ _']]:
         """The keys and values, for each row."""

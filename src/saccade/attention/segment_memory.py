@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Int, PyTree
 
-from saccade.attention.multi_head import MultiHead, visible
+from saccade.attention.multi_head import Attend, Lent, MultiHead, visible
 from saccade.ops.mask import ChunkedWithMemory, MaskBase
 from saccade.ops.scoring import Scoring
 from saccade.types import (
@@ -87,21 +87,22 @@ class SegmentMemory(MultiHead, kw_only=True):
     length: int
     memory: int
 
-    can: ClassVar[Can] = Can(cross=False, state='R K H')
+    can: ClassVar[Can] = Can(cross=False, scores=True, state='R K H')
     example: ClassVar[dict[str, Any]] = {'length': 16, 'memory': 4}
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+    def share(self, x: Hidden, scope: Scope, train: bool, lent: Lent | None) -> tuple[Hidden, Lent]:
         if scope.source is not None:
             raise UserError('attention.segment_memory:SegmentMemory reads its own sequence alone, and no other')
+        return super().share(x, scope.replace(source=self._twice(x, scope)), train, lent)
 
+    def _reading(self, scope: Scope, train: bool) -> Attend:
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            scoring = visible(scoring, scope)
-            terms = tuple(OnceEach(term, x.shape[1]) for term in scoring.terms)
+            scoring = visible(scoring, scope.replace(source=None))
+            terms = tuple(OnceEach(term, q.shape[1]) for term in scoring.terms)
             mask = HeldOrOwn(scoring.mask, scope.positions // self.length)
             return kernel(q, k, v, scoring.replace(mask=mask, terms=terms), train), None
 
-        twice = scope.replace(source=self._twice(x, scope))
-        return self._around(x, twice, train, attend)[0]
+        return attend
 
     def _mask(self) -> MaskBase:
         return super()._mask() & ChunkedWithMemory(self.length, self.memory)
