@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
 
-.PHONY: train test lint oracle slow format clean
+.PHONY: train test lint oracle grid slow format clean
 
 train: $(VENV)/.installed
 	$(BIN)/python launch/train.py --config=$(CONFIG) --workdir=$(WORKDIR)
@@ -15,6 +15,9 @@ test: $(VENV)/.installed-test
 
 oracle: $(VENV)/.installed-oracle
 	$(BIN)/python -m pytest -q -m oracle
+
+grid: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -q -m grid --dist worksteal tests/grid
 
 slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -q -m slow --timeout=1800

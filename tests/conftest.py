@@ -9,7 +9,9 @@ if 'backend_optimization' not in os.environ.get('XLA_FLAGS', ''):  # tests compi
     os.environ['XLA_FLAGS'] = f'{os.environ.get("XLA_FLAGS", "")} --xla_backend_optimization_level=0'
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import flax.struct
@@ -35,12 +37,39 @@ def unchecked(make: Callable[..., Any]) -> Callable[..., Any]:
 flax.struct.dataclass = unchecked(flax.struct.dataclass)
 jaxtyping.install_import_hook('saccade', 'beartype.beartype')
 
-ONLY_ON_REQUEST = ('slow', 'oracle')
+ONLY_ON_REQUEST = ('slow', 'oracle', 'grid')
+CONTRACT, GRID = (Path(__file__).parent / name for name in ('contract', 'grid'))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption('--variant', metavar='MODULE:CLASS', help='run the contract tests, on this part alone')
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Look the variant up once, so that one that is no part is refused in one line."""
+    if config.option.variant:
+        from saccade.analysis.variants.catalogue import Catalogue
+        from saccade.types import UserError
+
+        sys.path.append(os.getcwd())
+        try:
+            Catalogue.of(config.option.variant, '--variant')
+        except UserError as error:
+            raise pytest.UsageError(str(error)) from None
+        os.environ['SACCADE_VARIANT'] = config.option.variant  # for the tests, which are made while they are imported
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of a variant look at the contract tests alone; and draw no grid that is not asked for."""
+    inside = CONTRACT in (collection_path, *collection_path.parents)
+    elsewhere = config.option.variant and not inside and collection_path not in CONTRACT.parents
+    return True if elsewhere or (collection_path == GRID and 'grid' not in config.option.markexpr) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of a marker that `-m` does not mention."""
+    """Leave out the tests of a marker that `-m` does not mention, and those that a variant gives nothing to."""
     unasked = {marker for marker in ONLY_ON_REQUEST if marker not in config.option.markexpr}
+    unasked |= {'skip'} if config.option.variant else set()  # what pytest makes of a test without parameters
     left_out = [item for item in items if unasked & {marker.name for marker in item.iter_markers()}]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

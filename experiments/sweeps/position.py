@@ -7,7 +7,7 @@
 
 Trained on 64 tokens, measured on 64, 128, 256 and 512 (Press et al. 2022, "Train Short, Test Long",
 https://arxiv.org/abs/2108.12409). The table of learned positions has rows for all of them, of which training reaches
-the first 64 alone.
+the first 64 alone. Sinusoids are tried at the paper's size and at that of the embeddings here, which start at 0.02.
 """
 
 TOKENS, PAIRS = 'model.position', 'model.block.mixer.position'
@@ -20,6 +20,7 @@ def get_sweep() -> dict:
     on_tokens = dict(
         learned=dict(use='position.learned:Learned', length=LENGTHS[-1]),
         sinusoid=dict(use='position.sinusoid:Sinusoid'),
+        sinusoid_scaled=dict(use='position.sinusoid:Sinusoid', scale=0.02),
     )
     in_attention = dict(
         none=NONE,

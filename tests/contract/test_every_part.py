@@ -2,11 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds for every part that maps tokens to tokens."""
 
+import inspect
+import re
+import sys
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from discovery import (
+    CATALOGUE,
     SCOPE,
     B,
     D,
@@ -14,20 +20,19 @@ from discovery import (
     T,
     X,
     assert_near,
-    kernel_specs,
     mixes_tokens,
     mixing,
-    multi_head,
     normal,
     pointwise,
     rows,
-    specs,
     subject_of,
 )
 
-from saccade.build import build
-from saccade.types import FeedForward, Mixer, PairPosition, ScoreTerm
+from saccade.analysis.variants.catalogue import FEEDFORWARD, KERNEL, MIXER, PAIR_POSITION, Kind, in_multi_head
+from saccade.build import build, load
+from saccade.types import ScoreTerm
 
+LONGEST_DOCSTRING = 12  # lines
 F32_RELATIVE = 1e-5  # of the largest element
 BF16_RELATIVE = 3e-2
 
@@ -79,19 +84,22 @@ def test_tokens_may_change_places(name):
     np.testing.assert_array_equal(subject.jitted(subject.params, X[:, order], *moved), y[:, order])
 
 
+def halved(kind: Kind) -> dict[str, dict[str, Any]]:
+    """The specs of the parts of a kind that have a dropout, with a rate of one half."""
+    specs = CATALOGUE.specs(kind).items()
+    return {name: {**given, 'dropout': 0.5} for name, given in specs if hasattr(load(given['use']), 'dropout')}
+
+
 DROPPING = {
-    **specs('feedforward', FeedForward),
-    **specs('attention', Mixer),
-    **{name: multi_head(given) for name, given in kernel_specs().items() if hasattr(build(given).target, 'dropout')},
+    **halved(FEEDFORWARD),
+    **halved(MIXER),
+    **{f'MultiHead, {name}': in_multi_head(kernel) for name, kernel in halved(KERNEL).items()},
 }
 
 
 @pytest.mark.parametrize('name', DROPPING)
 def test_dropout_acts_in_training_alone(name):
-    given = DROPPING[name]
-    rate = {'dropout': 0.5}
-    module = build({**given, 'kernel': {**given['kernel'], **rate}} if name in kernel_specs() else {**given, **rate})()
-    subject = subject_of(f'MultiHead, {name}' if name in kernel_specs() else name)
+    module, subject = build(DROPPING[name])(), subject_of(name)
 
     @jax.jit
     def run(key):
@@ -105,9 +113,9 @@ def test_dropout_acts_in_training_alone(name):
     assert np.abs(trained - other).max() > 0.01
 
 
-@pytest.mark.parametrize('name', specs('position', PairPosition))
+@pytest.mark.parametrize('name', CATALOGUE.specs(PAIR_POSITION))
 def test_a_pairwise_position_keeps_shapes(name):
-    position = build(specs('position', PairPosition)[name])()
+    position = build(CATALOGUE.specs(PAIR_POSITION)[name])()
     q = normal((B, T, 4, D // 4))
 
     def use(position):
@@ -118,3 +126,14 @@ def test_a_pairwise_position_keeps_shapes(name):
     assert rotated.shape == q.shape
     assert low.dtype == jnp.bfloat16
     assert all(isinstance(term, ScoreTerm) for term in terms)
+
+
+FILES = sorted({part.__module__ for parts in CATALOGUE.parts.values() for part in parts})
+
+
+@pytest.mark.parametrize('file', [file for file in FILES if not file.startswith('saccade.ops.')])
+def test_a_variant_names_its_source_in_a_short_docstring(file):
+    docstring = inspect.getdoc(sys.modules[file])
+    assert re.search(r'https?://\S+', docstring)
+    assert re.search(r'\b(19|20)\d\d\b', docstring)
+    assert len(docstring.splitlines()) <= LONGEST_DOCSTRING

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from discovery import (
+    CATALOGUE,
     SCOPE,
     B,
     D,
@@ -14,19 +15,19 @@ from discovery import (
     T,
     X,
     assert_near,
-    can,
-    kernel_specs,
     mixing,
-    multi_head,
     normal,
+    positions,
     rows,
     subject_of,
-    sums,
-    weighting_specs,
+    uncovered,
+    weightings,
 )
 
+from saccade.analysis.variants.catalogue import KERNEL, can, in_multi_head
 from saccade.build import build
-from saccade.types import Scope
+from saccade.ops.term import RelativeKeys, Softcap
+from saccade.types import Scope, Source, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 CHUNKS = (4, 1, 4)
@@ -47,7 +48,7 @@ def subject(request) -> Subject:
 
 def those_that(what, can_it=True):
     """The tests' subjects are those that declare it, or that declare that they cannot."""
-    names = [name for name, (given, _, _) in mixing().items() if can(given, what) == can_it]
+    names = [name for name, (given, _, _) in mixing().items() if getattr(can(given), what) == can_it]
     return pytest.mark.parametrize('subject', names, indirect=True)
 
 
@@ -115,7 +116,7 @@ def test_the_state_is_in_the_dtype_of_the_tokens_unless_it_adds_them_up(subject)
     low = X[:, :1].astype(jnp.bfloat16)
     state = jax.eval_shape(lambda: subject.module.apply(subject.params, low, T, method='init_state'))
     floats = {leaf.dtype for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.floating)}
-    assert floats == {jnp.dtype(jnp.float32 if sums(subject.spec) else jnp.bfloat16)}
+    assert floats == {jnp.dtype(jnp.float32 if can(subject.spec).sums else jnp.bfloat16)}
 
 
 @those_that('cached')
@@ -125,17 +126,73 @@ def test_no_two_leaves_of_a_fresh_state_share_a_buffer(subject):
     assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)
 
 
-KERNELS = {**kernel_specs(), **weighting_specs()}
+@those_that('cached')
+def test_the_state_grows_with_its_capacity_as_is_declared(subject):
+    def numbers(capacity):
+        state = jax.eval_shape(lambda: subject.module.apply(subject.params, X[:, :1], capacity, method='init_state'))
+        return sum(leaf.size for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.floating))
+
+    order = can(subject.spec).state.split()
+    assert order
+    assert numbers(64) == numbers(32) * 2 ** order.count('S')
+
+
+@those_that('cached', False)
+def test_what_cannot_decode_says_so(subject):
+    with pytest.raises(UserError, match='cannot decode'):
+        subject.module.apply(subject.params, X[:, :1], T, method='init_state')
+
+
+@pytest.mark.parametrize('name', CATALOGUE.mixers())
+def test_tokens_that_change_places_change_no_more_where_that_is_declared(name):
+    given = mixing()[name][0]
+    subject = subject_of(name) if uncovered(given) == given else Subject(uncovered(given), (SCOPE,), (False,))
+    order = np.random.default_rng(0).permutation(T)
+    y = subject.jitted(subject.params, X, SCOPE)[:, order]
+    moved = subject.jitted(subject.params, X[:, order], SCOPE)
+    near = np.abs(moved - y).max() < F32_RELATIVE * np.abs(y).max()
+    assert near == can(given).equivariant
+
+
+def is_served(name, scope):
+    """Whether a mixer that may see every token takes the scope; it refuses in one line what it cannot serve."""
+    module = build(uncovered(mixing()[name][0]))()
+    try:
+        made = jax.eval_shape(lambda: module.init_with_output(jax.random.key(0), X, scope, False))[0]
+    except UserError:
+        return False
+    return made.shape == X.shape
+
+
+@pytest.mark.parametrize('name', CATALOGUE.mixers())
+def test_what_a_mixer_serves_is_what_it_declares(name):
+    declared = can(mixing()[name][0])
+    other = Source(normal((B, 5, D), 2), positions(B, 5))
+    assert is_served(name, SCOPE.replace(source=other)) == declared.cross
+    assert is_served(name, SCOPE.replace(segments=TWO_DOCUMENTS)) == declared.packed
+    assert is_served(name, SCOPE.replace(terms=(Softcap(5.0),))) == declared.terms
+    if declared.terms:
+        assert is_served(name, SCOPE.replace(terms=(RelativeKeys(normal((3, 4))),))) == declared.content
+
+
+@pytest.mark.parametrize('name', CATALOGUE.mixers())
+def test_a_mixer_declares_what_it_costs(name):
+    declared = can(mixing()[name][0])
+    assert declared.time
+    assert declared.memory
+
+
+KERNELS = {**CATALOGUE.specs(KERNEL), **weightings()}
 
 
 @pytest.mark.parametrize('name', KERNELS)
 def test_returned_weights_sum_to_what_is_declared(name):
     kernel = KERNELS[name]
-    module, declared = build(multi_head(kernel))(), rows(kernel)
+    module, declared = build(in_multi_head(kernel))(), rows(kernel)
     params = subject_of(f'MultiHead, {name}').params
     y, returned = module.apply(params, X, SCOPE, False, mutable=['weights'])
     weights = jax.tree.leaves(returned)
-    assert bool(weights) == build(kernel)().can.weights
+    assert bool(weights) == can(kernel).weights
     for leaf in weights:
         assert leaf.shape == (B, 4, T, T)
         sums = leaf.sum(axis=-1)

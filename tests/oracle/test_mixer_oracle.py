@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from einops import rearrange
 
 from saccade.build import build
 from saccade.types import Scope
@@ -35,18 +36,24 @@ def kernel(linear):
     return linear.weight.detach().numpy().T
 
 
+def paired(array, G, H):
+    """Their heads, which keep those of the first attentions together, as ours, which keep the two heads of a pair."""
+    return rearrange(array, '... (A P G H) -> ... P A G H', A=2, G=G, H=H)
+
+
 @pytest.mark.parametrize('seed', range(3))
 def test_differential_attention_is_that_of_diffllama(seed):
     from transformers.models.diffllama import modeling_diffllama as theirs
 
     random = np.random.default_rng(seed)
     K, G, H = 2 * int(random.integers(1, 3)), int(random.integers(1, 3)), 2 * int(random.integers(2, 5))
-    N, D, layer = K * G, 24, int(random.integers(0, 6))
+    N, D, layer, bias = K * G, 24, int(random.integers(0, 6)), seed > 0
     config = theirs.DiffLlamaConfig(
         hidden_size=D,
         num_attention_heads=N,
         num_key_value_heads=K,
         head_dim=H,
+        attention_bias=bias,
         attn_implementation='eager',
         lambda_std_dev=0.4,
     )
@@ -57,13 +64,13 @@ def test_differential_attention_is_that_of_diffllama(seed):
     with torch.no_grad():
         places = rotary(torch.tensor(x), torch.arange(T)[None])
         expected, _ = module(torch.tensor(x), position_embeddings=places, attention_mask=CAUSAL)
-    # Theirs keeps the heads of the first attentions together, ours the two heads of a pair.
-    weights = {
-        'query': kernel(module.q_proj).reshape(D, 2, K // 2, G, H).transpose(0, 2, 1, 3, 4),
-        'key': kernel(module.k_proj).reshape(D, 2, K // 2, H).transpose(0, 2, 1, 3),
-        'value': kernel(module.v_proj).reshape(D, 2, K // 2, H).transpose(0, 2, 1, 3),
-        'output': kernel(module.o_proj),
-    }
+    weights = {'output': kernel(module.o_proj)}
+    for name, linear, group in (('query', module.q_proj, G), ('key', module.k_proj, 1), ('value', module.v_proj, 1)):
+        weights[name] = paired(kernel(linear), group, H)
+        if bias:
+            weights[f'{name}_bias'] = paired(linear.bias.detach().numpy(), group, H)
+    if bias:
+        weights['output_bias'] = module.o_proj.bias.detach().numpy()
     for number in (1, 2):
         for side in ('query', 'key'):
             name = f'lambda_{side[0]}{number}'
@@ -73,6 +80,8 @@ def test_differential_attention_is_that_of_diffllama(seed):
         'heads': N,
         'key_value_heads': K,
         'head_width': H,
+        'bias': bias,
+        'output_bias': bias,
         'start': module.lambda_init,
         'output_norm': {'use': 'norm.rms:RMSNorm', 'epsilon': config.rms_norm_eps, 'scale': False},
         'kernel': {'use': 'attention.plain:Plain'},
@@ -89,6 +98,7 @@ def test_latent_attention_is_that_of_deepseek(seed):
     random = np.random.default_rng(seed)
     N, R, H, V, D = (int(random.integers(low, high)) for low, high in ((1, 5), (4, 9), (3, 7), (3, 7), (12, 25)))
     turned, query_rank = 2 * int(random.integers(1, 4)), None if seed == 0 else int(random.integers(4, 9))
+    interleaved = seed > 1  # as the released weights are
     config = theirs.DeepseekV3Config(
         hidden_size=D,
         num_attention_heads=N,
@@ -98,7 +108,7 @@ def test_latent_attention_is_that_of_deepseek(seed):
         qk_rope_head_dim=turned,
         qk_nope_head_dim=H,
         v_head_dim=V,
-        rope_interleave=False,
+        rope_interleave=interleaved,
         attn_implementation='eager',
     )
     torch.manual_seed(seed)
@@ -132,7 +142,11 @@ def test_latent_attention_is_that_of_deepseek(seed):
         'query_rank': query_rank,
         'kernel': {'use': 'attention.plain:Plain'},
         'mask': {'use': 'ops.mask:Causal'},
-        'position': {'use': 'position.rotary:Rotary', 'base': config.rope_parameters['rope_theta']},
+        'position': {
+            'use': 'position.rotary:Rotary',
+            'base': config.rope_parameters['rope_theta'],
+            'pairing': {'use': 'ops.rotary:neighbours' if interleaved else 'ops.rotary:halves'},
+        },
         'norm': {'use': 'norm.rms:RMSNorm'},
     }
     np.testing.assert_allclose(ours(spec, weights, x), expected, atol=ABSOLUTE)

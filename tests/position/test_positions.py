@@ -50,6 +50,8 @@ def test_sinusoid():
         expected[b, t, 2 * c] += math.sin(angle)
         expected[b, t, 2 * c + 1] += math.cos(angle)
     np.testing.assert_allclose(Sinusoid(100.0).apply({}, X, POSITIONS), expected, atol=NEAR)
+    small = Sinusoid(100.0, scale=0.1).apply({}, X, POSITIONS)
+    np.testing.assert_allclose(small, X + 0.1 * (expected - X), atol=NEAR)
 
 
 def test_learned_adds_the_row_of_each_position():

@@ -100,7 +100,7 @@ class CacheBesideMemory(Cache):
         allowed = jnp.concatenate([jnp.ones((*pairs.allowed.shape[:-1], k.shape[1]), bool), pairs.allowed], axis=-1)
         weights = scoring.weighting(jnp.concatenate([of_memory, of_tokens], axis=-1), allowed)
         on_memory, on_tokens = jnp.split(weights, [k.shape[1]], axis=-1)
-        return (weighted_values(on_memory, v) + weighted_values(on_tokens, values)).astype(v.dtype)
+        return weighted_values(on_memory, v, v.dtype) + weighted_values(on_tokens, values, v.dtype)
 
 
 class PersistentMemory(MultiHead, kw_only=True):

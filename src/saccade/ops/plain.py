@@ -29,7 +29,8 @@ def attend(
     weights = mixed = attention_weights(q, k, scoring, pairs)
     if scoring.dropout is not None:
         mixed = weights * scoring.kept((q.shape[0], q.shape[-2]), pairs)
-    return weighted_values(mixed, v).astype(v.dtype), weights
+    # Asked for in float32 and then rounded, the product of bfloat16 has no thunk in XLA:CPU for some small shapes.
+    return weighted_values(mixed, v, v.dtype), weights
 
 
 def attend_in_chunks(q: Queries, k: Keys, v: Values, scoring: Scoring, chunks: int) -> Mixed:

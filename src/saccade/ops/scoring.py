@@ -5,6 +5,8 @@
 Everything that attends by scores, on every path, gets them here, with the pairs that are to get no weight.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from einops import rearrange
@@ -78,8 +80,8 @@ def grouped_products(q: Queries, k: Keys) -> Scores:
     return rearrange(products, 'B K G T S -> B (K G) T S')
 
 
-def weighted_values(weights: Float[Array, 'B N T S'], v: Values) -> Mixed:
-    """The sum over keys of weight times value, each group of heads with its own value head."""
+def weighted_values(weights: Float[Array, 'B N T S'], v: Values, dtype: Any = jnp.float32) -> Mixed:
+    """The sum over keys of weight times value in a dtype, each group of heads with its own value head."""
     grouped = rearrange(weights, 'B (K G) T S -> B K G T S', K=v.shape[-2])
-    mixed = jnp.einsum('BKGTS,BSKH->BTKGH', grouped.astype(v.dtype), v, preferred_element_type=jnp.float32)
+    mixed = jnp.einsum('BKGTS,BSKH->BTKGH', grouped.astype(v.dtype), v, preferred_element_type=dtype)
     return rearrange(mixed, 'B T K G H -> B T (K G) H')

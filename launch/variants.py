@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What variants there are, and what each can do, by what it declares.
+
+python launch/variants.py
+"""
+
+import json
+from pathlib import Path
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.variants import matrix, readme
+from saccade.analysis.variants.catalogue import Catalogue
+from saccade.train.main import run_main
+from saccade.types import UserError
+
+README = Path(__file__).parents[1] / 'README.md'
+
+WRITE = flags.DEFINE_bool('write', False, 'Put the tables into README.md.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': the variants are those there are; this takes no config")
+    catalogue = Catalogue.ours()
+    if WRITE.value:
+        readme.write(README, catalogue)
+    if JSON.value:
+        print(json.dumps(matrix.as_json(catalogue)))
+    else:
+        matrix.show(catalogue, Console())
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The catalogue misses no part, names what a part is, and says what keeps another from being one."""
+
+import inspect
+
+import flax.linen as nn
+import pytest
+
+from saccade.analysis.variants.catalogue import (
+    BLOCK,
+    FEEDFORWARD,
+    KERNEL,
+    KINDS,
+    MASK,
+    MIXER,
+    MULTI_HEAD,
+    NORM,
+    PAIR_POSITION,
+    ROUTER,
+    TERM,
+    TOKEN_POSITION,
+    WEIGHTING,
+    Catalogue,
+    can,
+    kinds_of,
+)
+from saccade.build import build, load, modules
+from saccade.types import Can, UserError
+
+FAMILIES = sorted({place for kind in KINDS for place in kind.places if not place.startswith('ops.')})
+
+
+class Odd:
+    def __call__(self, x, strength):
+        return x
+
+
+class Norma(nn.Module):
+    strength: float = 1.0
+
+    def __call__(self, x, more=1.0):
+        return x
+
+
+class Hungry(nn.Module):
+    strength: float
+
+    def __call__(self, x):
+        return x
+
+
+class Undeclared(nn.Module):
+    """A kernel that does not say what it can do."""
+
+    def __call__(self, q, k, v, scoring, train):
+        return q
+
+    def init_state(self, k, v, capacity):
+        return k
+
+    def step(self, q, k, v, scoring, state, scope):
+        return q, state
+
+
+@pytest.mark.parametrize(
+    ('kind', 'names'),
+    [
+        (NORM, {'LayerNorm', 'RMSNorm'}),
+        (TOKEN_POSITION, {'NoPosition', 'Learned', 'Sinusoid'}),
+        (PAIR_POSITION, {'NoPosition', 'Rotary', 'RelativeBias'}),
+        (FEEDFORWARD, {'MLP', 'Gated', 'Mixture'}),
+        (ROUTER, {'TokenChoice', 'LossFree', 'ExpertChoice'}),
+        (KERNEL, {'Plain', 'Blockwise', 'Linear', 'Performer', 'Linformer'}),
+        (MIXER, {'MultiHead', 'Differential', 'Latent', 'Retention', 'Delta'}),
+        (WEIGHTING, {'Softmax', 'TopK'}),
+        (MASK, {'Causal', 'Full', 'Window', 'RandomBlocks', 'all_of', 'big_bird'}),
+        (TERM, {'Cosine', 'SquaredDistance', 'Softcap', 'LinearBias'}),
+        (BLOCK, {'PreNorm', 'PostNorm', 'HyperConnections'}),
+    ],
+    ids=lambda value: value.name if hasattr(value, 'name') else '',
+)
+def test_known_parts_are_found(kind, names):
+    assert names <= Catalogue.ours().specs(kind).keys()
+
+
+def test_what_needs_arrays_and_what_is_for_others_to_inherit_is_no_variant():
+    masks, terms = (Catalogue.ours().specs(kind).keys() for kind in (MASK, TERM))
+    assert not masks & {'MaskBase', 'Anchored', 'Both', 'SameSegment', 'Given', 'within_segments'}
+    assert not terms & {'TermBase', 'DistanceTable', 'RelativeKeys'}
+
+
+@pytest.mark.parametrize('family', FAMILIES)
+def test_every_module_of_a_family_is_one_of_its_parts(family):
+    known = [part for kind in KINDS if family in kind.places for part in Catalogue.ours().parts[kind]]
+    strays = [
+        value.__name__
+        for file in modules(family)
+        for value in vars(file).values()
+        if inspect.isclass(value) and issubclass(value, nn.Module) and value.__module__ == file.__name__
+        if not value.__name__.startswith('_') and value not in known
+    ]
+    assert strays == []
+
+
+@pytest.mark.parametrize('kind', KINDS, ids=lambda kind: kind.name)
+def test_every_spec_builds(kind):
+    for given in Catalogue.ours().specs(kind).values():
+        build(given)()
+
+
+@pytest.mark.parametrize(
+    ('use', 'kinds'),
+    [
+        ('position.none:NoPosition', [PAIR_POSITION, TOKEN_POSITION]),
+        ('score.cosine:Cosine', [TERM]),
+        ('block.pre_norm:PreNorm', [BLOCK]),
+        ('attention.multi_head:MultiHead', [MIXER]),
+        ('ops.pattern:big_bird', [MASK]),
+    ],
+)
+def test_a_part_is_of_the_kinds_whose_methods_it_has(use, kinds):
+    assert kinds_of(load(use)) == kinds
+
+
+def test_a_class_with_other_arguments_is_no_part():
+    assert kinds_of(Odd) == []
+    assert kinds_of(Norma) == [NORM]
+
+
+def here(name):
+    return f'{__name__}:{name}'
+
+
+def test_one_part_makes_a_catalogue_of_its_own():
+    found = Catalogue.of(here('Norma'), '--variant')
+    assert found.specs(NORM) == {'Norma': {'use': here('Norma')}}
+    assert not found.mixers() | found.feedforwards()
+
+
+@pytest.mark.parametrize(
+    ('name', 'words'),
+    [
+        ('Odd', r'--variant: .*Odd is no part: for a .* it has no __call__\('),
+        ('Hungry', "no value is known to try its field 'strength' with.*example = dict"),
+        ('Undeclared', "no part: for a kernel it has no 'can'"),
+        ('Norm', "did you mean 'Norma'"),
+    ],
+)
+def test_what_is_no_part_is_refused_in_one_line(name, words):
+    with pytest.raises(UserError, match=words) as refused:
+        Catalogue.of(here(name), '--variant')
+    assert '\n' not in str(refused.value)
+
+
+def test_what_a_mixer_can_do_is_what_all_of_it_can():
+    assert can({**MULTI_HEAD, 'kernel': {'use': 'attention.linear:Linear'}}) == Can(
+        terms=False, sums=True, time='B T N R H', memory='B T N H', state='K R H'
+    )
+    assert not can({**MULTI_HEAD, 'position': {'use': 'position.alibi:ALiBi'}}).equivariant
+    assert can(MULTI_HEAD).weights
+    assert can({'use': 'norm.layer:LayerNorm'}) == Can()

@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What was drawn, in the header of the tests."""
+
+
+def pytest_report_header() -> str:
+    from cells import SEED, cover, refused
+
+    return f'grid: seed {SEED}, {len(cover())} cells, {len(refused())} refused'

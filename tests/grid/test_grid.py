@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every two parts that may meet do in some small decoder, which keeps its promises; the others are refused by name."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cells import LENGTH, SEED, VOCABULARY, Cell, Level, beside, cover, decoder, levels, pairs, refused, refuses
+
+from saccade.analysis.variants.catalogue import can
+from saccade.analysis.variants.matrix import is_causal
+from saccade.build import build
+from saccade.ops.loss import cross_entropy
+from saccade.types import Scope, UserError
+
+pytestmark = pytest.mark.grid
+
+RELATIVE = {'float32': 1e-4, 'bfloat16': 0.1}  # of the largest logit; eight bits, through two layers
+CHANGED = 6  # the first token that another one takes the place of
+CHUNK = 3  # tokens of a step
+
+FIRST, SECOND = slice(0, 4), slice(4, 8)  # two documents
+WHOLE, TOGETHER, ALONE, OTHER, PADDED = range(5)  # rows: of one document, of two, of either alone, padded on the left
+SEGMENTS = np.zeros((5, LENGTH), int)
+SEGMENTS[WHOLE], SEGMENTS[TOGETHER, FIRST], SEGMENTS[TOGETHER, SECOND] = 1, 1, 2
+SEGMENTS[(ALONE, OTHER), FIRST] = 1
+SEGMENTS[PADDED, 3:] = 1
+TOKENS = np.random.default_rng(SEED).integers(0, VOCABULARY, (5, LENGTH))
+TOKENS[ALONE, FIRST], TOKENS[OTHER, FIRST] = TOKENS[TOGETHER, FIRST], TOKENS[TOGETHER, SECOND]
+STEPPED = np.array((WHOLE, PADDED))
+
+
+def positions(segments: np.ndarray) -> np.ndarray:
+    """The place of each token within its own segment."""
+    same = (segments[:, :, None] == segments[:, None, :]) & (np.arange(LENGTH)[:, None] > np.arange(LENGTH))
+    return same.sum(axis=-1) * (segments != 0)
+
+
+class Run:
+    """A cell's decoder with drawn parameters, compiled once.
+
+    Attributes:
+        packed: whether it is given segments. It is not where a part cannot tell them apart.
+    """
+
+    def __init__(self, cell: Cell) -> None:
+        spec = decoder(cell)
+        self.model, self.can = build(spec)(), can(spec)
+        self.packed = self.can.packed
+        segments = SEGMENTS if self.packed else np.ones_like(SEGMENTS)
+        self.segments = jnp.asarray(segments)
+        self.scope = Scope(jnp.asarray(positions(segments)), self.segments if self.packed else None)
+        self.params = drawn(self.model, self.scope, cell['dtype'])
+        self.learn, self.steps = jax.jit(self._learn), jax.jit(self._steps)
+
+    def _learn(self, tokens: jax.Array) -> tuple[Any, Any, jax.Array]:
+        """The loss, its gradients and the logits."""
+
+        def loss(params: Any) -> tuple[jax.Array, jax.Array]:
+            logits, reports = self.model.apply({'params': params}, tokens, self.scope, False, mutable=['losses'])
+            losses = jnp.where(self.segments != 0, cross_entropy(logits, tokens, 0.0), 0.0)
+            return losses.sum() + sum(leaf.sum() for leaf in jax.tree.leaves(reports)), logits
+
+        (total, logits), gradients = jax.value_and_grad(loss, has_aux=True)(self.params)
+        return total, gradients, logits.astype(jnp.float32)
+
+    def _steps(self, tokens: jax.Array) -> jax.Array:
+        """The logits of two rows, a chunk at a time."""
+        tokens, segments = (jnp.split(x[STEPPED], LENGTH // CHUNK, axis=1) for x in (tokens, self.segments))
+        state = self.model.apply({'params': self.params}, tokens[0], LENGTH, method='init_state')
+
+        def step(state: Any, chunk: Any) -> tuple[Any, jax.Array]:
+            logits, state = self.model.apply({'params': self.params}, *chunk, state, method='step')
+            return state, logits.astype(jnp.float32)
+
+        logits = jax.lax.scan(step, state, (jnp.stack(tokens), jnp.stack(segments)))[1]
+        return jnp.concatenate(list(logits), axis=1)
+
+
+def drawn(model: Any, scope: Scope, dtype: str) -> Any:
+    """Parameters away from zero, and scales about one, of every layer."""
+    random = np.random.default_rng(SEED)
+    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), scope, False))['params']
+
+    def draw(path: Any, leaf: jax.ShapeDtypeStruct) -> jax.Array:
+        axes = leaf.ndim - is_stacked(path)
+        return jnp.asarray(random.normal(1.0 if axes <= 1 else 0.0, 0.2 if axes <= 1 else 0.3, leaf.shape), dtype)
+
+    return jax.tree_util.tree_map_with_path(draw, shapes)
+
+
+def is_stacked(path: Any) -> bool:
+    return any(entry.key.startswith('pattern_') for entry in path)
+
+
+def is_smooth(cell: Cell) -> bool:
+    """Whether rounding changes the logits no more than a little: no choice among scores is made."""
+    return 'Mixture' not in cell['feedforward'] and cell['weighting'] != 'TopK'
+
+
+@pytest.mark.parametrize('cell', cover(), ids=lambda cell: ' '.join(cell.values()))
+def test_a_decoder_keeps_its_promises(cell):
+    print(f'cell {cell}\nspec {decoder(cell)}')  # shown where the test fails
+    run = Run(cell)
+    loss, gradients, logits = jax.device_get(run.learn(TOKENS))
+    assert np.isfinite(loss)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(gradients):
+        leaf = np.asarray(leaf, np.float32)
+        for layer in leaf if is_stacked(path) else leaf[None]:
+            assert np.isfinite(layer).all(), path
+            assert layer.any(), path
+    near = RELATIVE[cell['dtype']] * np.abs(logits).max() if is_smooth(cell) or cell['dtype'] == 'float32' else np.inf
+    changed = TOKENS.copy()
+    changed[WHOLE, CHANGED:] = (changed[WHOLE, CHANGED:] + 1) % VOCABULARY
+    earlier = (np.asarray(run.learn(changed)[2]) != logits)[WHOLE, :CHANGED]
+    mask = Level('mask', cell['mask'])
+    causal = is_causal(mask.spec) if mask.spec else not run.can.full
+    assert not causal or not earlier.any()
+    assert cell['mask'] != 'Full' or earlier.any()
+    if run.packed:
+        np.testing.assert_allclose(logits[TOGETHER, FIRST], logits[ALONE, FIRST], rtol=0, atol=near)
+        np.testing.assert_allclose(logits[TOGETHER, SECOND], logits[OTHER, FIRST], rtol=0, atol=near)
+    if run.can.cached and causal:
+        real = SEGMENTS[STEPPED] != 0
+        np.testing.assert_allclose(np.asarray(run.steps(TOKENS))[real], logits[STEPPED][real], rtol=0, atol=near)
+
+
+@pytest.mark.parametrize('parts', refused(), ids=lambda parts: ' '.join(level.name for level in parts))
+def test_parts_that_cannot_meet_are_refused_by_name(parts):
+    scope = Scope(jnp.asarray(positions(np.ones_like(SEGMENTS))))
+
+    def shapes() -> Any:
+        model = build(decoder(beside(parts)))()
+        return jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), scope, False))
+
+    with pytest.raises(UserError) as refusal:
+        shapes()
+    assert any(use in str(refusal.value) for level in parts for use in named(level.spec))
+
+
+def named(spec: Any) -> Iterator[str]:
+    """The parts of a spec that are named in it, at any depth."""
+    if isinstance(spec, dict):
+        yield spec['use']
+    for inner in spec.values() if isinstance(spec, dict) else spec if isinstance(spec, list) else ():
+        yield from named(inner)
+
+
+def test_every_two_parts_that_may_meet_do():
+    met = {frozenset(pair) for cell in cover() for pair in combinations(levels(cell), 2)}
+    parts = [pair for pair in pairs() if not refuses(*pair) and all(level.name != '-' for level in pair)]
+    assert [pair for pair in parts if frozenset(pair) not in met] == []
+    assert not [cell for cell in cover() for pair in combinations(levels(cell), 2) if refuses(*pair)]
