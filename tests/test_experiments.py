@@ -25,7 +25,7 @@ FILES = sorted(path for path in (ROOT / 'experiments').rglob('*.py') if 'def get
 VOCABULARY, CONTEXT, ROWS = 64, 16, 2
 NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln V
 
-PARTS_SEEN_ELSEWHERE = ('quickstart', 'llama_tiny', 'gpt2_124m', 'mpt_tiny')  # in the steps of other experiments
+STEPPED_BY_DEFAULT = ('mistral_tiny', 'deepseek_tiny')  # the others where there are minutes
 LARGE_SWEEPS = ('attention', 'position', 'learning_rate', 'mup')  # to trace their variants takes long
 ONE_SEED = ('attention',)
 
@@ -107,11 +107,11 @@ def test_published_sizes_are_found_in_docstrings():
     assert '--config.model.block.0.mixer.mask.left=4095' in overrides
 
 
-def slow_if_seen(path):
-    return pytest.param(path, marks=[pytest.mark.slow] if path.stem in PARTS_SEEN_ELSEWHERE else [])
+def with_a_step(path):
+    return pytest.param(path, marks=[] if path.stem in STEPPED_BY_DEFAULT else [pytest.mark.slow])
 
 
-@pytest.mark.parametrize('file', list(map(slow_if_seen, FILES)), ids=lambda path: path.stem)
+@pytest.mark.parametrize('file', list(map(with_a_step, FILES)), ids=lambda path: path.stem)
 def test_a_step_from_equal_odds_is_finite(file):
     learner = make_learner(Experiment.of(narrow(file)))
     tokens = jnp.array(np.random.default_rng(0).integers(0, VOCABULARY, (ROWS, CONTEXT + 1)), jnp.int32)

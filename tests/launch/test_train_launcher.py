@@ -62,8 +62,8 @@ def test_the_first_record_is_the_plan_that_was_printed(finished):
     assert f'a step      {plan["tokens"]:,} tokens, {plan.pop("flops"):.3g} FLOPs' in printed
     assert f'memory      {plan.pop("peak_bytes") / 2**20:,.0f} MiB' in printed
     assert f'; {plan["state_bytes"] / 2**10:,.0f} KiB to decode a row' in printed
-    # Keys and values of two layers, place and segment of a token in each, and how many there are.
-    assert plan.pop('state_bytes') == 2 * (16 * (2 * 32 + 2) + 1) * 4
+    # Keys and values of two layers, place and segment of a token in each, and how many there are; and the next's place.
+    assert plan.pop('state_bytes') == (2 * (16 * (2 * 32 + 2) + 1) + 1) * 4
     assert plan.pop('temp_bytes') > 0
     assert plan == {'step': 0, 'split': 'plan', 'tokens': 8 * 16}
 
@@ -205,7 +205,7 @@ def test_a_part_in_the_folder_one_runs_in_is_a_variant(runner, tmp_path):
     part = '--config.model.block.norm={"use": "my_norm:DynamicTanh"}'
     done = runner.train(tmp_path / 'run', part, '--config.steps=2', '--config.schedule.warmup=1')
     assert done.returncode == 0, done.stderr
-    assert len(losses(tmp_path / 'run')) == 3
+    assert (2, 'validation') in losses(tmp_path / 'run')
 
 
 def test_a_folder_of_another_config_is_refused_with_the_difference(runner, finished):

@@ -169,15 +169,15 @@ class Run:
         return evaluation(step, 'validation', split, metrics)
 
     def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
-        """Measure the trained model beside its baseline; log that, and what is measured at other lengths."""
+        """Measure the trained model; log that after its baseline and what is measured at other lengths."""
         found = self._measure(state, prepared, self.experiment.steps)
         baseline = baseline_of(self.experiment, prepared, found.step)
         if log is not None:
-            self._report(found, state, prepared, log)
             params = self._eval_params(self.backend.unload(state))
             others = evaluate_lengths(self.experiment, params, self.workdir.tokenizer, found.step)
             for other in (*([baseline] if baseline else []), *others):
                 log.write(other.step, other.split, other.logged)
+            self._report(found, state, prepared, log)
         return replace(found, baseline=baseline and baseline.bits_per_byte)
 
     def _report(self, found: Evaluation, state: TrainState, prepared: Prepared, log: Log) -> None:
