@@ -21,6 +21,7 @@ from saccade.types import Scope, UserError
 pytestmark = pytest.mark.grid
 
 RELATIVE = {'float32': 1e-4, 'bfloat16': 0.1}  # of the largest logit; eight bits, through two layers
+UNBOUNDED = 1e30  # infinity makes NumPy warn
 CHANGED = 6  # the first token that another one takes the place of
 CHUNK = 3  # tokens of a step
 
@@ -99,8 +100,11 @@ def is_stacked(path: Any) -> bool:
 
 
 def is_smooth(cell: Cell) -> bool:
-    """Whether rounding changes the logits no more than a little: no choice among scores is made."""
-    return 'Mixture' not in cell['feedforward'] and cell['weighting'] != 'TopK'
+    """Whether rounding changes the logits no more than a little: no choice among scores is made that it may flip.
+
+    Experts are far enough apart for float32; the k-th of a few scores may be nearly as high as the next.
+    """
+    return cell['weighting'] != 'TopK' and ('Mixture' not in cell['feedforward'] or cell['dtype'] == 'float32')
 
 
 @pytest.mark.parametrize('cell', cover(), ids=lambda cell: ' '.join(cell.values()))
@@ -114,7 +118,7 @@ def test_a_decoder_keeps_its_promises(cell):
         for layer in leaf if is_stacked(path) else leaf[None]:
             assert np.isfinite(layer).all(), path
             assert layer.any(), path
-    near = RELATIVE[cell['dtype']] * np.abs(logits).max() if is_smooth(cell) or cell['dtype'] == 'float32' else np.inf
+    near = RELATIVE[cell['dtype']] * np.abs(logits).max() if is_smooth(cell) else UNBOUNDED
     changed = TOKENS.copy()
     changed[WHOLE, CHANGED:] = (changed[WHOLE, CHANGED:] + 1) % VOCABULARY
     earlier = (np.asarray(run.learn(changed)[2]) != logits)[WHOLE, :CHANGED]
