@@ -15,6 +15,7 @@ Padding counts. Batches are microbatches under `accumulate`, and a device's own 
 import flax.linen as nn
 import jax.numpy as jnp
 
+from saccade.norm.base import affine
 from saccade.ops.statistic import centre, follow, rescale
 from saccade.types import Hidden, require_share
 
@@ -37,8 +38,4 @@ class BatchNorm(nn.Module):
         self.sow('losses', 'moves', follow(mean, wide, self.momentum))
         self.sow('losses', 'moves', follow(variance, jnp.square(centred), self.momentum))
         y = rescale(centred, variance + self.epsilon)
-        if self.scale:
-            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
-        if self.bias:
-            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
-        return y.astype(x.dtype)
+        return affine(self, y).astype(x.dtype)

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from einops import rearrange
 
+from saccade.norm.base import affine
 from saccade.types import Hidden, UserError, require_positive
 
 
@@ -40,8 +41,4 @@ class GroupNorm(nn.Module):
         centred = wide - jnp.mean(wide, axis=-1, keepdims=True)
         variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
         y = rearrange(centred * jax.lax.rsqrt(variance + self.epsilon), 'B T g d -> B T (g d)')
-        if self.scale:
-            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
-        if self.bias:
-            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
-        return y.astype(x.dtype)
+        return affine(self, y).astype(x.dtype)

@@ -12,6 +12,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from saccade.norm.base import affine
 from saccade.types import Hidden
 
 
@@ -28,8 +29,4 @@ class LayerNorm(nn.Module):
         centred = wide - jnp.mean(wide, axis=-1, keepdims=True)
         variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)
         y = centred * jax.lax.rsqrt(variance + self.epsilon)
-        if self.scale:
-            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
-        if self.bias:
-            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
-        return y.astype(x.dtype)
+        return affine(self, y).astype(x.dtype)

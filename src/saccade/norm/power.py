@@ -14,6 +14,7 @@ are microbatches under `accumulate`, and a device's own under `pmap`. Cost: T D.
 import flax.linen as nn
 import jax.numpy as jnp
 
+from saccade.norm.base import affine
 from saccade.ops.statistic import follow, rescale
 from saccade.types import Hidden, require_share
 
@@ -33,8 +34,4 @@ class PowerNorm(nn.Module):
         square = self.param('running_square', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
         self.sow('losses', 'moves', follow(square, jnp.square(wide), self.momentum))
         y = rescale(wide, square + self.epsilon)
-        if self.scale:
-            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
-        if self.bias:
-            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
-        return y.astype(x.dtype)
+        return affine(self, y).astype(x.dtype)

@@ -144,7 +144,7 @@ def attention_paths(model: Part) -> Iterator[str]:
     blocks = blocks if isinstance(blocks, tuple) else (blocks,)
     layers = dict(model.arguments).get('layers', len(blocks))
     for number, block in enumerate(blocks):
-        kernels = ', '.join(_described(part) for part in _parts(block) if hasattr(part.target, 'can'))
+        kernels = ', '.join(_described(part) for part in block.within() if hasattr(part.target, 'can'))
         where = (
             'every layer' if len(blocks) == 1 else f'layers {number + 1}, {number + 1 + len(blocks)}, ... of {layers}'
         )
@@ -156,14 +156,6 @@ def _role(path: str) -> str:
     if any('norm' in name for name in names):
         return 'norms'
     return next((role for name, role in ROLES.items() if name in names), 'other')
-
-
-def _parts(part: Part) -> Iterator[Part]:
-    yield part
-    for _, value in part.arguments:
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, Part):
-                yield from _parts(item)
 
 
 def _described(value: Any) -> str:
