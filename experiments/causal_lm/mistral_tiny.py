@@ -12,39 +12,12 @@ of W tokens, what is L (W - 1) tokens back can still be felt. Mistral 7B, of 7,2
     --config.model.block.mixer.mask.left=4095 --config.model.block.feedforward.ratio=3.5
 """
 
-from base import NORMAL, causal_lm, starts
-from ml_collections import ConfigDict, FieldReference
+from llama_tiny import get_config as llama
+from ml_collections import ConfigDict
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
-    norm = dict(use='norm.rms:RMSNorm', epsilon=1e-5)
-
-    return causal_lm(
-        vocabulary=vocabulary,
-        context=context,
-        width=128,
-        layers=layers,
-        tied=False,
-        head_init=NORMAL,
-        norm=norm,
-        block=dict(
-            use='block.pre_norm:PreNorm',
-            norm=norm,
-            mixer=dict(
-                use='attention.multi_head:MultiHead',
-                heads=4,
-                key_value_heads=2,
-                kernel=dict(use='attention.plain:Plain'),
-                mask=dict(use='ops.mask:Window', left=31),  # 32 tokens, as the query sees itself too
-                position=dict(use='position.rotary:Rotary', base=10000.0),
-                **starts(layers),
-            ),
-            feedforward=dict(
-                use='feedforward.gated:Gated',
-                activation=dict(use='jax.nn:silu'),
-                ratio=3.5,
-                **starts(layers),
-            ),
-        ),
-    )
+    config = llama()
+    config.model.block.mixer.mask = dict(use='ops.mask:Window', left=31)  # 32 tokens, as the query sees itself too
+    config.model.block.feedforward.ratio = 3.5
+    return config

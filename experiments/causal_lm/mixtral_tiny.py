@@ -13,52 +13,28 @@ how its router was kept balanced: the losses here are those of Switch and of ST-
     --config.model.block.feedforward.expert.ratio=3.5
 """
 
-from base import NORMAL, causal_lm, starts
-from ml_collections import ConfigDict, FieldReference
+from base import NORMAL
+from llama_tiny import get_config as llama
+from ml_collections import ConfigDict
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
-    norm = dict(use='norm.rms:RMSNorm', epsilon=1e-5)
-
-    return causal_lm(
-        vocabulary=vocabulary,
-        context=context,
-        width=128,
-        layers=layers,
-        tied=False,
-        head_init=NORMAL,
-        norm=norm,
-        block=dict(
-            use='block.pre_norm:PreNorm',
-            norm=norm,
-            mixer=dict(
-                use='attention.multi_head:MultiHead',
-                heads=4,
-                key_value_heads=2,
-                kernel=dict(use='attention.plain:Plain'),
-                mask=dict(use='ops.mask:Causal'),
-                position=dict(use='position.rotary:Rotary', base=1e6),
-                **starts(layers),
-            ),
-            feedforward=dict(
-                use='feedforward.mixture:Mixture',
-                experts=8,
-                active=2,
-                expert=dict(
-                    use='feedforward.gated:Gated',
-                    activation=dict(use='jax.nn:silu'),
-                    ratio=1.5,
-                    **starts(layers),
-                ),
-                router=dict(
-                    use='feedforward.token_choice:TokenChoice',
-                    score=dict(use='jax.nn:softmax'),
-                    renormalised=True,
-                    balance=0.01,
-                    z=0.001,
-                    kernel_init=NORMAL,
-                ),
-            ),
+    config = llama()
+    block = config.model.block
+    block.mixer.position.base = 1e6
+    block.feedforward.ratio = 1.5
+    block.feedforward = dict(
+        use='feedforward.mixture:Mixture',
+        experts=8,
+        active=2,
+        expert=block.feedforward,
+        router=dict(
+            use='feedforward.token_choice:TokenChoice',
+            score=dict(use='jax.nn:softmax'),
+            renormalised=True,
+            balance=0.01,
+            z=0.001,
+            kernel_init=NORMAL,
         ),
     )
+    return config
