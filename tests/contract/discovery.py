@@ -122,6 +122,7 @@ X = normal((B, T, D))
 SCOPE = Scope(positions())
 
 
+@functools.cache
 def pointwise() -> dict[str, tuple[Any, ...]]:
     """What makes the subject of each part that treats every token by itself: spec, rest, flags."""
     norms = {name: (given, (), ()) for name, given in CATALOGUE.specs(NORM).items()}
@@ -130,6 +131,7 @@ def pointwise() -> dict[str, tuple[Any, ...]]:
     return {**norms, **layers, **places}
 
 
+@functools.cache
 def mixing() -> dict[str, tuple[Any, ...]]:
     """The same for each part that moves information between tokens."""
     found = CATALOGUE.mixers() | CATALOGUE.specs(BLOCK)

@@ -62,7 +62,7 @@ class Runner:
 
     def start(self, script: str, *arguments: Any, devices: int = 1) -> subprocess.Popen:
         """Start a launcher with so many simulated devices."""
-        flags = f'--xla_force_host_platform_device_count={devices}'
+        flags = f'{os.environ["XLA_FLAGS"]} --xla_force_host_platform_device_count={devices}'
         return subprocess.Popen(
             [sys.executable, str(ROOT / 'launch' / f'{script}.py'), *map(str, arguments)],
             stdout=subprocess.PIPE,

@@ -226,9 +226,10 @@ def test_a_run_that_was_killed_itself_goes_on_where_it_was(folder):
 def test_a_second_launch_is_refused_and_leaves_the_first_alone(folder):
     def launch_too(run):
         with pytest.raises(UserError, match='another launch is at work'):
-            launch(folder, sweep_of('', ''))
+            launch(folder, sweep_of('', ''), command=command)
 
-    assert statuses(launch(folder, sweep_of('', ''), Told(on_change=launch_too))) == ['finished', 'finished']
+    command = trainer(folder.path.parent)  # written once: a run that is starting reads it
+    assert statuses(launch(folder, sweep_of('', ''), Told(on_change=launch_too), command)) == ['finished', 'finished']
     assert began(folder) == {'a': 1, 'b': 1}
 
 
