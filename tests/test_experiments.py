@@ -25,7 +25,7 @@ FILES = sorted(path for path in (ROOT / 'experiments').rglob('*.py') if 'def get
 VOCABULARY, CONTEXT, ROWS = 64, 16, 2
 NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln V
 
-STEPPED_BY_DEFAULT = ('mistral_tiny', 'deepseek_tiny')  # the others where there are minutes
+STEPPED_BY_DEFAULT = ('mistral_tiny',)  # the others where there are minutes
 LARGE_SWEEPS = ('attention', 'position', 'learning_rate', 'mup')  # to trace their variants takes long
 ONE_SEED = ('attention',)
 

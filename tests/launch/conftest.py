@@ -95,7 +95,13 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
     text = folder / 'small.txt'
     text.write_text(' '.join(words))
     cache = tmp_path_factory.mktemp('cache')
-    return Runner(folder, text, {**os.environ, 'SACCADE_CACHE': str(cache), 'JAX_PLATFORMS': 'cpu'})
+    own = {
+        'SACCADE_CACHE': str(cache / 'data'),
+        'JAX_COMPILATION_CACHE_DIR': str(cache / 'programs'),  # most runs are of one config
+        'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
+        'JAX_PLATFORMS': 'cpu',
+    }
+    return Runner(folder, text, {**os.environ, **own})
 
 
 @pytest.fixture(scope='session')

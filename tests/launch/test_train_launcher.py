@@ -115,7 +115,7 @@ def test_a_damaged_checkpoint_is_skipped_for_the_one_before(runner, finished, tm
     'overrides',
     [
         ('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2'),
-        ('--config.backend=pmap',),
+        pytest.param(('--config.backend=pmap',), marks=pytest.mark.slow),
         pytest.param(('--config.mesh.data=8',), marks=pytest.mark.slow),
         pytest.param(('--config.mesh.data=1', '--config.mesh.fsdp=8'), marks=pytest.mark.slow),
         pytest.param(

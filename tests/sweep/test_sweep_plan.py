@@ -250,6 +250,7 @@ def test_variants_of_the_feed_forward_are_matched_by_flops(make):
     assert mlp.solved == {RATIO: pytest.approx(4.0, abs=0.15)}  # three matrices of 8/3 D against two
 
 
+@pytest.mark.slow
 def test_numbers_of_key_value_heads_are_matched_by_parameters(make):
     mixer = load_config(CONFIG, SMALL)['model']['block']['mixer'] | {'head_width': 32}
     runs = {'grid': {'model.block.mixer': [mixer | {'key_value_heads': heads} for heads in (1, 3)]}}
@@ -261,6 +262,7 @@ def test_numbers_of_key_value_heads_are_matched_by_parameters(make):
     assert cost_of([*SMALL, *one.overrides]) == one.cost
 
 
+@pytest.mark.slow
 def test_depths_are_matched_by_width_and_then_more_finely_by_ratio(make):
     match = {'what': 'parameters', 'by': {WIDTH: 24, RATIO: 0.1}}
     planned = make(SMALL, runs={'grid': {LAYERS: [2]}}, match=match)
