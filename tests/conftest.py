@@ -5,9 +5,11 @@
 import os
 
 os.environ.setdefault('JAX_PLATFORMS', 'cpu')
-if 'backend_optimization' not in os.environ.get('XLA_FLAGS', ''):  # tests compile much and run little: a third of the time
-    quick = '--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1'
-    os.environ['XLA_FLAGS'] = f'{os.environ.get("XLA_FLAGS", "")} {quick}'
+if 'backend_optimization' not in os.environ.get('XLA_FLAGS', ''):  # tests compile much and run little: half the time
+    os.environ['XLA_FLAGS'] = (
+        f'{os.environ.get("XLA_FLAGS", "")} --xla_backend_optimization_level=0'
+        ' --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1'
+    )
 os.environ.setdefault('JAX_TRACEBACK_IN_LOCATIONS_LIMIT', '0')
 
 import functools
