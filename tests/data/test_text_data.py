@@ -41,7 +41,7 @@ def use(monkeypatch):
 def _data(tokenizer='Byte', pack='Packed', context=16, **arguments):
     spec = {
         'use': 'data.text:TextData',
-        'tokenizer': {'use': f'data.tokenizer:{tokenizer}', **arguments},
+        'tokenizer': {'use': tokenizer if ':' in tokenizer else f'data.tokenizer:{tokenizer}', **arguments},
         'context': context,
         'pack': {'use': f'data.pack:{pack}'},
         'path': 'toy.txt',
@@ -235,6 +235,17 @@ def test_a_part_of_the_wrong_kind_is_refused():
                 'pack': {'use': 'data.tokenizer:Byte'},
             }
         )
+
+
+@pytest.mark.usefixtures('use')
+def test_a_tokenizer_file_that_has_changed_is_read_again(tmp_path):
+    vocabulary = tmp_path / 'vocab.txt'
+    data = _data('data.tokenizer_file:TokenizerFile', path=str(vocabulary))
+    for words in (['[UNK]', 'the'], ['[UNK]', '[SEP]', 'the', 'words']):
+        vocabulary.write_text('\n'.join(words))
+        prepared = data.prepare(tmp_path / 'cache')
+        assert prepared.tokenizer.size == len(words)
+        assert prepared.splits['train'].rows.tokens.max() < len(words)
 
 
 def test_text_data_is_comparable():

@@ -8,7 +8,8 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, processors
 
 from saccade.build import build
-from saccade.data.tokenizer import BPE, END, Byte, Character, Tokenizer, Word
+from saccade.data.tokenizer import BERT, BPE, END, UNKNOWN, Byte, Character, Tokenizer, Word
+from saccade.data.tokenizer_file import TokenizerFile
 from saccade.types import UserError
 
 TEXTS = [
@@ -17,10 +18,20 @@ TEXTS = [
     'Größe 東京 🙂 \x00 e\u0301',
     '<|end|> spelled out, and [UNK] too',
 ]
-PARTS = [Byte(), Byte(end=None), Character(), Character(end=None), BPE(vocabulary=300), BPE(400, end=None)]
+LOSSLESS = [
+    Byte(),
+    Byte(end=None),
+    Character(),
+    Character(end=None),
+    BPE(vocabulary=300),
+    BPE(400, end=None),
+    *(part(specials=BERT) for part in (Byte, Character)),
+    BPE(vocabulary=300, specials=BERT),
+]
+PARTS = [*LOSSLESS, Word(vocabulary=9), Word(vocabulary=12, specials=BERT)]
 
 
-@pytest.mark.parametrize('part', PARTS, ids=str)
+@pytest.mark.parametrize('part', LOSSLESS, ids=str)
 def test_round_trip_is_lossless(part):
     tokenizer = part.train(TEXTS)
     for text in [*TEXTS, '', ' ', '\n\n  ']:
@@ -34,7 +45,7 @@ def test_bytes_know_every_text(part):
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-@pytest.mark.parametrize('part', [*PARTS, Word(vocabulary=9)], ids=str)
+@pytest.mark.parametrize('part', PARTS, ids=str)
 def test_ids_stay_below_size_and_text_never_gives_the_end(part):
     tokenizer = part.train(TEXTS)
     ids = np.concatenate(tokenizer.encode_batch([*TEXTS[:3], '<|end|>,']))
@@ -73,6 +84,19 @@ def test_words():
     assert Word(vocabulary=9).train(['[UNK] a']).size == 3
 
 
+def test_a_special_token_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(UserError, match=r"no special token '\[MASK\]'; it has <\|end\|>"):
+        Byte().train([]).special('[MASK]')
+    with pytest.raises(UserError, match='it has no special tokens'):
+        Byte(end=None).train([]).special('[MASK]')
+
+
+@pytest.mark.parametrize('specials', [('[SEP]', '[SEP]'), (END,), ('',)])
+def test_special_tokens_that_cannot_be_told_apart_are_refused(specials):
+    with pytest.raises(UserError, match='specials'):
+        Byte(specials=specials)
+
+
 def test_bpe_merges_up_to_its_vocabulary():
     tokenizer = BPE(vocabulary=265).train(['the cat and the hat'] * 5)
     assert tokenizer.size == 265
@@ -91,7 +115,8 @@ def test_saved_tokenizer_is_the_same(part, tmp_path):
     again = Tokenizer.load(tmp_path / 'tokenizer.json')
     assert again.encode_batch(TEXTS) == tokenizer.encode_batch(TEXTS)
     assert (again.size, again.end, again.digest) == (tokenizer.size, tokenizer.end, tokenizer.digest)
-    assert again.end == (None if part.end is None else 0)
+    assert {name: again.special(name) for name in part.reserved} == {name: n for n, name in enumerate(part.reserved)}
+    assert again.end == (0 if part.end else 3 if '[SEP]' in part.specials else None)
     assert [path.name for path in tmp_path.iterdir()] == ['tokenizer.json']
 
 
@@ -129,6 +154,38 @@ def test_hugging_face_file(tmp_path, specials, end):
     assert tokenizer.encode_batch(['a', 'bc'])[0] == tokenizer.encode('a')
 
 
+VOCABULARY = ['[PAD]', '[unused0]', UNKNOWN, '[CLS]', '[SEP]', '[MASK]', 'the', 'play', '##ing', '##s', '.', 'The']
+
+
+@pytest.mark.parametrize(('lowercase', 'ids'), [(True, [6, 7, 8, 10]), (False, [11, 7, 8, 10])])
+def test_the_vocabulary_of_a_bert_is_taken_as_it_is(tmp_path, lowercase, ids):
+    (tmp_path / 'vocab.txt').write_text('\n'.join(VOCABULARY) + '\n')
+    tokenizer = TokenizerFile(str(tmp_path / 'vocab.txt'), lowercase).train(TEXTS)
+    assert tokenizer.encode('The playing.') == ids
+    assert [tokenizer.special(name) for name in BERT] == [0, 2, 3, 4, 5]
+    assert (tokenizer.size, tokenizer.end) == (12, 4)
+    assert tokenizer.encode('xyz [MASK]')[0] == 2
+    assert 5 not in tokenizer.encode('xyz [MASK]')
+
+
+def test_a_tokenizer_json_is_taken_as_it_is(tmp_path):
+    _foreign(tmp_path / 'tokenizer.json', ['<s>', '</s>'])
+    part = TokenizerFile(str(tmp_path / 'tokenizer.json'))
+    assert part.train(TEXTS).digest == Tokenizer.load(tmp_path / 'tokenizer.json').digest
+    before = part.digest
+    _foreign(tmp_path / 'tokenizer.json', ['<s>', '</s>', '<pad>'])
+    assert part.digest != before
+
+
+def test_a_file_that_is_no_tokenizer_is_named(tmp_path):
+    (tmp_path / 'vocab.txt').write_text('the\ncat\n')
+    with pytest.raises(UserError, match=r'vocab\.txt is not the vocabulary of a BERT'):
+        TokenizerFile(str(tmp_path / 'vocab.txt')).train([])
+    for ask in (lambda part: part.train([]), lambda part: part.digest):
+        with pytest.raises(UserError, match=r'missing\.txt'):
+            ask(TokenizerFile(str(tmp_path / 'missing.txt')))
+
+
 def test_size_covers_the_largest_id():
     backend = tokenizers.Tokenizer(models.WordLevel({'a': 0, 'b': 7}, unk_token='a'))
     assert Tokenizer(backend).size == 8
@@ -149,7 +206,10 @@ def test_save_that_fails_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ['tokenizer.json']
 
 
-@pytest.mark.parametrize('make', [lambda: BPE(256), lambda: BPE(255, end=None), lambda: Word(2)])
+@pytest.mark.parametrize(
+    'make',
+    [lambda: BPE(256), lambda: BPE(255, end=None), lambda: Word(2)],
+)
 def test_vocabulary_too_small(make):
     with pytest.raises(UserError, match='too few'):
         make()

@@ -113,10 +113,12 @@ class TextData:
         return self._open(folder, kept)
 
     def _trained(self, corpus: Corpus, cache: Path) -> Tokenizer:
-        path = cache / f'tokenizer-{_digest(_FORMAT, corpus.digest, _spec(self.tokenizer))}.json'
+        trainer = self.tokenizer()
+        read = [trainer.digest] if hasattr(trainer, 'digest') else []  # of a file that it reads
+        path = cache / f'tokenizer-{_digest(_FORMAT, corpus.digest, _spec(self.tokenizer), *read)}.json'
         if not path.is_file():
             documents = corpus.splits['train']
-            self.tokenizer().train(document['text'] for document in _each(documents)).save(path)
+            trainer.train(document['text'] for document in _each(documents)).save(path)
         return Tokenizer.load(path)
 
     def _write(self, corpus: Corpus, tokenizer: Tokenizer, folder: Path) -> None:

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text to token ids and back: bytes, characters, words, byte pairs, or any Hugging Face tokenizer.json.
 
-All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, `Character`, `Word`, `BPE`)
-says how to train one; what comes out is saved with the run as a standard `tokenizer.json`.
+All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, `Character`, `Word`, `BPE`; or
+`data.tokenizer_file:TokenizerFile`) says how to come by one; what comes out is saved with the run as a standard
+`tokenizer.json`.
 """
 
 import hashlib
 import os
 import uuid
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +23,11 @@ from saccade.types import UserError
 
 END = '<|end|>'
 UNKNOWN = '[UNK]'
-# The first that a tokenizer.json has as a special token is its end of text. Phi-3 has both the first and the
-# last, and there the last ends a turn of a chat.
-_ENDS = ('<|endoftext|>', '<|end_of_text|>', '</s>', '<eos>', END)
+# Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805, in the order that the published vocabularies have.
+BERT = ('[PAD]', UNKNOWN, '[CLS]', '[SEP]', '[MASK]')
+# The first that a tokenizer.json has as a special token is its end of text. Phi-3 has both the first and END, and
+# there END ends a turn of a chat. BERT ends a text with the last.
+_ENDS = ('<|endoftext|>', '<|end_of_text|>', '</s>', '<eos>', END, '[SEP]')
 
 
 class Tokenizer:
@@ -44,9 +48,24 @@ class Tokenizer:
     @property
     def end(self) -> int | None:
         """The id of the special token that stands between documents; None where there is none."""
+        return next((self.specials[name] for name in _ENDS if name in self.specials), None)
+
+    @property
+    def specials(self) -> dict[str, int]:
+        """The ids of the special tokens, none of which a text is ever encoded to but the unknown one."""
         added = self.backend.get_added_tokens_decoder()
-        special = {token.content: number for number, token in added.items() if token.special}
-        return next((special[name] for name in _ENDS if name in special), None)
+        return {token.content: number for number, token in added.items() if token.special}
+
+    def special(self, name: str) -> int:
+        """Return the id of a special token.
+
+        Raises:
+            UserError: it has none of this name.
+        """
+        if name not in self.specials:
+            there = ', '.join(self.specials) or 'no special tokens'
+            raise UserError(f'the tokenizer has no special token {name!r}; it has {there}')
+        return self.specials[name]
 
     @property
     def digest(self) -> str:
@@ -129,39 +148,54 @@ class Trainer(Protocol):
     def train(self, texts: Iterable[str]) -> Tokenizer: ...
 
 
-@dataclass(frozen=True)
-class Byte:
-    """One token a byte of UTF-8: nothing to train, nothing unknown.
+@dataclass(frozen=True, kw_only=True)
+class Reserving:
+    """A trainer that gives the first ids to special tokens, whatever the texts.
 
     Attributes:
-        end: the special token that gets id 0 and moves each byte up by one; None: the ids are the bytes.
+        end: the one between documents, which gets id 0; None for none.
+        specials: those that get the ids after it, as `BERT`.
     """
 
     end: str | None = END
+    specials: tuple[str, ...] = ()
 
-    def __post_init__(self):
-        _check_end(self.end)
+    def __post_init__(self) -> None:
+        if self.end is not None and self.end not in _ENDS:
+            raise UserError(f'end: {self.end!r} would not be recognised in a tokenizer.json; use {", ".join(_ENDS)}')
+        twice = [name for name, count in Counter(self.reserved).items() if count > 1]
+        if twice or '' in self.specials:
+            raise UserError(f'specials: {twice[0]!r} stands there twice' if twice else 'specials: one is empty')
+
+    @property
+    def reserved(self) -> list[str]:
+        """The special tokens, in the order of their ids from 0 on."""
+        return [*([] if self.end is None else [self.end]), *self.specials]
+
+    def finished(self, backend: tokenizers.Tokenizer) -> Tokenizer:
+        """What was trained, with the special tokens known as such."""
+        backend.add_special_tokens(self.reserved)
+        return Tokenizer(backend)
+
+
+@dataclass(frozen=True)
+class Byte(Reserving):
+    """One token a byte of UTF-8: nothing to train, nothing unknown. Special tokens move each byte up."""
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Return the byte tokenizer; the texts are not read."""
-        backend = tokenizers.Tokenizer(models.BPE(_vocabulary(_specials(self.end), _byte_symbols()), []))
+        backend = tokenizers.Tokenizer(models.BPE(_vocabulary(self.reserved, _byte_symbols()), []))
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         backend.decoder = decoders.ByteLevel()
-        return _finished(backend, self.end)
+        return self.finished(backend)
 
 
 @dataclass(frozen=True)
-class Character:
-    """One token a character, in the order of code points; a character not trained on is refused.
+class Character(Reserving):
+    """One token a character, in the order of code points.
 
-    Attributes:
-        end: the special token that gets id 0; None: the characters are all there is.
+    A character not trained on is [UNK] where that is among the special tokens, and else refused.
     """
-
-    end: str | None = END
-
-    def __post_init__(self):
-        _check_end(self.end)
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Take the alphabet of the texts.
@@ -174,29 +208,27 @@ class Character:
             characters.update(text)
         _require_text(characters)
         # BPE without merges; its unknown token is not in the vocabulary, which makes the unknown an error.
-        model = models.BPE(_vocabulary(_specials(self.end), sorted(characters)), [], unk_token=UNKNOWN)
+        model = models.BPE(_vocabulary(self.reserved, sorted(characters)), [], unk_token=UNKNOWN)
         backend = tokenizers.Tokenizer(model)
         backend.decoder = decoders.Fuse()
-        return _finished(backend, self.end)
+        return self.finished(backend)
 
 
 @dataclass(frozen=True)
-class Word:
+class Word(Reserving):
     """One token a word between white space, the most frequent first; all others are [UNK].
 
     Decoding puts one space between words. A word spelled as a special token is that token.
 
     Attributes:
         vocabulary: tokens at most, the special ones included.
-        end: the special token that gets id 0.
     """
 
     vocabulary: int
-    end: str | None = END
 
-    def __post_init__(self):
-        _check_end(self.end)
-        _check_vocabulary(self.vocabulary, len(self._reserved()) + 1)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_vocabulary(self.vocabulary, len(self._known()) + 1)
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Take the most frequent words of the texts.
@@ -209,19 +241,19 @@ class Word:
         trainer = trainers.WordLevelTrainer(vocab_size=self.vocabulary, min_frequency=1, show_progress=False)
         counter.train_from_iterator(texts, trainer)
         ranks = counter.get_vocab()
-        words = [word for word in sorted(ranks, key=ranks.__getitem__) if word not in self._reserved()]
+        words = [word for word in sorted(ranks, key=ranks.__getitem__) if word not in self._known()]
         _require_text(words)
-        vocabulary = _vocabulary(self._reserved(), words[: self.vocabulary - len(self._reserved())])
+        vocabulary = _vocabulary(self._known(), words[: self.vocabulary - len(self._known())])
         backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
         backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-        return _finished(backend, self.end)
+        return self.finished(backend)
 
-    def _reserved(self) -> list[str]:
-        return [*_specials(self.end), UNKNOWN]
+    def _known(self) -> list[str]:
+        return [*self.reserved, *({UNKNOWN} - {*self.reserved})]
 
 
 @dataclass(frozen=True)
-class BPE:
+class BPE(Reserving):
     """Byte-pair encoding of bytes within words, as GPT-2 has it: lossless, nothing unknown.
 
     Sennrich, Haddow and Birch, 2016, Neural Machine Translation of Rare Words with Subword Units,
@@ -229,16 +261,14 @@ class BPE:
     Multitask Learners, section 2.2.
 
     Attributes:
-        vocabulary: tokens at most: the special one, 256 bytes, and the merges. A short text yields fewer.
-        end: the special token that gets id 0.
+        vocabulary: tokens at most: the special ones, 256 bytes, and the merges. A short text yields fewer.
     """
 
     vocabulary: int
-    end: str | None = END
 
-    def __post_init__(self):
-        _check_end(self.end)
-        _check_vocabulary(self.vocabulary, 256 + len(_specials(self.end)))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_vocabulary(self.vocabulary, 256 + len(self.reserved))
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Learn the merges of the texts."""
@@ -247,21 +277,12 @@ class BPE:
         backend.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
             vocab_size=self.vocabulary,
-            special_tokens=_specials(self.end),
+            special_tokens=self.reserved,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         )
         backend.train_from_iterator(texts, trainer)
-        return _finished(backend, self.end)
-
-
-def _finished(backend: tokenizers.Tokenizer, end: str | None) -> Tokenizer:
-    backend.add_special_tokens(_specials(end))
-    return Tokenizer(backend)
-
-
-def _specials(end: str | None) -> list[str]:
-    return [] if end is None else [end]
+        return self.finished(backend)
 
 
 def _vocabulary(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:
@@ -276,11 +297,6 @@ def _byte_symbols() -> list[str]:
     alphabet = set(pre_tokenizers.ByteLevel.alphabet())
     others = iter(sorted(symbol for symbol in alphabet if ord(symbol) > 255))
     return [chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)]
-
-
-def _check_end(end: str | None) -> None:
-    if end is not None and end not in _ENDS:
-        raise UserError(f'end: {end!r} would not be recognised in a tokenizer.json; use {", ".join(_ENDS)}')
 
 
 def _check_vocabulary(vocabulary: int, least: int) -> None:

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A tokenizer that is there already: Hugging Face's tokenizer.json, or BERT's vocab.txt of word pieces.
+
+Of each word the longest known piece is taken, then the longest of what is left, which begins with ##: Devlin et al.
+2019, "BERT", section 3, https://arxiv.org/abs/1810.04805
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
+
+from saccade.data.tokenizer import BERT, UNKNOWN, Tokenizer
+from saccade.types import UserError
+
+
+@dataclass(frozen=True)
+class TokenizerFile:
+    """Attributes: path of the file; lowercase, whether a vocab.txt is of text without case and accents ("uncased")."""
+
+    path: str
+    lowercase: bool = True
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """Return the tokenizer of the file; the texts are not read.
+
+        Raises:
+            UserError: there is no such file, or it is neither of the two.
+        """
+        path = Path(self.path).expanduser()
+        return self._of_vocabulary(path) if path.suffix == '.txt' else Tokenizer.load(path)
+
+    @property
+    def digest(self) -> str:
+        """Of what the file holds, for it may change.
+
+        Raises:
+            UserError: there is no such file.
+        """
+        path = Path(self.path).expanduser()
+        try:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise UserError(f'cannot read the tokenizer {path}: {error.strerror}') from error
+
+    def _of_vocabulary(self, path: Path) -> Tokenizer:
+        try:
+            tokens = path.read_text(encoding='utf-8').splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f'cannot read the tokenizer {path}: {error}') from error
+        if UNKNOWN not in tokens:
+            raise UserError(f'{path} is not the vocabulary of a BERT: it has no line {UNKNOWN}')
+        numbers = {token: number for number, token in enumerate(tokens)}
+        backend = tokenizers.Tokenizer(models.WordPiece(numbers, unk_token=UNKNOWN))
+        backend.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase)
+        backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        backend.decoder = decoders.WordPiece()
+        backend.add_special_tokens([name for name in BERT if name in numbers])
+        return Tokenizer(backend)
