@@ -20,7 +20,7 @@ grid: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -q -m grid --dist worksteal tests/grid
 
 slow: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q -m slow --timeout=1800
+	$(BIN)/python -m pytest -q -m slow --timeout=1800 --dist worksteal
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -181,7 +181,7 @@ def test_an_interrupted_sweep_continues_with_no_step_repeated_and_none_lost(runn
     for run in runs:
         found, wanted = (losses(folder / run.name) for folder in (sweeper.workdir, uninterrupted))
         assert found == wanted, run.name
-        assert len(found) == len({place for place, _ in found}) == 23  # a plan, 20 steps and 2 evaluations
+        assert len(found) == len({place for place, _ in found}) == 24  # a plan, 20 steps, 2 evaluations, a baseline
 
 
 def losses(folder: Path) -> list[tuple[tuple[int, str], float | None]]:
