@@ -38,7 +38,7 @@ def unchecked(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def but_closures(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave closures out: each would be wrapped anew at every call of what holds it, a tenth of all the tests' time."""
+    """Leave closures out: each would be wrapped anew at every call of what holds it."""
 
     def check(target: Any = None, **options: Any) -> Any:
         if target is None:

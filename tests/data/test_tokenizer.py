@@ -71,6 +71,11 @@ def test_unknown_character_is_named():
         Character().train(['cafe']).encode('café')
 
 
+def test_an_unknown_character_is_the_unknown_token_where_there_is_one():
+    tokenizer = Character(specials=BERT).train(['abc'])
+    assert tokenizer.encode('azb') == [tokenizer.encode('a')[0], tokenizer.special(UNKNOWN), tokenizer.encode('b')[0]]
+
+
 def test_half_a_surrogate_pair_is_named():
     with pytest.raises(UserError, match=r'U\+D800'):
         Byte().train([]).encode('a \ud800')
@@ -206,10 +211,7 @@ def test_save_that_fails_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ['tokenizer.json']
 
 
-@pytest.mark.parametrize(
-    'make',
-    [lambda: BPE(256), lambda: BPE(255, end=None), lambda: Word(2)],
-)
+@pytest.mark.parametrize('make', [lambda: BPE(256), lambda: BPE(255, end=None), lambda: Word(2)])
 def test_vocabulary_too_small(make):
     with pytest.raises(UserError, match='too few'):
         make()

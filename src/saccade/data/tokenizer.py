@@ -10,7 +10,6 @@ All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, 
 import hashlib
 import os
 import uuid
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,9 +162,8 @@ class Reserving:
     def __post_init__(self) -> None:
         if self.end is not None and self.end not in _ENDS:
             raise UserError(f'end: {self.end!r} would not be recognised in a tokenizer.json; use {", ".join(_ENDS)}')
-        twice = [name for name, count in Counter(self.reserved).items() if count > 1]
-        if twice or '' in self.specials:
-            raise UserError(f'specials: {twice[0]!r} stands there twice' if twice else 'specials: one is empty')
+        if len({*self.reserved, ''}) <= len(self.reserved):
+            raise UserError(f'specials: {", ".join(map(repr, self.reserved))}: each needs a name of its own')
 
     @property
     def reserved(self) -> list[str]:
@@ -207,7 +205,7 @@ class Character(Reserving):
         for text in texts:
             characters.update(text)
         _require_text(characters)
-        # BPE without merges; its unknown token is not in the vocabulary, which makes the unknown an error.
+        # BPE without merges; where its unknown token is not in the vocabulary, the unknown is an error.
         model = models.BPE(_vocabulary(self.reserved, sorted(characters)), [], unk_token=UNKNOWN)
         backend = tokenizers.Tokenizer(model)
         backend.decoder = decoders.Fuse()

@@ -31,8 +31,7 @@ class TokenizerFile:
         Raises:
             UserError: there is no such file, or it is neither of the two.
         """
-        path = Path(self.path).expanduser()
-        return self._of_vocabulary(path) if path.suffix == '.txt' else Tokenizer.load(path)
+        return self._of_vocabulary() if self._file.suffix == '.txt' else Tokenizer.load(self._file)
 
     @property
     def digest(self) -> str:
@@ -41,19 +40,22 @@ class TokenizerFile:
         Raises:
             UserError: there is no such file.
         """
-        path = Path(self.path).expanduser()
         try:
-            return hashlib.sha256(path.read_bytes()).hexdigest()
+            return hashlib.sha256(self._file.read_bytes()).hexdigest()
         except OSError as error:
-            raise UserError(f'cannot read the tokenizer {path}: {error.strerror}') from error
+            raise UserError(f'cannot read the tokenizer {self._file}: {error.strerror}') from error
 
-    def _of_vocabulary(self, path: Path) -> Tokenizer:
+    @property
+    def _file(self) -> Path:
+        return Path(self.path).expanduser()
+
+    def _of_vocabulary(self) -> Tokenizer:
         try:
-            tokens = path.read_text(encoding='utf-8').splitlines()
+            tokens = self._file.read_text(encoding='utf-8').splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f'cannot read the tokenizer {path}: {error}') from error
+            raise UserError(f'cannot read the tokenizer {self._file}: {error}') from error
         if UNKNOWN not in tokens:
-            raise UserError(f'{path} is not the vocabulary of a BERT: it has no line {UNKNOWN}')
+            raise UserError(f'{self._file} is not the vocabulary of a BERT: it has no line {UNKNOWN}')
         numbers = {token: number for number, token in enumerate(tokens)}
         backend = tokenizers.Tokenizer(models.WordPiece(numbers, unk_token=UNKNOWN))
         backend.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase)
