@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokenizers: lossless where they say so, ids as documented, files that are whole."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import tokenizers
@@ -100,6 +102,13 @@ def test_a_special_token_that_is_not_there_is_refused_with_those_that_are():
 def test_special_tokens_that_cannot_be_told_apart_are_refused(specials):
     with pytest.raises(UserError, match='specials'):
         Byte(specials=specials)
+
+
+@pytest.mark.parametrize('make', [Byte, Character, partial(BPE, 300), partial(Word, 12)])
+def test_special_tokens_have_the_first_ids_in_the_order_given(make):
+    after_the_end, alone = make(specials=BERT).train(TEXTS), make(end=None, specials=BERT).train(TEXTS)
+    assert [after_the_end.end, *map(after_the_end.special, BERT)] == [0, 1, 2, 3, 4, 5]
+    assert [alone.end, *map(alone.special, BERT)] == [3, 0, 1, 2, 3, 4]
 
 
 def test_bpe_merges_up_to_its_vocabulary():
