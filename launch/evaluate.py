@@ -6,7 +6,6 @@ python launch/evaluate.py --workdir=runs/a
 """
 
 import json
-from dataclasses import asdict
 
 from absl import flags
 
@@ -28,7 +27,7 @@ def main(overrides: list[str]) -> None:
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
     found = evaluate_run(WORKDIR.value, Asked(CHECKPOINT.value, SPLIT.value, WINDOWS.value, LENGTH.value))
-    print(json.dumps(asdict(found)) if JSON.value else '\n'.join(found.lines()))
+    print(json.dumps(found.record()) if JSON.value else '\n'.join(found.lines()))
 
 
 if __name__ == '__main__':

@@ -18,6 +18,7 @@ ROWS = (
     {'norm', 'position', 'feedforward', 'recurrent', 'score', 'weighting'},
     {'attention'},
     {'block'},
+    {'head'},
     {'model'},
     {'task', 'decode', 'hub'},
     {'train'},

@@ -38,10 +38,22 @@ State = PyTree
 PRNGKey = Key[Array, ''] | Array
 
 # A batch is a dict of arrays whose leading axis is B. `data` makes it, a task receives it:
-#   tokens    [B T+1] int32   one token more than the model sees, so that every input has a target
-#   segments  [B T+1] int32   1, 2, ... number the documents packed into a row; 0 is padding
-#   positions [B T+1] int32   the token's place within its own document piece
+#   tokens    [B T] int32     of the vocabulary. For a causal model T is one more than it sees: every input has a target
+#   segments  [B T] int32     1, 2, ... number the documents packed into a row; 0 is padding
+#   positions [B T] int32     the token's place within its own document piece
+# and, for an encoder, whatever of these its task needs:
+#   types     [B T] int32     1 for the second of two texts, else 0
+#   words     [B T] int32     1, 2, ... number the words of a row; 0 for special tokens and padding
+#   mask      [B] int32       the id of [MASK]
+#   row       [B] int32       the number of the row in its split
+#   example   [B] int32       the number of the example that the row is of, or is a window on; -1 for padding
+#   label     [B] int32       the class of the row; IGNORED for none
+#   value     [B] float32     the number to predict of the row; NaN for none
+#   labels    [B T] int32     the class of each token; IGNORED for none
+#   start, stop [B] int32     first and last token of the answer; 0, which is [CLS], where the row has none
 Batch = Mapping[str, Array]
+
+IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's
 
 Metrics = Mapping[str, SupportsFloat]
 
@@ -124,12 +136,14 @@ class Scope:
         segments: tokens attend only within equal segments; 0 is padding. None: every row is one segment.
         source: where a mixer takes keys and values from; None for the tokens themselves.
         terms: score terms that all layers share.
+        types: 1 for tokens of the second of two texts, else 0; None: there is one text.
     """
 
     positions: Int[Array, 'B T']
     segments: Int[Array, 'B T'] | None = None
     source: Source | None = None
     terms: tuple[Any, ...] = ()
+    types: Int[Array, 'B T'] | None = None
 
     def read(self, x: Hidden) -> Source:
         """What keys and values are made of: the source, or the tokens x themselves."""
@@ -425,11 +439,47 @@ class Runner(Protocol):
 
 
 @runtime_checkable
-class LanguageModel(Protocol):
-    """Tokens in, logits out; whole sequences by `__call__`, chunk by chunk by `init_state` and `step`."""
+class Model(Protocol):
+    """What is trained. How it is called is between it and the task."""
 
     vocabulary: int
     context: int
+
+
+@struct.dataclass
+class Reading:
+    """What a head may know beside the hidden states that it reads.
+
+    Attributes:
+        scope: of the tokens.
+        table: the embedding, for a head that is tied to it.
+        at: the tokens to predict, by their place in the row; None for all.
+    """
+
+    scope: Scope
+    table: Float[Array, 'V E']
+    at: Int[Array, 'B M'] | None = None
+
+
+@runtime_checkable
+class Head(Protocol):
+    """Makes predictions of what an encoder made of tokens: logits, in the shapes that its task expects."""
+
+    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Array: ...
+
+
+@runtime_checkable
+class EncoderModel(Model, Protocol):
+    """Tokens in; what each head makes of them out, by the head's name."""
+
+    def __call__(
+        self, tokens: Tokens, scope: Scope, train: bool, at: Int[Array, 'B M'] | None = None
+    ) -> dict[str, Array]: ...
+
+
+@runtime_checkable
+class LanguageModel(Model, Protocol):
+    """Tokens in, logits out; whole sequences by `__call__`, chunk by chunk by `init_state` and `step`."""
 
     def __call__(self, tokens: Tokens, scope: Scope, train: bool) -> Logits: ...
 
@@ -474,6 +524,28 @@ class Task(Protocol):
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals by name. `loss` is what training minimises; the others are reported beside it."""
+        ...
+
+
+@runtime_checkable
+class Estimate(Protocol):
+    """A number with the bounds of its 95% confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """A task that is judged by predictions of whole examples, and not by means over targets alone."""
+
+    def predict(self, model: Any, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return what is predicted of each row; axis 0 of each array is B."""
+        ...
+
+    def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
+        """Return metrics of the predictions of all rows of a split, in order, and of padding after them."""
         ...
 
 

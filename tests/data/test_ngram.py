@@ -10,7 +10,7 @@ import pytest
 
 from saccade.data.ngram import NGram, Targets, bigram_nats, targets_of, trigram_nats
 from saccade.data.pack import Packed, Padded, Windows
-from saccade.data.text import Split
+from saccade.data.text import TextSplit
 from saccade.types import UserError
 
 VOCABULARY = 7
@@ -36,7 +36,7 @@ def _split(documents, pack=None, context=8):
     stops = np.cumsum(lengths)
     index = pack.index(np.stack([stops - lengths, stops], axis=-1), context, True)
     rows = pack.rows(np.concatenate(documents).astype(np.uint16), index, context)
-    return Split(rows=rows, targets=int(lengths.sum()), bytes=1, tokens=int(lengths.sum()), documents=len(lengths))
+    return TextSplit(rows=rows, targets=int(lengths.sum()), bytes=1, tokens=int(lengths.sum()), documents=len(lengths))
 
 
 def _slow_targets(documents, context=8):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.data.pack import Packed, Padded, WindowRows, Windows, best_fit, padding
+from saccade.data.pack import Packed, Padded, WindowRows, Windows, best_fit
 from saccade.types import UserError
 
 LENGTHS = [1, 7, 0, 30, 2, 11, 5, 21, 6, 3, 12, 10, 9]
@@ -142,12 +142,13 @@ def test_rows_end(pack):
 
 
 def test_padding_is_no_segment():
-    assert not any(array.any() for array in padding(4).values())
-    assert padding(4)['tokens'].shape == (5,)
+    row = WindowRows(np.arange(5), 4, 1).padding()
+    assert not any(array.any() for array in row.values())
+    assert row['tokens'].shape == (5,)
 
 
 def test_a_short_stream_is_one_window():
-    rows = WindowRows(np.arange(5), 3, 10)
+    rows = WindowRows(np.arange(5), 10, 3)
     assert len(rows) == 1
     assert rows[0]['segments'].tolist() == [1] * 5 + [0] * 6
 

@@ -14,7 +14,7 @@ import pytest
 
 from saccade.data.pack import Padded
 from saccade.data.pipeline import _shuffled, eval_batches, random_windows, train_batches
-from saccade.data.text import Split
+from saccade.data.text import TextSplit
 from saccade.types import UserError
 
 ROWS = 10
@@ -25,7 +25,7 @@ def _split(rows=ROWS):
     tokens = np.repeat(np.arange(rows, dtype=np.uint16), 2)
     bounds = np.stack([np.arange(0, 2 * rows, 2), np.arange(2, 2 * rows + 2, 2)], axis=-1)
     packed = Padded().rows(tokens, Padded().index(bounds, 3, True), 3)
-    return Split(rows=packed, targets=rows, bytes=rows, tokens=2 * rows, documents=rows)
+    return TextSplit(rows=packed, targets=rows, bytes=rows, tokens=2 * rows, documents=rows)
 
 
 def _take(iterator, count):

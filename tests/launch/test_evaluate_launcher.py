@@ -25,7 +25,9 @@ def test_a_run_is_evaluated_over_the_whole_split_as_at_its_end(runner, finished)
     assert found['loss'] == pytest.approx(logged['loss'], rel=SAME_NUMBERS)
     assert found['perplexity'] == pytest.approx(math.exp(logged['loss']), rel=SAME_NUMBERS)
     assert found['bits_per_byte'] == pytest.approx(logged['bits_per_byte'], rel=SAME_NUMBERS)
-    assert found['baseline'] == pytest.approx(of_split(finished, 'baseline')['bits_per_byte'], rel=SAME_NUMBERS)
+    assert found['baseline']['bits_per_byte'] == pytest.approx(
+        of_split(finished, 'baseline')['bits_per_byte'], rel=SAME_NUMBERS
+    )
     assert found['estimate'] == pytest.approx(found['loss'], rel=0.2)
 
 

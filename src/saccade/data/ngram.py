@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.data.text import Split
+from saccade.data.text import TextSplit
 from saccade.types import UserError
 
 ORDER = 3
@@ -104,7 +104,7 @@ class NGram:
         return _mixtures([estimate for estimate, _ in levels], stays, self.vocabulary)[-1]
 
 
-def trigram_nats(train: Split, validation: Split, vocabulary: int) -> float:
+def trigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int) -> float:
     """Return the mean loss of a trigram model of the training split on the validation split.
 
     Returns:
@@ -116,12 +116,12 @@ def trigram_nats(train: Split, validation: Split, vocabulary: int) -> float:
     return _nats(train, validation, vocabulary, 3)
 
 
-def bigram_nats(train: Split, validation: Split, vocabulary: int) -> float:
+def bigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int) -> float:
     """Return the same of a bigram model."""
     return _nats(train, validation, vocabulary, 2)
 
 
-def targets_of(split: Split, vocabulary: int) -> Targets:
+def targets_of(split: TextSplit, vocabulary: int) -> Targets:
     """Return each target of a split once, in the order of its stream, with the histories its piece has.
 
     Raises:
@@ -141,7 +141,7 @@ def targets_of(split: Split, vocabulary: int) -> Targets:
     return Targets(words, (np.zeros_like(words), last, pairs))
 
 
-def _nats(train: Split, validation: Split, vocabulary: int, order: int) -> float:
+def _nats(train: TextSplit, validation: TextSplit, vocabulary: int, order: int) -> float:
     known, asked = (targets_of(split, vocabulary).of_order(order) for split in (train, validation))
     return float(-np.log(NGram.fit(known, vocabulary).probabilities(asked)).mean())
 

@@ -14,21 +14,16 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from saccade.data.split import Row, RowSource
 from saccade.types import UserError
-
-Row = dict[str, np.ndarray]
 
 
 @runtime_checkable
-class Rows(Protocol):
+class Rows(RowSource, Protocol):
     """Random access to rows."""
 
     tokens: np.ndarray
     context: int
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, row: int) -> Row: ...
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the starts and lengths, in `tokens`, of pieces that hold each target exactly once."""
@@ -61,7 +56,7 @@ class Packed:
         return _by_row(starts, lengths, best_fit(lengths, context + 1))
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
-        return PieceRows(tokens, index['starts'], index['lengths'], index['offsets'], context)
+        return PieceRows(tokens, context, index['starts'], index['lengths'], index['offsets'])
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,7 @@ class Padded:
         return _by_row(starts, lengths, np.arange(len(starts)))
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
-        return PieceRows(tokens, index['starts'], index['lengths'], index['offsets'], context)
+        return PieceRows(tokens, context, index['starts'], index['lengths'], index['offsets'])
 
 
 @dataclass(frozen=True)
@@ -99,18 +94,40 @@ class Windows:
         return {'stride': np.array([self.stride if train and self.stride else context])}
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
-        return WindowRows(tokens, int(index['stride'][0]), context)
+        return WindowRows(tokens, context, int(index['stride'][0]))
 
 
 @dataclass(frozen=True, eq=False)
-class PieceRows:
-    """Rows of pieces: row r holds the pieces from offsets[r] up to offsets[r + 1]."""
+class Rowed:
+    """Attributes: the stream of tokens, and how many of them less one make a row."""
 
     tokens: np.ndarray
+    context: int
+
+    def padding(self) -> Row:
+        """Return a row without a token."""
+        return {name: np.zeros(self.context + 1, np.int32) for name in ('tokens', 'segments', 'positions')}
+
+    def _filled(self, pieces: Iterable[tuple[int, int]]) -> Row:
+        """Return a row of these pieces, given by their starts and lengths, each a segment of its own."""
+        row = self.padding()
+        at = 0
+        for segment, (start, length) in enumerate(pieces, 1):
+            span = slice(at, at + length)
+            row['tokens'][span] = self.tokens[start : start + length]
+            row['segments'][span] = segment
+            row['positions'][span] = np.arange(length)
+            at += length
+        return row
+
+
+@dataclass(frozen=True, eq=False)
+class PieceRows(Rowed):
+    """Rows of pieces: row r holds the pieces from offsets[r] up to offsets[r + 1]."""
+
     starts: np.ndarray
     lengths: np.ndarray
     offsets: np.ndarray
-    context: int
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -118,7 +135,7 @@ class PieceRows:
     def __getitem__(self, row: int) -> Row:
         _check_row(row, len(self))
         pieces = slice(self.offsets[row], self.offsets[row + 1])
-        return _filled(self.tokens, zip(self.starts[pieces], self.lengths[pieces], strict=True), self.context)
+        return self._filled(zip(self.starts[pieces], self.lengths[pieces], strict=True))
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
         order = np.argsort(self.starts, kind='stable')
@@ -126,12 +143,10 @@ class PieceRows:
 
 
 @dataclass(frozen=True, eq=False)
-class WindowRows:
+class WindowRows(Rowed):
     """Rows that are windows on the stream, `stride` tokens apart."""
 
-    tokens: np.ndarray
     stride: int
-    context: int
 
     def __len__(self) -> int:
         return 1 + max(0, -(-(len(self.tokens) - self.context - 1) // self.stride))
@@ -140,15 +155,10 @@ class WindowRows:
         _check_row(row, len(self))
         start = row * self.stride
         length = min(self.context + 1, len(self.tokens) - start)
-        return _filled(self.tokens, [(start, length)], self.context)
+        return self._filled([(start, length)])
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
         return _cut(np.array([[0, len(self.tokens)]]), self.context)
-
-
-def padding(context: int) -> Row:
-    """Return a row without a token."""
-    return {name: np.zeros(context + 1, np.int32) for name in ('tokens', 'segments', 'positions')}
 
 
 def best_fit(lengths: np.ndarray, capacity: int) -> np.ndarray:
@@ -198,18 +208,6 @@ def _cut(bounds: np.ndarray, context: int) -> tuple[np.ndarray, np.ndarray]:
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     starts = np.repeat(begins, counts) + place * context
     return starts, np.minimum(context + 1, np.repeat(stops, counts) - starts)
-
-
-def _filled(tokens: np.ndarray, pieces: Iterable[tuple[int, int]], context: int) -> Row:
-    row = padding(context)
-    at = 0
-    for segment, (start, length) in enumerate(pieces, 1):
-        span = slice(at, at + length)
-        row['tokens'][span] = tokens[start : start + length]
-        row['segments'][span] = segment
-        row['positions'][span] = np.arange(length)
-        at += length
-    return row
 
 
 def _check_row(row: int, count: int) -> None:

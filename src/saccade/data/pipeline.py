@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 import grain
 import numpy as np
 
-from saccade.data.pack import Row, Rows, WindowRows, padding
-from saccade.data.text import Split
+from saccade.data.pack import WindowRows
+from saccade.data.split import Row, RowSource, Split
 from saccade.types import UserError
 
 # Making a batch is a few small copies: two threads keep ahead of the step, and eight batches are small.
@@ -77,11 +77,11 @@ def random_windows(split: Split, batch_size: int, windows: int, seed: int) -> It
         windows >= 1 and windows % batch_size == 0,
         f'windows: {windows} must be a multiple of the batch of {batch_size} rows',
     )
-    every = dataclasses.replace(split, rows=WindowRows(split.rows.tokens, 1, split.rows.context))
+    every = dataclasses.replace(split, rows=WindowRows(split.rows.tokens, split.rows.context, 1))
     return itertools.islice(train_batches(every, batch_size, seed, 0), windows // batch_size)
 
 
-def _reader(rows: Rows, share: slice) -> Callable[[np.ndarray], Row]:
+def _reader(rows: RowSource, share: slice) -> Callable[[np.ndarray], Row]:
     """Return the function from the row numbers of a whole batch to this process's share of the batch."""
 
     def read(numbers: np.ndarray) -> Row:
@@ -91,8 +91,8 @@ def _reader(rows: Rows, share: slice) -> Callable[[np.ndarray], Row]:
     return read
 
 
-def _row(rows: Rows, number: int) -> Row:
-    return rows[number] if number < len(rows) else padding(rows.context)
+def _row(rows: RowSource, number: int) -> Row:
+    return rows[number] if number < len(rows) else rows.padding()
 
 
 def _prefetched(batches: grain.MapDataset, read: Callable[[np.ndarray], Row]) -> Iterator[Row]:

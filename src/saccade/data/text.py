@@ -7,14 +7,9 @@ document reaches from the end token before it to the one after it: so its first 
 model that is given the end token alone begins a document.
 """
 
-import hashlib
 import json
 import math
-import os
-import shutil
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +17,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from saccade.data.cache import digest, each, explained, spec, staged, trained
 from saccade.data.corpus import Corpus, open_corpus
 from saccade.data.pack import Pack, Rows
+from saccade.data.split import Prepared, Split
 from saccade.data.tokenizer import Tokenizer, Trainer
 from saccade.types import Part, UserError
 
@@ -34,12 +31,11 @@ _GROUP = 1 << 21
 _SPLITS = ('train', 'validation')
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
-    """One part of the data.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextSplit(Split):
+    """One part of a text.
 
     Attributes:
-        rows: random access to the rows.
         targets: distinct tokens to predict; windows that overlap count each token once.
         bytes: UTF-8 bytes of the text.
         tokens: tokens in the stream, end tokens included.
@@ -47,18 +43,14 @@ class Split:
     """
 
     rows: Rows
-    targets: int
     bytes: int
     tokens: int
     documents: int
 
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """Data ready for batches."""
-
-    tokenizer: Tokenizer
-    splits: Mapping[str, Split]
+    def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        """Perplexity, and bits for each byte of the text."""
+        loss = metrics['loss']
+        return {'perplexity': math.exp(min(loss, 700.0)), 'bits_per_byte': bits_per_byte(loss, self)}
 
 
 @dataclass(frozen=True)
@@ -103,23 +95,13 @@ class TextData:
         """
         cache = Path(cache)
         corpus = open_corpus(None if self.path else self.name, self.path, cache, self.validation)
-        with _explained(cache):
-            cache.mkdir(parents=True, exist_ok=True)
-            kept = Tokenizer.load(tokenizer) if tokenizer else self._trained(corpus, cache)
-            folder = cache / _digest(_FORMAT, corpus.digest, kept.digest, _spec(self.pack), self.context)
+        with explained(cache):
+            kept = Tokenizer.load(tokenizer) if tokenizer else tokenizer_of(self.tokenizer, corpus, cache)
+            folder = cache / digest(_FORMAT, corpus.digest, kept.digest, spec(self.pack), self.context)
             if not folder.is_dir():
-                with _staged(folder) as staging:
+                with staged(folder) as staging:
                     self._write(corpus, kept, staging)
         return self._open(folder, kept)
-
-    def _trained(self, corpus: Corpus, cache: Path) -> Tokenizer:
-        trainer = self.tokenizer()
-        read = [trainer.digest] if hasattr(trainer, 'digest') else []  # of a file that it reads
-        path = cache / f'tokenizer-{_digest(_FORMAT, corpus.digest, _spec(self.tokenizer), *read)}.json'
-        if not path.is_file():
-            documents = corpus.splits['train']
-            trainer.train(document['text'] for document in _each(documents)).save(path)
-        return Tokenizer.load(path)
 
     def _write(self, corpus: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
         counts = {name: self._write_split(corpus, name, tokenizer, folder / name) for name in _SPLITS}
@@ -149,11 +131,18 @@ class TextData:
     def _open(self, folder: Path, tokenizer: Tokenizer) -> Prepared:
         pack = self.pack()
         counts = json.loads((folder / 'counts.json').read_text())
-        splits = {name: Split(rows=_rows(pack, folder / name, self.context), **counts[name]) for name in _SPLITS}
+        splits = {name: TextSplit(rows=_rows(pack, folder / name, self.context), **counts[name]) for name in _SPLITS}
         return Prepared(tokenizer, splits)
 
 
-def bits_per_byte(nats_per_token: float, split: Split) -> float:
+def tokenizer_of(tokenizer: Part[Trainer], corpus: Corpus, cache: Path) -> Tokenizer:
+    """Train a tokenizer on a corpus, or find that done in the cache."""
+    return trained(
+        tokenizer, lambda: (document['text'] for document in each(corpus.splits['train'])), corpus.digest, cache
+    )
+
+
+def bits_per_byte(nats_per_token: float, split: TextSplit) -> float:
     """Turn the mean loss of a split's targets [nats] into bits for each byte of its text.
 
     Raises:
@@ -214,53 +203,10 @@ def _encode_named(document: Any, tokenizer: Tokenizer) -> None:
 
 def _groups(documents: Sequence[Any]) -> Iterator[list[Any]]:
     group, size = [], 0
-    for document in _each(documents):
+    for document in each(documents):
         group.append(document)
         size += len(document['text'])
         if size >= _GROUP:
             yield group
             group, size = [], 0
     yield group
-
-
-def _each(documents: Sequence[Any]) -> Iterator[Any]:
-    return (documents[number] for number in range(len(documents)))
-
-
-def _spec(value: Any) -> Any:
-    """Turn a part back into what a config would hold."""
-    if isinstance(value, Part):
-        return {'use': value.name, **{key: _spec(item) for key, item in value.arguments}}
-    return [_spec(item) for item in value] if isinstance(value, tuple) else value
-
-
-def _digest(*values: Any) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
-
-
-@contextmanager
-def _staged(folder: Path) -> Iterator[Path]:
-    """Give a folder to write in that becomes `folder` at the end, unless another process was first."""
-    staging = folder.with_name(f'.draft-{uuid.uuid4().hex}')
-    staging.mkdir()
-    try:
-        yield staging
-        _publish(staging, folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _publish(staging: Path, folder: Path) -> None:
-    try:
-        os.rename(staging, folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-
-
-@contextmanager
-def _explained(cache: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f'preparing the data in {cache} failed: {error}') from error

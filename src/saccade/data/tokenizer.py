@@ -55,16 +55,18 @@ class Tokenizer:
         added = self.backend.get_added_tokens_decoder()
         return {token.content: number for number, token in added.items() if token.special}
 
-    def special(self, name: str) -> int:
-        """Return the id of a special token.
+    def special(self, *names: str) -> int:
+        """Return the id of a special token, by the first of these names that there is.
 
         Raises:
-            UserError: it has none of this name.
+            UserError: it has none of these names.
         """
-        if name not in self.specials:
-            there = ', '.join(self.specials) or 'no special tokens'
-            raise UserError(f'the tokenizer has no special token {name!r}; it has {there}')
-        return self.specials[name]
+        specials = self.specials
+        found = [specials[name] for name in names if name in specials]
+        if not found:
+            there = ', '.join(specials) or 'no special tokens'
+            raise UserError(f'the tokenizer has no special token {" or ".join(map(repr, names))}; it has {there}')
+        return found[0]
 
     @property
     def digest(self) -> str:

@@ -20,7 +20,8 @@ from saccade.block.base import Streams
 from saccade.types import Block, Hidden, Part, Runner, Scope, State, UserError
 
 # What layers may report beside their output, by Linen collection; stacked over the layers.
-REPORTED = ('losses', 'metrics', 'weights')
+HIDDEN = 'hidden'
+REPORTED = ('losses', 'metrics', 'weights', HIDDEN)
 
 # The members of `jax.checkpoint_policies` that need no argument.
 POLICIES = ('nothing_saveable', 'everything_saveable', 'dots_saveable', 'dots_with_no_batch_dims_saveable')
@@ -77,11 +78,13 @@ class Stack(nn.Module):
         block: one block, or the pattern of blocks that is repeated.
         layers: L, a multiple of the pattern's length.
         run: unrolled or scanned.
+        passes: how often the layers are gone through, with the same weights.
     """
 
     block: Part[Block] | tuple[Part[Block], ...]
     layers: int
     run: Part[Runner]
+    passes: int = 1
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
         return self._around(x, lambda x: (self._through(x, scope, train), None))[0]
@@ -89,7 +92,7 @@ class Stack(nn.Module):
     def init_state(self, x: Hidden, capacity: int) -> tuple[State, ...]:
         """One state a layer: a tuple and not a stack, which would be copied at every step."""
         x = self._entered(x)
-        return tuple(block(parent=None).init_state(x, capacity) for block in self.repeats * self.pattern)
+        return tuple(block(parent=None).init_state(x, capacity) for block in self.passes * self.repeats * self.pattern)
 
     def step(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
         """Take a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""
@@ -126,7 +129,8 @@ class Stack(nn.Module):
         if self.is_initializing():
             return x
         wanted = [name for name in REPORTED if self.is_mutable_collection(name)]
-        keys = jax.random.split(self.make_rng('dropout'), self.repeats) if train and self.has_rng('dropout') else None
+        dropped = train and self.has_rng('dropout')
+        keys = jax.random.split(self.make_rng('dropout'), (self.passes, self.repeats)) if dropped else None
 
         def layer(x: Hidden, this: PyTree) -> tuple[Hidden, PyTree]:
             params, key = this
@@ -135,10 +139,14 @@ class Stack(nn.Module):
                 rngs = {} if key is None else {'dropout': jax.random.fold_in(key, number)}
                 variables = {'params': params[number]}
                 x, report = block(parent=None).apply(variables, x, scope, train, rngs=rngs, mutable=wanted)
-                reports[f'pattern_{number}'] = report
+                reports[f'pattern_{number}'] = report | ({HIDDEN: x} if HIDDEN in wanted else {})
             return x, reports
 
-        x, reports = self.run()(layer, (stacked, keys), x)
+        found = []
+        for turn in range(self.passes):
+            x, reports = self.run()(layer, (stacked, None if keys is None else keys[turn]), x)
+            found.append(reports)
+        reports = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found)
         for name in wanted:
             for pattern, report in reports.items():
                 if name in report:
@@ -148,7 +156,7 @@ class Stack(nn.Module):
     def _step_through(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
         advanced = []
         for number, state in enumerate(states):
-            repeat, place = divmod(number, len(self.pattern))
+            repeat, place = divmod(number % self.layers, len(self.pattern))
             params = _layer_of(self.get_variable('params', f'pattern_{place}'), repeat)
             x, state = self.pattern[place](parent=None).apply({'params': params}, x, scope, state, method='step')
             advanced.append(state)
@@ -162,6 +170,12 @@ class Stack(nn.Module):
             return jax.vmap(one)(jax.random.split(key, self.repeats))
 
         return tuple(self.param(f'pattern_{number}', initialise, block) for number, block in enumerate(self.pattern))
+
+
+def layer_states(reported: Mapping[str, PyTree]) -> list[Hidden]:
+    """From the collection HIDDEN of a model: the embedded tokens, and what each layer made of them, in order."""
+    patterns = [reported['layers'][f'pattern_{number}'] for number in range(len(reported['layers']))]
+    return [reported['embedded'], *(states[repeat] for repeat in range(len(patterns[0])) for states in patterns)]
 
 
 def _carried(block: Block) -> str:

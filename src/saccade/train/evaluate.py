@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -13,12 +13,12 @@ import jax
 import numpy as np
 
 from saccade.data.pipeline import eval_batches, random_windows
-from saccade.data.text import Prepared, Split, bits_per_byte
+from saccade.data.split import Prepared, Split
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Params, Total
+from saccade.types import Judge, Params, Total
 
 Rows = Mapping[str, np.ndarray]
 
@@ -37,41 +37,41 @@ class Evaluation:
     """Metrics of a split.
 
     Attributes:
-        targets: tokens of the split that are predicted.
-        loss: nats a target.
-        metrics: the task's means by name, `loss` among them.
-        baseline: bits per byte of the experiment's baseline; None where it has none.
+        targets: how much of the split is predicted, counted in `unit`.
+        metrics: means by name, `loss` among them, and what follows from these.
+        intervals: of metrics that a task judges example by example, with 95% confidence over the examples.
+        baseline: metrics of the experiment's baseline; None where it has none.
         estimate: the loss on random windows, where that was asked for.
     """
 
     step: int
     split: str
     targets: int
-    loss: float
-    perplexity: float
-    bits_per_byte: float
+    unit: str
     metrics: dict[str, float]
-    baseline: float | None = None
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    baseline: dict[str, float] | None = None
     estimate: float | None = None
 
-    @property
-    def logged(self) -> dict[str, float]:
-        """What a run's log keeps of it."""
-        return {**self.metrics, 'bits_per_byte': self.bits_per_byte}
+    def record(self) -> dict[str, Any]:
+        """All of it as one JSON object, each metric by its name."""
+        kept = {name: value for name, value in vars(self).items() if name != 'metrics'}
+        return {**kept, **self.metrics}
 
     def lines(self) -> list[str]:
         """The evaluation in words."""
-        estimate = [] if self.estimate is None else [f'estimate        {self.estimate:.4f} nats on random windows']
-        rest = [f'{name:16s}{value:.4f}' for name, value in self.metrics.items() if name != 'loss']
-        beside = '' if self.baseline is None else f'   (baseline: {self.baseline:.4f})'
+        estimate = [] if self.estimate is None else [f'{"estimate":16s}{self.estimate:.4f} on random windows']
         return [
-            f'step            {self.step}, {self.split}, {self.targets:,} targets',
-            f'loss            {self.loss:.4f} nats a token',
+            f'{"step":16s}{self.step}, {self.split}, {self.targets:,} {self.unit}',
+            *(self._line(name, value) for name, value in self.metrics.items()),
             *estimate,
-            f'perplexity      {self.perplexity:.3f}',
-            f'bits per byte   {self.bits_per_byte:.4f}{beside}',
-            *rest,
         ]
+
+    def _line(self, name: str, value: float) -> str:
+        between = '' if name not in self.intervals else ' [{:.4f}, {:.4f}]'.format(*self.intervals[name])
+        beside = f'   (baseline: {self.baseline[name]:.4f})' if name in (self.baseline or {}) else ''
+        unit = ' nats' if name == 'loss' else ''
+        return f'{name.replace("_", " "):16s}{value:.4f}{unit}{between}{beside}'
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,23 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
     if asked.length:
         experiment = experiment.at_length(asked.length)
     prepared = experiment.data().prepare(cache_folder(), Workdir.existing(path).tokenizer)
-    score, split, rows = _scorer(experiment, trained.params), prepared.splits[asked.split], experiment.batch_size
-    found = evaluation(trained.step, asked.split, split, evaluate(score, eval_batches(split, rows)))
-    batches = random_windows(split, rows, asked.windows, experiment.seed) if asked.windows else None
-    sampled = evaluate(score, batches)['loss'] if batches else None
+    split, rows = prepared.splits[asked.split], experiment.batch_size
+    found = evaluated(experiment, trained.params, split, asked.split, trained.step)
     baseline = baseline_of(experiment, prepared)
-    return replace(found, baseline=baseline and baseline.bits_per_byte, estimate=sampled)
+    sampled = None
+    if asked.windows:
+        batches = random_windows(split, rows, asked.windows, experiment.seed)
+        sampled = evaluate(_scorer(experiment, trained.params), batches)['loss']
+    return replace(found, baseline=baseline and baseline.metrics, estimate=sampled)
+
+
+def evaluated(
+    experiment: Experiment, params: Params, split: Split, name: str, step: int, limit: int | None = None
+) -> Evaluation:
+    """Evaluate parameters on a split, or on so many batches of it, on one device."""
+    batches = eval_batches(split, experiment.batch_size, limit=limit)
+    found = evaluation(step, name, split, evaluate(_scorer(experiment, params), batches))
+    return judged(experiment, params, split, found, limit)
 
 
 def evaluate_lengths(experiment: Experiment, params: Params, tokenizer: Path, step: int) -> Iterator[Evaluation]:
@@ -114,16 +125,29 @@ def evaluate_lengths(experiment: Experiment, params: Params, tokenizer: Path, st
     for length in experiment.eval_lengths:
         other = experiment.at_length(length)
         split = other.data().prepare(cache_folder(), tokenizer).splits['validation']
-        batches = eval_batches(split, other.batch_size, limit=experiment.eval_batches or None)
-        metrics = evaluate(_scorer(other, params), batches)
-        yield evaluation(step, f'validation_{length}', split, metrics)
+        yield evaluated(other, params, split, f'validation_{length}', step, experiment.eval_batches or None)
 
 
 def evaluation(step: int, name: str, split: Split, metrics: dict[str, float]) -> Evaluation:
-    """Derive perplexity and bits per byte from the mean loss of a split."""
-    loss = metrics['loss']
-    perplexity = math.exp(min(loss, 700.0))
-    return Evaluation(step, name, split.targets, loss, perplexity, bits_per_byte(loss, split), metrics)
+    """Add to the means over a split what follows from them."""
+    return Evaluation(step, name, split.targets, split.unit, {**metrics, **split.derived(metrics)})
+
+
+def judged(
+    experiment: Experiment, params: Params, split: Split, found: Evaluation, limit: int | None = None
+) -> Evaluation:
+    """Add what the task judges of its predictions, example by example, if it does."""
+    task, model = experiment.task(), experiment.model()
+    if not isinstance(task, Judge):
+        return found
+    predict = jax.jit(partial(task.predict, model))
+    params = cast(params, experiment.dtype)
+    batches = eval_batches(split, experiment.batch_size, limit=limit)
+    predictions = [jax.tree.map(np.asarray, predict(params, rows)) for rows in batches]
+    measured = task.judge(jax.tree.map(lambda *parts: np.concatenate(parts), *predictions), split)
+    values = {name: each.value for name, each in measured.items()}
+    intervals = {name: (each.low, each.high) for name, each in measured.items()}
+    return replace(found, metrics=found.metrics | values, intervals=intervals)
 
 
 def baseline_of(experiment: Experiment, prepared: Prepared, step: int = 0) -> Evaluation | None:
@@ -131,8 +155,8 @@ def baseline_of(experiment: Experiment, prepared: Prepared, step: int = 0) -> Ev
     if experiment.baseline is None:
         return None
     train, validation = prepared.splits['train'], prepared.splits['validation']
-    nats = experiment.baseline(train, validation, prepared.tokenizer.size)
-    return evaluation(step, 'baseline', validation, {'loss': nats})
+    found = experiment.baseline(train, validation, prepared.tokenizer.size)
+    return evaluation(step, 'baseline', validation, {'loss': found} if isinstance(found, float) else found)
 
 
 def _scorer(experiment: Experiment, params: Params) -> Callable[[Rows], Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from saccade.build import bind
-from saccade.types import Data, LanguageModel, Part, Sink, Task, UserError
+from saccade.types import Data, Model, Part, Sink, Task, UserError
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Experiment:
         adapt: what makes those weights fit this model, as `train.upcycle:grouped`; None where they must fit already.
         sample: what to show at each evaluation.
         baseline: a function of the training split, the validation split and the vocabulary's size that gives
-            nats per target, printed beside the model's at the end.
+            nats per target, or metrics by name, printed beside the model's at the end.
         logging: where the log goes beside the run's folder and the console.
     """
 
@@ -45,7 +45,7 @@ class Experiment:
     eval_every: int
     checkpoint_every: int
     task: Part[Task]
-    model: Part[LanguageModel]
+    model: Part[Model]
     data: Part[Data]
     optimizer: Part
     schedule: Part

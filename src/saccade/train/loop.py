@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ from jaxtyping import PyTree
 from rich.console import Console
 
 from saccade.data.pipeline import eval_batches, train_batches
-from saccade.data.text import Prepared
+from saccade.data.split import Prepared
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints
-from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation
+from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import TrainState
 from saccade.train.log import Log
@@ -89,7 +89,7 @@ class Run:
             self.console.print(f'stopped by a signal after step {done}; saved. The same command continues.')
             return {}
         self.console.print('\n'.join(found.lines()), soft_wrap=True)
-        return asdict(found)
+        return found.record()
 
     def _prepare(self) -> Any:
         kept = self.workdir.tokenizer if self.workdir.tokenizer.exists() else None
@@ -166,7 +166,8 @@ class Run:
         batches = eval_batches(split, batch_size, jax.process_index(), jax.process_count(), limit or None)
         params, backend = self._eval_params(state), self.backend
         metrics = evaluate(lambda rows: backend.host(backend.eval_step(params, backend.place(rows))), batches)
-        return evaluation(step, 'validation', split, metrics)
+        found = evaluation(step, 'validation', split, metrics)
+        return judged(self.experiment, self._eval_params(self.backend.unload(state)), split, found, limit or None)
 
     def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
         """Measure the trained model; log that after its baseline and what is measured at other lengths."""
@@ -176,13 +177,13 @@ class Run:
             params = self._eval_params(self.backend.unload(state))
             others = evaluate_lengths(self.experiment, params, self.workdir.tokenizer, found.step)
             for other in (*([baseline] if baseline else []), *others):
-                log.write(other.step, other.split, other.logged)
+                log.write(other.step, other.split, other.metrics)
             self._report(found, state, prepared, log)
-        return replace(found, baseline=baseline and baseline.bits_per_byte)
+        return replace(found, baseline=baseline and baseline.metrics)
 
     def _report(self, found: Evaluation, state: TrainState, prepared: Prepared, log: Log) -> None:
         """Log an evaluation, and show a sample of what the model makes."""
-        log.write(found.step, found.split, found.logged)
+        log.write(found.step, found.split, found.metrics)
         if self.sample:
             params = self._eval_params(self.backend.unload(state))
             key = jax.random.fold_in(jax.random.key(self.experiment.seed), found.step)

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What heads share: a hidden layer of their own, and an output layer."""
+
+import flax.linen as nn
+from jaxtyping import Array, Float
+
+from saccade.ops.project import project
+from saccade.types import Part, require_positive, require_share
+
+
+def dense(module: nn.Module, name: str, x: Float[Array, '*B D'], width: int, init: Part) -> Float[Array, '*B F']:
+    """An affine map whose parameters, NAME and NAME_bias, belong to the module."""
+    y = project(x, module.param(name, init(), (x.shape[-1], width)))
+    return y + module.param(f'{name}_bias', nn.initializers.zeros, (width,))
+
+
+class Classes(nn.Module):
+    """Scores of C classes.
+
+    Attributes:
+        classes: C; None for the hidden layer's output as it is.
+        activation: of a hidden layer before the output, of the width of what is read; None for no such layer.
+        dropout: of what the output layer reads.
+        kernel_init: of both layers.
+    """
+
+    classes: int | None
+    activation: Part | None = None
+    dropout: float = 0.0
+    kernel_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+
+    def _scores(self, x: Float[Array, '*B D'], train: bool) -> Float[Array, '*B C']:
+        name = Part(type(self)).name
+        require_share(name, dropout=self.dropout)
+        if self.activation is not None:
+            x = self.activation(dense(self, 'hidden', x, x.shape[-1], self.kernel_init))
+        if self.classes is None:
+            return x
+        require_positive(name, classes=self.classes)
+        return dense(
+            self, 'output', nn.Dropout(self.dropout)(x, deterministic=not train), self.classes, self.kernel_init
+        )

@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which tokens are behind the masks: a hidden layer, and the embedding for an output layer.
+
+    logits_m = norm(f(x_m W + b)) E^T + c        for the M places asked for, and no other
+
+Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805; the hidden layer is of https://github.com/google-research/bert,
+run_pretraining.py, as is the thrift: 15% of the tokens reach the vocabulary. Cost: M (D E + E V).
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from saccade.head.base import dense
+from saccade.types import Hidden, Norm, Part, Reading
+
+
+class Masked(nn.Module):
+    """Attributes: activation, f, norm and kernel_init of the hidden layer, which is as wide as the embedding."""
+
+    activation: Part
+    norm: Part[Norm]
+    kernel_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+
+    @nn.compact
+    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B M V']:
+        V, E = reading.table.shape
+        asked: Array = x if reading.at is None else jnp.take_along_axis(x, reading.at[..., None], axis=-2)
+        h = self.norm(name='norm')(self.activation(dense(self, 'hidden', asked, E, self.kernel_init)))
+        return jnp.einsum('BME,VE->BMV', h, reading.table) + self.param('bias', nn.initializers.zeros, (V,))

@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Scores of a whole row: one vector of all its tokens, a hidden layer, an output.
+
+    h = f(pool(x) W + b);   scores = h V + c
+
+Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805: the pool is [CLS], f is tanh, and the same
+head serves next-sentence prediction and classification. Means and maxima: Reimers, Gurevych 2019, "Sentence-BERT",
+section 3, https://arxiv.org/abs/1908.10084. Cost: D^2 + D C a row.
+"""
+
+import flax.linen as nn
+from jaxtyping import Array, Float
+
+from saccade.head.base import Classes
+from saccade.types import Hidden, Part, Reading
+
+
+class Pooled(Classes, kw_only=True):
+    """Attributes: pool, a function of the tokens and of which of them are there, as in `ops.pool:first`."""
+
+    pool: Part
+
+    @nn.compact
+    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B C']:
+        segments = reading.scope.segments
+        there: Array | None = None if segments is None else segments != 0
+        return self._scores(self.pool(x, there), train)

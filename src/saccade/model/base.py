@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What decoders and encoders of text share: an embedding, positions, a stack of layers, a norm after them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from saccade.model.stack import HIDDEN, Stack
+from saccade.types import (
+    Block,
+    Hidden,
+    Norm,
+    PairPosition,
+    Part,
+    Runner,
+    Scope,
+    ScoreTerm,
+    TokenPosition,
+    Tokens,
+    UserError,
+    require_positive,
+    require_share,
+)
+
+Through = Callable[[Stack, Hidden, Scope], tuple[Hidden, Any]]
+Table = Float[Array, 'V E']
+
+
+class Tower(nn.Module):
+    """Attributes:
+    vocabulary: V, at least the tokenizer's size.
+    context: the longest sequence, in tokens.
+    width: D.
+    layers: L.
+    block: one block, or a pattern of blocks that is repeated.
+    position: what is done to the embedded tokens.
+    norm: after the last layer.
+    run: how the layers are run.
+    passes: how often tokens go through the layers, whose weights each pass shares (Dehghani et al. 2019, "Universal
+        Transformers", https://arxiv.org/abs/1807.03819; ALBERT has one layer and twelve passes).
+    embedding_scale: factor of the embedded tokens; sqrt(D) in Vaswani et al. 2017, section 3.4, and in Gemma.
+    shared: makes score terms once that all layers add to their own, as T5's table; its rotations are not used.
+    dropout: of the embedded tokens.
+    embedding_init: of the embedding.
+    """
+
+    vocabulary: int
+    context: int
+    width: int
+    layers: int
+    block: Part[Block] | tuple[Part[Block], ...]
+    position: Part[TokenPosition]
+    norm: Part[Norm]
+    run: Part[Runner]
+    passes: int = 1
+    embedding_scale: float = 1.0
+    shared: Part[PairPosition] | None = None
+    dropout: float = 0.0
+    embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+
+    def _refuse(self, tokens: Tokens) -> None:
+        """Refuse sizes that cannot be, and a sequence that is too long."""
+        name = Part(type(self)).name
+        require_positive(name, vocabulary=self.vocabulary, width=self.width, layers=self.layers, passes=self.passes)
+        require_share(name, dropout=self.dropout)
+        if tokens.shape[1] > self.context:
+            raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context}')
+
+    def _table(self, width: int) -> Table:
+        return self.param('embedding', self.embedding_init(), (self.vocabulary, width))
+
+    def _embedded(self, tokens: Tokens, table: Table) -> Float[Array, 'B T E']:
+        # Widened before the lookup, whose gradient sums over every place where a token stands.
+        return self.embedding_scale * jnp.take(table.astype(jnp.float32), tokens, axis=0).astype(table.dtype)
+
+    def _contextual(self, x: Hidden, scope: Scope, through: Through) -> tuple[Hidden, Any]:
+        """Take embedded tokens through the layers and the norm after them."""
+        if self.is_mutable_collection(HIDDEN) and not self.is_initializing():
+            self.put_variable(HIDDEN, 'embedded', x)
+        scope = scope.replace(terms=(*scope.terms, *self._shared()))
+        x, state = through(self._stack(name='layers'), x, scope)
+        return self.norm(name='norm')(x), state
+
+    def _shared(self) -> tuple[ScoreTerm, ...]:
+        """The score terms of all layers, for as many heads as each of them has."""
+        if self.shared is None:
+            return ()
+        name = Part(type(self)).name
+        given = [dict(inner.arguments) for block in self._blocks() for inner in block.within()]
+        heads = {arguments['heads'] for arguments in given if 'heads' in arguments}
+        if len(heads) != 1:
+            raise UserError(f'{name}: shared needs layers of one number of heads, not of {sorted(heads)}')
+        terms = self.shared(name='shared').terms(*heads)
+        if not terms:
+            raise UserError(f'{name}: shared takes score terms, and {self.shared.name} makes none')
+        return terms
+
+    def _blocks(self) -> tuple[Part[Block], ...]:
+        return self.block if isinstance(self.block, tuple) else (self.block,)
+
+    def _stack(self, **place: Any) -> Stack:
+        return Stack(self.block, self.layers, self.run, self.passes, **place)

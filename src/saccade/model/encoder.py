@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Encoder: embed, mix L times with every token in view, and let heads read what comes of it.
+
+    x = norm(E[tokens] + positions + S[types]) W;   x = block_l(x), l = 1..L;   head_i(norm(x))
+
+Devlin et al. 2019, "BERT", figure 2, https://arxiv.org/abs/1810.04805; its norm stands after the sum and its blocks are
+post-norm, so the last norm is none. W is there only where the embedding is factorised (Lan et al. 2020, "ALBERT",
+section 3.1, https://arxiv.org/abs/1909.11942). What may be seen is the mixer's mask's affair: a full one.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from saccade.model.base import Tower
+from saccade.ops.project import project
+from saccade.types import Head, Hidden, Norm, Part, Reading, Scope, Tokens
+
+
+class Encoder(Tower, kw_only=True):
+    """An encoder of text.
+
+    Attributes:
+        heads: what reads the last hidden states, by name; the parameters of one are in NAME_head.
+        types: how many types of tokens are told apart by a vector of their own, 2 in BERT; 0 for none.
+        embedding_width: E; None for D.
+        embedding_norm: of the sum of token, position and type; None for none.
+    """
+
+    heads: tuple[tuple[str, Part[Head]], ...] = ()
+    types: int = 0
+    embedding_width: int | None = None
+    embedding_norm: Part[Norm] | None = None
+
+    why_not: ClassVar[dict[str, str]] = {
+        'LanguageModel': 'an encoder sees what follows a token, so it cannot write left to right: '
+        'launch/fill_mask.py --generate fills a text of [MASK]s in instead'
+    }
+
+    @nn.compact
+    def __call__(
+        self, tokens: Tokens, scope: Scope, train: bool, at: Int[Array, 'B M'] | None = None
+    ) -> dict[str, Array]:
+        """Return what each head makes of the tokens, or of those `at` these places where it predicts tokens."""
+        self._refuse(tokens)
+        table = self._table(self.embedding_width or self.width)
+        x = self._entered(self._embedded(tokens, table), scope, train)
+        x, _ = self._contextual(x, scope, lambda stack, x, scope: (stack(x, scope, train), None))
+        reading = Reading(scope, table, at)
+        return {name: head(name=f'{name}_head')(x, reading, train) for name, head in self.heads}
+
+    def _entered(self, x: Float[Array, 'B T E'], scope: Scope, train: bool) -> Hidden:
+        x = self.position(name='position')(x, scope.positions)
+        if self.types:
+            types = self.param('types', self.embedding_init(), (self.types, x.shape[-1]))
+            given = jnp.zeros_like(scope.positions) if scope.types is None else scope.types
+            x = x + jnp.take(types.astype(jnp.float32), given, axis=0).astype(x.dtype)
+        if self.embedding_norm is not None:
+            x = self.embedding_norm(name='embedding_norm')(x)
+        x = nn.Dropout(self.dropout)(x, deterministic=not train)
+        return x if self.embedding_width is None else self._widened(x)
+
+    def _widened(self, x: Float[Array, 'B T E']) -> Hidden:
+        kernel = self.param('embedding_output', self.embedding_init(), (x.shape[-1], self.width))
+        return project(x, kernel) + self.param('embedding_output_bias', nn.initializers.zeros, (self.width,))

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Choose tokens to hide, and hide them: each row by a key of its own, so that its place in a batch does not matter.
+
+Devlin et al. 2019, "BERT", section 3.1 and appendix A.1, https://arxiv.org/abs/1810.04805
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, Int, Key
+
+RowKeys = Key[Array, 'B']
+
+
+@struct.dataclass
+class Chosen:
+    """Attributes: places in the row; whether each counts, for a short row has fewer."""
+
+    at: Int[Array, 'B M']
+    counts: Float[Array, 'B M']
+
+    def read(self, values: Int[Array, 'B T']) -> Int[Array, 'B M']:
+        """The values at the places."""
+        return jnp.take_along_axis(values, self.at, axis=-1)
+
+    def write(self, values: Int[Array, 'B T'], new: Int[Array, 'B M']) -> Int[Array, 'B T']:
+        """Put new values at the places that count."""
+        kept = jnp.where(self.counts > 0, new, self.read(values))
+        return jax.vmap(lambda row, at, put: row.at[at].set(put))(values, self.at, kept)
+
+
+def row_keys(key: Key[Array, ''], rows: Int[Array, 'B']) -> RowKeys:
+    """A key for each row, by its number."""
+    return jax.vmap(jax.random.fold_in, (None, 0))(key, rows)
+
+
+def budget(share: float, length: int) -> int:
+    """M: how many tokens of a full row are chosen."""
+    return max(1, round(share * length))
+
+
+def choose_tokens(keys: RowKeys, words: Int[Array, 'B T'], share: float) -> Chosen:
+    """Choose a share of the tokens of words, at least one a row that has any; `words` is 0 for what is never chosen."""
+
+    def one(key: Array, words: Int[Array, 'T']) -> Chosen:
+        return _first(jnp.where(words > 0, jax.random.uniform(key, words.shape), jnp.inf), share)
+
+    return jax.vmap(one)(keys, words)
+
+
+def choose_words(keys: RowKeys, words: Int[Array, 'B T'], share: float) -> Chosen:
+    """Choose whole words, in a random order, for as long as they fit into the share of the tokens.
+
+    The first one is always chosen, as far as M reaches. Whole-word masking: the BERT repository, 31 May 2019,
+    https://github.com/google-research/bert
+    """
+
+    def one(key: Array, words: Int[Array, 'T']) -> Chosen:
+        drawn = jax.random.uniform(key, (words.shape[0] + 1,))
+        chosen = _first(jnp.where(words > 0, drawn[words], jnp.inf), share)
+        mine = words[chosen.at]
+        sizes = jnp.bincount(words, length=words.shape[0] + 1)[mine]
+        found = ((mine[:, None] == mine) * chosen.counts).sum(axis=-1)
+        whole = (found >= sizes) | (mine == mine[0])
+        return chosen.replace(counts=chosen.counts * whole)
+
+    return jax.vmap(one)(keys, words)
+
+
+def _first(order: Float[Array, 'T'], share: float) -> Chosen:
+    """The places of the least numbers, as many as the share of those that are finite."""
+    T = order.shape[0]
+    M = budget(share, T)
+    at = jnp.argsort(order)[:M]
+    count = jnp.clip(jnp.round(share * jnp.isfinite(order).sum()), 1, M)
+    return Chosen(at, ((jnp.arange(M) < count) & jnp.isfinite(order[at])).astype(jnp.float32))
+
+
+def corrupt(
+    keys: RowKeys, tokens: Int[Array, 'B M'], mask: Int[Array, 'B'], vocabulary: int, shares: tuple[float, float]
+) -> Int[Array, 'B M']:
+    """Replace tokens by [MASK], some by any token, and leave the rest: 80%, 10% and 10% in BERT.
+
+    Args:
+        mask: the id of [MASK].
+        vocabulary: V; a random token is any of V.
+        shares: of [MASK], and of random tokens.
+    """
+
+    def one(key: Array, tokens: Int[Array, 'M'], mask: Int[Array, '']) -> Int[Array, 'M']:
+        which, what = jax.random.split(key)
+        draw = jax.random.uniform(which, tokens.shape)
+        noise = jax.random.randint(what, tokens.shape, 0, vocabulary)
+        return jnp.where(draw < shares[0], mask, jnp.where(draw < sum(shares), noise, tokens))
+
+    return jax.vmap(one)(keys, tokens, mask)

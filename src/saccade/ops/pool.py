@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""One vector of many tokens. What is not there counts for nothing, whatever it holds; a row of nothing gives zero."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+There = Bool[Array, 'B T'] | None
+
+
+def first(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
+    """The first token of the row, [CLS]."""
+    return x[:, 0]
+
+
+def mean(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
+    """The mean of the tokens that are there."""
+    if there is None:
+        return x.mean(axis=-2)
+    kept = jnp.where(there[..., None], x, 0.0)
+    return kept.sum(axis=-2) / jnp.maximum(there.sum(axis=-1, keepdims=True), 1).astype(x.dtype)
+
+
+def maximum(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
+    """The largest of each feature over the tokens that are there."""
+    if there is None:
+        return x.max(axis=-2)
+    largest = jnp.where(there[..., None], x, -jnp.inf).max(axis=-2)
+    return jnp.where(there.any(axis=-1, keepdims=True), largest, 0.0)

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Masked language modelling: hide some tokens, and predict them from all the others. Beside it, which pair of texts.
+
+    loss = mean over the hidden tokens of -log p(token | the row with them hidden)
+           + mean over the rows of -log p(label | the row)        where the encoder has a head 'pooled'
+
+Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805. The label says whether the second text
+follows the first (BERT), or whether the two are in order (Lan et al. 2020, "ALBERT", section 3.1,
+https://arxiv.org/abs/1909.11942): the data makes the pairs. Tokens are hidden anew at each step (Liu et al. 2019,
+"RoBERTa", section 4.1, https://arxiv.org/abs/1907.11692), or always the same ones of a row.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from saccade.ops.loss import cross_entropy
+from saccade.ops.masking import Chosen, budget, choose_tokens, corrupt, row_keys
+from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Scope, Total, UserError
+
+
+@dataclass(frozen=True)
+class MaskedLM:
+    """Reads the head 'masked', and 'pooled' where the encoder has one.
+
+    Attributes:
+        share: of the tokens of words that are predicted.
+        choose: which these are: `ops.masking:choose_tokens` or, of whole words, `ops.masking:choose_words`.
+        hidden: the share of these that become [MASK]; and noise, that become any token. The rest stay as they are.
+        static: whether a row has the same tokens hidden whenever it comes.
+    """
+
+    share: float = 0.15
+    choose: Part = Part(choose_tokens)  # noqa: RUF009, it is frozen
+    hidden: float = 0.8
+    noise: float = 0.1
+    static: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise UserError(f'task.share: must be above 0 and below 1, not {self.share}')
+        if min(self.hidden, self.noise) < 0 or self.hidden + self.noise > 1:
+            raise UserError(f'task: hidden {self.hidden} and noise {self.noise} must be shares of 1')
+
+    def init(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> Params:
+        """Initialise the model's parameters for batches of this shape."""
+        at = jnp.zeros((batch['tokens'].shape[0], budget(self.share, batch['tokens'].shape[1])), jnp.int32)
+        return model.init(key, batch['tokens'], scope_of(batch), False, at)['params']
+
+    def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals over the hidden tokens, `masked_loss` and `masked_accuracy`, and over rows; `loss` is of both.
+
+        Without training, and where it is static, what is hidden depends on the row alone.
+        """
+        drop, hide = jax.random.split(key)
+        tokens, chosen = self.hide(hide if train and not self.static else jax.random.key(0), batch, model.vocabulary)
+        outputs = model.apply({'params': params}, tokens, scope_of(batch), train, chosen.at, rngs={'dropout': drop})
+        masked = scored(outputs['masked'], chosen.read(batch['tokens']), chosen.counts)
+        totals = {'loss': masked['loss'], **{f'masked_{name}': total for name, total in masked.items()}}
+        return self._with_pairs(totals, outputs['pooled'], batch) if 'pooled' in outputs else totals
+
+    def hide(self, key: PRNGKey, batch: Batch, vocabulary: int) -> tuple[Array, Chosen]:
+        """Return the rows with tokens hidden, and which these are."""
+        keys = row_keys(key, batch['row'])
+        chosen = self.choose(keys=keys, words=batch['words'], share=self.share)
+        keys = jax.vmap(jax.random.fold_in, (0, None))(keys, 1)
+        new = corrupt(keys, chosen.read(batch['tokens']), batch['mask'], vocabulary, (self.hidden, self.noise))
+        return chosen.write(batch['tokens'], new), chosen
+
+    def _with_pairs(self, totals: dict[str, Total], logits: Array, batch: Batch) -> dict[str, Total]:
+        """Add what the pairs of texts give.
+
+        A row weighs as much as the tokens that are hidden in a full one: so both means weigh the same where rows are
+        full, and totals still add up over devices.
+        """
+        labels = batch['label']
+        pairs = scored(logits, jnp.maximum(labels, 0), (labels != IGNORED).astype(jnp.float32))
+        each = budget(self.share, batch['tokens'].shape[1])
+        loss = Total(totals['loss'].total + each * pairs['loss'].total, totals['loss'].weight)
+        return {**totals, 'loss': loss, **{f'pair_{name}': total for name, total in pairs.items()}}
+
+
+def scored(logits: Array, targets: Array, counts: Array) -> dict[str, Total]:
+    """Return totals of loss, in nats, and accuracy over the targets that count."""
+    losses, hits = cross_entropy(logits, targets), jnp.argmax(logits, axis=-1) == targets
+    weight = counts.sum()
+    return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total((hits * counts).sum(), weight)}
+
+
+def scope_of(batch: Batch) -> Scope:
+    """What an encoder's layers know of the tokens of a batch."""
+    return Scope(batch['positions'], batch['segments'], types=batch.get('types'))
