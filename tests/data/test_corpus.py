@@ -260,7 +260,7 @@ def test_digest_of_a_dataset(tmp_path):
 
 
 def test_too_few_documents_to_carve_from(tmp_path):
-    with pytest.raises(UserError, match='saccade_toy_whole: 50 documents leave none for validation'):
+    with pytest.raises(UserError, match='saccade_toy_whole: 50 examples leave none for validation'):
         open_corpus('saccade_toy_whole', None, tmp_path, validation=1e-6)
 
 

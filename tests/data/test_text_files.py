@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from saccade.data import text_files
+from saccade.data import files, text_files
 from saccade.data.text_files import fingerprint, plan_documents
 from saccade.types import UserError
 
@@ -193,7 +193,7 @@ def test_dangling_link_is_named(tmp_path):
 
 
 def test_file_too_large_for_a_document_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, '_LARGEST', 10)
+    monkeypatch.setattr(files, '_LARGEST', 10)
     with pytest.raises(UserError, match=r'a\.txt: holds 11 bytes; split it into files of at most 10 bytes'):
         plan_documents(_write(tmp_path, a_txt='a' * 11) / 'a.txt', 0.5)
 

@@ -5,17 +5,15 @@
 Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow_datasets as tfds
 
 from saccade.data import pydocs, text_files
+from saccade.data.dataset import Picked, digest_of, pick, require_origin
 from saccade.data.document import Document
 from saccade.data.named import open_named
 from saccade.data.prepare import prepare
@@ -23,30 +21,16 @@ from saccade.types import UserError
 
 
 @dataclass(frozen=True, eq=False)
-class Documents(Sequence[Document]):
-    """Documents of one split, each read when it is asked for.
+class Documents(Picked):
+    """Attributes: text, the field of an example that is the text."""
 
-    Attributes:
-        source: records by number.
-        rows: the records that belong to the split.
-        text: the field that is the text.
-        split: name of the split in the dataset.
-    """
-
-    source: Sequence[Mapping[str, Any]]
-    rows: range | np.ndarray
     text: str
-    split: str
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def __getitem__(self, index: int) -> Document:
-        row = int(self.rows[index])
-        record = self.source[row]
+        record = super().__getitem__(index)
         named = isinstance(record.get('id'), bytes)
         return Document(
-            id=record['id'].decode(errors='replace') if named else f'{self.split}[{row}]',
+            id=record['id'].decode(errors='replace') if named else self.place(index),
             text=record[self.text].decode(errors='replace'),
         )
 
@@ -77,10 +61,7 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
     Raises:
         UserError: not exactly one of name and path is given, there is no such corpus, or it cannot be read.
     """
-    if (name is None) == (path is None):
-        raise UserError("data: give either 'name', a corpus, or 'path', your own text")
-    if not 0 < validation < 1:
-        raise UserError(f'data.validation: {validation} is not a fraction between 0 and 1')
+    require_origin(name, path, validation)
     if path is not None:
         return _open_path(Path(path).expanduser(), Path(cache), validation)
     if name == 'pydocs':
@@ -103,32 +84,15 @@ def _open_path(path: Path, cache: Path, validation: float) -> Corpus:
 
 def _open_own(name: str, builder: tfds.core.DatasetBuilder, digest: str) -> Corpus:
     sources = tfds.builder_from_directory(prepare(builder)).as_data_source()
-    splits = {split: Documents(source, range(len(source)), 'text', split) for split, source in sources.items()}
+    splits = {split: Documents(source, range(len(source)), split, 'text') for split, source in sources.items()}
     return Corpus(name, splits, digest)
 
 
 def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> Corpus:
     text = _text_feature(name, builder.info.features)
-    splits = {
-        split: Documents(source, range(len(source)), text, split) for split, source in _sources(name, builder).items()
-    }
-    if 'train' not in splits:
-        raise UserError(f"{name}: has no split 'train'; it has {', '.join(splits) or 'none'}")
-    for held_out in ('validation', 'test'):
-        if held_out in splits:
-            chosen = {'train': splits['train'], 'validation': splits[held_out]}
-            return Corpus(name, chosen, _dataset_digest(builder, text))
-    return Corpus(name, _carved(name, splits['train'], validation), _dataset_digest(builder, text, validation))
-
-
-def _sources(name: str, builder: tfds.core.DatasetBuilder) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    try:
-        return builder.as_data_source()
-    except NotImplementedError as error:
-        kept = builder.info.file_format.value
-        raise UserError(
-            f"{name}: is prepared as {kept}, without random access; prepare it with file_format='array_record'"
-        ) from error
+    picked = pick(name, builder, validation)
+    splits = {split: Documents(each.source, each.rows, each.split, text) for split, each in picked.items()}
+    return Corpus(name, splits, digest_of(builder, picked, text))
 
 
 def _text_feature(name: str, features: tfds.features.FeaturesDict) -> str:
@@ -139,18 +103,3 @@ def _text_feature(name: str, features: tfds.features.FeaturesDict) -> str:
     if len(strings) != 1:
         raise UserError(f"{name}: has no feature 'text' and not one string alone; it has {', '.join(sorted(features))}")
     return strings[0]
-
-
-def _carved(name: str, train: Documents, validation: float) -> dict[str, Documents]:
-    """Set records aside by a hash of their number; Philox is one, and the same in every release of NumPy."""
-    chosen = np.random.Philox(key=0).random_raw(len(train)) < validation * 2.0**64
-    rows = {'train': np.flatnonzero(~chosen), 'validation': np.flatnonzero(chosen)}
-    for split, numbers in rows.items():
-        if not len(numbers):
-            raise UserError(f'{name}: {len(train)} documents leave none for {split}')
-    return {split: Documents(train.source, numbers, train.text, 'train') for split, numbers in rows.items()}
-
-
-def _dataset_digest(builder: tfds.core.DatasetBuilder, *choices: str | float) -> str:
-    splits = {key: [info.shard_lengths, info.num_bytes] for key, info in sorted(builder.info.splits.items())}
-    return hashlib.sha256(json.dumps([builder.info.full_name, splits, choices]).encode()).hexdigest()

@@ -7,13 +7,11 @@ of its path within the folder decides the split, unless files are named after th
 validation.txt, valid.txt or val.txt. Text is UTF-8, plain or gzipped (.gz); line ends become newlines.
 """
 
-import gzip
 import hashlib
 import json
 import logging
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +22,11 @@ from typing import Any
 import tensorflow_datasets as tfds
 
 from saccade.data.document import draw, features
+from saccade.data.files import content_of, decoded
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
 _BINARY_WINDOW = 8192  # bytes; where git, too, looks for a zero byte
-_LARGEST = 1 << 30  # bytes; a TFDS example is a protocol buffer, which ends at 2 GiB
 _SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while it writes
 _NAMED = re.compile(r'(?P<split>train|validation|valid|val)\.txt(\.gz)?', re.IGNORECASE)
 
@@ -57,10 +55,10 @@ class Piece:
         Raises:
             UserError: the file cannot be read, or has changed since it was planned.
         """
-        content = _content(self.path)
+        content = content_of(self.path)
         if hashlib.sha256(content).hexdigest() != self.sha256:
             raise UserError(f'{self.path}: changed while it was being read; run again')
-        return _decoded(content, self.path)[self.start : self.stop]
+        return decoded(content, self.path)[self.start : self.stop]
 
 
 Plan = Mapping[str, Sequence[Piece]]
@@ -117,10 +115,10 @@ def fingerprint(plan: Plan) -> str:
 
 
 def _plan_file(path: Path, validation: float) -> Plan:
-    content = _content(path)
+    content = content_of(path)
     if _binary(content):
         raise UserError(f'{path}: looks binary, with a zero byte at {content.index(0)}; UTF-8 text is expected')
-    text = _decoded(content, path)
+    text = decoded(content, path)
     cut = int(len(text) * (1 - validation))
     parts = {'train': (0, cut), 'validation': (cut, len(text))}
     return {
@@ -175,10 +173,10 @@ def _pieces(folder: Path, files: Sequence[Path]) -> list[Piece]:
     """Return the files that hold text, one document each, and say how many look binary."""
     pieces, skipped = [], Counter()
     for file in files:
-        content = _content(file)
+        content = content_of(file)
         if _binary(content):
             skipped['binary'] += 1
-        elif _decoded(content, file).strip():
+        elif decoded(content, file).strip():
             pieces.append(_piece(file.relative_to(folder).as_posix(), file, content))
         else:
             skipped['empty'] += 1
@@ -192,33 +190,8 @@ def _piece(id: str, path: Path, content: bytes, start: int = 0, stop: int | None
     return Piece(id, path, hashlib.sha256(content).hexdigest(), len(content), start, stop)
 
 
-def _content(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked where its name ends in .gz."""
-    try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix.lower() == '.gz' else content
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(f'{path}: is not a whole gzip file ({error})') from error
-    except OSError as error:
-        raise UserError(f'{path}: cannot be read ({error.strerror})') from error
-    if len(content) > _LARGEST:
-        raise UserError(f'{path}: holds {len(content)} bytes; split it into files of at most {_LARGEST} bytes')
-    return content
-
-
 def _binary(content: bytes) -> bool:
     return b'\0' in content[:_BINARY_WINDOW]
-
-
-def _decoded(content: bytes, path: Path) -> str:
-    try:
-        text = content.decode('utf-8')
-    except UnicodeDecodeError as error:
-        byte = content[error.start]
-        raise UserError(
-            f'{path}: byte {error.start} (0x{byte:02x}) is not UTF-8, which is expected: {error.reason}'
-        ) from error
-    return text.removeprefix('\ufeff').replace('\r\n', '\n').replace('\r', '\n')
 
 
 def _shards(pieces: Sequence[Piece]) -> list[list[Piece]]:

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to learn from and what to be judged by of a prepared TFDS dataset, whatever splits it has."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from saccade.data.cache import digest
+from saccade.types import UserError
+
+_HELD_OUT = ('validation', 'test')  # how names of splits begin that can judge; those of MNLI go on
+
+
+@dataclass(frozen=True, eq=False)
+class Picked(Sequence[Mapping[str, Any]]):
+    """Examples of one split, each read when it is asked for.
+
+    Attributes:
+        source: examples by number.
+        rows: the examples that are picked.
+        split: name of the split in the dataset.
+    """
+
+    source: Sequence[Mapping[str, Any]]
+    rows: range | np.ndarray
+    split: str
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> Mapping[str, Any]:
+        return self.source[int(self.rows[index])]
+
+    def place(self, index: int) -> str:
+        """Where an example stands in the dataset."""
+        return f'{self.split}[{int(self.rows[index])}]'
+
+
+def require_origin(name: str | None, path: str | None, validation: float) -> None:
+    """Refuse what does not say where data come from, or a share of them that is none."""
+    if (name is None) == (path is None):
+        raise UserError("data: give either 'name', a known dataset, or 'path', files of your own")
+    if not 0 < validation < 1:
+        raise UserError(f'data.validation: {validation} is not a fraction between 0 and 1')
+
+
+def pick(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> dict[str, Picked]:
+    """Return the examples for 'train' and for 'validation'.
+
+    Args:
+        validation: fraction of the examples kept for validation, where the dataset has no split of its own.
+
+    Raises:
+        UserError: it has no split to learn from, too few examples to set any aside, or no random access.
+    """
+    splits = {split: Picked(source, range(len(source)), split) for split, source in _sources(name, builder).items()}
+    if 'train' not in splits:
+        raise UserError(f"{name}: has no split 'train'; it has {', '.join(splits) or 'none'}")
+    held_out = [split for kind in _HELD_OUT for split in sorted(splits) if split.startswith(kind)]
+    if held_out:
+        return {'train': splits['train'], 'validation': splits[held_out[0]]}
+    return _carved(name, splits['train'], validation)
+
+
+def digest_of(builder: tfds.core.DatasetBuilder, picked: Mapping[str, Picked], *choices: str) -> str:
+    """Return a name of the examples that are picked; `choices` are what else makes a difference."""
+    # Of one split so many examples are always the same: those that draw the least.
+    chosen = {name: [examples.split, len(examples)] for name, examples in picked.items()}
+    splits = {key: [info.shard_lengths, info.num_bytes] for key, info in sorted(builder.info.splits.items())}
+    return digest(builder.info.full_name, splits, chosen, choices)
+
+
+def _sources(name: str, builder: tfds.core.DatasetBuilder) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    try:
+        return builder.as_data_source()
+    except NotImplementedError as error:
+        kept = builder.info.file_format.value
+        raise UserError(
+            f"{name}: is prepared as {kept}, without random access; prepare it with file_format='array_record'"
+        ) from error
+
+
+def _carved(name: str, train: Picked, validation: float) -> dict[str, Picked]:
+    """Set examples aside by a hash of their number; Philox is one, and the same in every release of NumPy."""
+    chosen = np.random.Philox(key=0).random_raw(len(train)) < validation * 2.0**64
+    rows = {'train': np.flatnonzero(~chosen), 'validation': np.flatnonzero(chosen)}
+    for split, numbers in rows.items():
+        if not len(numbers):
+            raise UserError(f'{name}: {len(train)} examples leave none for {split}')
+    return {split: replace(train, rows=numbers) for split, numbers in rows.items()}

@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Records to learn from and to be judged by: of the user's own files, or of a TFDS dataset.
+
+A file is cut in two by a hash of each record. In a folder the files are named after the splits: train.csv and
+validation.csv, valid.csv, val.csv or dev.csv, or with another of the endings that `record_files` knows.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from saccade.data.cache import digest
+from saccade.data.dataset import Picked, digest_of, pick, require_origin
+from saccade.data.document import draw
+from saccade.data.named import open_named
+from saccade.data.record_files import Record, format_of, read_records, require_columns
+from saccade.types import UserError
+
+_FORMAT = 1  # part of a digest: another number wherever files are read to other records
+_SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
+
+
+@runtime_checkable
+class RecordSource(Protocol):
+    """Records by number."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Record: ...
+
+    def place(self, index: int) -> str:
+        """Where a record stands, as a message is to name it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Attributes: splits, 'train' and 'validation'; digest, which changes whenever a record or its split does."""
+
+    splits: Mapping[str, RecordSource]
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetRecords(Sequence[Record]):
+    """Records of a TFDS dataset, in the types that JSON has; a class is its name, or None where it is unknown."""
+
+    name: str
+    picked: Picked
+    features: tfds.features.FeaturesDict
+
+    def __len__(self) -> int:
+        return len(self.picked)
+
+    def __getitem__(self, index: int) -> Record:
+        return {name: _plain(self.features[name], value) for name, value in self.picked[index].items()}
+
+    def place(self, index: int) -> str:
+        """Where a record stands."""
+        return f'{self.name}, {self.picked.place(index)}'
+
+
+def open_records(
+    name: str | None, path: str | None, cache: Path, validation: float, columns: Sequence[str] = ()
+) -> Records:
+    """Open records, and prepare them where that has not been done.
+
+    Args:
+        name: a TFDS dataset; or
+        path: a file, a folder with files named after the splits, or the folder of a prepared TFDS dataset.
+        cache: folder to prepare into.
+        validation: fraction kept for validation, where there is no split of its own.
+        columns: those that each record must have. A .csv or .tsv whose columns are all asked for by number has no
+            line of names.
+
+    Raises:
+        UserError: not exactly one of name and path is given, there are no such records, they cannot be read, or a
+            column is missing.
+    """
+    require_origin(name, path, validation)
+    if name is not None:
+        return _of_dataset(name, open_named(name, Path(cache)), validation, columns)
+    there = Path(path).expanduser()
+    if (there / 'dataset_info.json').is_file():
+        return _of_dataset(there.name, tfds.builder_from_directory(there), validation, columns)
+    return _of_folder(there, columns) if there.is_dir() else _of_file(there, validation, columns)
+
+
+def strings(records: RecordSource, column: str) -> Iterator[str]:
+    """Return the strings of a column, each read when its turn comes.
+
+    Raises:
+        UserError: a value is no string; its place is named.
+    """
+    for index in range(len(records)):
+        value = records[index][column]
+        if not isinstance(value, str):
+            raise UserError(f"{records.place(index)}: '{column}' is no text, but {value!r}")
+        yield value
+
+
+def _of_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float, columns: Sequence[str]) -> Records:
+    features = builder.info.features
+    require_columns(name, columns, features)
+    picked = pick(name, builder, validation)
+    splits = {split: DatasetRecords(name, examples, features) for split, examples in picked.items()}
+    return Records(splits, digest_of(builder, picked))
+
+
+def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
+    files = {split: _file_of(folder, split, names) for split, names in _SPLITS.items()}
+    splits = {split: read_records(file, columns) for split, file in files.items()}
+    return Records(splits, digest(_FORMAT, {split: records.digest for split, records in splits.items()}))
+
+
+def _of_file(path: Path, validation: float, columns: Sequence[str]) -> Records:
+    records = read_records(path, columns)
+    drawn = np.array([draw(json.dumps(record, sort_keys=True)) for record in records])
+    chosen = {'train': np.flatnonzero(drawn >= validation), 'validation': np.flatnonzero(drawn < validation)}
+    for split, numbers in chosen.items():
+        if not len(numbers):
+            raise UserError(f'{path}: data.validation={validation} of {len(records)} records leaves none for {split}')
+    splits = {split: records.only(numbers.tolist()) for split, numbers in chosen.items()}
+    return Records(splits, digest(_FORMAT, records.digest, validation))
+
+
+def _file_of(folder: Path, split: str, names: str) -> Path:
+    """The file of a folder that is named after a split.
+
+    Raises:
+        UserError: there is none, or more than one.
+    """
+    files = sorted(file for file in folder.iterdir() if format_of(file) and not file.name.startswith('.'))
+    named = [file for file in files if re.match(rf'({names})\.', file.name, re.IGNORECASE)]
+    if len(named) != 1:
+        wanted = ' or '.join(f'{name}.*' for name in names.split('|'))
+        there = ', '.join(file.name for file in named or files) or 'none'
+        raise UserError(f'{folder}: one file of records is to be named {wanted}, for {split}; there are {there}')
+    return named[0]
+
+
+def _plain(feature: Any, value: Any) -> Any:
+    inner = getattr(feature, 'feature', feature)  # of a sequence; TFDS makes a dict of sequences of one of dicts
+    if isinstance(value, Mapping):
+        return {name: _plain(inner[name], item) for name, item in value.items()}
+    if isinstance(value, list | np.ndarray) and getattr(value, 'ndim', 1):
+        return [_plain(inner, item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode(errors='replace')
+    number = np.asarray(value).item()
+    if isinstance(feature, tfds.features.ClassLabel):
+        return feature.int2str(number) if number >= 0 else None
+    return number

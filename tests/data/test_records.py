@@ -1,0 +1,288 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Records of files and of TFDS datasets: what is read, which split it goes to, and what is refused."""
+
+import gzip
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+
+from saccade.data import named
+from saccade.data.dataset import Picked
+from saccade.data.record_files import read_records
+from saccade.data.records import DatasetRecords, RecordSource, open_records, strings
+from saccade.types import UserError
+
+CONLL = '-DOCSTART- -X- O\n\nEU\tNNP\tB-ORG\nrejects VBZ  O\n\t\n\nPeter\tNNP\tB-PER\n'
+
+
+class _Toy(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+    """The kinds of features that GLUE, CoNLL-2003 and SQuAD have, made here, so that no network is asked for them."""
+
+    VERSION = tfds.core.Version('1.0.0')
+    SPLITS = ('train', 'validation_matched', 'validation_mismatched', 'test')
+
+    def _info(self):
+        f = tfds.features
+        tags = f.Sequence(f.ClassLabel(names=['O', 'B-X']))
+        answers = f.Sequence({'text': f.Text(), 'answer_start': f.Scalar(np.int32)})
+        label = f.ClassLabel(names=['bad', 'good'])
+        features = {
+            'sentence': f.Text(),
+            'label': label,
+            'score': f.Scalar(np.float32),
+            'ner': tags,
+            'answers': answers,
+        }
+        return tfds.core.DatasetInfo(builder=self, features=f.FeaturesDict(features))
+
+    def _split_generators(self, dl_manager):
+        return {split: self._generate_examples(split) for split in self.SPLITS}
+
+    def _generate_examples(self, split):
+        answers = [{'text': 'é', 'answer_start': 3}]
+        for number in range(3):
+            label = -1 if split == 'test' else 'good'
+            text = f'{split} {number} é'
+            yield number, dict(sentence=text, label=label, score=0.5, ner=['B-X', 'O'][:number], answers=answers)
+
+
+class SaccadeToyLabelled(_Toy):
+    pass
+
+
+class SaccadeToySecret(_Toy):
+    SPLITS = ('train', 'test')
+
+
+def write(folder, **files):
+    """Write files named as the keys are, with a dot for each _."""
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        content = text.encode() if isinstance(text, str) else text
+        (folder / name.replace('_', '.')).write_bytes(content)
+    return folder
+
+
+def read(folder, name, text, columns=()):
+    """The records of a file, each with its line."""
+    found = read_records(write(folder, **{name: text}) / name.replace('_', '.'), columns)
+    return list(zip(found.lines, found, strict=True))
+
+
+def contents(found):
+    return {name: [split[index] for index in range(len(split))] for name, split in found.splits.items()}
+
+
+def some(count):
+    return ''.join(f'text {number}\t{number % 2}\n' for number in range(count))
+
+
+def test_comma_separated_values_are_read_by_the_names_of_the_first_line(tmp_path):
+    text = '\ufefftext,label\n"a, ""b""\nc",x\r\n\nd,y\n'
+    assert read(tmp_path, 'a_csv', text) == [(3, {'text': 'a, "b"\nc', 'label': 'x'}), (5, {'text': 'd', 'label': 'y'})]
+
+
+@pytest.mark.parametrize('name', ['a_csv', 'a_tsv'])
+def test_a_file_whose_columns_are_asked_for_by_number_has_no_line_of_names(tmp_path, name):
+    text = 'a,x\nb,y\n'.replace(',', '\t' if 'tsv' in name else ',')
+    assert read(tmp_path, name, text, ('0', '1')) == [(1, {'0': 'a', '1': 'x'}), (2, {'0': 'b', '1': 'y'})]
+
+
+def test_a_quotation_mark_between_tabs_is_a_character(tmp_path):
+    rows = read(tmp_path, 'a_tsv', 'text\tlabel\n"a\tx\nb "c"\ty\n')
+    assert [record['text'] for _, record in rows] == ['"a', 'b "c"']
+
+
+def test_json_lines_are_objects(tmp_path):
+    text = '{"text": "a\u2028b", "label": 1}\n\n{"text": "c", "label": null}\n'
+    assert read(tmp_path, 'a_jsonl', text) == [(1, {'text': 'a\u2028b', 'label': 1}), (3, {'text': 'c', 'label': None})]
+
+
+@pytest.mark.parametrize('name', ['a_conll', 'a_txt'])
+def test_the_columns_of_conll_are_words_and_tags(tmp_path, name):
+    expected = [
+        (3, {'tokens': ['EU', 'rejects'], 'tags': ['B-ORG', 'O']}),
+        (7, {'tokens': ['Peter'], 'tags': ['B-PER']}),
+    ]
+    assert read(tmp_path, name, CONLL, ('tokens', 'tags')) == expected
+
+
+def test_files_may_be_gzipped(tmp_path):
+    packed = gzip.compress(CONLL.encode())
+    assert read(tmp_path, 'a_conll_gz', packed) == read(tmp_path, 'a_conll', CONLL)
+
+
+def test_a_field_may_be_as_long_as_a_book(tmp_path):
+    text = 'a' * 200_000
+    assert read(tmp_path, 'a_csv', f'{text},1\n{text}b,0\n', ('0',))[0][1]['0'] == text
+
+
+def test_a_hash_of_each_record_decides_its_split(tmp_path):
+    path = str(write(tmp_path, a_tsv=some(200)) / 'a.tsv')
+    before = contents(open_records(None, path, tmp_path, 0.25, ('0', '1')))
+    assert 30 <= len(before['validation']) <= 70
+    write(tmp_path, a_tsv=''.join(sorted(f'{some(200)}{some(300)}'.splitlines(keepends=True), reverse=True)))
+    after = contents(open_records(None, path, tmp_path, 0.25, ('0', '1')))
+    for split, records_ in before.items():
+        kept = [record['0'] for record in after[split]]
+        assert all(kept.count(record['0']) == 2 for record in records_)  # equal records keep together
+
+
+def test_files_of_a_folder_are_named_after_the_splits(tmp_path):
+    folder = write(tmp_path, train_tsv='a\t1\n', DEV_tsv_gz=gzip.compress(b'b\t0\n'), test_tsv='c\t1\n', notes_md='')
+    found = open_records(None, str(folder), tmp_path, 0.5, ('0', '1'))
+    assert contents(found) == {'train': [{'0': 'a', '1': '1'}], 'validation': [{'0': 'b', '1': '0'}]}
+    assert found.splits['validation'].place(0) == f'{folder}/DEV.tsv.gz, line 1'
+
+
+@pytest.mark.parametrize(
+    ('files', 'message'),
+    [
+        (
+            dict(train_csv='a'),
+            r'one file .* named validation\.\* or valid\.\* or val\.\* or dev\.\*, .*; there are train\.csv',
+        ),
+        (dict(dev_csv='a', test_csv=''), r'named train\.\*, for train; there are dev\.csv, test\.csv'),
+        (dict(train_csv='a', train_tsv='a', dev_csv='a'), r'for train; there are train\.csv, train\.tsv'),
+        (dict(train_parquet=''), 'there are none'),
+    ],
+)
+def test_a_folder_needs_one_file_a_split(tmp_path, files, message):
+    with pytest.raises(UserError, match=message):
+        open_records(None, str(write(tmp_path, **files)), tmp_path, 0.5)
+
+
+@pytest.mark.parametrize(
+    ('name', 'text', 'columns', 'message'),
+    [
+        ('a_csv', 'text,label\na,1\n', ('lable',), r"has no column 'lable'; did you mean 'label'\? it has text, label"),
+        ('a_csv', 'a,1\n', ('0', '2'), r"a\.csv: has no column '2'; it has 0, 1"),
+        ('a_csv', '', ('text',), r"a\.csv: has no column 'text'; it has none"),
+        ('a_csv', 'text,label\n', (), r'a\.csv: holds no records'),
+        ('a_csv', 'text,label\na,1\nb\n', (), r'a\.csv, line 3: 1 fields, where the first line has 2'),
+        ('a_csv', 'a,1\n"b"c,2\n', ('0',), r'a\.csv, line 2: .*expected after'),
+        ('a_csv', 'a,1\n"b,2\n', ('0',), r'a\.csv, line \d: unexpected end of data'),
+        ('a_tsv', 'text\tlabel\na\tb\tc\n', (), r'a\.tsv, line 2: 3 fields'),
+        ('a_jsonl', '{}\n{"a": }\n', (), r'a\.jsonl, line 2: is no JSON: Expecting value at character 7'),
+        ('a_jsonl', '[1]\n', (), r'a\.jsonl, line 1: is no JSON object'),
+        ('a_jsonl', '{"a": 1}\n{"b": 1}\n', ('a',), r"a\.jsonl, line 2: has no column 'a'; .*it has b"),
+        ('a_conll', 'EU B-ORG\nrejects\n', (), r"a\.conll, line 2: 'rejects' is one column"),
+        ('a_conll', CONLL, ('text',), r"a\.conll: has no column 'text'; it has tokens, tags"),
+        ('a_conll', '\n\n', (), r'a\.conll: holds no records'),
+        ('a_parquet', '', (), r'a\.parquet: records are read from files that end in \.csv, \.tsv, \.jsonl'),
+        ('a_csv', b'a\xff', (), r'a\.csv: byte 1 \(0xff\) is not UTF-8'),
+    ],
+)  # fmt: skip
+def test_what_is_malformed_is_told_in_one_line(tmp_path, name, text, columns, message):
+    with pytest.raises(UserError, match=message) as caught:
+        read(tmp_path, name, text, columns)
+    assert '\n' not in str(caught.value)
+
+
+def test_a_split_without_records_is_refused(tmp_path):
+    path = write(tmp_path, a_csv='a,1\n') / 'a.csv'
+    with pytest.raises(UserError, match=r'a\.csv: data\.validation=0\.5 of 1 records leaves none for'):
+        open_records(None, str(path), tmp_path, 0.5, ('0',))
+
+
+@pytest.mark.parametrize('origin', [(None, None), ('glue/sst2', 'a.csv')])
+def test_exactly_one_of_name_and_path(tmp_path, origin):
+    with pytest.raises(UserError, match="give either 'name', a known dataset, or 'path', files of your own"):
+        open_records(*origin, tmp_path, 0.5)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(UserError, match=r'gone\.csv: cannot be read \(No such file'):
+        open_records(None, str(tmp_path / 'gone.csv'), tmp_path, 0.5)
+
+
+def test_the_digest_changes_with_the_records_and_their_split(tmp_path):
+    path = write(tmp_path / 'a', train_tsv=some(9), dev_tsv=some(4))
+    file = write(tmp_path / 'b', a_tsv=some(50)) / 'a.tsv'
+    shorter = write(tmp_path / 'c', train_tsv=some(4), dev_tsv=some(9))
+
+    def digest(path, validation=0.5, columns=('0', '1')):
+        return open_records(None, str(path), tmp_path, validation, columns).digest
+
+    digests = [digest(path), digest(shorter), digest(path, columns=()), digest(file), digest(file, 0.4)]
+    assert len(set(digests)) == len(digests)
+    assert digest(path, 0.1) == digests[0]  # which has a split of its own
+    assert digest(write(tmp_path / 'd', train_tsv=some(9), dev_tsv=some(4))) == digests[0]
+
+
+def test_examples_of_tfds_are_decoded(tmp_path):
+    found = open_records('saccade_toy_labelled', None, tmp_path, 0.5, ('sentence', 'label'))
+    by_text = {record['sentence']: record for record in contents(found)['train']}
+    assert by_text['train 2 é'] == {
+        'sentence': 'train 2 é',
+        'label': 'good',
+        'score': 0.5,
+        'ner': ['B-X', 'O'],
+        'answers': {'text': ['é'], 'answer_start': [3]},
+    }
+    assert by_text['train 0 é']['ner'] == []
+    assert type(by_text['train 0 é']['score']) is float
+
+
+def test_the_first_split_of_validation_judges(tmp_path):
+    found = open_records('saccade_toy_labelled', None, tmp_path, 0.5)
+    assert {record['sentence'].split()[0] for record in contents(found)['validation']} == {'validation_matched'}
+    assert found.splits['validation'].place(1) == 'saccade_toy_labelled, validation_matched[1]'
+
+
+def test_a_class_that_is_kept_secret_is_none(tmp_path):
+    found = open_records('saccade_toy_secret', None, tmp_path, 0.5)
+    assert {record['label'] for record in contents(found)['validation']} == {None}
+
+
+def test_a_prepared_folder_is_read_without_its_builder(tmp_path):
+    by_name = open_records('saccade_toy_labelled', None, tmp_path, 0.5)
+    by_path = open_records(None, str(tmp_path / 'saccade_toy_labelled' / '1.0.0'), tmp_path / 'other', 0.5)
+    assert by_path.digest == by_name.digest
+    assert contents(by_path) == contents(by_name)
+
+
+def test_a_feature_that_is_missing_is_named(tmp_path):
+    with pytest.raises(UserError, match="saccade_toy_labelled: has no column 'sentense'; did you mean 'sentence'"):
+        open_records('saccade_toy_labelled', None, tmp_path, 0.5, ('sentense',))
+
+
+@pytest.mark.parametrize(
+    ('name', 'column', 'kind'),
+    [('glue/sst2', 'label', str), ('glue/stsb', 'label', float), ('glue/mnli', 'premise', str)],
+)
+def test_glue_as_tfds_describes_it(name, column, kind):
+    named._register()
+    with tfds.testing.mock_data(num_examples=3):
+        builder = tfds.builder(name)
+        picked = Picked(builder.as_data_source(split='train'), range(3), 'train')
+    found = DatasetRecords(name, picked, builder.info.features)
+    assert {type(record[column]) for record in found} == {kind}
+    assert set(found[0]) == set(builder.info.features)
+
+
+def test_conll2003_as_tfds_describes_it():
+    named._register()
+    with tfds.testing.mock_data(num_examples=5):
+        builder = tfds.builder('conll2003')
+        picked = Picked(builder.as_data_source(split='train'), range(5), 'train')
+    found = DatasetRecords('conll2003', picked, builder.info.features)
+    assert {*itertools.chain(*(record['ner'] for record in found))} <= {*builder.info.features['ner'].feature.names}
+    assert all(type(token) is str for record in found for token in record['tokens'])
+
+
+def test_both_kinds_are_sources(tmp_path):
+    of_files = open_records(None, str(write(tmp_path / 'a', train_tsv=some(9), dev_tsv=some(4))), tmp_path, 0.5)
+    of_tfds = open_records('saccade_toy_labelled', None, tmp_path, 0.5)
+    assert all(isinstance(found.splits['train'], RecordSource) for found in (of_files, of_tfds))
+
+
+def test_strings_of_a_column(tmp_path):
+    folder = write(tmp_path, train_jsonl='{"a": "b"}\n{"a": 1}\n', dev_jsonl='{"a": "c"}\n')
+    found = open_records(None, str(folder), tmp_path, 0.5)
+    assert list(strings(found.splits['validation'], 'a')) == ['c']
+    with pytest.raises(UserError, match=r"train\.jsonl, line 2: 'a' is no text, but 1"):
+        list(strings(found.splits['train'], 'a'))
