@@ -131,6 +131,13 @@ def test_a_hash_of_each_record_decides_its_split(tmp_path):
         assert all(kept.count(record['0']) == 2 for record in records_)  # equal records keep together
 
 
+@pytest.mark.parametrize('validation', [0.001, 0.999])
+def test_of_few_records_each_split_has_one(tmp_path, validation):
+    path = str(write(tmp_path, a_tsv=some(2)) / 'a.tsv')
+    found = open_records(None, path, tmp_path, validation, ('0', '1'))
+    assert [len(split) for split in found.splits.values()] == [1, 1]
+
+
 def test_files_of_a_folder_are_named_after_the_splits(tmp_path):
     folder = write(tmp_path, train_tsv='a\t1\n', DEV_tsv_gz=gzip.compress(b'b\t0\n'), test_tsv='c\t1\n', notes_md='')
     found = open_records(None, str(folder), tmp_path, 0.5, ('0', '1'))
@@ -184,7 +191,7 @@ def test_what_is_malformed_is_told_in_one_line(tmp_path, name, text, columns, me
 
 def test_a_split_without_records_is_refused(tmp_path):
     path = write(tmp_path, a_csv='a,1\n') / 'a.csv'
-    with pytest.raises(UserError, match=r'a\.csv: data\.validation=0\.5 of 1 records leaves none for'):
+    with pytest.raises(UserError, match=r'a\.csv: has one record, and none besides for validation'):
         open_records(None, str(path), tmp_path, 0.5, ('0',))
 
 

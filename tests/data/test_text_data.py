@@ -11,6 +11,7 @@ import pytest
 
 import saccade.data.text as text_module
 from saccade.build import build
+from saccade.data import cache
 from saccade.data.corpus import Corpus
 from saccade.data.text import TextData, bits_per_byte
 from saccade.data.tokenizer import Tokenizer
@@ -210,7 +211,7 @@ def test_large_vocabularies_take_more_bits(tmp_path, use):
 
 def test_groups_do_not_change_the_stream(tmp_path, use, monkeypatch):
     whole = _data().prepare(tmp_path / 'a')
-    monkeypatch.setattr(text_module, '_GROUP', 50)
+    monkeypatch.setattr(cache, '_GROUP', 50)
     parts = _data().prepare(tmp_path / 'b')
     assert np.array_equal(whole.splits['train'].rows.tokens, parts.splits['train'].rows.tokens)
 

@@ -17,6 +17,8 @@ from saccade.types import Part, UserError
 
 # Part of a tokenizer's key: another number wherever its training changes.
 _FORMAT = 1
+# Characters tokenised at a time; an encoding takes some hundred bytes of memory a character.
+_GROUP = 1 << 21
 
 
 def trained(tokenizer: Part[Trainer], texts: Callable[[], Iterable[str]], corpus: str, cache: Path) -> Tokenizer:
@@ -40,6 +42,18 @@ def trained(tokenizer: Part[Trainer], texts: Callable[[], Iterable[str]], corpus
 def each(documents: Sequence[Any]) -> Iterator[Any]:
     """Documents one after another, each read when its turn comes."""
     return (documents[number] for number in range(len(documents)))
+
+
+def groups(documents: Sequence[Any], size: Callable[[Any], int]) -> Iterator[list[Any]]:
+    """Documents as many at a time as are to be tokenised together, by their size in characters."""
+    group, total = [], 0
+    for document in each(documents):
+        group.append(document)
+        total += size(document)
+        if total >= _GROUP:
+            yield group
+            group, total = [], 0
+    yield group
 
 
 def spec(value: Any) -> Any:

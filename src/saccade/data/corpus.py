@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from saccade.data import pydocs, text_files
-from saccade.data.dataset import Picked, digest_of, pick, require_origin
+from saccade.data.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.document import Document
 from saccade.data.named import open_named
 from saccade.data.prepare import prepare
@@ -61,7 +61,7 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
     Raises:
         UserError: not exactly one of name and path is given, there is no such corpus, or it cannot be read.
     """
-    require_origin(name, path, validation)
+    require_source(name, path, validation)
     if path is not None:
         return _open_path(Path(path).expanduser(), Path(cache), validation)
     if name == 'pydocs':
@@ -92,7 +92,7 @@ def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: floa
     text = _text_feature(name, builder.info.features)
     picked = pick(name, builder, validation)
     splits = {split: Documents(each.source, each.rows, each.split, text) for split, each in picked.items()}
-    return Corpus(name, splits, digest_of(builder, picked, text))
+    return Corpus(name, splits, dataset_digest(builder, text, [each.choice for each in picked.values()]))
 
 
 def _text_feature(name: str, features: tfds.features.FeaturesDict) -> str:

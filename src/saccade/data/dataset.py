@@ -35,12 +35,17 @@ class Picked(Sequence[Mapping[str, Any]]):
     def __getitem__(self, index: int) -> Mapping[str, Any]:
         return self.source[int(self.rows[index])]
 
+    @property
+    def choice(self) -> tuple[str, int]:
+        """What says which they are: of one split so many are always the same, those that draw the least."""
+        return self.split, len(self)
+
     def place(self, index: int) -> str:
         """Where an example stands in the dataset."""
         return f'{self.split}[{int(self.rows[index])}]'
 
 
-def require_origin(name: str | None, path: str | None, validation: float) -> None:
+def require_source(name: str | None, path: str | None, validation: float) -> None:
     """Refuse what does not say where data come from, or a share of them that is none."""
     if (name is None) == (path is None):
         raise UserError("data: give either 'name', a known dataset, or 'path', files of your own")
@@ -57,7 +62,7 @@ def pick(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> dic
     Raises:
         UserError: it has no split to learn from, too few examples to set any aside, or no random access.
     """
-    splits = {split: Picked(source, range(len(source)), split) for split, source in _sources(name, builder).items()}
+    splits = {split: Picked(source, range(len(source)), split) for split, source in sources(name, builder).items()}
     if 'train' not in splits:
         raise UserError(f"{name}: has no split 'train'; it has {', '.join(splits) or 'none'}")
     held_out = [split for kind in _HELD_OUT for split in sorted(splits) if split.startswith(kind)]
@@ -66,15 +71,12 @@ def pick(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> dic
     return _carved(name, splits['train'], validation)
 
 
-def digest_of(builder: tfds.core.DatasetBuilder, picked: Mapping[str, Picked], *choices: str) -> str:
-    """Return a name of the examples that are picked; `choices` are what else makes a difference."""
-    # Of one split so many examples are always the same: those that draw the least.
-    chosen = {name: [examples.split, len(examples)] for name, examples in picked.items()}
-    splits = {key: [info.shard_lengths, info.num_bytes] for key, info in sorted(builder.info.splits.items())}
-    return digest(builder.info.full_name, splits, chosen, choices)
+def sources(name: str, builder: tfds.core.DatasetBuilder) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return the records of each split of a prepared dataset, for random access.
 
-
-def _sources(name: str, builder: tfds.core.DatasetBuilder) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    Raises:
+        UserError: it was prepared in a format that has none.
+    """
     try:
         return builder.as_data_source()
     except NotImplementedError as error:
@@ -82,6 +84,12 @@ def _sources(name: str, builder: tfds.core.DatasetBuilder) -> Mapping[str, Seque
         raise UserError(
             f"{name}: is prepared as {kept}, without random access; prepare it with file_format='array_record'"
         ) from error
+
+
+def dataset_digest(builder: tfds.core.DatasetBuilder, *choices: Any) -> str:
+    """Return a digest of a prepared dataset and of what was chosen of it."""
+    splits = {key: [info.shard_lengths, info.num_bytes] for key, info in sorted(builder.info.splits.items())}
+    return digest(builder.info.full_name, splits, choices)
 
 
 def _carved(name: str, train: Picked, validation: float) -> dict[str, Picked]:

@@ -3,6 +3,7 @@
 """A document of a corpus: what it holds, how it is kept, and a number that decides its split."""
 
 import hashlib
+from collections.abc import Collection
 from typing import TypedDict
 
 import tensorflow_datasets as tfds
@@ -26,3 +27,10 @@ def draw(id: str) -> float:
     Documents below a fraction are that split, so none moves when others come or go.
     """
     return int.from_bytes(hashlib.sha256(id.encode()).digest()[:6]) / 2**48
+
+
+def held_out(ids: Collection[str], validation: float) -> set[str]:
+    """Return the ids that are for validation: those drawn below a fraction, but of few at least one and never all."""
+    by_draw = sorted(ids, key=draw)
+    count = sum(draw(id) < validation for id in ids)
+    return set(by_draw[: min(max(count, 1), len(ids) - 1)])

@@ -57,13 +57,10 @@ class FileRecords(Sequence[Record]):
         """Where a record stands."""
         return f'{self.path}, line {self.lines[index]}'
 
-    def only(self, numbers: Sequence[int]) -> 'FileRecords':
+    def only(self, chosen: Sequence[bool]) -> 'FileRecords':
         """Some of them."""
-        return replace(
-            self,
-            records=[self.records[number] for number in numbers],
-            lines=[self.lines[number] for number in numbers],
-        )
+        records, lines = (list(itertools.compress(all, chosen)) for all in (self.records, self.lines))
+        return replace(self, records=records, lines=lines)
 
 
 def format_of(path: Path) -> str:

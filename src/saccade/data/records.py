@@ -17,8 +17,8 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from saccade.data.cache import digest
-from saccade.data.dataset import Picked, digest_of, pick, require_origin
-from saccade.data.document import draw
+from saccade.data.dataset import Picked, dataset_digest, pick, require_source
+from saccade.data.document import held_out
 from saccade.data.named import open_named
 from saccade.data.record_files import Record, format_of, read_records, require_columns
 from saccade.types import UserError
@@ -84,7 +84,7 @@ def open_records(
         UserError: not exactly one of name and path is given, there are no such records, they cannot be read, or a
             column is missing.
     """
-    require_origin(name, path, validation)
+    require_source(name, path, validation)
     if name is not None:
         return _of_dataset(name, open_named(name, Path(cache)), validation, columns)
     there = Path(path).expanduser()
@@ -111,7 +111,7 @@ def _of_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float,
     require_columns(name, columns, features)
     picked = pick(name, builder, validation)
     splits = {split: DatasetRecords(name, examples, features) for split, examples in picked.items()}
-    return Records(splits, digest_of(builder, picked))
+    return Records(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
 
 
 def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
@@ -122,12 +122,14 @@ def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
 
 def _of_file(path: Path, validation: float, columns: Sequence[str]) -> Records:
     records = read_records(path, columns)
-    drawn = np.array([draw(json.dumps(record, sort_keys=True)) for record in records])
-    chosen = {'train': np.flatnonzero(drawn >= validation), 'validation': np.flatnonzero(drawn < validation)}
-    for split, numbers in chosen.items():
-        if not len(numbers):
-            raise UserError(f'{path}: data.validation={validation} of {len(records)} records leaves none for {split}')
-    splits = {split: records.only(numbers.tolist()) for split, numbers in chosen.items()}
+    ids = [json.dumps(record, sort_keys=True) for record in records]  # equal ones keep together
+    chosen = held_out(set(ids), validation)
+    if not chosen:
+        raise UserError(f'{path}: has one record, and none besides for validation')
+    splits = {
+        'train': records.only([id not in chosen for id in ids]),
+        'validation': records.only([id in chosen for id in ids]),
+    }
     return Records(splits, digest(_FORMAT, records.digest, validation))
 
 

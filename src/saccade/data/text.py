@@ -9,7 +9,7 @@ model that is given the end token alone begins a document.
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from saccade.data.cache import digest, each, explained, spec, staged, trained
+from saccade.data.cache import digest, each, explained, groups, spec, staged, trained
 from saccade.data.corpus import Corpus, open_corpus
 from saccade.data.pack import Pack, Rows
 from saccade.data.split import Prepared, Split
@@ -26,8 +26,6 @@ from saccade.types import Part, UserError
 
 # Part of each cache key: another number wherever the files or their meaning change.
 _FORMAT = 1
-# Characters tokenised at a time; an encoding takes some hundred bytes of memory a character.
-_GROUP = 1 << 21
 _SPLITS = ('train', 'validation')
 
 
@@ -166,7 +164,7 @@ def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) ->
     raw = path.with_suffix('.raw')
     with raw.open('wb') as file:
         file.write(np.array(end, dtype).tobytes())
-        for group in _groups(documents):
+        for group in groups(documents, lambda document: len(document['text'])):
             for document, ids in zip(group, _encoded(group, tokenizer), strict=True):
                 size += len(document['text'].encode())
                 if ids:
@@ -199,14 +197,3 @@ def _encode_named(document: Any, tokenizer: Tokenizer) -> None:
         tokenizer.encode(document['text'])
     except UserError as error:
         raise UserError(f'document {document["id"]}: {error}') from error
-
-
-def _groups(documents: Sequence[Any]) -> Iterator[list[Any]]:
-    group, size = [], 0
-    for document in each(documents):
-        group.append(document)
-        size += len(document['text'])
-        if size >= _GROUP:
-            yield group
-            group, size = [], 0
-    yield group

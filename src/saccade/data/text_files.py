@@ -21,7 +21,7 @@ from typing import Any
 
 import tensorflow_datasets as tfds
 
-from saccade.data.document import draw, features
+from saccade.data.document import features, held_out
 from saccade.data.files import content_of, decoded
 from saccade.types import UserError
 
@@ -147,9 +147,7 @@ def _plan_named(folder: Path, named: Mapping[Path, str], left_out: int) -> Plan:
 
 def _plan_by_hash(pieces: Sequence[Piece], validation: float) -> Plan:
     """Split by a draw of each document; where a small folder would leave one split empty, by its order."""
-    by_draw = sorted(pieces, key=lambda piece: draw(piece.id))
-    count = sum(draw(piece.id) < validation for piece in pieces)
-    chosen = {piece.id for piece in by_draw[: min(max(count, 1), len(pieces) - 1)]}
+    chosen = held_out([piece.id for piece in pieces], validation)
     return {
         'train': [piece for piece in pieces if piece.id not in chosen],
         'validation': [piece for piece in pieces if piece.id in chosen],

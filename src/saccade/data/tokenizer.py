@@ -10,10 +10,10 @@ All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, 
 import hashlib
 import os
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, SupportsInt, runtime_checkable
+from typing import Any, Protocol, SupportsInt, runtime_checkable
 
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
@@ -87,11 +87,15 @@ class Tokenizer:
         Raises:
             UserError: as for `encode`.
         """
-        try:
-            encodings = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        except Exception as error:  # the library raises no narrower class
-            raise self._refusal(texts, error) from error
-        return [encoding.ids for encoding in encodings]
+        return [encoding.ids for encoding in self._encodings(self.backend.encode_batch_fast, texts)]
+
+    def encode_places(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """As `encode_batch`; with the ids, the characters of the text that each stands for, from and to.
+
+        Raises:
+            UserError: as for `encode`.
+        """
+        return [(encoding.ids, encoding.offsets) for encoding in self._encodings(self.backend.encode_batch, texts)]
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """Return the text of ids. Special tokens, and ids beyond the vocabulary, are left out."""
@@ -127,6 +131,12 @@ class Tokenizer:
             return cls(tokenizers.Tokenizer.from_str(text))
         except Exception as error:  # the library raises no narrower class
             raise UserError(f'{path} is not a tokenizer.json: {error}') from error
+
+    def _encodings(self, encode: Callable[..., list[Any]], texts: Sequence[str]) -> list[Any]:
+        try:
+            return encode(list(texts), add_special_tokens=False)
+        except Exception as error:  # the library raises no narrower class
+            raise self._refusal(texts, error) from error
 
     def _refusal(self, texts: Sequence[str], error: Exception) -> Exception:
         characters = [character for text in texts for character in dict.fromkeys(text)]
