@@ -10,10 +10,10 @@ All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, 
 import hashlib
 import os
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, SupportsInt, runtime_checkable
+from typing import Any, Protocol, SupportsInt, runtime_checkable
 
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
@@ -87,15 +87,24 @@ class Tokenizer:
         Raises:
             UserError: as for `encode`.
         """
-        try:
-            encodings = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        except Exception as error:  # the library raises no narrower class
-            raise self._refusal(texts, error) from error
-        return [encoding.ids for encoding in encodings]
+        return [encoding.ids for encoding in self._encodings(texts, self.backend.encode_batch_fast)]
+
+    def words(self, texts: Sequence[str]) -> list[tuple[list[int], list[bool]]]:
+        """Return the ids of each text, and which of them begin a word, as the tokenizer takes words.
+
+        Raises:
+            UserError: as for `encode`.
+        """
+        encodings = self._encodings(texts, self.backend.encode_batch)
+        return [(encoding.ids, _beginning(encoding.word_ids)) for encoding in encodings]
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """Return the text of ids. Special tokens, and ids beyond the vocabulary, are left out."""
         return self.backend.decode([int(number) for number in ids], skip_special_tokens=True)
+
+    def token(self, number: SupportsInt) -> str:
+        """Return a token as the vocabulary spells it, ## and the like included."""
+        return self.backend.id_to_token(int(number)) or ''
 
     def save(self, path: Path | str) -> None:
         """Write tokenizer.json, whole or not at all.
@@ -127,6 +136,12 @@ class Tokenizer:
             return cls(tokenizers.Tokenizer.from_str(text))
         except Exception as error:  # the library raises no narrower class
             raise UserError(f'{path} is not a tokenizer.json: {error}') from error
+
+    def _encodings(self, texts: Sequence[str], encode: Callable[..., Any]) -> list[tokenizers.Encoding]:
+        try:
+            return encode(list(texts), add_special_tokens=False)
+        except Exception as error:  # the library raises no narrower class
+            raise self._refusal(texts, error) from error
 
     def _refusal(self, texts: Sequence[str], error: Exception) -> Exception:
         characters = [character for text in texts for character in dict.fromkeys(text)]
@@ -283,6 +298,10 @@ class BPE(Reserving):
         )
         backend.train_from_iterator(texts, trainer)
         return self.finished(backend)
+
+
+def _beginning(words: Sequence[int | None]) -> list[bool]:
+    return [at == 0 or word != words[at - 1] for at, word in enumerate(words)]
 
 
 def _vocabulary(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:
