@@ -52,6 +52,30 @@ def only(params: Params, wanted: Wanted, match: str) -> Params:
     return _with_new(there, [path for path in wanted if not _found(match, path)], wanted)
 
 
+def teacher(params: Params, wanted: Wanted, every: int = 2) -> Params:
+    """Take all as the teacher's, and for the student each layer of so many: DistilBERT, section 3 of 1910.01108.
+
+    Args:
+        every: 2 for a student of half the depth. What else of the teacher's has the student's shapes is its start too.
+
+    Raises:
+        UserError: layers do not come out even.
+    """
+    there = flatten_dict(params, sep='/')
+    started: dict[str, jax.Array] = {}
+    for path, shape in wanted.items():
+        name = path.removeprefix('student/')
+        leaf = there.get(name)
+        if leaf is not None and path.startswith('student/layers/'):
+            leaf = leaf[::every]
+        if leaf is not None and path != name and leaf.shape == shape:
+            started[path] = leaf
+    new = [path for path in wanted if path.startswith('student/') and path not in started]
+    if any(path.startswith('student/layers/') for path in new):
+        raise UserError(f'config.adapt.every: one of {every} of the layers of the teacher are not those of the student')
+    return _with_new({**{f'teacher/{path}': leaf for path, leaf in there.items()}, **started}, new, wanted)
+
+
 def _found(pattern: str, path: str) -> bool:
     try:
         return re.search(pattern, path) is not None
