@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text to token ids and back: bytes, characters, words, byte pairs, or any Hugging Face tokenizer.json.
+"""Text to token ids and back: bytes, characters, words, pieces of words, or any Hugging Face tokenizer.json.
 
-All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, `Character`, `Word`, `BPE`; or
-`data.tokenizer_file:TokenizerFile`) says how to come by one; what comes out is saved with the run as a standard
-`tokenizer.json`.
+All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, `Character`, `Word`, `BPE`;
+`data.word_piece:WordPiece`, `data.unigram:Unigram`, `data.tokenizer_file:TokenizerFile`) says how to come by one; what
+comes out is saved with the run as a standard `tokenizer.json`.
 """
 
 import hashlib
@@ -87,7 +87,16 @@ class Tokenizer:
         Raises:
             UserError: as for `encode`.
         """
-        return [encoding.ids for encoding in self._encodings(self.backend.encode_batch_fast, texts)]
+        return [encoding.ids for encoding in self._encodings(texts, self.backend.encode_batch_fast)]
+
+    def words(self, texts: Sequence[str]) -> list[tuple[list[int], list[bool]]]:
+        """Return the ids of each text, and which of them begin a word, as the tokenizer takes words.
+
+        Raises:
+            UserError: as for `encode`.
+        """
+        encodings = self._encodings(texts, self.backend.encode_batch)
+        return [(encoding.ids, _beginning(encoding.word_ids)) for encoding in encodings]
 
     def encode_places(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """As `encode_batch`; with the ids, the characters of the text that each stands for, from and to.
@@ -95,11 +104,15 @@ class Tokenizer:
         Raises:
             UserError: as for `encode`.
         """
-        return [(encoding.ids, encoding.offsets) for encoding in self._encodings(self.backend.encode_batch, texts)]
+        return [(encoding.ids, encoding.offsets) for encoding in self._encodings(texts, self.backend.encode_batch)]
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """Return the text of ids. Special tokens, and ids beyond the vocabulary, are left out."""
         return self.backend.decode([int(number) for number in ids], skip_special_tokens=True)
+
+    def token(self, number: SupportsInt) -> str:
+        """Return a token as the vocabulary spells it, ## and the like included."""
+        return self.backend.id_to_token(int(number)) or ''
 
     def save(self, path: Path | str) -> None:
         """Write tokenizer.json, whole or not at all.
@@ -132,7 +145,7 @@ class Tokenizer:
         except Exception as error:  # the library raises no narrower class
             raise UserError(f'{path} is not a tokenizer.json: {error}') from error
 
-    def _encodings(self, encode: Callable[..., list[Any]], texts: Sequence[str]) -> list[Any]:
+    def _encodings(self, texts: Sequence[str], encode: Callable[..., Any]) -> list[tokenizers.Encoding]:
         try:
             return encode(list(texts), add_special_tokens=False)
         except Exception as error:  # the library raises no narrower class
@@ -182,6 +195,11 @@ class Reserving:
         """The special tokens, in the order of their ids from 0 on."""
         return [*([] if self.end is None else [self.end]), *self.specials]
 
+    @property
+    def known(self) -> list[str]:
+        """The same, and the unknown token after them where it is not among them."""
+        return [*self.reserved, *({UNKNOWN} - {*self.reserved})]
+
     def finished(self, backend: tokenizers.Tokenizer) -> Tokenizer:
         """What was trained, with the special tokens known as such."""
         backend.add_special_tokens(self.reserved)
@@ -194,7 +212,7 @@ class Byte(Reserving):
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Return the byte tokenizer; the texts are not read."""
-        backend = tokenizers.Tokenizer(models.BPE(_vocabulary(self.reserved, _byte_symbols()), []))
+        backend = tokenizers.Tokenizer(models.BPE(numbered(self.reserved, _byte_symbols()), []))
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         backend.decoder = decoders.ByteLevel()
         return self.finished(backend)
@@ -216,9 +234,9 @@ class Character(Reserving):
         characters: set[str] = set()
         for text in texts:
             characters.update(text)
-        _require_text(characters)
+        require_text(characters)
         # BPE without merges; where its unknown token is not in the vocabulary, the unknown is an error.
-        model = models.BPE(_vocabulary(self.reserved, sorted(characters)), [], unk_token=UNKNOWN)
+        model = models.BPE(numbered(self.reserved, sorted(characters)), [], unk_token=UNKNOWN)
         backend = tokenizers.Tokenizer(model)
         backend.decoder = decoders.Fuse()
         return self.finished(backend)
@@ -238,7 +256,7 @@ class Word(Reserving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_vocabulary(self.vocabulary, len(self._known()) + 1)
+        check_vocabulary(self.vocabulary, len(self.known) + 1)
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Take the most frequent words of the texts.
@@ -251,15 +269,12 @@ class Word(Reserving):
         trainer = trainers.WordLevelTrainer(vocab_size=self.vocabulary, min_frequency=1, show_progress=False)
         counter.train_from_iterator(texts, trainer)
         ranks = counter.get_vocab()
-        words = [word for word in sorted(ranks, key=ranks.__getitem__) if word not in self._known()]
-        _require_text(words)
-        vocabulary = _vocabulary(self._known(), words[: self.vocabulary - len(self._known())])
+        words = [word for word in sorted(ranks, key=ranks.__getitem__) if word not in self.known]
+        require_text(words)
+        vocabulary = numbered(self.known, words[: self.vocabulary - len(self.known)])
         backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
         backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         return self.finished(backend)
-
-    def _known(self) -> list[str]:
-        return [*self.reserved, *({UNKNOWN} - {*self.reserved})]
 
 
 @dataclass(frozen=True)
@@ -278,7 +293,7 @@ class BPE(Reserving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_vocabulary(self.vocabulary, 256 + len(self.reserved))
+        check_vocabulary(self.vocabulary, 256 + len(self.reserved))
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Learn the merges of the texts."""
@@ -295,7 +310,12 @@ class BPE(Reserving):
         return self.finished(backend)
 
 
-def _vocabulary(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:
+def _beginning(words: Sequence[int | None]) -> list[bool]:
+    return [at == 0 or word != words[at - 1] for at, word in enumerate(words)]
+
+
+def numbered(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:
+    """Return the id of each token, the special ones first."""
     return {token: number for number, token in enumerate([*reserved, *tokens])}
 
 
@@ -309,11 +329,13 @@ def _byte_symbols() -> list[str]:
     return [chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)]
 
 
-def _check_vocabulary(vocabulary: int, least: int) -> None:
+def check_vocabulary(vocabulary: int, least: int) -> None:
+    """Raise a UserError for a vocabulary of fewer tokens than the least."""
     if vocabulary < least:
         raise UserError(f'vocabulary: {vocabulary} tokens are too few; this tokenizer needs at least {least}')
 
 
-def _require_text(tokens: Collection[str]) -> None:
+def require_text(tokens: Collection[str]) -> None:
+    """Raise a UserError where there are no tokens."""
     if not tokens:
         raise UserError('there is no text to train the tokenizer on')
