@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from saccade.task.masked_lm import MaskedLM, scope_of, scored
+from saccade.task.base import scope_of, scored
+from saccade.task.masked_lm import MaskedLM
 from saccade.types import Batch, Params, PRNGKey, Total
 
 _HIDDEN = 'hidden'  # the collection in which layers report their states

@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from saccade.ops.loss import cross_entropy
 from saccade.ops.masking import Chosen, budget, choose_tokens, corrupt, row_keys
-from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Scope, Total, UserError
+from saccade.task.base import scope_of, scored
+from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Total, UserError
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,3 @@ class MaskedLM:
         each = budget(self.share, batch['tokens'].shape[1])
         loss = Total(totals['loss'].total + each * pairs['loss'].total, totals['loss'].weight)
         return {**totals, 'loss': loss, **{f'pair_{name}': total for name, total in pairs.items()}}
-
-
-def scored(logits: Array, targets: Array, counts: Array) -> dict[str, Total]:
-    """Return totals of loss, in nats, and accuracy over the targets that count."""
-    losses, hits = cross_entropy(logits, targets), jnp.argmax(logits, axis=-1) == targets
-    weight = counts.sum()
-    return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total((hits * counts).sum(), weight)}
-
-
-def scope_of(batch: Batch) -> Scope:
-    """What an encoder's layers know of the tokens of a batch."""
-    return Scope(batch['positions'], batch['segments'], types=batch.get('types'))

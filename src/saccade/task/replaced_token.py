@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.ops.masking import budget, choose_tokens, corrupt, row_keys
-from saccade.task.masked_lm import scope_of, scored
+from saccade.task.base import scope_of, scored
 from saccade.types import Batch, Params, PRNGKey, Total
 
 

@@ -42,6 +42,7 @@ class Evaluation:
         intervals: of metrics that a task judges example by example, with 95% confidence over the examples.
         baseline: metrics of the experiment's baseline; None where it has none.
         estimate: the loss on random windows, where that was asked for.
+        loss_unit: what the loss is in; empty for that of the data, squared.
     """
 
     step: int
@@ -52,6 +53,7 @@ class Evaluation:
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     baseline: dict[str, float] | None = None
     estimate: float | None = None
+    loss_unit: str = 'nats'
 
     def record(self) -> dict[str, Any]:
         """All of it as one JSON object, each metric by its name."""
@@ -70,7 +72,7 @@ class Evaluation:
     def _line(self, name: str, value: float) -> str:
         between = '' if name not in self.intervals else ' [{:.4f}, {:.4f}]'.format(*self.intervals[name])
         beside = f'   (baseline: {self.baseline[name]:.4f})' if name in (self.baseline or {}) else ''
-        unit = ' nats' if name == 'loss' else ''
+        unit = f' {self.loss_unit}'.rstrip() if name == 'loss' else ''
         return f'{name.replace("_", " "):16s}{value:.4f}{unit}{between}{beside}'
 
 
@@ -147,7 +149,8 @@ def judged(
     measured = task.judge(jax.tree.map(lambda *parts: np.concatenate(parts), *predictions), split)
     values = {name: each.value for name, each in measured.items()}
     intervals = {name: (each.low, each.high) for name, each in measured.items()}
-    return replace(found, metrics=found.metrics | values, intervals=intervals)
+    unit = getattr(task, 'loss_unit', found.loss_unit)
+    return replace(found, metrics=found.metrics | values, intervals=intervals, loss_unit=unit)
 
 
 def baseline_of(experiment: Experiment, prepared: Prepared, step: int = 0) -> Evaluation | None:

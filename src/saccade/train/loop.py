@@ -278,19 +278,24 @@ def _as_dict(state: TrainState) -> dict[str, Any]:
 
 def _what(config: Mapping[str, Any]) -> str:
     data = config['data']
-    source = data.get('path') or data.get('name')
+    source = data.get('path') or data.get('name') or data['use']
     return f'{config["task"]["use"]} with {config["model"]["use"]} on {source}, {config["steps"]} steps'
 
 
-def what_next(config: str, workdir: str, overrides: Sequence[str], steps: int) -> list[str]:
-    """What a newcomer may want to do with a finished run, as commands."""
+def what_next(file: str, workdir: str, overrides: Sequence[str], config: Mapping[str, Any]) -> list[str]:
+    """What a newcomer may want to do with a finished run, as commands.
+
+    Args:
+        file: that of the config, and overrides of it.
+    """
     python = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else 'python'
-    train = shlex.join([python, 'launch/train.py', f'--config={config}', *overrides])
+    train = shlex.join([python, 'launch/train.py', f'--config={file}', *overrides])
     part = """--config.model.norm="{'use': 'norm.layer:LayerNorm'}\""""
+    sample = f'  sample from it {python} launch/generate.py --workdir={workdir} --prompt="def "'
     return [
         f'The run is in {workdir}. What to try next:',
-        f'  continue it    {train} --workdir={workdir} --config.steps={2 * steps}',
-        f'  sample from it {python} launch/generate.py --workdir={workdir} --prompt="def "',
+        f'  continue it    {train} --workdir={workdir} --config.steps={2 * config["steps"]}',
+        *([sample] if config.get('sample') else []),
         f'  evaluate it    {python} launch/evaluate.py --workdir={workdir}',
         f'  change a part  {train} --workdir={workdir}-layernorm {part}',
     ]
