@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from saccade.build import build
 from saccade.data.tokenizer import Tokenizer
+from saccade.data.tokenizer_file import open_tokenizer
 from saccade.hub.load import load as load_hub
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.experiment import Experiment
@@ -47,11 +48,12 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
     pretrained = load_hub(init_from)
     if pretrained.tokenizer is None:
         raise UserError(
-            f'{init_from}: there is no tokenizer.json; text needs the tokenizer that the model was trained with'
+            f'{init_from}: there is no tokenizer.json and no vocab.txt; text needs the tokenizer that the model was '
+            'trained with'
         )
     model = build(pretrained.spec, 'model')()
     params = jax.tree.map(jnp.asarray, pretrained.params)
-    return Trained(model, params, Tokenizer.load(pretrained.tokenizer), {'model': pretrained.spec})
+    return Trained(model, params, open_tokenizer(pretrained.tokenizer), {'model': pretrained.spec})
 
 
 def open_run(path: str, which: str = 'latest') -> Trained:
