@@ -41,6 +41,7 @@ def causal_lm(**model: Any) -> ConfigDict:
     config.ema = 0.0
     config.init_from = ''
     config.adapt = None
+    config.low_rank = None
     config.task = dict(use='task.causal_lm:CausalLM', label_smoothing=0.0)
     config.data = dict(
         use='data.text:TextData',

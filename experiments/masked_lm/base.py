@@ -62,6 +62,7 @@ def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any)
     config.ema = 0.0
     config.init_from = ''
     config.adapt = None
+    config.low_rank = None
     config.task = dict(
         use='task.masked_lm:MaskedLM',
         share=0.15,

@@ -8,13 +8,13 @@
 What is to keep its initial value is returned as a shape in place of an array.
 """
 
-import re
 from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
 from flax.traverse_util import flatten_dict, unflatten_dict
 
+from saccade.train.optimizer import finds
 from saccade.types import Params, UserError
 
 Wanted = Mapping[str, tuple[int, ...]]
@@ -77,10 +77,7 @@ def teacher(params: Params, wanted: Wanted, every: int = 2) -> Params:
 
 
 def _found(pattern: str, path: str) -> bool:
-    try:
-        return re.search(pattern, path) is not None
-    except re.error as error:
-        raise UserError(f'config.adapt: {pattern!r} is not a regular expression: {error}') from None
+    return finds(pattern, path, 'config.adapt')
 
 
 def _with_new(taken: Mapping[str, jax.Array], new: list[str], wanted: Wanted) -> Params:
