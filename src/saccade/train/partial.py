@@ -52,6 +52,11 @@ def only(params: Params, wanted: Wanted, match: str) -> Params:
     return _with_new(there, [path for path in wanted if not _found(match, path)], wanted)
 
 
+def nothing(params: Params, wanted: Wanted) -> Params:
+    """Take the tokenizer alone, and what `inherit` takes: so that a run from scratch differs in its weights only."""
+    return _with_new({}, list(wanted), wanted)
+
+
 def teacher(params: Params, wanted: Wanted, every: int = 2) -> Params:
     """Take all as the teacher's, and for the student each layer of so many: DistilBERT, section 3 of 1910.01108.
 
