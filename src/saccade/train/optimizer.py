@@ -68,14 +68,14 @@ class Optimizer:
         weight_decay: fraction of a parameter taken off a step at a learning rate of 1.
         no_decay: a regex; parameters with a match in their path, 'layers/pattern_0/norm/scale', do not decay.
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
-        rates: factors of the learning rate by parameter; those of several are multiplied.
+        rates: factors of the learning rate by parameter; those of several are multiplied. None: all are 1.
     """
 
     rule: Part
     weight_decay: float = 0.0
     no_decay: str = NO_DECAY
     clip_norm: float | None = None
-    rates: Part[Rates] | tuple[Part[Rates], ...] = ()
+    rates: Part[Rates] | tuple[Part[Rates], ...] | None = None
 
     def __call__(self, schedule: optax.Schedule, params: Params) -> optax.GradientTransformation:
         """Return the transformation for parameters with the paths of `params`, arrays or shapes.
@@ -84,7 +84,8 @@ class Optimizer:
             UserError: a field is out of range, the rule brings its own learning rate, or nothing is left to learn.
         """
         self._check()
-        made = [part() for part in (self.rates if isinstance(self.rates, tuple) else (self.rates,))]
+        given = self.rates or ()
+        made = [part() for part in (given if isinstance(given, tuple) else (given,))]
         kinds = _kinds(product(made, params))
         clip = optax.identity() if self.clip_norm is None else optax.clip_by_global_norm(self.clip_norm)
         decay = optax.add_decayed_weights(self.weight_decay, decays(params, self.no_decay))
