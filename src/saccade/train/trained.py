@@ -63,15 +63,21 @@ def open_run(path: str, which: str = 'latest') -> Trained:
     experiment = Experiment.of(config)
     model = experiment.model()
     with Checkpoints(workdir.checkpoints) as checkpoints:
-        restored = checkpoints.restore_part('ema' if experiment.ema else 'params', param_shapes(experiment), which)
-    return Trained(model, restored.state, Tokenizer.load(workdir.tokenizer), config, restored.step)
+        restored = checkpoints.restore_part('ema' if experiment.ema else 'params', kept_shapes(experiment), which)
+    params = experiment.adapter.merged(restored.state)
+    return Trained(model, params, Tokenizer.load(workdir.tokenizer), config, restored.step)
 
 
 def param_shapes(experiment: Experiment) -> Params:
-    """Shapes of the parameters an experiment trains."""
+    """Shapes of the parameters of an experiment's model."""
     batch = experiment.data().batch_like(1)
     task, model = experiment.task(), experiment.model()
     return jax.eval_shape(lambda rows: task.init(model, jax.random.key(0), rows), batch)
+
+
+def kept_shapes(experiment: Experiment) -> Params:
+    """Shapes of the parameters that a run keeps, of which its adapter makes the model's."""
+    return jax.eval_shape(experiment.adapter.init, jax.random.key(0), param_shapes(experiment))
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ def spec_of(path: str, part: str = '') -> dict[str, Any]:
 
 
 def _part_of(whole: Mapping[str, Any], where: tuple[str, str]) -> Any:
-    path, _ = where
+    path, part = where
     if part and part not in whole:
         raise UserError(f"config.init_part: {path} has no part '{part}'; it has {', '.join(whole)}")
     return whole[part] if part else whole
