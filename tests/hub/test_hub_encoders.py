@@ -181,7 +181,7 @@ def test_a_model_of_one_type_of_tokens_gives_it_to_the_second_text_too(bert):
 def test_config_json_alone_gives_the_spec_with_its_heads(tmp_path, family, architecture, heads):
     labels = {str(number): f'label {number}' for number in range(4)}
     spec = spec_of(config_alone(tmp_path, family, architectures=[architecture], id2label=labels))
-    assert {name: head.get('classes') for name, head in spec.get('heads', {}).items()} == heads
+    assert {name: head.get('classes') for name, head in spec['heads'].items()} == heads
     build(spec, 'model')()
 
 

@@ -52,6 +52,7 @@ def trunk(config: Mapping[str, Any], words: Words = Words()) -> dict[str, Any]:
         'embedding_norm': norm,
         'norm': {'use': 'norm.none:NoNorm'},
         'run': {'use': 'model.stack:Unrolled'},
+        'heads': {},
         'block': {
             'use': 'block.post_norm:PostNorm',
             'norm': norm,

@@ -50,13 +50,7 @@ def load(path: str | Path) -> Pretrained:
         family, heads, spec = _described(folder)
         with open_tensors(folder) as tensors:
             params = place(tensors, family, _shapes(spec), heads)
-    tokenizers = (folder / name for name in TOKENIZERS)
-    return Pretrained(
-        spec,
-        unflatten_dict(params, sep='/'),
-        next(filter(Path.is_file, tokenizers), None),
-        folder.resolve().name,
-    )
+    return Pretrained(spec, unflatten_dict(params, sep='/'), tokenizer_of(folder), folder.resolve().name)
 
 
 def spec_of(path: str | Path) -> dict[str, Any]:
@@ -67,6 +61,12 @@ def spec_of(path: str | Path) -> dict[str, Any]:
     """
     with _opened(path) as folder:
         return _described(folder)[-1]
+
+
+def tokenizer_of(path: str | Path) -> Path | None:
+    """Return the folder's tokenizer.json, else its vocab.txt; None where it has neither."""
+    files = (Path(path).expanduser() / name for name in TOKENIZERS)
+    return next(filter(Path.is_file, files), None)
 
 
 @contextmanager
