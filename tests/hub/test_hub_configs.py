@@ -34,7 +34,7 @@ ENCODERS = {
     'bert_base': {'model_type': 'bert', 'architectures': ['BertForPreTraining']},
     'roberta_base': {
         'model_type': 'roberta', 'architectures': ['RobertaForMaskedLM'], 'vocab_size': 50265,
-        'max_position_embeddings': 514, 'type_vocab_size': 1,
+        'max_position_embeddings': 514, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5,
     },
     'albert_base': {
         'model_type': 'albert', 'architectures': ['AlbertForPreTraining'], 'vocab_size': 30000, 'embedding_size': 128,
