@@ -118,7 +118,8 @@ class Run:
         state = self.backend.init(self.experiment.seed)
         if self.experiment.init_from:
             run = self.experiment
-            begun = start_from((run.init_from, run.init_part), self.backend.unload(state).params, run.adapt)
+            initial = self.backend.learner.adapter.merged(self.backend.unload(state).params)
+            begun = start_from((run.init_from, run.init_part), initial, run.adapt)
             self.console.print('\n'.join(begun.lines()), soft_wrap=True)
             state = replace_params(self.backend, state, begun.params)
         return state, 0
@@ -165,18 +166,17 @@ class Run:
         """Evaluate the state, on so many batches of the validation split or on all."""
         split, batch_size = prepared.splits['validation'], self.experiment.batch_size
         batches = eval_batches(split, batch_size, jax.process_index(), jax.process_count(), limit or None)
-        params, backend = self._eval_params(state), self.backend
-        metrics = evaluate(lambda rows: backend.host(backend.eval_step(params, backend.place(rows))), batches)
+        backend = self.backend
+        metrics = evaluate(lambda rows: backend.host(backend.eval_step(state.averaged, backend.place(rows))), batches)
         found = evaluation(step, 'validation', split, metrics)
-        return judged(self.experiment, self._eval_params(self.backend.unload(state)), split, found, limit or None)
+        return judged(self.experiment, self._weights(state), split, found, limit or None)
 
     def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
         """Measure the trained model; log that after its baseline and what is measured at other lengths."""
         found = self._measure(state, prepared, self.experiment.steps)
         baseline = baseline_of(self.experiment, prepared, found.step)
         if log is not None:
-            params = self._eval_params(self.backend.unload(state))
-            others = evaluate_lengths(self.experiment, params, self.workdir.tokenizer, found.step)
+            others = evaluate_lengths(self.experiment, self._weights(state), self.workdir.tokenizer, found.step)
             for other in (*([baseline] if baseline else []), *others):
                 log.write(other.step, other.split, other.metrics)
             self._report(found, state, prepared, log)
@@ -186,16 +186,15 @@ class Run:
         """Log an evaluation, and show a sample of what the model makes."""
         log.write(found.step, found.split, found.metrics)
         if self.sample:
-            params = self._eval_params(self.backend.unload(state))
             key = jax.random.fold_in(jax.random.key(self.experiment.seed), found.step)
-            log.sample(found.step, self.sample(self.experiment.model(), params, prepared.tokenizer, key))
+            log.sample(found.step, self.sample(self.experiment.model(), self._weights(state), prepared.tokenizer, key))
 
     def _save(self, checkpoints: Checkpoints, step: int, state: TrainState, found: Evaluation | None) -> None:
         metrics = {} if found is None else found.metrics
         checkpoints.save(step, _as_dict(self.backend.unload(state)), metrics, {'batches': step})
 
-    def _eval_params(self, state: TrainState) -> Params:
-        return state.params if state.ema is None else state.ema
+    def _weights(self, state: TrainState) -> Params:
+        return self.backend.learner.weights(self.backend.unload(state))
 
     @contextlib.contextmanager
     def _profiled(self, step: int) -> Iterator[None]:

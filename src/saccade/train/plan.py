@@ -30,6 +30,7 @@ PEAKS = {
     'NVIDIA B200': 2250e12,
 }
 ROLES = {
+    'low_rank': 'low rank',
     'embedding': 'embedding',
     'position': 'positions',
     'mixer': 'mixer',
@@ -55,6 +56,7 @@ class Plan:
     temp_bytes: int
     state_bytes: int | None
     attention: list[str]
+    trained: list[str]
 
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
@@ -71,6 +73,7 @@ class Plan:
             temp_bytes=memory.temp_size_in_bytes,
             state_bytes=state_bytes(backend.learner, backend.like.params),
             attention=list(attention_paths(model)),
+            trained=backend.learner.adapter.lines(backend.like.params),
         )
 
     @property
@@ -97,6 +100,7 @@ class Plan:
             f'train       {self.what}',
             f'devices     {self.devices}',
             f'parameters  {self.total:,} ({roles})',
+            *self.trained,
             f'a step      {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products',
             f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak{self._decoding()}',
             *(f'attention   {line}' for line in self.attention),
