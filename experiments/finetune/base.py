@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the experiments of this folder share: a small encoder, how it is trained, and how text becomes its tokens.
 
-An experiment imports it from beside itself, and says what is learned, of what data, by which head. The encoder learns
-from scratch; it is pre-norm, which learns sooner than BERT's post-norm in runs as short as these.
+An experiment imports it from beside itself, and says what is learned, of what data, by which head. Without `init_from`
+the encoder learns from scratch; it is pre-norm, which learns sooner than BERT's post-norm in runs as short as these.
 """
 
 from typing import Any
@@ -39,8 +39,11 @@ def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference
     config.dtype = 'float32'
     config.accumulate = 1
     config.ema = 0.0
-    config.init_from = ''
-    config.adapt = None
+    config.init_from = ''  # a run or a Hugging Face directory, which gives the model too, but for its heads
+    config.inherit = 'model'
+    config.init_part = ''
+    config.adapt = dict(use='train.partial:body')
+    config.low_rank = None
     config.task = task
     config.data = data | dict(context=model['context'])
     config.model = (
@@ -75,6 +78,7 @@ def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference
         rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.999),
         weight_decay=0.01,
         clip_norm=1.0,
+        rates=None,
     )
     config.schedule = dict(use='train.schedule:Cosine', peak=1e-3, floor=0.0, warmup=steps // 10)
     return config

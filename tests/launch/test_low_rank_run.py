@@ -81,3 +81,13 @@ def test_another_run_starts_from_its_merged_weights(tuned):
     begun = start_from((str(workdir), ''), jax.tree.map(np.zeros_like, params))
     assert_same(begun.params, params)
     assert begun.new == begun.left == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    'devices', [('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2'), ('--config.backend=pmap',)]
+)
+def test_eight_devices_give_the_losses_of_one(runner, finished, tuned, tmp_path, devices):
+    done = runner.train(tmp_path / 'run', *SHORT, f'--config.init_from={finished}', LORA, *devices, devices=8)
+    assert done.returncode == 0, done.stderr
+    assert losses(tmp_path / 'run') == pytest.approx(losses(tuned[1]), rel=RELATIVE)

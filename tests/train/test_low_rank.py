@@ -165,6 +165,13 @@ def test_microbatches_give_what_the_whole_batch_gives():
     assert max(jax.tree.leaves(difference)) < SAME_NUMBERS
 
 
+def test_updates_are_added_before_the_weights_are_rounded():
+    low_rank, plain = learner(LORA, dtype='bfloat16'), learner(dtype='bfloat16')
+    found = jax.jit(low_rank.eval_step)(after().params, BATCH)['loss'].total
+    merged = jax.jit(plain.eval_step)(LORA.merged(after().params), BATCH)['loss'].total
+    assert found == pytest.approx(float(merged), rel=SAME_NUMBERS)
+
+
 def test_the_norm_of_the_gradient_is_that_of_what_is_trained():
     this = learner(LORA)
     state = after()

@@ -38,7 +38,7 @@ class Encoder(Tower, kw_only=True):
 
     why_not: ClassVar[dict[str, str]] = {
         'LanguageModel': 'an encoder sees what follows a token, so it cannot write left to right: '
-        'launch/fill_mask.py --generate fills a text of [MASK]s in instead'
+        'launch/fill_mask.py --turns=4 fills a text of [MASK]s in instead'
     }
 
     @nn.compact

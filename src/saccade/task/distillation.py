@@ -11,7 +11,7 @@ https://arxiv.org/abs/1503.02531. Freeze the teacher: `rates` of the optimizer, 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +32,8 @@ class Distillation(MaskedLM):
     soft: float = 5.0
     hard: float = 2.0
     cosine: float = 1.0
+
+    then: ClassVar[dict[str, str]] = {what: f'{command} --part=student' for what, command in MaskedLM.then.items()}
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the parameters of a `model.together:Distilled` for batches of this shape."""

@@ -12,6 +12,7 @@ https://arxiv.org/abs/1909.11942): the data makes the pairs. Tokens are hidden a
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +39,11 @@ class MaskedLM:
     hidden: float = 0.8
     noise: float = 0.1
     static: bool = False
+
+    then: ClassVar[dict[str, str]] = {
+        'fill masks in': 'launch/fill_mask.py --text="The [MASK] argument must be a [MASK]."',
+        'compare texts': 'launch/embed.py --text="Return a list." --text="Close the file."',
+    }
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:

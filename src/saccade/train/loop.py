@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import PyTree
 from rich.console import Console
 
+from saccade.build import load
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Prepared
 from saccade.train.backend import Backend, replace_params
@@ -36,6 +37,8 @@ from saccade.types import Params, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
 IN_FLIGHT = 2
+# Whichever of these a model does not end with is a part to try next.
+_NORMS = ('norm.layer:LayerNorm', 'norm.rms:RMSNorm')
 
 
 @dataclass(frozen=True)
@@ -281,20 +284,31 @@ def _what(config: Mapping[str, Any]) -> str:
     return f'{config["task"]["use"]} with {config["model"]["use"]} on {source}, {config["steps"]} steps'
 
 
-def what_next(file: str, workdir: str, overrides: Sequence[str], config: Mapping[str, Any]) -> list[str]:
-    """What a newcomer may want to do with a finished run, as commands.
+def what_next(path: str, workdir: str, overrides: Sequence[str], config: Mapping[str, Any]) -> list[str]:
+    """What a newcomer may want to do with a finished run, as commands: what its task is good for among them.
 
     Args:
-        file: that of the config, and overrides of it.
+        path: of the experiment's file, which with the overrides made the config.
     """
     python = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else 'python'
-    train = shlex.join([python, 'launch/train.py', f'--config={file}', *overrides])
-    part = """--config.model.norm="{'use': 'norm.layer:LayerNorm'}\""""
-    sample = f'  sample from it {python} launch/generate.py --workdir={workdir} --prompt="def "'
+    train = shlex.join([python, 'launch/train.py', f'--config={path}', *overrides])
+    then = getattr(load(config['task']['use'], 'config.task.use'), 'then', {})
+    commands = {
+        'continue it': f'{train} --workdir={workdir} --config.steps={2 * config["steps"]}',
+        **{what: f'{python} {command} --workdir={workdir}' for what, command in then.items()},
+        'evaluate it': f'{python} launch/evaluate.py --workdir={workdir}',
+        **_change(config['model'], train, workdir),
+    }
     return [
         f'The run is in {workdir}. What to try next:',
-        f'  continue it    {train} --workdir={workdir} --config.steps={2 * config["steps"]}',
-        *([sample] if config.get('sample') else []),
-        f'  evaluate it    {python} launch/evaluate.py --workdir={workdir}',
-        f'  change a part  {train} --workdir={workdir}-layernorm {part}',
+        *(f'  {what:<14} {command}' for what, command in commands.items()),
     ]
+
+
+def _change(model: Mapping[str, Any], train: str, workdir: str) -> dict[str, str]:
+    """The run with another norm at the end of its model, where it has one there."""
+    if 'norm' not in model:
+        return {}
+    use = next(use for use in _NORMS if use != model['norm']['use'])
+    name = use.rpartition(':')[2].lower()
+    return {'change a part': f"""{train} --workdir={workdir}-{name} --config.model.norm="{{'use': '{use}'}}\""""}

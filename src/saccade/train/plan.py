@@ -29,13 +29,17 @@ PEAKS = {
     'NVIDIA H200': 989e12,
     'NVIDIA B200': 2250e12,
 }
+# By a word of a name on the path of a parameter; the first that is there.
 ROLES = {
     'low_rank': 'low rank',
+    'norm': 'norms',
     'embedding': 'embedding',
+    'types': 'embedding',
     'position': 'positions',
     'mixer': 'mixer',
     'feedforward': 'feed-forward',
-    'head': 'output head',
+    'shared': 'positions',
+    'head': 'heads',
 }
 
 
@@ -137,9 +141,15 @@ def by_role(params: Params) -> dict[str, int]:
     """Count parameters by what they are for."""
     counts: dict[str, int] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
-        role = _role(path_of(path))
+        role = role_of(path_of(path))
         counts[role] = counts.get(role, 0) + int(np.prod(leaf.shape))
     return counts
+
+
+def role_of(path: str) -> str:
+    """What a parameter is for, as in ROLES."""
+    words = {word for name in path.split('/') for word in name.split('_')}
+    return next((role for word, role in ROLES.items() if word in words), 'other')
 
 
 def attention_paths(model: Part) -> Iterator[str]:
@@ -153,13 +163,6 @@ def attention_paths(model: Part) -> Iterator[str]:
             'every layer' if len(blocks) == 1 else f'layers {number + 1}, {number + 1 + len(blocks)}, ... of {layers}'
         )
         yield f'{where}: {kernels or block.name}'
-
-
-def _role(path: str) -> str:
-    names = path.split('/')
-    if any('norm' in name for name in names):
-        return 'norms'
-    return next((role for name, role in ROLES.items() if name in names), 'other')
 
 
 def _described(value: Any) -> str:

@@ -3,7 +3,7 @@
 """A trained model, from a run's folder or from a Hugging Face directory."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,20 @@ class Trained:
     tokenizer: Tokenizer
     config: dict[str, Any]
     step: int | None = None
+
+    def only(self, part: str) -> 'Trained':
+        """One of several models that were trained together; '' for the one that there is.
+
+        Raises:
+            UserError: there is no such part, or there are several and none is named.
+        """
+        names = getattr(self.model, 'names', ('',))
+        if part not in names:
+            raise UserError(f"--part='{part}': there is {' and '.join(names) or 'one model, which has no parts'}")
+        if not part:
+            return self
+        model, params = self.model.part(part)(), self.model.all_of(part, self.params)
+        return replace(self, model=model, params=params, config={**self.config, 'model': self.config['model'][part]})
 
 
 def open_trained(workdir: str | None = None, init_from: str | None = None, which: str = 'latest') -> Trained:
@@ -115,7 +129,7 @@ def start_from(where: tuple[str, str], initial: Params, adapt: Part[Params] | No
         UserError: they are not those of this architecture; the first parameter that differs is named.
     """
     path, _ = where
-    params = _part_of(hub.load(path).params if _is_hub(path) else open_run(path).params, where)
+    params = _part_of(params_of(path), where)
     found, asked = _shapes(params), _shapes(initial)
     if adapt is not None:
         params = adapt(params, asked)
@@ -133,6 +147,11 @@ def start_from(where: tuple[str, str], initial: Params, adapt: Part[Params] | No
         new=new,
         left=[name for name in found if name not in asked or name in new],
     )
+
+
+def params_of(path: str) -> Params:
+    """The parameters of a run or of a Hugging Face directory, which needs no tokenizer for this."""
+    return hub.load(path).params if _is_hub(path) else open_run(path).params
 
 
 def spec_of(path: str, part: str = '') -> dict[str, Any]:
