@@ -23,11 +23,16 @@ def chunks(length: int, room: int, overlap: int) -> list[Span]:
     Raises:
         UserError: chunks cannot overlap by so much, or hold no token.
     """
-    if not 0 <= overlap < room:
-        raise UserError(f'overlap: must be at least 0 and below the {room} tokens of a chunk, not {overlap}')
+    require_overlap(room, overlap)
     last = max(length - room, 0)
     starts = [*range(0, last, room - overlap), last]
     return [(start, min(start + room, length)) for start in starts]
+
+
+def require_overlap(room: int, overlap: int) -> None:
+    """Refuse chunks that would never get on."""
+    if not 0 <= overlap < room:
+        raise UserError(f'overlap: must be at least 0 and below the {room} tokens of a chunk, not {overlap}')
 
 
 def shares(spans: Sequence[Span], meeting: Meeting) -> list[Span]:
