@@ -38,7 +38,8 @@ def shapes_of(name, *changes):
 
 def test_there_are_experiments():
     assert {path.stem for path in FILES} >= {
-        'quickstart', 'bert_base', 'roberta_base', 'albert_base', 'electra_small', 'distil'
+        'quickstart', 'bert_base', 'roberta_base', 'albert_base', 'electra_small', 'distil',
+        'classify', 'regress', 'tag', 'sort',
     }  # fmt: skip
 
 

@@ -57,7 +57,9 @@ def trained(runner, name, records, workdir):
     return runner.run('train', config, f'--workdir={workdir}', *SMALL, *CASES[name][0], *given)
 
 
-@pytest.mark.parametrize('name', list(CASES))
+@pytest.mark.parametrize(
+    'name', ['tag', *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != 'tag')]
+)
 def test_a_run_is_trained_judged_and_evaluated_alike(runner, records, tmp_path, name):
     done = trained(runner, name, records, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -75,9 +77,8 @@ def test_a_run_is_trained_judged_and_evaluated_alike(runner, records, tmp_path, 
     assert found['loss'] == pytest.approx(logged['loss'], rel=SAME_NUMBERS)
 
 
-@pytest.mark.parametrize('name', ['classify', 'regress', 'tag'])
-def test_records_must_be_given(runner, tmp_path, name):
-    config = f'--config={ROOT}/experiments/finetune/{name}.py'
+def test_records_must_be_given(runner, tmp_path):
+    config = f'--config={ROOT}/experiments/finetune/classify.py'
     done = runner.run('train', config, f'--workdir={tmp_path / "run"}', *SMALL, *TEXT)
     assert done.returncode == 2
     assert done.stderr == "error: data: give either 'name', a known dataset, or 'path', files of your own\n"
