@@ -14,24 +14,25 @@ from ml_collections.config_dict import placeholder
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 
 
-def of_records(use: str, vocabulary: FieldReference, **data: Any) -> dict[str, Any]:
+def of_records(use: str, vocabulary: FieldReference, lowercase: bool = True, **data: Any) -> dict[str, Any]:
     """Return data of records, in word pieces. Which records is for the user to say, by `name` or by `path`."""
     where = dict(name=placeholder(str), path=placeholder(str), validation=0.1)
-    return dict(use=use, **where, tokenizer=dict(use='data.word_piece:WordPiece', vocabulary=vocabulary), **data)
+    tokenizer = dict(use='data.word_piece:WordPiece', vocabulary=vocabulary, lowercase=lowercase)
+    return dict(use=use, **where, tokenizer=tokenizer, **data)
 
 
 def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference, **model: Any) -> ConfigDict:
     """Return an experiment with an encoder of these fields, whose data have its context."""
-    steps, norm = FieldReference(1000), dict(use='norm.layer:LayerNorm')
+    steps, norm = FieldReference(600), dict(use='norm.layer:LayerNorm')
 
     config = ConfigDict()
     config.seed = 0
     config.steps = steps
     config.batch_size = 32
     config.log_every = 50
-    config.eval_every = 250
+    config.eval_every = 200
     config.eval_batches = 0
-    config.checkpoint_every = 250
+    config.checkpoint_every = 200
     config.logging = []
     config.backend = 'jit'
     config.mesh = dict(data=-1, fsdp=1, tensor=1)

@@ -18,7 +18,7 @@ from ml_collections.config_dict import placeholder
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.1)
+    vocabulary, context, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.3)
     classes = FieldReference(2)
     columns = dict(text='sentence', pair=placeholder(str), label='label')
 

@@ -15,7 +15,7 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.1)
+    vocabulary, context, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.3)
     columns = dict(text='sentence1', pair='sentence2', value='label')
 
     config = finetune(

@@ -17,14 +17,16 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.1)
+    vocabulary, context, dropout = FieldReference(4096), FieldReference(64), FieldReference(0.3)
     classes = FieldReference(9)
     measure, check = dict(use='metric.entity:tagged'), dict(use='metric.entity:require_bio')
     columns = dict(tokens='tokens', tags='tags', check=check)
 
     config = finetune(
         task=dict(use='task.tagging:Tagging', measure=measure),
-        data=of_records('data.tagged:Tagged', vocabulary, classes=classes, overlap=context // 4, **columns),
+        data=of_records(
+            'data.tagged:Tagged', vocabulary, lowercase=False, classes=classes, overlap=context // 4, **columns
+        ),
         vocabulary=vocabulary,
         context=context,
         width=128,
