@@ -5,6 +5,7 @@
 import ast
 import math
 import re
+import shlex
 from pathlib import Path
 
 import jax
@@ -18,6 +19,7 @@ from saccade.train.config import load_config, run_file
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
 from saccade.train.trained import param_shapes
+from saccade.train.workdir import Workdir
 
 ROOT = Path(__file__).parents[1]
 SWEEPS = sorted((ROOT / 'experiments/sweeps').glob('*.py'))
@@ -27,7 +29,7 @@ NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln 
 
 STEPPED_BY_DEFAULT = ('mistral_tiny',)  # the others where there are minutes
 LARGE_SWEEPS = ('attention', 'position', 'learning_rate', 'mup')  # to trace their variants takes long
-ONE_SEED = ('attention',)
+SEEDS = {'attention': 1, 'pretraining': 5}  # of the other sweeps 3
 
 each_experiment = pytest.mark.parametrize('file', FILES, ids=lambda path: path.stem)
 
@@ -126,7 +128,21 @@ def test_a_step_from_equal_odds_is_finite(file):
 
 
 def test_there_are_sweeps():
-    assert {path.stem for path in SWEEPS} >= {'heads', 'learning_rate'}
+    assert {path.stem for path in SWEEPS} >= {
+        'heads', 'learning_rate', 'pooling', 'masking_rate', 'pretraining', 'embeddings'
+    }  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def bytes_run(tmp_path_factory):
+    """Overrides that start from the run that the sweep over embeddings asks for, of which there is the config alone."""
+    words = ast.get_docstring(ast.parse((ROOT / 'experiments/sweeps/embeddings.py').read_text()))
+    _, *fields = shlex.split(words[words.index('--workdir=runs/bytes') :].replace('\\\n', ''))
+    config = load_config(str(ROOT / 'experiments/masked_lm/quickstart.py'), fields)
+    folder = tmp_path_factory.mktemp('runs')
+    Workdir.open(folder, config)
+    (folder / 'checkpoints').mkdir()
+    return [f'--config.init_from={folder}', f'--config.data.context={config["data"]["context"]}']
 
 
 @pytest.mark.parametrize(
@@ -134,13 +150,15 @@ def test_there_are_sweeps():
     [pytest.param(path, marks=[pytest.mark.slow] if path.stem in LARGE_SWEEPS else []) for path in SWEEPS],
     ids=lambda path: path.stem,
 )
-def test_every_variant_of_a_sweep_can_be_built(sweep):
-    config = re.search(r'--config=(\S+)', ast.get_docstring(ast.parse(sweep.read_text())))[1]
-    planned = Plan.of(str(ROOT / config), str(sweep), ['--config.model.layers=1'])
+def test_every_variant_of_a_sweep_can_be_built(sweep, bytes_run):
+    words = ast.get_docstring(ast.parse(sweep.read_text()))
+    config = re.search(r'--config=(\S+)', words)[1]
+    given = bytes_run if re.search(r' --config\.init_from=', words) else []
+    planned = Plan.of(str(ROOT / config), str(sweep), ['--config.model.layers=1', *given])
     assert len(planned.variants) > 1
     seeds, rest = divmod(len(planned.sweep.runs), len(planned.variants))
     assert len({run.name for run in planned.sweep.runs}) == len(planned.sweep.runs)
-    assert (seeds, rest) == (1 if sweep.stem in ONE_SEED else 3, 0)
+    assert (seeds, rest) == (SEEDS.get(sweep.stem, 3), 0)
     assert planned.sweep.title not in ('', sweep.stem)
 
 

@@ -46,7 +46,7 @@ def judge(labels, tags, example, **settings):
 
 
 def test_entities_are_those_of_whole_sentences():
-    # Of sentence 0 the entity goes on in its second chunk, where one token of the first is seen again, without label.
+    # Of sentence 0 the entity goes on in its second window, where one token of the first is seen again, without label.
     labels = [[X, 2, 0, X, X], [X, X, 1, 2, X], [X, 0, 2, X, X], [X] * 5]
     right = [[2, 2, 0, 1, 0], [1, 0, 1, 2, 2], [0, 0, 2, 2, 2], [0] * 5]
     found = judge(labels, right, [0, 0, 1, -1])

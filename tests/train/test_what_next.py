@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from saccade.task.distillation import Distillation
 from saccade.task.masked_lm import MaskedLM
 from saccade.train.config import load_config
 from saccade.train.loop import what_next
@@ -60,4 +61,5 @@ def test_the_part_to_change_is_another_than_the_model_has(model, norm):
 
 def test_of_two_models_trained_together_the_one_that_is_meant_is_named():
     assert '--part=generator' in suggested('masked_lm/electra_small.py')['fill masks in']
+    assert '--part=student' in Distillation.then['fill masks in']
     assert '--part' not in MaskedLM.then['fill masks in']

@@ -9,6 +9,9 @@ these: Devlin et al. 2019, "BERT", https://github.com/google-research/bert, run_
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import numpy as np
+
+from saccade.data.ragged import windows
 from saccade.types import UserError
 
 Span = tuple[int, int]  # start and stop in the document
@@ -16,23 +19,15 @@ Meeting = Callable[[Span, Span], int]  # the first token that the later of two c
 
 
 def chunks(length: int, room: int, overlap: int) -> list[Span]:
-    """Return chunks of a document, in order; neighbours share at least `overlap` tokens.
-
-    All are `room` tokens long, the last one too, which shares more; a document that fits is one chunk.
+    """Return chunks of a document of at most `room` tokens, in order; neighbours share `overlap` of them.
 
     Raises:
         UserError: chunks cannot overlap by so much, or hold no token.
     """
-    require_overlap(room, overlap)
-    last = max(length - room, 0)
-    starts = [*range(0, last, room - overlap), last]
-    return [(start, min(start + room, length)) for start in starts]
-
-
-def require_overlap(room: int, overlap: int) -> None:
-    """Refuse chunks that would never get on."""
     if not 0 <= overlap < room:
         raise UserError(f'overlap: must be at least 0 and below the {room} tokens of a chunk, not {overlap}')
+    _, spans = windows(np.array([length]), room, overlap)
+    return [(start, stop) for start, stop in spans.tolist()]
 
 
 def shares(spans: Sequence[Span], meeting: Meeting) -> list[Span]:

@@ -119,7 +119,7 @@ class Embedder:
 
     Attributes:
         layer: 0 for the embedded tokens, l for what layer l makes of them, -1 for the last.
-        overlap: tokens that neighbouring chunks of a long text share at least; None for half of a chunk.
+        overlap: tokens that neighbouring chunks of a long text share; None for half of a chunk.
     """
 
     model: Model

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+r"""Must the embedding be learned, or can the rest of the model absorb a frozen one, a random one, none at all?
+
+    python launch/sweep.py --config=experiments/finetune/classify.py --sweep=experiments/sweeps/embeddings.py \
+        --workdir=runs/embeddings --jobs=2 --config.init_from=runs/bytes --config.data.context=128 \
+        --config.data.path=FILE --config.data.text=0 --config.data.label=1
+
+Without an embedding, tokens are one-hot vectors: so there must be as many features as tokens, and these are bytes.
+`init_from` is a run that gives all variants their architecture, and two of them their embedding:
+
+    python launch/train.py --config=experiments/masked_lm/quickstart.py --workdir=runs/bytes \
+        --config.data.tokenizer="{'use': 'data.tokenizer:Byte', 'end': None, \
+            'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}" \
+        --config.model.vocabulary=264 --config.model.width=264 --config.model.context=128
+"""
+
+NOTHING = dict(use='train.partial:nothing')
+EMBEDDING = dict(use='train.partial:only', match='^embedding$')
+FROZEN = dict(use='train.rates:Frozen', match='^embedding$')
+ONE_HOT = dict(use='ops.embedding:one_hot')
+
+
+def get_sweep() -> dict:
+    variants = dict(
+        learned=dict(adapt=NOTHING),
+        learned_from_pretrained=dict(adapt=EMBEDDING),
+        frozen_random={'adapt': NOTHING, 'optimizer.rates': FROZEN},
+        frozen_pretrained={'adapt': EMBEDDING, 'optimizer.rates': FROZEN},
+        none={'adapt': NOTHING, 'optimizer.rates': FROZEN, 'model.embedding_init': ONE_HOT},
+    )
+    points = [{'name': name, **fields} for name, fields in variants.items()]
+    needs = dict(init_from='a run of experiments/masked_lm/quickstart.py on bytes, with at least as many features')
+    return dict(runs=dict(list=points), seeds=3, needs=needs)
