@@ -87,7 +87,16 @@ class Tokenizer:
         Raises:
             UserError: as for `encode`.
         """
-        return [encoding.ids for encoding in self._encodings(self.backend.encode_batch_fast, texts)]
+        return [encoding.ids for encoding in self._encodings(texts, self.backend.encode_batch_fast)]
+
+    def words(self, texts: Sequence[str]) -> list[tuple[list[int], list[bool]]]:
+        """Return the ids of each text, and which of them begin a word, as the tokenizer takes words.
+
+        Raises:
+            UserError: as for `encode`.
+        """
+        encodings = self._encodings(texts, self.backend.encode_batch)
+        return [(encoding.ids, _beginning(encoding.word_ids)) for encoding in encodings]
 
     def encode_places(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """As `encode_batch`; with the ids, the characters of the text that each stands for, from and to.
@@ -95,11 +104,15 @@ class Tokenizer:
         Raises:
             UserError: as for `encode`.
         """
-        return [(encoding.ids, encoding.offsets) for encoding in self._encodings(self.backend.encode_batch, texts)]
+        return [(encoding.ids, encoding.offsets) for encoding in self._encodings(texts, self.backend.encode_batch)]
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """Return the text of ids. Special tokens, and ids beyond the vocabulary, are left out."""
         return self.backend.decode([int(number) for number in ids], skip_special_tokens=True)
+
+    def token(self, number: SupportsInt) -> str:
+        """Return a token as the vocabulary spells it, ## and the like included."""
+        return self.backend.id_to_token(int(number)) or ''
 
     def save(self, path: Path | str) -> None:
         """Write tokenizer.json, whole or not at all.
@@ -132,7 +145,7 @@ class Tokenizer:
         except Exception as error:  # the library raises no narrower class
             raise UserError(f'{path} is not a tokenizer.json: {error}') from error
 
-    def _encodings(self, encode: Callable[..., list[Any]], texts: Sequence[str]) -> list[Any]:
+    def _encodings(self, texts: Sequence[str], encode: Callable[..., Any]) -> list[tokenizers.Encoding]:
         try:
             return encode(list(texts), add_special_tokens=False)
         except Exception as error:  # the library raises no narrower class
@@ -293,6 +306,10 @@ class BPE(Reserving):
         )
         backend.train_from_iterator(texts, trainer)
         return self.finished(backend)
+
+
+def _beginning(words: Sequence[int | None]) -> list[bool]:
+    return [at == 0 or word != words[at - 1] for at, word in enumerate(words)]
 
 
 def _vocabulary(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:

@@ -47,8 +47,12 @@ class MaskedLM:
 
     def init(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""
-        at = jnp.zeros((batch['tokens'].shape[0], budget(self.share, batch['tokens'].shape[1])), jnp.int32)
-        return model.init(key, batch['tokens'], scope_of(batch), False, at)['params']
+        return model.init(key, batch['tokens'], scope_of(batch), False, self.places(batch))['params']
+
+    def places(self, batch: Batch) -> Array:
+        """As many places of each row as are predicted."""
+        rows, length = batch['tokens'].shape
+        return jnp.zeros((rows, budget(self.share, length)), jnp.int32)
 
     def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals over the hidden tokens, `masked_loss` and `masked_accuracy`, and over rows; `loss` is of both.

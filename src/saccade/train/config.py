@@ -23,9 +23,12 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from saccade.build import plain
+from saccade.train.inherit import inherit
 from saccade.types import UserError
 
 PREFIX = '--config.'
+# Fields that decide what the model is, so that other overrides may change it.
+_BEFORE_MODEL = ('init_from', 'inherit', 'init_part')
 
 
 def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
@@ -35,6 +38,10 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
         UserError: the file or a field does not exist, or a value does not fit its field.
     """
     config, _ = run_file('config', path, 'get_config')
+    before = [override for override in overrides if override.partition('=')[0].removeprefix(PREFIX) in _BEFORE_MODEL]
+    for override in before:
+        _apply(config, override)
+    inherit(config)
     for override in overrides:
         _apply(config, override)
     return plain(config)

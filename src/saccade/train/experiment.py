@@ -31,7 +31,10 @@ class Experiment:
         accumulate: microbatches a step.
         ema: decay of the moving average of the parameters that evaluation uses; 0 for none.
         init_from: a run or a Hugging Face directory whose weights to start from.
-        adapt: what makes those weights fit this model, as `train.upcycle:grouped`; None where they must fit already.
+        adapt: what makes those weights fit this model, as `train.upcycle:grouped` or `train.partial:body`; None where
+            they must fit already.
+        inherit: the field that takes the model of `init_from`, where that is given, as 'model'; see `train.inherit`.
+        init_part: which of several models of `init_from` is meant, as 'discriminator' of a run of ELECTRA.
         sample: what to show at each evaluation.
         baseline: a function of the training split, the validation split and the vocabulary's size that gives
             nats per target, or metrics by name, printed beside the model's at the end.
@@ -54,6 +57,8 @@ class Experiment:
     dtype: Literal['float32', 'bfloat16']
     init_from: str = ''
     adapt: Part | None = None
+    inherit: str = ''
+    init_part: str = ''
     eval_batches: int = 0
     eval_lengths: tuple[int, ...] = ()
     keep_last: int = 2

@@ -30,7 +30,7 @@ from saccade.train.log import Log
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
 from saccade.train.setup import make_backend, require_lengths
-from saccade.train.trained import initial_params, tokenizer_of
+from saccade.train.trained import start_from, tokenizer_of
 from saccade.train.workdir import Workdir
 from saccade.types import Params, UserError
 
@@ -118,8 +118,9 @@ class Run:
         state = self.backend.init(self.experiment.seed)
         if self.experiment.init_from:
             run = self.experiment
-            params = initial_params(run.init_from, self.backend.like.params, run.adapt)
-            state = replace_params(self.backend, state, params)
+            begun = start_from((run.init_from, run.init_part), self.backend.unload(state).params, run.adapt)
+            self.console.print('\n'.join(begun.lines()), soft_wrap=True)
+            state = replace_params(self.backend, state, begun.params)
         return state, 0
 
     def _log(self, start: int) -> Log:

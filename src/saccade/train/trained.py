@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trained model, from a run's folder or from a Hugging Face directory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,17 +72,43 @@ def param_shapes(experiment: Experiment) -> Params:
     return jax.eval_shape(lambda rows: task.init(model, jax.random.key(0), rows), batch)
 
 
-def initial_params(path: str, like: Params, adapt: Part[Params] | None = None) -> Params:
-    """Weights to start training from, of a run or of a Hugging Face directory.
+@dataclass(frozen=True)
+class Start:
+    """Weights to start training from.
+
+    Attributes:
+        taken, new: paths of those that came from elsewhere, and of those that keep their initial values.
+        left: paths of what is there and was not taken.
+    """
+
+    params: Params
+    taken: list[str]
+    new: list[str]
+    left: list[str]
+
+    def lines(self) -> list[str]:
+        """What was taken, in words."""
+        names = {'new': self.new, 'left': self.left}
+        return [
+            f'weights     {len(self.taken)} parameters taken',
+            *(f'            {kind}: {", ".join(paths)}' for kind, paths in names.items() if paths),
+        ]
+
+
+def start_from(where: tuple[str, str], initial: Params, adapt: Part[Params] | None = None) -> Start:
+    """Weights of a run or of a Hugging Face directory.
 
     Args:
-        adapt: what makes them fit: a function of these and of the shapes of `like`, by path.
+        where: its path; and which of its models is meant, where it has several.
+        initial: the parameters as they are without.
+        adapt: what makes them fit: a function of these and of the shapes of `initial`, by path.
 
     Raises:
         UserError: they are not those of this architecture; the first parameter that differs is named.
     """
-    params = load_hub(path).params if _is_hub(path) else open_run(path).params
-    asked = _shapes(like)
+    path, _ = where
+    params = _part_of(load_hub(path).params if _is_hub(path) else open_run(path).params, where)
+    found, asked = _shapes(params), _shapes(initial)
     if adapt is not None:
         params = adapt(params, asked)
     there = _shapes(params)
@@ -91,7 +118,26 @@ def initial_params(path: str, like: Params, adapt: Part[Params] | None = None) -
                 f'config.init_from={path}: another architecture: {name} is {there.get(name, "absent")} there, '
                 f'{asked.get(name, "absent")} in this model'
             )
-    return params
+    new = [name for name, leaf in _by_path(params).items() if isinstance(leaf, jax.ShapeDtypeStruct)]
+    return Start(
+        jax.tree.map(lambda leaf, first: first if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, params, initial),
+        taken=[name for name in asked if name not in new],
+        new=new,
+        left=[name for name in found if name not in asked or name in new],
+    )
+
+
+def spec_of(path: str, part: str = '') -> dict[str, Any]:
+    """The model of a run or of a Hugging Face directory, or a part of it, as it stands under config.model."""
+    spec = load_hub(path).spec if _is_hub(path) else Workdir.existing(path).read_config()['model']
+    return _part_of(spec, (path, part))
+
+
+def _part_of(whole: Mapping[str, Any], where: tuple[str, str]) -> Any:
+    path, _ = where
+    if part and part not in whole:
+        raise UserError(f"config.init_part: {path} has no part '{part}'; it has {', '.join(whole)}")
+    return whole[part] if part else whole
 
 
 def tokenizer_of(path: str) -> Path | None:
@@ -107,4 +153,8 @@ def _is_hub(path: str | None) -> bool:
 
 
 def _shapes(params: Params) -> dict[str, tuple[int, ...]]:
-    return {path_of(path): leaf.shape for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
+    return {path: leaf.shape for path, leaf in _by_path(params).items()}
+
+
+def _by_path(params: Params) -> dict[str, Any]:
+    return {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments of this folder share: BERT's encoder and how it is pretrained, on what data.
+
+An experiment imports it from beside itself and gives the sizes. Run as it stands, it trains on the documentation of the
+Python that runs it: nothing is downloaded. What differs within the family (RoBERTa, ALBERT, ELECTRA ...) is set after.
+"""
+
+from typing import Any
+
+from ml_collections import ConfigDict, FieldReference
+from ml_collections.config_dict import placeholder
+
+NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
+GELU = dict(use='jax.nn:gelu', approximate=False)
+TANH = dict(use='jax.numpy:tanh')
+NORM = dict(use='norm.layer:LayerNorm', epsilon=1e-12)
+NO_POSITION = dict(use='position.none:NoPosition')
+STARTS = dict(kernel_init=NORMAL, output_init=NORMAL)
+
+MASKED = dict(use='head.masked:Masked', activation=GELU, norm=NORM, kernel_init=NORMAL)
+POOLED = dict(use='head.pooled:Pooled', pool=dict(use='ops.pool:first'), activation=TANH, kernel_init=NORMAL)
+
+
+def bert_block(heads: Any, dropout: Any, ratio: Any = 4.0) -> dict[str, Any]:
+    """Return a layer of BERT: post-norm, biases everywhere, GELU."""
+    return dict(
+        use='block.post_norm:PostNorm',
+        norm=NORM,
+        mixer=dict(
+            use='attention.multi_head:MultiHead',
+            heads=heads,
+            kernel=dict(use='attention.plain:Plain', dropout=dropout),
+            mask=dict(use='ops.mask:Full'),
+            position=NO_POSITION,
+            bias=True,
+            output_bias=True,
+            dropout=dropout,
+            **STARTS,
+        ),
+        feedforward=dict(use='feedforward.mlp:MLP', activation=GELU, ratio=ratio, bias=True, dropout=dropout, **STARTS),
+    )
+
+
+def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any) -> ConfigDict:
+    """Return an experiment with an encoder of these fields, whose data have its context and its vocabulary."""
+    steps = FieldReference(1000)
+
+    config = ConfigDict()
+    config.seed = 0
+    config.steps = steps
+    config.batch_size = 32
+    config.log_every = 50
+    config.eval_every = 500
+    config.eval_batches = 20
+    config.checkpoint_every = 500
+    config.logging = []
+    config.backend = 'jit'
+    config.mesh = dict(data=-1, fsdp=1, tensor=1)
+    config.dtype = 'float32'
+    config.accumulate = 1
+    config.ema = 0.0
+    config.init_from = ''
+    config.adapt = None
+    config.task = dict(
+        use='task.masked_lm:MaskedLM',
+        share=0.15,
+        choose=dict(use='ops.masking:choose_tokens'),
+        hidden=0.8,
+        noise=0.1,
+        static=False,
+    )
+    config.data = dict(
+        use='data.passages:Passages',
+        name='pydocs',
+        path=placeholder(str),
+        divide='',
+        context=context,
+        copies=1,
+        pairing=dict(use='data.pairing:NextSentence'),
+        tokenizer=dict(use='data.word_piece:WordPiece', vocabulary=vocabulary),
+    )
+    config.model = (
+        dict(
+            use='model.encoder:Encoder',
+            vocabulary=vocabulary,
+            context=context,
+            types=2,
+            passes=1,
+            embedding_width=None,
+            embedding_norm=NORM,
+            embedding_init=NORMAL,
+            position=dict(use='position.learned:Learned', length=context),
+            norm=dict(use='norm.none:NoNorm'),
+            run=dict(use='model.stack:Unrolled'),
+            heads=dict(masked=MASKED, pooled=POOLED | dict(classes=2)),
+        )
+        | model
+    )
+    config.optimizer = dict(
+        use='train.optimizer:Optimizer',
+        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.999),
+        weight_decay=0.01,
+        clip_norm=1.0,
+    )
+    config.schedule = dict(use='train.schedule:Cosine', peak=1e-3, floor=1e-4, warmup=steps // 10)
+    config.sample = dict(use='decode.fill:Filled', text='The [MASK] argument must be a [MASK].')
+    config.baseline = dict(use='data.passages:unigram_nats')
+    return config

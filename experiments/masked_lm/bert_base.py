@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+r"""BERT base as published: 109,482,240 parameters without what its pretraining adds, 110,106,428 with it.
+
+    python launch/train.py --config=experiments/masked_lm/bert_base.py --workdir=runs/bert_base \
+        --config.data.path=FOLDER
+
+Devlin et al. 2019, https://arxiv.org/abs/1810.04805, appendix A.2. Large, of 335,141,888 and 336,226,108:
+
+    --config.model.width=1024 --config.model.layers=24 --config.model.block.mixer.heads=16
+
+Made for accelerators. The embedded corpus that it names serves to try it out; to train, give it gigabytes of your own,
+and its vocabulary by --config.data.tokenizer="{'use': 'data.tokenizer_file:TokenizerFile', 'path': 'vocab.txt'}".
+"""
+
+from base import bert_block, masked_lm
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    dropout = FieldReference(0.1)
+    config = masked_lm(
+        vocabulary=FieldReference(30522),
+        context=FieldReference(512),
+        width=768,
+        layers=12,
+        dropout=dropout,
+        block=bert_block(heads=12, dropout=dropout),
+    )
+    config.steps = 1_000_000
+    config.batch_size = 256
+    config.dtype = 'bfloat16'
+    config.log_every = 100
+    config.eval_every = 10_000
+    config.checkpoint_every = 10_000
+    config.schedule = dict(use='train.schedule:Cosine', peak=1e-4, floor=0.0, warmup=10_000)
+    return config

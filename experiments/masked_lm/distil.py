@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+r"""A student of half the depth learns from a trained encoder: DistilBERT's three losses.
+
+    python launch/train.py --config=experiments/masked_lm/distil.py --workdir=runs/distilled \
+        --config.init_from=runs/bert
+    python launch/train.py --config=experiments/finetune/classify.py --workdir=runs/sst2 \
+        --config.init_from=runs/distilled --config.init_part=student ...
+
+Sanh et al. 2019, https://arxiv.org/abs/1910.01108. The teacher is what `init_from` names, a run or a Hugging Face
+directory; the student here is that of the quickstart's. Of BERT base's teacher it is of 66,362,880 parameters:
+
+    --config.model.student.width=768 --config.model.student.layers=6 ... with experiments/masked_lm/bert_base.py's sizes
+"""
+
+import quickstart
+from base import MASKED
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    config = quickstart.get_config()
+    student = config.model.copy_and_resolve_references().to_dict() | dict(layers=2, heads=dict(masked=MASKED))
+    config.model = dict(use='model.together:Distilled', student=student, teacher=None)
+    config.inherit = 'model.teacher'
+    config.init_part = ''
+    config.adapt = dict(use='train.partial:teacher', every=2)
+    config.task.use = 'task.distillation:Distillation'
+    config.task.update(dict(temperature=2.0, soft=5.0, hard=2.0, cosine=1.0))
+    config.optimizer.rates = dict(use='train.rates:Frozen', match='^teacher/')
+    config.sample = None
+    config.steps = 1500
+    return config

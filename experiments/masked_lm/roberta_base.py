@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+r"""RoBERTa base: BERT without next sentences, on passages of one document, masked anew each time, in large batches.
+
+    python launch/train.py --config=experiments/masked_lm/roberta_base.py --workdir=runs/roberta \
+        --config.data.path=FOLDER
+
+Liu et al. 2019, https://arxiv.org/abs/1907.11692, sections 4 and 5 and table 9: 124,695,897 parameters; the
+published model has 1,536 more, for two positions that it never uses. Its tokens are byte pairs. Made for accelerators.
+"""
+
+from base import MASKED, bert_block, masked_lm
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    vocabulary, dropout = FieldReference(50265), FieldReference(0.1)
+    config = masked_lm(
+        vocabulary=vocabulary,
+        context=FieldReference(512),
+        width=768,
+        layers=12,
+        types=1,
+        dropout=dropout,
+        block=bert_block(heads=12, dropout=dropout),
+        heads=dict(masked=MASKED),
+    )
+    config.data.pairing = dict(use='data.pairing:OnePassage')
+    config.data.tokenizer = dict(
+        use='data.tokenizer:BPE', vocabulary=vocabulary, end=None, specials=['<s>', '<pad>', '</s>', '<unk>', '<mask>']
+    )
+    config.sample.text = 'The <mask> argument must be a <mask>.'
+    config.steps = 500_000
+    config.batch_size = 8192
+    config.accumulate = 128
+    config.dtype = 'bfloat16'
+    config.eval_every = 5000
+    config.checkpoint_every = 5000
+    config.optimizer.rule.b2 = 0.98
+    config.schedule = dict(use='train.schedule:Cosine', peak=6e-4, floor=0.0, warmup=24_000)
+    return config

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fill the [MASK]s of a text in with a masked language model; several turns are mask-predict.
+
+python launch/fill_mask.py --workdir=runs/bert --text="The [MASK] argument must be a [MASK]."
+python launch/fill_mask.py --workdir=runs/bert --text="Return [MASK] [MASK] [MASK] [MASK]." --turns=4
+"""
+
+import json
+from dataclasses import asdict
+
+from absl import flags
+
+from saccade.decode.fill import Filler
+from saccade.train.main import run_main
+from saccade.train.trained import open_trained
+from saccade.types import UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
+TEXT = flags.DEFINE_string('text', None, 'Text with [MASK] in the place of what is to be filled in.')
+TOP = flags.DEFINE_integer('top', 5, 'How many choices are shown of each.', 1)
+TURNS = flags.DEFINE_integer('turns', 1, 'Turns of mask-predict; 1 fills each mask in on its own.', 1)
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': a model fills in with the config it was trained with")
+    if TEXT.value is None:
+        raise UserError('give --text="...", with [MASK] in the place of what is to be filled in')
+    trained = open_trained(WORKDIR.value, INIT_FROM.value)
+    filler = Filler(trained.model, trained.params, trained.tokenizer)
+    choices, turns = filler.fill(TEXT.value, TOP.value), list(filler.turns(TEXT.value, TURNS.value))
+    if JSON.value:
+        print(json.dumps({'text': TEXT.value, 'turns': turns, 'masks': [asdict(each) for each in choices]}))
+        return
+    for number, each in enumerate(choices, 1):
+        shown = ', '.join(f'{token} {share:.3f}' for token, share in each.pairs())
+        print(f'mask {number}   {shown}')
+    print('\n'.join(turns))
+
+
+if __name__ == '__main__':
+    run_main(main)

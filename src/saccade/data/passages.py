@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Text for encoders that learn from text alone: rows of one passage, or of two that may belong together.
+
+Documents are cut into sentences, after full stops and at empty lines, and tokenised sentence by sentence into one
+memory-mapped stream; a row is one span of it, or two.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from saccade.data.cache import digest, each, explained, spec, staged
+from saccade.data.corpus import Corpus, open_corpus
+from saccade.data.frame import MASK, Frame
+from saccade.data.pairing import Pairing
+from saccade.data.split import Prepared, Row, Split
+from saccade.data.text import tokenizer_of
+from saccade.data.tokenizer import Tokenizer, Trainer
+from saccade.types import IGNORED, Part, UserError, require_positive
+
+# Part of each cache key: another number wherever the files or their meaning change.
+_FORMAT = 1
+_SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # what is between words stays before the next
+_SPLITS = ('train', 'validation')
+
+
+@dataclass(frozen=True)
+class Passages:
+    """Attributes:
+    tokenizer: how to train the tokenizer; it needs BERT's special tokens, as `data.word_piece:WordPiece` has them.
+    context: tokens of a row.
+    pairing: how sentences become rows, as `data.pairing:NextSentence`.
+    name: a known corpus.
+    path: the user's own text, which takes the place of a named corpus.
+    validation: the share of documents kept for validation, where the corpus has no split of its own.
+    divide: a regular expression of what stands between the documents of one file, as '\\n\\n' between paragraphs;
+        empty where a document of the corpus is one document.
+    copies: how often a document is made into training rows, each time into other pairs.
+    """
+
+    tokenizer: Part[Trainer]
+    context: int
+    pairing: Part[Pairing]
+    name: str | None = None
+    path: str | None = None
+    validation: float = 0.1
+    divide: str = ''
+    copies: int = 1
+
+    def __post_init__(self) -> None:
+        require_positive('data', context=self.context, copies=self.copies)
+        if self._room() < 2:
+            raise UserError(f'data.context: {self.context} tokens have no room for text between the special tokens')
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        row = _padding(Frame(self.context, 0, 0))
+        return {name: jax.ShapeDtypeStruct((batch_size, *array.shape), array.dtype) for name, array in row.items()}
+
+    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
+        """Tokenise the corpus and pair its sentences, or find that done in the cache.
+
+        Raises:
+            UserError: as for `data.text:TextData`; or the tokenizer lacks [CLS], [SEP] or [MASK].
+        """
+        cache = Path(cache)
+        corpus = open_corpus(None if self.path else self.name, self.path, cache, self.validation)
+        with explained(cache):
+            kept = Tokenizer.load(tokenizer) if tokenizer else tokenizer_of(self.tokenizer, corpus, cache)
+            frame, mask = Frame.of(kept, self.context), kept.special(*MASK)
+            made_of = spec(self.pairing), self.context, self.divide, self.copies
+            folder = cache / digest('passages', _FORMAT, corpus.digest, kept.digest, *made_of)
+            if not folder.is_dir():
+                with staged(folder) as staging:
+                    for name in _SPLITS:
+                        self._write_split(corpus, name, kept, staging)
+        return Prepared(kept, {name: _opened(folder / name, frame, mask, self._texts()) for name in _SPLITS})
+
+    def _texts(self) -> int:
+        return self.pairing().texts
+
+    def _room(self) -> int:
+        return Frame(self.context, 0, 0).room(self._texts())
+
+    def _write_split(self, corpus: Corpus, name: str, tokenizer: Tokenizer, folder: Path) -> None:
+        (folder / name).mkdir()
+        texts = [text for document in each(corpus.splits[name]) for text in self._documents(document['text'])]
+        stream = _Stream.of(texts, tokenizer)
+        copies = self.copies if name == 'train' else 1
+        draws = [np.random.default_rng([_SPLITS.index(name), copy]) for copy in range(copies)]
+        pairs = [pair for draw in draws for pair in self.pairing().pairs(stream.documents, self._room(), draw)]
+        if not pairs:
+            raise UserError(f'data: the {name} split has no document of two tokens, so there is nothing to predict')
+        np.save(folder / name / 'tokens.npy', stream.tokens)
+        np.save(folder / name / 'begins.npy', stream.begins)
+        np.save(folder / name / 'pairs.npy', np.array([(*pair.first, *pair.second, pair.label) for pair in pairs]))
+        (folder / name / 'counts.json').write_text(json.dumps({'targets': len(pairs)}))
+
+    def _documents(self, text: str) -> Sequence[str]:
+        try:
+            return re.split(self.divide, text) if self.divide else [text]
+        except re.error as error:
+            raise UserError(f'data.divide: {self.divide!r} is not a regular expression: {error}') from None
+
+
+@dataclass(frozen=True, eq=False)
+class _Stream:
+    """Attributes: all tokens; which of them begin a word; for each document, its sentences in the stream."""
+
+    tokens: np.ndarray
+    begins: np.ndarray
+    documents: list[np.ndarray]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], tokenizer: Tokenizer) -> '_Stream':
+        ids, begins, documents, at = [], [], [], 0
+        for text in texts:
+            encoded = tokenizer.words([part for part in _SENTENCE_END.split(text) if part.strip()])
+            lengths = np.array([len(sentence) for sentence, _ in encoded if sentence], np.int64)
+            ids += [token for sentence, _ in encoded for token in sentence]
+            begins += [begin for _, sentence in encoded for begin in sentence]
+            if len(lengths):
+                stops = at + np.cumsum(lengths)
+                documents.append(np.stack([stops - lengths, stops], axis=-1))
+                at = int(stops[-1])
+        dtype = np.uint16 if tokenizer.size <= 1 << 16 else np.uint32
+        return cls(np.array(ids, dtype), np.array(begins, bool), documents)
+
+
+@dataclass(frozen=True, eq=False)
+class PassageRows:
+    """Rows of spans of a stream."""
+
+    tokens: np.ndarray
+    begins: np.ndarray
+    pairs: np.ndarray
+    frame: Frame
+    mask: int
+    texts: int
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, row: int) -> Row:
+        spans = list(self.spans(row))
+        words = np.cumsum(np.concatenate([self._beginning(span) for span in spans]))
+        apart = np.split(words, [spans[0].stop - spans[0].start]) if len(spans) > 1 else [words]
+        return {
+            **self.frame.row(*(self.tokens[span] for span in spans)),
+            'words': self.frame.beside(0, *apart),
+            'mask': np.int32(self.mask),
+            'row': np.int32(row),
+            'label': np.int32(self.pairs[row, 4]),
+        }
+
+    def padding(self) -> Row:
+        return _padding(self.frame)
+
+    def spans(self, row: int) -> Iterator[slice]:
+        """Where the texts of a row stand in the stream."""
+        numbers = self.pairs[row].tolist()
+        return (slice(*numbers[2 * text : 2 * text + 2]) for text in range(self.texts))
+
+    def _beginning(self, span: slice) -> np.ndarray:
+        """Which tokens begin a word; the first of a text does, wherever it was cut."""
+        begins = np.array(self.begins[span], np.int32)
+        begins[:1] = 1
+        return begins
+
+
+def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, float]:
+    """Return the mean surprise of the validation text under the frequencies of tokens in the training text.
+
+    A token that training lacks counts as seen once.
+    """
+    counts = np.maximum(np.bincount(train.rows.tokens, minlength=vocabulary), 1)
+    surprise = -np.log(counts / counts.sum())
+    return {'masked_loss': float(surprise[validation.rows.tokens].mean())}
+
+
+def _opened(folder: Path, frame: Frame, mask: int, texts: int) -> Split:
+    arrays = {path.stem: np.load(path, mmap_mode='r') for path in folder.glob('*.npy')}
+    rows = PassageRows(**arrays, frame=frame, mask=mask, texts=texts)
+    return Split(rows=rows, unit='rows', **json.loads((folder / 'counts.json').read_text()))
+
+
+def _padding(frame: Frame) -> dict[str, Any]:
+    row = frame.padding()
+    numbers = {'mask': np.int32(0), 'row': np.int32(0), 'label': np.int32(IGNORED)}
+    return {**row, 'words': np.zeros(frame.context, np.int32), **numbers}

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fill the [MASK]s of a text: each on its own, as they were trained, or over several turns, each given the ones before.
+
+In turns (mask-predict) all are filled in, the least certain are masked again, fewer at each turn, and filled in anew:
+Ghazvininejad et al. 2019, "Mask-Predict", section 3, https://arxiv.org/abs/1904.09324. Of N masks, N (turns - t)
+/ turns are open at turn t.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from saccade.data.frame import MASK, Frame
+from saccade.data.tokenizer import Tokenizer
+from saccade.types import EncoderModel, Params, PRNGKey, Scope, UserError
+
+
+@dataclass(frozen=True)
+class Filling:
+    """Attributes: the most probable tokens behind one [MASK], and their probabilities."""
+
+    tokens: list[str]
+    probabilities: list[float]
+
+    def pairs(self) -> Iterable[tuple[str, float]]:
+        """Each token with its probability."""
+        return zip(self.tokens, self.probabilities, strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Filler:
+    """A masked language model that fills masks in.
+
+    Raises:
+        UserError: the model has no head that predicts masked tokens, or its tokenizer no [MASK].
+    """
+
+    model: EncoderModel
+    params: Params
+    tokenizer: Tokenizer
+
+    def __post_init__(self) -> None:
+        if 'masked' not in dict(getattr(self.model, 'heads', ())):
+            raise UserError("this model has no head 'masked': only what was trained on masked tokens fills them in")
+        self.tokenizer.special(*MASK)
+
+    def fill(self, text: str, top: int = 5) -> list[Filling]:
+        """Return what each [MASK] of a text may be, the most probable first.
+
+        Raises:
+            UserError: the text has no [MASK], or does not fit the context.
+        """
+        row, at = self._framed(text)
+        return [self._filling(each, top) for each in self._probabilities(row)[at]]
+
+    def filled(self, text: str, turns: int = 1) -> str:
+        """Return the text with each [MASK] filled in, over so many turns.
+
+        Raises:
+            UserError: as for `fill`.
+        """
+        row, at = self._framed(text)
+        return self.tokenizer.decode(self.predict(row, at, turns)[row['segments'] > 0])
+
+    def turns(self, text: str, turns: int) -> Iterator[str]:
+        """Yield the text after each turn, with the masks that are still open."""
+        row, at = self._framed(text)
+        for tokens in self._turns(row, at, turns):
+            yield self._shown(tokens[row['segments'] > 0])
+
+    def predict(self, row: dict[str, np.ndarray], at: np.ndarray, turns: int) -> np.ndarray:
+        """Return the tokens of a row with those `at` these places predicted, over so many turns."""
+        *_, last = self._turns(row, at, turns)
+        return last
+
+    def _turns(self, row: dict[str, np.ndarray], at: np.ndarray, turns: int) -> Iterator[np.ndarray]:
+        tokens, certain, unsure = row['tokens'].copy(), np.zeros(len(at)), np.arange(len(at))
+        for turn in range(1, turns + 1):
+            tokens[at[unsure]] = self.mask
+            probabilities = self._probabilities({**row, 'tokens': tokens})[at[unsure]]
+            tokens[at[unsure]], certain[unsure] = probabilities.argmax(axis=-1), probabilities.max(axis=-1)
+            unsure = np.argsort(certain, kind='stable')[: len(at) * (turns - turn) // turns]
+            yield np.where(np.isin(np.arange(len(tokens)), at[unsure]), self.mask, tokens)
+
+    @property
+    def mask(self) -> int:
+        """The id of [MASK]."""
+        return self.tokenizer.special(*MASK)
+
+    def _framed(self, text: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """The row of a text, and where it has masks."""
+        frame = Frame.of(self.tokenizer, self.model.context)
+        ids = list(self._encoded(text))
+        if self.mask not in ids:
+            raise UserError(f'the text has no {self._name}, so there is nothing to fill in: {text!r}')
+        if len(ids) > frame.room():
+            raise UserError(f'the text has {len(ids)} tokens, and the context has room for {frame.room()}')
+        row = frame.row(ids)
+        return row, np.flatnonzero(row['tokens'] == self.mask)
+
+    def _encoded(self, text: str) -> Iterable[int]:
+        """Ids of a text that spells masks out: what a text spells is text to the tokenizer, so it is cut there."""
+        for number, part in enumerate(text.split(self._name)):
+            yield from [self.mask] * (number > 0)
+            yield from self.tokenizer.encode(part)
+
+    @property
+    def _name(self) -> str:
+        return next(name for name in MASK if name in self.tokenizer.specials)
+
+    def _probabilities(self, row: dict[str, np.ndarray]) -> Float[np.ndarray, 'T V']:
+        """Of each token at each place; special tokens are never filled in."""
+        logits = np.array(_logits(self.model, self.params, {name: jnp.array(each)[None] for name, each in row.items()}))
+        logits[:, list(self.tokenizer.specials.values())] = -np.inf
+        logits[:, self.tokenizer.size :] = -np.inf
+        return np.asarray(jax.nn.softmax(logits, axis=-1))
+
+    def _filling(self, probabilities: Float[np.ndarray, 'V'], top: int) -> Filling:
+        best = np.argsort(-probabilities, kind='stable')[:top]
+        return Filling([self.tokenizer.token(number) for number in best], probabilities[best].tolist())
+
+    def _shown(self, tokens: Sequence[int]) -> str:
+        """Text in which the masks can be seen."""
+        parts: list[list[int]] = [[]]
+        for token in tokens:
+            if token == self.mask:
+                parts.append([])
+            else:
+                parts[-1].append(token)
+        return f' {self._name} '.join(self.tokenizer.decode(part).strip() for part in parts).strip()
+
+
+@partial(jax.jit, static_argnums=0)
+def _logits(model: EncoderModel, params: Params, row: dict[str, Array]) -> Float[Array, 'T V']:
+    scope = Scope(row['positions'], row['segments'], types=row['types'])
+    return model.apply({'params': params}, row['tokens'], scope, False)['masked'][0]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What a run of a masked language model shows at each evaluation.
+
+    Attributes:
+        text: with [MASK]s.
+        top: how many fillings of each are shown.
+    """
+
+    text: str
+    top: int = 3
+
+    def __call__(self, model: EncoderModel, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
+        """Return the text filled in, and what else might stand there."""
+        filler = Filler(model, params, tokenizer)
+        fillings = filler.fill(self.text, self.top)
+        choices = [', '.join(f'{token} {share:.2f}' for token, share in each.pairs()) for each in fillings]
+        return f'{filler.filled(self.text)}  ({"; ".join(choices)})'

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Two encoders that are trained as one: a generator and a discriminator, or a student and its teacher.
+
+    params = {'generator': ..., 'discriminator': ...}       or    {'student': ..., 'teacher': ...}
+
+A generator has no embedding, positions and types of its own but those of the discriminator: Clark et al. 2020,
+"ELECTRA", section 3.2, https://arxiv.org/abs/2003.10555
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+
+from saccade.types import EncoderModel, Params, Part, PRNGKey, UserError
+
+_SHARED = ('embedding', 'position', 'types')
+
+
+@dataclass(frozen=True)
+class Together:
+    """Two encoders of one vocabulary. What is called has a name; `params` are those of both."""
+
+    names: ClassVar[tuple[str, str]]
+
+    def __post_init__(self) -> None:
+        first, second = (self.part(name)() for name in self.names)
+        for field in ('vocabulary', 'context'):
+            if getattr(first, field) != getattr(second, field):
+                raise UserError(f'config.model: {" and ".join(self.names)} must have the same {field}')
+
+    @property
+    def vocabulary(self) -> int:
+        return self.part(self.names[0])['vocabulary']
+
+    @property
+    def context(self) -> int:
+        return self.part(self.names[0])['context']
+
+    def part(self, name: str) -> Part[EncoderModel]:
+        """How one of the two is made."""
+        return getattr(self, name)
+
+    def init(self, key: PRNGKey, *arguments: Any) -> Params:
+        """Initialise the parameters of both for these arguments."""
+        keys = dict(zip(self.names, jax.random.split(key), strict=True))
+        made = {name: self.part(name)().init(keys[name], *arguments)['params'] for name in self.names}
+        return {name: self.own(name, params) for name, params in made.items()}
+
+    def apply(self, name: str, params: Params, *arguments: Any, **options: Any) -> Any:
+        """Call one of the two."""
+        return self.part(name)().apply({'params': self.all_of(name, params)}, *arguments, **options)
+
+    def own(self, name: str, params: Params) -> Params:
+        """Those of the parameters of one that are its own."""
+        return params
+
+    def all_of(self, name: str, params: Mapping[str, Params]) -> Params:
+        """All that one needs of the parameters of both."""
+        return params[name]
+
+
+@dataclass(frozen=True)
+class Electra(Together):
+    """Attributes: generator, with a head 'masked'; discriminator, with a head 'tokens' of one class.
+
+    Their embeddings must be of one width (`embedding_width`).
+    """
+
+    names = ('generator', 'discriminator')
+
+    generator: Part[EncoderModel]
+    discriminator: Part[EncoderModel]
+
+    def own(self, name: str, params: Params) -> Params:
+        left_out = _SHARED if name == 'generator' else ()
+        return {key: value for key, value in params.items() if key not in left_out}
+
+    def all_of(self, name: str, params: Mapping[str, Params]) -> Params:
+        return {key: value for key, value in params['discriminator'].items() if key in _SHARED} | params[name]
+
+
+@dataclass(frozen=True)
+class Distilled(Together):
+    """Attributes: student and teacher, both with a head 'masked' and of one width."""
+
+    names = ('student', 'teacher')
+
+    student: Part[EncoderModel]
+    teacher: Part[EncoderModel]

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Distillation: a small encoder learns masked tokens from the text, and from a trained teacher that reads the same.
+
+    loss = a t^2 KL(teacher's p_t || student's p_t) + b MLM loss + c (1 - cos(student's h, teacher's h))
+
+p_t is softmax(logits / t) at the hidden tokens; h are the last layers' states, of all tokens. Sanh et al. 2019,
+"DistilBERT", section 2, https://arxiv.org/abs/1910.01108, with its published training's t = 2, a = 5, b = 2, c = 1
+(https://github.com/huggingface/transformers-research-projects, distillation). The temperature: Hinton et al. 2015,
+https://arxiv.org/abs/1503.02531. Freeze the teacher: `rates` of the optimizer, `train.rates:Frozen`, match '^teacher/'.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from saccade.task.masked_lm import MaskedLM, scope_of, scored
+from saccade.types import Batch, Params, PRNGKey, Total
+
+_HIDDEN = 'hidden'  # the collection in which layers report their states
+
+
+@dataclass(frozen=True)
+class Distillation(MaskedLM):
+    """Attributes: temperature, t, and the weights a of the teacher's distributions, b of the text, c of the states."""
+
+    temperature: float = 2.0
+    soft: float = 5.0
+    hard: float = 2.0
+    cosine: float = 1.0
+
+    def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
+        """Initialise the parameters of a `model.together:Distilled` for batches of this shape."""
+        return model.init(key, batch['tokens'], scope_of(batch), False, self.places(batch))
+
+    def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals: `soft_loss`, `masked_loss`, `masked_accuracy` and `cosine_loss`; `loss` is of all."""
+        drop, hide = jax.random.split(key)
+        tokens, chosen = self.hide(hide if train and not self.static else jax.random.key(0), batch, model.vocabulary)
+        given = (tokens, scope_of(batch))
+        taught, target = _read(model, 'teacher', jax.lax.stop_gradient(params), *given, False, chosen.at)
+        logits, states = _read(model, 'student', params, *given, train, chosen.at, rngs={'dropout': drop})
+        masked = scored(logits, chosen.read(batch['tokens']), chosen.counts)
+        soft = Total((self._divergence(taught, logits) * chosen.counts).sum(), masked['loss'].weight)
+        there = (batch['segments'] != 0).astype(jnp.float32)
+        cosine = Total((_angle(states, target) * there).sum(), there.sum())
+        # The tokens of a full row count as much as its hidden ones, so that totals add up over devices.
+        share = chosen.at.shape[-1] / tokens.shape[-1]
+        total = self.soft * soft.total + self.hard * masked['loss'].total + self.cosine * share * cosine.total
+        parts = {f'masked_{name}': each for name, each in masked.items()}
+        return {'loss': Total(total, masked['loss'].weight), 'soft_loss': soft, 'cosine_loss': cosine, **parts}
+
+    def _divergence(self, teacher: Array, student: Array) -> Array:
+        """t^2 KL of each hidden token, in nats."""
+        p, q = (jax.nn.log_softmax(logits.astype(jnp.float32) / self.temperature) for logits in (teacher, student))
+        return self.temperature**2 * (jnp.exp(p) * (p - q)).sum(axis=-1)
+
+
+def _read(model: Any, name: str, params: Params, *arguments: Any, **options: Any) -> tuple[Array, Array]:
+    """Logits of the hidden tokens, and the last layer's states."""
+    outputs, reported = model.apply(name, params, *arguments, mutable=[_HIDDEN], **options)
+    last = reported[_HIDDEN]['layers']
+    return outputs['masked'], last[f'pattern_{len(last) - 1}'][-1]
+
+
+def _angle(a: Array, b: Array) -> Array:
+    """1 - cos of each token."""
+    a, b = (x.astype(jnp.float32) for x in (a, b))
+    norms = jnp.linalg.norm(a, axis=-1) * jnp.linalg.norm(b, axis=-1)
+    return 1.0 - (a * b).sum(axis=-1) / jnp.maximum(norms, 1e-8)

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Replaced-token detection: a small generator fills masks in, and a discriminator tells which tokens it replaced.
+
+    loss = MLM loss of the generator + w * mean over all tokens of -log p(replaced or not | the filled-in row)
+
+A token that the generator gets right counts as original. The generator learns from its own loss alone, for sampling has
+no gradient. Clark et al. 2020, "ELECTRA", section 2, https://arxiv.org/abs/2003.10555, with w = 50.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from saccade.ops.masking import budget, choose_tokens, corrupt, row_keys
+from saccade.task.masked_lm import scope_of, scored
+from saccade.types import Batch, Params, PRNGKey, Total
+
+
+@dataclass(frozen=True)
+class ReplacedToken:
+    """Attributes: share of the tokens of words that are replaced; weight, w."""
+
+    share: float = 0.15
+    weight: float = 50.0
+
+    def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
+        """Initialise the parameters of a `model.together:Electra` for batches of this shape."""
+        at = jnp.zeros((batch['tokens'].shape[0], budget(self.share, batch['tokens'].shape[1])), jnp.int32)
+        return model.init(key, batch['tokens'], scope_of(batch), False, at)
+
+    def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals over the masked tokens, `masked_loss` and `masked_accuracy`, and over all, `replaced_loss` and
+        `replaced_accuracy`; `replaced_share` is how many of all were replaced.
+        """
+        hide, sample, first, second = jax.random.split(key if train else jax.random.key(0), 4)
+        keys = row_keys(hide, batch['row'])
+        chosen = choose_tokens(keys, batch['words'], self.share)
+        originals, scope = chosen.read(batch['tokens']), scope_of(batch)
+        masked = chosen.write(batch['tokens'], corrupt(keys, originals, batch['mask'], model.vocabulary, (1.0, 0.0)))
+        logits = model.apply('generator', params, masked, scope, train, chosen.at, rngs={'dropout': first})['masked']
+        generated = scored(logits, originals, chosen.counts)
+        filled = chosen.write(batch['tokens'], _sampled(row_keys(sample, batch['row']), logits))
+        found = model.apply('discriminator', params, filled, scope, train, rngs={'dropout': second})['tokens'][..., 0]
+        told = _told(found, filled != batch['tokens'], (batch['segments'] != 0).astype(jnp.float32))
+        joint = self._joint(generated['loss'], told['loss'], batch)
+        return {'loss': joint, **_named('masked', generated), **_named('replaced', told)}
+
+    def _joint(self, generated: Total, told: Total, batch: Batch) -> Total:
+        """Both means, where rows are full; totals that add up over devices in any case."""
+        length = batch['tokens'].shape[1]
+        ratio = budget(self.share, length) / length
+        return Total(generated.total + self.weight * ratio * told.total, generated.weight)
+
+
+def _sampled(keys: Array, logits: Array) -> Array:
+    """One token of each distribution; no gradient flows through it."""
+    return jax.vmap(jax.random.categorical)(keys, jax.lax.stop_gradient(logits))
+
+
+def _told(scores: Array, replaced: Array, there: Array) -> dict[str, Total]:
+    """Totals of telling replaced tokens from original ones, over the tokens that are there."""
+    scores = scores.astype(jnp.float32)
+    losses = jax.nn.softplus(jnp.where(replaced, -scores, scores))
+    found = {'loss': losses, 'accuracy': (scores > 0) == replaced, 'share': replaced}
+    return {name: Total((each * there).sum(), there.sum()) for name, each in found.items()}
+
+
+def _named(prefix: str, totals: dict[str, Total]) -> dict[str, Total]:
+    return {f'{prefix}_{name}': total for name, total in totals.items()}

@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Take a model from where its weights come from: for the field that `inherit` names, where `init_from` is given.
+
+    inherit = 'model'             fine-tune a run of ours or a Hugging Face directory, whatever its sizes
+    inherit = 'model.teacher'     learn from one
+
+Without `init_from` the config trains its own model from scratch.
+"""
+
+from ml_collections import ConfigDict
+
+from saccade.train.trained import spec_of
+from saccade.types import UserError
+
+
+def inherit(config: ConfigDict) -> None:
+    """Put the model of `init_from` in its place in a config; where the place has heads, these stay.
+
+    Raises:
+        UserError: there is no such place, or no model with heads for it.
+    """
+    if not (config.get('inherit') and config.get('init_from')):
+        return
+    spec = spec_of(config.init_from, config.get('init_part', ''))
+    *parents, name = config.inherit.split('.')
+    node = config
+    for parent in parents:
+        node = node[parent]
+    own = {key: value for key, value in (node[name] or {}).items() if key == 'heads'}
+    if own and 'heads' not in spec:
+        raise UserError(f'config.init_from={config.init_from}: {spec["use"]} has no heads; this takes an encoder')
+    node[name] = ConfigDict(spec | own)

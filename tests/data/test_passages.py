@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of one passage or of two: what follows what, what is of which document, and what a row says of its tokens."""
+
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.data.pairing import NextSentence, OnePassage, SentenceOrder
+from saccade.data.pipeline import eval_batches, train_batches
+from saccade.data.tokenizer import BERT
+from saccade.types import IGNORED, UserError
+
+CONTEXT = 24
+TOKENIZER = {'use': 'data.tokenizer:Word', 'vocabulary': 2000, 'end': None, 'specials': list(BERT)}
+PAD, UNKNOWN, CLS, SEP, MASK = range(5)
+DOCUMENTS = [
+    ''.join(f'd{number}s{sentence} ' + ' '.join(f'd{number}w{word}' for word in range(sentence % 4)) + '. '
+            for sentence in range(30))
+    for number in range(6)
+]  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp('text')
+    for number, text in enumerate(DOCUMENTS):
+        (path / f'{number}.txt').write_text(text)
+    return path
+
+
+def prepared(folder, tmp_path, pairing='NextSentence', **changes):
+    spec = {
+        'use': 'data.passages:Passages',
+        'tokenizer': TOKENIZER,
+        'context': CONTEXT,
+        'pairing': {'use': f'data.pairing:{pairing}'},
+        'path': str(folder),
+        'validation': 0.4,
+    }
+    return build(spec | changes)().prepare(tmp_path)
+
+
+def texts(rows, number):
+    """The words of each text of a row, read off the row itself."""
+    row = rows[number]
+    ids = row['tokens'][row['segments'] > 0]
+    assert ids[0] == CLS
+    assert ids[-1] == SEP
+    return np.split(ids[1:-1], np.flatnonzero(ids[1:-1] == SEP))
+
+
+def sentences(count, length=4, documents=3):
+    """Documents of so many sentences of so many tokens, one after another in the stream."""
+    starts = length * np.arange(count * documents).reshape(documents, count)
+    return [np.stack([row, row + length], axis=-1) for row in starts]
+
+
+def many(pairing):
+    return [pair for seed in range(40) for pair in pairing.pairs(sentences(10), 20, np.random.default_rng(seed))]
+
+
+def document_of(span, count=10, length=4):
+    return span[0] // (count * length), (span[1] - 1) // (count * length)
+
+
+@pytest.mark.parametrize('pairing', [OnePassage(), NextSentence(), SentenceOrder()])
+@pytest.mark.parametrize('room', [3, 10, 41, 1000])
+def test_rows_fit_and_spans_stay_within_documents(pairing, room):
+    found = list(pairing.pairs(sentences(10), room, np.random.default_rng(0)))
+    assert found
+    for pair in found:
+        lengths = [stop - start for start, stop in (pair.first, pair.second)[: pairing.texts]]
+        assert sum(lengths) <= room
+        assert min(lengths) > 0
+        for span in (pair.first, pair.second)[: pairing.texts]:
+            assert len(set(document_of(span))) == 1
+
+
+def test_half_of_the_pairs_follow_each_other_and_half_are_of_another_document():
+    found = [
+        pair for seed in range(40) for pair in NextSentence().pairs(sentences(10), 20, np.random.default_rng(seed))
+    ]
+    share = np.mean([pair.label for pair in found])
+    assert abs(share - 0.5) < 5 * 0.5 / np.sqrt(len(found))
+    for pair in found:
+        same = document_of(pair.first)[0] == document_of(pair.second)[0]
+        assert same == (pair.label == 1)
+        assert pair.label == 0 or pair.second[0] == pair.first[1]
+
+
+def test_sentences_are_in_order_or_swapped():
+    found = [
+        pair for seed in range(40) for pair in SentenceOrder().pairs(sentences(10), 20, np.random.default_rng(seed))
+    ]
+    share = np.mean([pair.label for pair in found])
+    assert abs(share - 0.5) < 5 * 0.5 / np.sqrt(len(found))
+    for pair in found:
+        assert pair.second[0] == pair.first[1] if pair.label else pair.first[0] == pair.second[1]
+
+
+def test_passages_cover_the_documents_once_and_are_cut_where_sentences_end():
+    found = list(OnePassage().pairs(sentences(10), 10, np.random.default_rng(0)))
+    covered = np.concatenate([np.arange(*pair.first) for pair in found])
+    np.testing.assert_array_equal(np.sort(covered), np.arange(120))
+    assert all(pair.first[0] % 4 == 0 and pair.first[1] % 4 == 0 for pair in found)
+
+
+def test_texts_are_cut_where_a_sentence_ends():
+    found = list(SentenceOrder().pairs(sentences(10), 20, np.random.default_rng(0)))
+    assert all(pair.first[1] % 4 == 0 for pair in found)
+
+
+def test_one_document_has_no_other():
+    with pytest.raises(UserError, match='other documents'):
+        list(NextSentence().pairs(sentences(10, documents=1), 20, np.random.default_rng(0)))
+
+
+def test_a_row_is_two_framed_texts(folder, tmp_path):
+    rows = prepared(folder, tmp_path).splits['train'].rows
+    row = rows[3]
+    used = int((row['segments'] > 0).sum())
+    first = rows.pairs[3, 1] - rows.pairs[3, 0]
+    np.testing.assert_array_equal(row['positions'][:used], np.arange(used))
+    np.testing.assert_array_equal(np.flatnonzero(row['tokens'][:used] == SEP), [first + 1, used - 1])
+    np.testing.assert_array_equal(
+        row['types'], [*(first + 2) * [0], *(used - first - 2) * [1], *(CONTEXT - used) * [0]]
+    )
+    np.testing.assert_array_equal(row['words'] > 0, (row['tokens'] > MASK) & (row['segments'] > 0))
+    assert row['mask'] == MASK
+    assert row['row'] == 3
+
+
+def test_words_are_numbered_through_both_texts(folder, tmp_path):
+    tokenizer = {'use': 'data.tokenizer:BPE', 'vocabulary': 280, 'end': None, 'specials': list(BERT)}
+    prepared_ = prepared(folder, tmp_path, tokenizer=tokenizer)
+    rows, decode = prepared_.splits['train'].rows, prepared_.tokenizer.decode
+    row = rows[0]
+    numbers = row['words'][row['words'] > 0]
+    assert set(np.diff(numbers)) <= {0, 1}
+    words = [decode(row['tokens'][row['words'] == number]) for number in range(2, int(row['words'].max()))]
+    assert all(len(word.strip().split()) <= 1 for word in words)
+    assert any(len(word.strip()) > 1 for word in words)
+
+
+def test_no_document_leaks_into_the_other_split(folder, tmp_path):
+    found = prepared(folder, tmp_path)
+    names = [
+        {word.partition('s')[0].partition('w')[0] for word in found.tokenizer.decode(split.rows.tokens).split()}
+        for split in found.splits.values()
+    ]
+    assert not names[0] & (names[1] - {'.'})
+
+
+def test_the_same_again_comes_from_the_cache(folder, tmp_path):
+    first, again = (prepared(folder, tmp_path).splits['train'].rows for _ in range(2))
+    np.testing.assert_array_equal(first.pairs, again.pairs)
+    other = prepared(folder, tmp_path, copies=3).splits['train'].rows
+    assert len(other) == pytest.approx(3 * len(first), rel=0.1)
+    assert not np.array_equal(other.pairs[: len(first)], other.pairs[len(first) : 2 * len(first)])
+
+
+def test_one_file_is_divided_into_documents(tmp_path):
+    (tmp_path / 'all.txt').write_text('\n\n'.join(DOCUMENTS))
+    found = prepared(tmp_path / 'all.txt', tmp_path / 'cache', divide='\n\n')
+    assert len(found.splits['train'].rows) > 10
+    with pytest.raises(UserError, match='other documents'):
+        prepared(tmp_path / 'all.txt', tmp_path / 'cache')
+
+
+def test_batches_have_the_shapes_that_were_said(folder, tmp_path):
+    spec = {
+        'use': 'data.passages:Passages',
+        'tokenizer': TOKENIZER,
+        'context': CONTEXT,
+        'pairing': {'use': 'data.pairing:OnePassage'},
+        'path': str(folder),
+    }
+    data = build(spec)()
+    said = {name: (leaf.shape, leaf.dtype) for name, leaf in data.batch_like(8).items()}
+    splits = data.prepare(tmp_path).splits
+    batch = next(train_batches(splits['train'], 8, 0, 0))
+    assert {name: (array.shape, array.dtype) for name, array in batch.items()} == said
+    *_, last = eval_batches(splits['validation'], 8)
+    assert {name: (array.shape, array.dtype) for name, array in last.items()} == said
+    assert (batch['label'] == IGNORED).all()
+    assert not batch['types'].any()
+
+
+@pytest.mark.parametrize(
+    ('changes', 'words'),
+    [
+        ({'tokenizer': {'use': 'data.tokenizer:Byte'}}, r"no special token '\[CLS\]' or '<s>'"),
+        ({'context': 3}, 'no room'),
+        ({'copies': 0}, 'copies must be at least 1'),
+        ({'divide': '('}, 'not a regular expression'),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(folder, tmp_path, changes, words):
+    with pytest.raises(UserError, match=words) as error:
+        prepared(folder, tmp_path, **changes)
+    assert '\n' not in str(error.value)
