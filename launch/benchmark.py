@@ -3,6 +3,7 @@
 """Measure speed and memory, side by side with the peer in one run.
 
 python launch/benchmark.py --what=training --size=A     # beside nanoGPT's model in PyTorch
+python launch/benchmark.py --what=masked --peer=eager   # beside BertForMaskedLM of transformers
 python launch/benchmark.py --what=decoding              # beside `generate` of transformers
 python launch/benchmark.py --what=memory                # of attention, by length
 python launch/benchmark.py --what=mfu                   # of a config, on a GPU or TPU
@@ -16,12 +17,12 @@ from saccade.analysis.benchmark.decoding import decoding
 from saccade.analysis.benchmark.memory import LENGTHS, memory
 from saccade.analysis.benchmark.mfu import Options, mfu
 from saccade.analysis.benchmark.report import Report
-from saccade.analysis.benchmark.size import DECODING_SIZES, SIZES
-from saccade.analysis.benchmark.training import PEERS, training
+from saccade.analysis.benchmark.size import DECODING_SIZES, MASKED_SIZES, SIZES
+from saccade.analysis.benchmark.training import CAUSAL, MASKED, PEERS, training
 from saccade.train.main import run_main
 from saccade.types import UserError
 
-WHAT = flags.DEFINE_enum('what', None, ['training', 'decoding', 'memory', 'mfu'], 'What to measure.')
+WHAT = flags.DEFINE_enum('what', None, ['training', 'masked', 'decoding', 'memory', 'mfu'], 'What to measure.')
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
 CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.')
 RUN = flags.DEFINE_multi_enum('run', None, ['unrolled', 'scanned'], 'How to run our layers; each is a variant.')
@@ -37,7 +38,7 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
-    if overrides and WHAT.value in ('training', 'decoding', 'memory'):
+    if overrides and WHAT.value != 'mfu':
         raise UserError(f"'{overrides[0]}': only --what=mfu measures a config")
     report = measure(overrides)
     print(report.json()) if JSON.value else report.show(Console())
@@ -45,14 +46,18 @@ def main(overrides: list[str]) -> None:
 
 def measure(overrides: list[str]) -> Report:
     if WHAT.value == 'training':
-        return training(choose(SIZES, SIZE.value).tuned(CHUNKS.value, RUN.value), PEER.value, ROUNDS.value, STEPS.value)
+        size = choose(SIZES, SIZE.value).tuned(CHUNKS.value, RUN.value)
+        return training(CAUSAL, size, PEER.value, ROUNDS.value, STEPS.value)
+    if WHAT.value == 'masked':
+        size = choose(MASKED_SIZES, SIZE.value).tuned(None, RUN.value)
+        return training(MASKED, size, PEER.value, ROUNDS.value, STEPS.value)
     if WHAT.value == 'decoding':
         return decoding(choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
     if WHAT.value == 'memory':
         return memory(LENGTH.value)
     if WHAT.value == 'mfu':
         return mfu(CONFIG.value, overrides, Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value))
-    raise UserError('give --what=training, decoding, memory or mfu')
+    raise UserError('give --what=training, masked, decoding, memory or mfu')
 
 
 if __name__ == '__main__':

@@ -21,7 +21,7 @@ from saccade.train.trained import param_shapes
 
 ROOT = Path(__file__).parents[1]
 SWEEPS = sorted((ROOT / 'experiments/sweeps').glob('*.py'))
-FILES = sorted(path for path in (ROOT / 'experiments').rglob('*.py') if 'def get_config(' in path.read_text())
+FILES = sorted(path for path in (ROOT / 'experiments/causal_lm').glob('*.py') if 'def get_config(' in path.read_text())
 VOCABULARY, CONTEXT, ROWS = 64, 16, 2
 NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln V
 

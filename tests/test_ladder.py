@@ -26,9 +26,11 @@ ROWS = (
     {'analysis'},
     {'launch'},
 )
-BESIDE = {'build': {'types'}, 'data': {'types', 'ops'}}
+BESIDE = {'build': {'types'}, 'data': {'types', 'ops'}, 'metric': {'types'}}
 BUILDS = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
+MEASURES = {'task', 'train', 'analysis', 'launch'}
+USERS = (('build', BUILDS), ('data', READS_DATA), ('metric', MEASURES))
 
 
 def allowed(package: str) -> set[str]:
@@ -37,7 +39,7 @@ def allowed(package: str) -> set[str]:
         return BESIDE[package] | {package}
     (row,) = (number for number, names in enumerate(ROWS) if package in names)
     above = {name for names in ROWS[:row] for name in names}
-    beside = {name for name, users in (('build', BUILDS), ('data', READS_DATA)) if package in users}
+    beside = {name for name, users in USERS if package in users}
     concrete = {'model'} if package == 'train' else set()  # train never names a concrete model
     return (above | beside | {package}) - concrete
 
@@ -102,6 +104,10 @@ def test_experiments_import_ml_collections_alone():
         ('data/text.py', 'from saccade.train import loop'),
         ('train/loop.py', 'from saccade.model.decoder import Decoder'),
         ('model/decoder.py', 'from saccade.build import build'),
+        ('metric/entity.py', 'from saccade.ops.mask import Mask'),
+        ('metric/entity.py', 'from saccade.data.text import Split'),
+        ('model/decoder.py', 'from saccade.metric.bootstrap import Measured'),
+        ('data/text.py', 'from saccade.metric import entity'),
         ('model/stack.py', 'import importlib'),
         ('model/stack.py', 'from importlib import import_module'),
         ('block/base.py', 'from .. import model'),
@@ -120,6 +126,8 @@ def test_a_breach_is_found(tmp_path, place, line):
         ('attention/kernel.py', 'from saccade.attention.cache import Cache\nfrom saccade.ops import plain'),
         ('build.py', 'import importlib\nfrom saccade.types import Part'),
         ('train/loop.py', 'from saccade.build import build\nfrom saccade.data.text import Text'),
+        ('task/tagging.py', 'from saccade.metric.entity import tagged'),
+        ('metric/entity.py', 'from saccade.metric.bootstrap import Measured\nfrom saccade.types import UserError'),
     ],
 )
 def test_a_lawful_import_is_no_breach(tmp_path, place, line):

@@ -25,10 +25,9 @@ def get_config() -> ConfigDict:
         block=bert_block(heads=4, dropout=0.0) | dict(use='block.pre_norm:PreNorm'),
         norm=NORM,
     )
-    config.steps = 3000
+    config.steps = 4000
     config.batch_size = 32
     config.log_every = 100
     config.eval_every = 1000
     config.checkpoint_every = 1000
-    config.schedule.peak = 2e-3
     return config

@@ -19,9 +19,9 @@ from saccade.analysis.benchmark.memory import PATHS, exponent, memory
 from saccade.analysis.benchmark.mfu import Options, mfu, model_flops
 from saccade.analysis.benchmark.process import Worker, require
 from saccade.analysis.benchmark.report import Report
-from saccade.analysis.benchmark.size import DECODING_SIZES, SIZES, rows
+from saccade.analysis.benchmark.size import DECODING_SIZES, MASKED_SIZES, SIZES, rows
 from saccade.analysis.benchmark.trace import costs, source
-from saccade.analysis.benchmark.training import SAME_LOSS, assert_same, training
+from saccade.analysis.benchmark.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
 from saccade.analysis.benchmark.worker import serve
 from saccade.types import UserError
 
@@ -313,9 +313,10 @@ def test_ours_is_nanogpts_model_with_large_weights(tmp_path, run):
 
 
 @pytest.mark.oracle
-def test_training_beside_torch():
-    pytest.importorskip('torch')
-    figures = training(SIZES['tiny'], ['eager'], rounds=2, steps=1).figures
+@pytest.mark.parametrize(('sides', 'sizes'), [(CAUSAL, SIZES), (MASKED, MASKED_SIZES)], ids=['causal', 'masked'])
+def test_training_beside_torch(sides, sizes):
+    pytest.importorskip('transformers')
+    figures = training(sides, sizes['tiny'], ['eager'], rounds=2, steps=1).figures
     assert figures['variants'].keys() == {'saccade unrolled', 'saccade scanned', 'torch eager'}
     assert all(len(found['seconds']) == 2 for found in figures['variants'].values())
     assert figures['ratios']['saccade scanned']['torch eager']['median'] > 0

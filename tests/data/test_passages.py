@@ -135,12 +135,13 @@ def test_words_are_numbered_through_both_texts(folder, tmp_path):
     tokenizer = {'use': 'data.tokenizer:BPE', 'vocabulary': 280, 'end': None, 'specials': list(BERT)}
     prepared_ = prepared(folder, tmp_path, tokenizer=tokenizer)
     rows, decode = prepared_.splits['train'].rows, prepared_.tokenizer.decode
-    row = rows[0]
-    numbers = row['words'][row['words'] > 0]
-    assert set(np.diff(numbers)) <= {0, 1}
-    words = [decode(row['tokens'][row['words'] == number]) for number in range(2, int(row['words'].max()))]
-    assert all(len(word.strip().split()) <= 1 for word in words)
-    assert any(len(word.strip()) > 1 for word in words)
+    sizes = set()
+    for row in (rows[number] for number in range(10)):
+        assert set(np.diff(row['words'][row['words'] > 0])) <= {0, 1}
+        inside = [row['tokens'][row['words'] == number] for number in range(2, int(row['words'].max()))]
+        assert all(len(decode(word).strip().split()) <= 1 for word in inside)
+        sizes |= {len(word) for word in inside}
+    assert sizes == {1, 2}  # as 12 is
 
 
 def test_no_document_leaks_into_the_other_split(folder, tmp_path):

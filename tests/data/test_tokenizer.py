@@ -12,6 +12,8 @@ from tokenizers import decoders, models, pre_tokenizers, processors
 from saccade.build import build
 from saccade.data.tokenizer import BERT, BPE, END, UNKNOWN, Byte, Character, Tokenizer, Word
 from saccade.data.tokenizer_file import TokenizerFile
+from saccade.data.unigram import Unigram
+from saccade.data.word_piece import WordPiece
 from saccade.types import UserError
 
 TEXTS = [
@@ -29,8 +31,16 @@ LOSSLESS = [
     BPE(400, end=None),
     *(part(specials=BERT) for part in (Byte, Character)),
     BPE(vocabulary=300, specials=BERT),
+    Unigram(vocabulary=90),
+    Unigram(vocabulary=90, end=None, specials=BERT),
 ]
-PARTS = [*LOSSLESS, Word(vocabulary=9), Word(vocabulary=12, specials=BERT)]
+PARTS = [
+    *LOSSLESS,
+    Word(vocabulary=9),
+    Word(vocabulary=12, specials=BERT),
+    WordPiece(vocabulary=120),
+    WordPiece(120, lowercase=False, end=END, specials=()),
+]
 
 
 @pytest.mark.parametrize('part', LOSSLESS, ids=str)
@@ -104,9 +114,11 @@ def test_special_tokens_that_cannot_be_told_apart_are_refused(specials):
         Byte(specials=specials)
 
 
-@pytest.mark.parametrize('make', [Byte, Character, partial(BPE, 300), partial(Word, 12)])
+@pytest.mark.parametrize(
+    'make', [Byte, Character, partial(BPE, 300), partial(Word, 12), partial(WordPiece, 120), partial(Unigram, 90)]
+)
 def test_special_tokens_have_the_first_ids_in_the_order_given(make):
-    after_the_end, alone = make(specials=BERT).train(TEXTS), make(end=None, specials=BERT).train(TEXTS)
+    after_the_end, alone = (make(end=end, specials=BERT).train(TEXTS) for end in (END, None))
     assert [after_the_end.end, *map(after_the_end.special, BERT)] == [0, 1, 2, 3, 4, 5]
     assert [alone.end, *map(alone.special, BERT)] == [3, 0, 1, 2, 3, 4]
 
@@ -118,7 +130,7 @@ def test_bpe_merges_up_to_its_vocabulary():
 
 
 def test_training_twice_gives_the_same_tokenizer():
-    for part in [BPE(vocabulary=330), Word(vocabulary=12)]:
+    for part in [BPE(vocabulary=330), Word(vocabulary=12), WordPiece(vocabulary=120), Unigram(vocabulary=90)]:
         assert len({part.train(TEXTS * 3).digest for _ in range(5)}) == 1
 
 
@@ -220,7 +232,9 @@ def test_save_that_fails_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ['tokenizer.json']
 
 
-@pytest.mark.parametrize('make', [lambda: BPE(256), lambda: BPE(255, end=None), lambda: Word(2)])
+@pytest.mark.parametrize(
+    'make', [lambda: BPE(256), lambda: BPE(255, end=None), lambda: Word(2), lambda: WordPiece(5), lambda: Unigram(2)]
+)
 def test_vocabulary_too_small(make):
     with pytest.raises(UserError, match='too few'):
         make()
@@ -231,7 +245,7 @@ def test_unrecognisable_end_is_refused():
         Byte(end='<STOP>')
 
 
-@pytest.mark.parametrize('part', [Character(), Word(vocabulary=9)], ids=str)
+@pytest.mark.parametrize('part', [Character(), Word(vocabulary=9), WordPiece(9), Unigram(9)], ids=str)
 def test_no_text_to_train_on(part):
     with pytest.raises(UserError, match='no text'):
         part.train(['', ''])

@@ -7,10 +7,12 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from saccade.data.tokenizer import Tokenizer, Trainer
 from saccade.types import Part, UserError
@@ -86,6 +88,20 @@ def _publish(staging: Path, folder: Path) -> None:
     except OSError:
         if not folder.is_dir():
             raise
+
+
+def kept(folder: Path, make: Callable[[], Mapping[str, Mapping[str, np.ndarray]]]) -> dict[str, dict[str, np.ndarray]]:
+    """Make arrays once, for each split by name, and map them into memory from then on."""
+    if not folder.is_dir():
+        with staged(folder) as staging:
+            for split, arrays in make().items():
+                (staging / split).mkdir()
+                for name, array in arrays.items():
+                    np.save(staging / split / f'{name}.npy', array)
+    return {
+        split.name: {path.stem: np.load(path, mmap_mode='r') for path in split.glob('*.npy')}
+        for split in folder.iterdir()
+    }
 
 
 @contextmanager

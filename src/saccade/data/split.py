@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import jax
 import numpy as np
 
 from saccade.data.tokenizer import Tokenizer
 
-Row = dict[str, np.ndarray]
+Row = dict[str, np.ndarray | np.generic]
+
+
+def batch_of(row: Row, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+    """Return the shapes of a batch of rows like this one."""
+    return {name: jax.ShapeDtypeStruct((batch_size, *array.shape), array.dtype) for name, array in row.items()}
 
 
 @runtime_checkable

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text to token ids and back: bytes, characters, words, byte pairs, or any Hugging Face tokenizer.json.
+"""Text to token ids and back: bytes, characters, words, pieces of words, or any Hugging Face tokenizer.json.
 
-All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, `Character`, `Word`, `BPE`; or
-`data.tokenizer_file:TokenizerFile`) says how to come by one; what comes out is saved with the run as a standard
-`tokenizer.json`.
+All are `tokenizers.Tokenizer`s underneath. A part that a config names (`Byte`, `Character`, `Word`, `BPE`;
+`data.word_piece:WordPiece`, `data.unigram:Unigram`, `data.tokenizer_file:TokenizerFile`) says how to come by one; what
+comes out is saved with the run as a standard `tokenizer.json`.
 """
 
 import hashlib
@@ -195,6 +195,11 @@ class Reserving:
         """The special tokens, in the order of their ids from 0 on."""
         return [*([] if self.end is None else [self.end]), *self.specials]
 
+    @property
+    def known(self) -> list[str]:
+        """The same, and the unknown token after them where it is not among them."""
+        return [*self.reserved, *({UNKNOWN} - {*self.reserved})]
+
     def finished(self, backend: tokenizers.Tokenizer) -> Tokenizer:
         """What was trained, with the special tokens known as such."""
         backend.add_special_tokens(self.reserved)
@@ -207,7 +212,7 @@ class Byte(Reserving):
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Return the byte tokenizer; the texts are not read."""
-        backend = tokenizers.Tokenizer(models.BPE(_vocabulary(self.reserved, _byte_symbols()), []))
+        backend = tokenizers.Tokenizer(models.BPE(numbered(self.reserved, _byte_symbols()), []))
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         backend.decoder = decoders.ByteLevel()
         return self.finished(backend)
@@ -229,9 +234,9 @@ class Character(Reserving):
         characters: set[str] = set()
         for text in texts:
             characters.update(text)
-        _require_text(characters)
+        require_text(characters)
         # BPE without merges; where its unknown token is not in the vocabulary, the unknown is an error.
-        model = models.BPE(_vocabulary(self.reserved, sorted(characters)), [], unk_token=UNKNOWN)
+        model = models.BPE(numbered(self.reserved, sorted(characters)), [], unk_token=UNKNOWN)
         backend = tokenizers.Tokenizer(model)
         backend.decoder = decoders.Fuse()
         return self.finished(backend)
@@ -251,7 +256,7 @@ class Word(Reserving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_vocabulary(self.vocabulary, len(self._known()) + 1)
+        check_vocabulary(self.vocabulary, len(self.known) + 1)
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Take the most frequent words of the texts.
@@ -264,15 +269,12 @@ class Word(Reserving):
         trainer = trainers.WordLevelTrainer(vocab_size=self.vocabulary, min_frequency=1, show_progress=False)
         counter.train_from_iterator(texts, trainer)
         ranks = counter.get_vocab()
-        words = [word for word in sorted(ranks, key=ranks.__getitem__) if word not in self._known()]
-        _require_text(words)
-        vocabulary = _vocabulary(self._known(), words[: self.vocabulary - len(self._known())])
+        words = [word for word in sorted(ranks, key=ranks.__getitem__) if word not in self.known]
+        require_text(words)
+        vocabulary = numbered(self.known, words[: self.vocabulary - len(self.known)])
         backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
         backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         return self.finished(backend)
-
-    def _known(self) -> list[str]:
-        return [*self.reserved, *({UNKNOWN} - {*self.reserved})]
 
 
 @dataclass(frozen=True)
@@ -291,7 +293,7 @@ class BPE(Reserving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_vocabulary(self.vocabulary, 256 + len(self.reserved))
+        check_vocabulary(self.vocabulary, 256 + len(self.reserved))
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Learn the merges of the texts."""
@@ -312,7 +314,8 @@ def _beginning(words: Sequence[int | None]) -> list[bool]:
     return [at == 0 or word != words[at - 1] for at, word in enumerate(words)]
 
 
-def _vocabulary(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:
+def numbered(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:
+    """Return the id of each token, the special ones first."""
     return {token: number for number, token in enumerate([*reserved, *tokens])}
 
 
@@ -326,11 +329,13 @@ def _byte_symbols() -> list[str]:
     return [chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)]
 
 
-def _check_vocabulary(vocabulary: int, least: int) -> None:
+def check_vocabulary(vocabulary: int, least: int) -> None:
+    """Raise a UserError for a vocabulary of fewer tokens than the least."""
     if vocabulary < least:
         raise UserError(f'vocabulary: {vocabulary} tokens are too few; this tokenizer needs at least {least}')
 
 
-def _require_text(tokens: Collection[str]) -> None:
+def require_text(tokens: Collection[str]) -> None:
+    """Raise a UserError where there are no tokens."""
     if not tokens:
         raise UserError('there is no text to train the tokenizer on')

@@ -1,20 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A tokenizer that is there already: Hugging Face's tokenizer.json, or BERT's vocab.txt of word pieces.
-
-Of each word the longest known piece is taken, then the longest of what is left, which begins with ##: Devlin et al.
-2019, "BERT", section 3, https://arxiv.org/abs/1810.04805
-"""
+"""A tokenizer that is there already: Hugging Face's tokenizer.json, or BERT's vocab.txt of word pieces."""
 
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers
-
 from saccade.data.tokenizer import BERT, UNKNOWN, Tokenizer
+from saccade.data.word_piece import word_piece_backend
 from saccade.types import UserError
 
 
@@ -57,9 +51,6 @@ class TokenizerFile:
         if UNKNOWN not in tokens:
             raise UserError(f'{self._file} is not the vocabulary of a BERT: it has no line {UNKNOWN}')
         numbers = {token: number for number, token in enumerate(tokens)}
-        backend = tokenizers.Tokenizer(models.WordPiece(numbers, unk_token=UNKNOWN))
-        backend.normalizer = normalizers.BertNormalizer(lowercase=self.lowercase)
-        backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        backend.decoder = decoders.WordPiece()
+        backend = word_piece_backend(numbers, self.lowercase)
         backend.add_special_tokens([name for name in BERT if name in numbers])
         return Tokenizer(backend)

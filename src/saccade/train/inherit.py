@@ -18,15 +18,19 @@ def inherit(config: ConfigDict) -> None:
     """Put the model of `init_from` in its place in a config; where the place has heads, these stay.
 
     Raises:
-        UserError: there is no such place, or no model with heads for it.
+        UserError: the place is empty and stays so, or the model has no heads and the place has.
     """
-    if not (config.get('inherit') and config.get('init_from')):
+    if not config.get('inherit'):
         return
-    spec = spec_of(config.init_from, config.get('init_part', ''))
     *parents, name = config.inherit.split('.')
     node = config
     for parent in parents:
         node = node[parent]
+    if not config.init_from and node[name] is None:
+        raise UserError(f'config.init_from: give the run, or the Hugging Face directory, that {config.inherit} is')
+    if not config.init_from:
+        return
+    spec = spec_of(config.init_from, config.get('init_part', ''))
     own = {key: value for key, value in (node[name] or {}).items() if key == 'heads'}
     if own and 'heads' not in spec:
         raise UserError(f'config.init_from={config.init_from}: {spec["use"]} has no heads; this takes an encoder')

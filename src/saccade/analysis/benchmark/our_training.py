@@ -3,8 +3,9 @@
 """We in training: nanoGPT's model from our parts, and the step that a run takes, on one device."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -18,30 +19,36 @@ from saccade.hub.place import place
 from saccade.hub.tensors import open_tensors
 from saccade.task.causal_lm import CausalLM
 from saccade.train.learner import Learner, TrainState
-from saccade.types import Batch, Params
+from saccade.types import Batch, Params, Task
 
 
 class Training:
     """Training steps. Weights are the peer's, loaded before anything else is asked for."""
 
+    task: ClassVar[Task] = CausalLM()
+
     def __init__(self, size: dict[str, Any], run: str) -> None:
-        self._size = Size(**size)
-        self._model = build(FAMILY.spec({**size, 'run': run}), 'model')()
+        self._size, self._run = Size(**size), run
         self._taken = 0
 
     def load(self, folder: str) -> None:
         """Start from the weights that the peer has saved; every one finds its place, or it is an error."""
         batch, key = self._batch(0), jax.random.key(0)
-        like = jax.eval_shape(lambda: CausalLM().init(self._model, key, batch))
-        shapes = {path: leaf.shape for path, leaf in flatten_dict(like, sep='/').items()}
-        with open_tensors(Path(folder)) as tensors:
-            placed = place(tensors, FAMILY, shapes)
-        params = jax.tree.map(jnp.asarray, unflatten_dict(placed, sep='/'))
-        learner = _learner(self._model, params)
+        model, params = self._read(Path(folder))
+        learner = _learner(model, self.task, params)
         self._state: TrainState = learner.init(jax.random.key_data(key), batch).replace(params=params)
         start = time.perf_counter()
         self._step = jax.jit(learner.train_step, donate_argnums=0).lower(self._state, batch).compile()
         self._compile_seconds = time.perf_counter() - start
+
+    def _read(self, folder: Path) -> tuple[Any, Params]:
+        """The model, and its weights."""
+        model = build(FAMILY.spec({**asdict(self._size), 'run': self._run}), 'model')()
+        like = jax.eval_shape(lambda: self.task.init(model, jax.random.key(0), self._batch(0)))
+        shapes = {path: leaf.shape for path, leaf in flatten_dict(like, sep='/').items()}
+        with open_tensors(folder) as tensors:
+            placed = place(tensors, FAMILY, shapes)
+        return model, jax.tree.map(jnp.asarray, unflatten_dict(placed, sep='/'))
 
     def check(self) -> dict[str, Any]:
         """Take two steps on batch 0; return losses in nats, number of parameters, seconds to compile, and threads."""
@@ -73,7 +80,7 @@ class Training:
         return {'tokens': tokens, 'segments': jnp.ones_like(tokens), 'positions': positions}
 
 
-def _learner(model: Any, params: Params) -> Learner:
+def _learner(model: Any, task: Task, params: Params) -> Learner:
     rule = {'use': 'optax:scale_by_adam', 'b1': BETAS[0], 'b2': BETAS[1]}
     optimizer = build(
         {
@@ -85,4 +92,4 @@ def _learner(model: Any, params: Params) -> Learner:
         'optimizer',
     )()
     schedule = optax.constant_schedule(LEARNING_RATE)
-    return Learner(model, CausalLM(), optimizer(schedule, params), schedule, 'float32')
+    return Learner(model, task, optimizer(schedule, params), schedule, 'float32')

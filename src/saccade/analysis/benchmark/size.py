@@ -53,6 +53,14 @@ SIZES: Mapping[str, Size] = {
 }
 
 
+# A BERT, and the batch it is trained on.
+MASKED_SIZES: Mapping[str, Size] = {
+    'standard': Size(layers=4, heads=8, width=512, context=128, batch=16, vocabulary=30522),
+    'tiny': Size(layers=2, heads=2, width=16, context=16, batch=2, vocabulary=31, runs=('unrolled', 'scanned')),
+}
+MASK_SHARE, MASK = 0.15, 4  # of the tokens; the id
+
+
 @dataclass(frozen=True)
 class DecodingSize:
     """A GPT-2 as `transformers` has it, and what it is asked for.
@@ -80,6 +88,31 @@ DECODING_SIZES: Mapping[str, DecodingSize] = {
 def rows(size: Size, number: int) -> np.ndarray:
     """Batch `number` of random tokens, [B T+1]: one more than the model sees, so that every input has a target."""
     return np.random.default_rng(number).integers(size.vocabulary, size=(size.batch, size.context + 1))
+
+
+def masked_rows(size: Size, number: int) -> dict[str, np.ndarray]:
+    """Batch `number` of random tokens, and of them [B M] that are masked: all [MASK], which no speed depends on."""
+    draw = np.random.default_rng(number)
+    tokens = draw.integers(MASK + 1, size.vocabulary, size=(size.batch, size.context))
+    count = max(1, round(MASK_SHARE * size.context))
+    at = np.argsort(draw.random(tokens.shape), axis=-1)[:, :count]
+    hidden = tokens.copy()
+    np.put_along_axis(hidden, at, MASK, axis=-1)
+    return {'tokens': tokens, 'hidden': hidden, 'at': at}
+
+
+def bert_settings(size: Size) -> dict[str, int | float]:
+    """The settings of a BERT of this size in a config.json, without dropout."""
+    return {
+        'vocab_size': size.vocabulary,
+        'hidden_size': size.width,
+        'num_hidden_layers': size.layers,
+        'num_attention_heads': size.heads,
+        'intermediate_size': 4 * size.width,
+        'max_position_embeddings': size.context,
+        'hidden_dropout_prob': 0.0,
+        'attention_probs_dropout_prob': 0.0,
+    }
 
 
 def prompts(size: DecodingSize, batch: int) -> list[list[int]]:

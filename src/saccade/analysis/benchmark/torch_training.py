@@ -86,7 +86,7 @@ class Training:
         self._size = Size(**size)
         self._compiled = compiled
         torch.manual_seed(0)
-        self._model = GPT(self._size)
+        self._model = self._made()
         self._loss = torch.compile(self._model) if compiled else self._model
         parameters = list(self._model.parameters())
         groups = [
@@ -95,6 +95,9 @@ class Training:
         ]
         self._optimizer = torch.optim.AdamW(groups, lr=LEARNING_RATE, betas=BETAS, fused=True)
         self._taken = 0
+
+    def _made(self) -> nn.Module:
+        return GPT(self._size)
 
     def save(self, folder: str) -> None:
         """Write the initial weights, under nanoGPT's names, for the others to start from."""

@@ -5,7 +5,7 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from saccade.analysis.benchmark.compare import Comparison, alternate
@@ -21,21 +21,35 @@ PEERS = {'eager': 'torch eager', 'compiled': 'torch.compile'}
 _HERE = 'saccade.analysis.benchmark'
 
 
-def training(size: Size, peers: Sequence[str], rounds: int, steps: int) -> Report:
+@dataclass(frozen=True)
+class Sides:
+    """Who is measured: modules with a class Training, and the packages that the peer's needs."""
+
+    ours: str
+    theirs: str
+    packages: tuple[str, ...]
+
+
+CAUSAL = Sides('our_training', 'torch_training', ('torch',))
+MASKED = Sides('our_masked', 'torch_masked', ('torch', 'transformers'))
+
+
+def training(sides: Sides, size: Size, peers: Sequence[str], rounds: int, steps: int) -> Report:
     """Measure training tokens/s of our model and of the peers.
 
     Args:
+        sides: CAUSAL or MASKED.
         peers: of PEERS, by key.
         steps: that each variant takes in its turn.
 
     Raises:
         UserError: torch is missing, a variant fails, or the variants are not the same model.
     """
-    require('torch')
+    require(*sides.packages)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        theirs = {PEERS[peer]: stack.enter_context(_peer(peer, size)) for peer in peers}
-        ours = {f'saccade {run}': stack.enter_context(_our_own(run, size)) for run in size.runs}
+        theirs = {PEERS[peer]: stack.enter_context(_peer(sides, peer, size)) for peer in peers}
+        ours = {f'saccade {run}': stack.enter_context(_our_own(sides, run, size)) for run in size.runs}
         next(iter(theirs.values())).ask('save', folder=folder)
         for worker in ours.values():
             worker.ask('load', folder=folder)
@@ -66,12 +80,12 @@ def assert_same(checks: Mapping[str, Mapping[str, Any]]) -> None:
                 )
 
 
-def _peer(peer: str, size: Size) -> Worker:
-    return Worker(PEERS[peer], f'{_HERE}.torch_training:Training', size=asdict(size), compiled=peer == 'compiled')
+def _peer(sides: Sides, peer: str, size: Size) -> Worker:
+    return Worker(PEERS[peer], f'{_HERE}.{sides.theirs}:Training', size=asdict(size), compiled=peer == 'compiled')
 
 
-def _our_own(run: str, size: Size) -> Worker:
-    return Worker(f'saccade {run}', f'{_HERE}.our_training:Training', size=asdict(size), run=run)
+def _our_own(sides: Sides, run: str, size: Size) -> Worker:
+    return Worker(f'saccade {run}', f'{_HERE}.{sides.ours}:Training', size=asdict(size), run=run)
 
 
 def _report(size: Size, checks: Mapping[str, Mapping[str, Any]], comparison: Comparison) -> Report:

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Classes by name, as the training split has them, and by number."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade.types import UserError
+
+_SHOWN = 20  # a column that is no class may have as many values as there are records
+
+
+@dataclass(frozen=True)
+class Names:
+    """Attributes: known, the names; the number of a class is its place among them."""
+
+    known: tuple[str, ...]
+
+    @classmethod
+    def of(cls, labels: Iterable[str], classes: int) -> 'Names':
+        """The names that labels have, sorted.
+
+        Raises:
+            UserError: they are not as many as the classes.
+        """
+        known = tuple(sorted(set(labels)))
+        if len(known) != classes:
+            raise UserError(
+                f'data.classes: {classes}, but the training split has {len(known)}: {_listed(known)}; '
+                f'set --config.data.classes={len(known)}'
+            )
+        return cls(known)
+
+    def numbers(self, labels: Sequence[str], place: Callable[[int], str]) -> np.ndarray:
+        """Return the numbers of labels.
+
+        Args:
+            place: says where the label of an index stands.
+
+        Raises:
+            UserError: one is not known; its place is named.
+        """
+        numbers = {name: number for number, name in enumerate(self.known)}
+        for index, label in enumerate(labels):
+            if label not in numbers:
+                raise UserError(
+                    f"{place(index)}: '{label}' is no class of the training split, which has {_listed(self.known)}"
+                )
+        return np.array([numbers[label] for label in labels], np.int32)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ', '.join(names[:_SHOWN]) + (', ...' if len(names) > _SHOWN else '')

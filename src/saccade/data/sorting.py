@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers to sort: the label of each place is the number that stands there once all are in order, the least first.
+
+It takes every other number to know one, so this is learned by attention or not at all. The sequences are drawn, not
+downloaded, and none of the validation split is in the training split.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from saccade.data.frame import Frame
+from saccade.data.ragged import Ragged
+from saccade.data.split import Prepared, batch_of
+from saccade.data.tagged import TaggedRows, TaggedSplit, blank
+from saccade.data.tokenizer import BERT, Tokenizer, Word
+from saccade.types import UserError, require_positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sorting:
+    """Attributes:
+    context: tokens of a row, two more than there are numbers or longer.
+    length: numbers of a sequence.
+    highest: numbers are 0, 1, ... and below this.
+    train, validation: sequences drawn for each split.
+    """
+
+    context: int
+    length: int
+    highest: int
+    train: int = 100_000
+    validation: int = 1_000
+
+    def __post_init__(self) -> None:
+        sizes = {name: getattr(self, name) for name in ('length', 'highest', 'train', 'validation')}
+        require_positive('data', **sizes)
+        if self.length > self._frame().room():
+            raise UserError(f'data.context: {self.length} numbers need {self.length + 2} tokens, not {self.context}')
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is drawn."""
+        return batch_of(blank(self._frame()), batch_size)
+
+    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
+        """Draw the sequences, which takes no time worth a place in the cache.
+
+        Args:
+            tokenizer: a tokenizer.json to use; None: one word a number.
+
+        Raises:
+            UserError: there are too few different sequences; the tokenizer has no token of its own for a number.
+        """
+        used = Tokenizer.load(tokenizer) if tokenizer else self._tokenizer()
+        validation = _drawn(0, self.validation, self.length, self.highest)
+        held_out = {numbers.tobytes() for numbers in validation}
+        train = _drawn(1, self.train, self.length, self.highest)
+        train = train[[numbers.tobytes() not in held_out for numbers in train]]
+        if not len(train):
+            raise UserError('data: there are so few different sequences that validation leaves none for training')
+        return Prepared(used, {'train': self._split(train, used), 'validation': self._split(validation, used)})
+
+    def _split(self, numbers: np.ndarray, tokenizer: Tokenizer) -> TaggedSplit:
+        ids, lengths = _ids(self.highest, tokenizer), np.full(len(numbers), self.length)
+        tokens = Ragged.of(ids[numbers].ravel(), lengths)
+        labels = Ragged.of(np.sort(numbers, axis=-1).ravel(), lengths)
+        rows = TaggedRows.of(Frame.of(tokenizer, self.context), tokens, labels, overlap=0)
+        return TaggedSplit.of(rows, list(map(str, range(self.highest))), labels, unit='numbers')
+
+    def _tokenizer(self) -> Tokenizer:
+        words = Word(vocabulary=self.highest + len(BERT), end=None, specials=BERT)
+        return words.train(map(str, range(self.highest)))
+
+    def _frame(self) -> Frame:
+        return Frame(self.context, opens=0, closes=0)
+
+
+def _drawn(seed: int, sequences: int, length: int, highest: int) -> np.ndarray:
+    """Draw [sequences, length] numbers by Philox, which is the same in every release of NumPy."""
+    drawn = np.random.Philox(key=seed).random_raw((sequences, length))
+    return (drawn % np.uint64(highest)).astype(np.int32)
+
+
+def _ids(highest: int, tokenizer: Tokenizer) -> np.ndarray:
+    encoded = tokenizer.encode_batch(list(map(str, range(highest))))
+    if len({tuple(ids) for ids in encoded if len(ids) == 1}) < highest:
+        raise UserError(f'data: the tokenizer has no token of its own for each number below {highest}')
+    return np.array(encoded).ravel()

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Predicted answers beside the true ones, as SQuAD counts them: exact match, and F1 of the words in common.
+
+Case, ASCII punctuation, articles and white space make no difference. A question has several true answers, and the
+nearest counts. P. Rajpurkar et al., 2016, SQuAD, section 6.1, https://arxiv.org/abs/1606.05250. A question without a
+true answer is answered by nothing, and by nothing else: P. Rajpurkar et al., 2018, Know what you don't know,
+https://arxiv.org/abs/1806.03822. Both are shares here, where SQuAD's own evaluation prints percentages.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from saccade.metric.bootstrap import Measured, of_mean
+
+_ARTICLES = re.compile(r'\b(a|an|the)\b')
+_NO_PUNCTUATION = str.maketrans('', '', string.punctuation)
+
+
+def answered(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, Measured]:
+    """Return `exact_match` and `f1`.
+
+    Args:
+        gold: the true answers of each question; none, or empty ones, where there is no answer.
+
+    Raises:
+        UserError: there are no questions.
+    """
+    scores = {'exact_match': exact_match, 'f1': f1}
+    return {
+        name: of_mean(np.array([score(*pair) for pair in zip(gold, predicted, strict=True)], np.float64))
+        for name, score in scores.items()
+    }
+
+
+def exact_match(gold: Sequence[str], predicted: str) -> float:
+    """Return 1 if the answer is one of the true ones, else 0."""
+    return _nearest(lambda true, answer: float(true == answer), gold, predicted)
+
+
+def f1(gold: Sequence[str], predicted: str) -> float:
+    """Return the F1 of the answer's words beside those of the nearest true one."""
+    return _nearest(_word_f1, gold, predicted)
+
+
+def normalised(text: str) -> str:
+    """Return the text in lower case, without punctuation and articles, with single spaces."""
+    return ' '.join(_ARTICLES.sub(' ', text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+def _nearest(score: Callable[[str, str], float], gold: Sequence[str], predicted: str) -> float:
+    answer = normalised(predicted)
+    if not any(gold):
+        return float(not answer)
+    return max(score(normalised(true), answer) for true in gold)
+
+
+def _word_f1(true: str, answer: str) -> float:
+    words, guessed = Counter(true.split()), Counter(answer.split())
+    common = (words & guessed).total()
+    return 2 * common / max(1, words.total() + guessed.total())

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""95% intervals of a metric over the examples of a split, by the bias-corrected and accelerated bootstrap (BCa).
+
+    ends = quantiles of θ* at Φ(z0 + u / (1 - a u)),   u = z0 + Φ⁻¹(0.025), z0 + Φ⁻¹(0.975)
+    z0 = Φ⁻¹(P(θ* < θ) + P(θ* = θ) / 2),   a = Σ d³ / (6 (Σ d²)^1.5)
+
+θ is the metric, θ* that of as many examples drawn with replacement, d what θ loses to its mean when an example is
+left out. B. Efron, 1987, Better bootstrap confidence intervals, https://doi.org/10.1080/01621459.1987.10478410.
+
+What is claimed is about the examples that might have been in the split, not about the seeds that a model might have
+been trained with: for those see `analysis.report.interval`. It cannot see what no example shows: where all examples
+agree, as where all are right, the interval is a point.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int, Num
+from scipy.special import ndtr, ndtri
+
+from saccade.types import UserError
+
+LEVEL = 0.95
+RESAMPLES = 2000
+
+_NORMAL_ENDS = ndtri([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+_ROUNDING = 1e-12  # relative difference below which two values of a metric differ by the order of sums alone
+_MOST_DRAWN = 1 << 20  # numbers at once: 8 MiB
+_MOST_LEFT_OUT = 500  # times that a metric without sums is computed anew for the acceleration, a small correction
+
+Sums = Num[np.ndarray, '... terms']
+Number = Num[np.ndarray, '...'] | np.number
+Statistic = Callable[[Sums], Number]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric of a split with the ends of its 95% interval, which holds the value."""
+
+    value: float
+    low: float
+    high: float
+
+
+def of_sums(contributions: Num[np.ndarray, 'examples terms'], statistic: Statistic, seed: int = 0) -> Measured:
+    """Measure a function of sums over examples.
+
+    Args:
+        statistic: of sums [... terms], the metric [...], finite for those of any examples drawn with replacement.
+
+    Raises:
+        UserError: there are no examples.
+    """
+    _require_examples(contributions)
+    # Equal rows are drawn together, which changes nothing but the time: counts have few different ones.
+    rows, counts = np.unique(contributions.astype(np.float64), axis=0, return_counts=True)
+    generator = np.random.default_rng(seed)
+    total = counts @ rows
+    value = float(statistic(total))
+    if len(contributions) == 1 or not np.isfinite(value):
+        return Measured(value, value, value)
+    shares, at_once = counts / len(contributions), max(1, _MOST_DRAWN // len(rows))
+    drawn = [statistic(generator.multinomial(len(contributions), shares, size) @ rows) for size in _blocks(at_once)]
+    return _interval(value, np.concatenate(drawn), _acceleration(statistic(total - rows), counts))
+
+
+def of_mean(values: Num[np.ndarray, 'examples'], seed: int = 0) -> Measured:
+    """Measure a mean over examples.
+
+    Raises:
+        UserError: there are no examples.
+    """
+    contributions = np.stack([values, np.ones(len(values))], axis=-1)
+    return of_sums(contributions, lambda sums: ratio(sums[..., 0], sums[..., 1]), seed)
+
+
+def of_examples(examples: Num[np.ndarray, 'examples terms'], statistic: Statistic, seed: int = 0) -> Measured:
+    """Measure what is no function of sums, such as a correlation of ranks, by computing it anew for each resample.
+
+    Args:
+        statistic: of any number of examples [... examples terms], the metric [...], finite for any drawn with
+            replacement.
+
+    Raises:
+        UserError: there are no examples.
+    """
+    _require_examples(examples)
+    value, count = float(statistic(examples)), len(examples)
+    if count == 1 or not np.isfinite(value):
+        return Measured(value, value, value)
+    generator = np.random.default_rng(seed)
+    at_once = max(1, _MOST_DRAWN // examples.size)
+    drawn = [statistic(examples[generator.integers(count, size=(size, count))]) for size in _blocks(at_once)]
+    left_out = [statistic(np.delete(examples, group, axis=0)) for group in _groups(count, generator)]
+    return _interval(value, np.concatenate(drawn), _acceleration(np.array(left_out), np.ones(len(left_out))))
+
+
+def ratio(part: Number, whole: Number) -> np.ndarray:
+    """Return part / whole, and 0 where the whole is 0: a resample may hold nothing of what is counted."""
+    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.not_equal(whole, 0))
+
+
+def _require_examples(examples: np.ndarray) -> None:
+    if not len(examples):
+        raise UserError('there are no examples to measure')
+
+
+def _blocks(at_once: int) -> Iterator[int]:
+    """How many resamples to draw each time."""
+    for start in range(0, RESAMPLES, at_once):
+        yield min(at_once, RESAMPLES - start)
+
+
+def _groups(count: int, generator: np.random.Generator) -> list[Int[np.ndarray, '_']]:
+    """What to leave out each time: one example, or of many a few, drawn at random since neighbours are alike."""
+    return np.array_split(generator.permutation(count), min(count, _MOST_LEFT_OUT))
+
+
+def _acceleration(left_out: Num[np.ndarray, 'rows'], counts: Num[np.ndarray, 'rows']) -> float:
+    losses = np.average(left_out, weights=counts) - left_out
+    return float(ratio(counts @ losses**3, 6 * (counts @ losses**2) ** 1.5))
+
+
+def _interval(value: float, drawn: Num[np.ndarray, 'resamples'], acceleration: float) -> Measured:
+    ties = np.isclose(drawn, value, rtol=_ROUNDING, atol=0)
+    below = np.where(ties, 0.5, drawn < value).mean()
+    bias = ndtri(np.clip(below, 0.5 / RESAMPLES, 1 - 0.5 / RESAMPLES))
+    shifted = bias + _NORMAL_ENDS
+    low, high = np.quantile(drawn, ndtr(bias + shifted / (1 - acceleration * shifted)))
+    return Measured(value, float(np.minimum(low, value)), float(np.maximum(high, value)))

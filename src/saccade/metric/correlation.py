@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Predicted numbers beside the true ones: Pearson and Spearman correlation, mean squared error.
+
+Spearman's is Pearson's of the ranks, equal numbers sharing the mean of theirs. A correlation with a constant, which
+is 0 / 0, is 0: a model that says the same of every example tells nothing of any.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import rankdata
+
+from saccade.metric.bootstrap import Measured, Number, of_examples
+
+Values = Float[np.ndarray, 'examples']
+Pairs = Float[np.ndarray, '... examples 2']
+
+_ROUNDING = 1e-12  # relative spread below which numbers differ by rounding alone
+
+
+def correlated(values: Values, predicted: Values) -> dict[str, Measured]:
+    """Return `pearson`, `spearman` and `mean_squared_error`, the last in squares of the values' unit.
+
+    Raises:
+        UserError: there are no examples.
+    """
+    pairs = _paired(values, predicted)
+    metrics = {'pearson': _correlation, 'spearman': _rank_correlation, 'mean_squared_error': _mean_squared_error}
+    return {name: of_examples(pairs, statistic) for name, statistic in metrics.items()}
+
+
+def pearson(values: Values, predicted: Values) -> float:
+    """Return the correlation of the numbers."""
+    return float(_correlation(_paired(values, predicted)))
+
+
+def spearman(values: Values, predicted: Values) -> float:
+    """Return the correlation of the ranks."""
+    return float(_rank_correlation(_paired(values, predicted)))
+
+
+def mean_squared_error(values: Values, predicted: Values) -> float:
+    """Return the mean of the squared differences, in squares of the values' unit."""
+    return float(_mean_squared_error(_paired(values, predicted)))
+
+
+def _paired(values: Values, predicted: Values) -> Pairs:
+    return np.stack([values, predicted], axis=-1).astype(np.float64)
+
+
+def _correlation(pairs: Pairs) -> Number:
+    return np.clip(_standardised(pairs).prod(axis=-1).mean(axis=-1), -1, 1)
+
+
+def _rank_correlation(pairs: Pairs) -> Number:
+    return _correlation(rankdata(pairs, axis=-2))
+
+
+def _mean_squared_error(pairs: Pairs) -> Number:
+    return ((pairs[..., 0] - pairs[..., 1]) ** 2).mean(axis=-1)
+
+
+def _standardised(pairs: Pairs) -> Pairs:
+    """Numbers of mean 0 and deviation 1, or 0 where they are all the same."""
+    largest = np.abs(pairs).max(axis=-2, keepdims=True)
+    constant = np.ptp(pairs, axis=-2, keepdims=True) <= _ROUNDING * largest
+    deviation = np.where(constant, 1, pairs.std(axis=-2, keepdims=True))
+    return np.where(constant, 0, (pairs - pairs.mean(axis=-2, keepdims=True)) / deviation)
