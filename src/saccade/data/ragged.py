@@ -73,11 +73,18 @@ def windows(lengths: np.ndarray, room: int, overlap: int) -> tuple[np.ndarray, n
 
     Return which text each is of, and [windows, 2], from and to within it. Each text has one at least.
     """
-    step = room - overlap
-    counts = np.maximum(-(-(lengths - overlap) // step), 1)
+    return strided_windows(lengths, np.full_like(lengths, room), room - overlap)
+
+
+def strided_windows(lengths: np.ndarray, room: np.ndarray, stride: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cut what is too long into windows that begin every `stride` tokens; each text has a room of its own.
+
+    Return what `windows` does.
+    """
+    counts = 1 + -(-np.maximum(lengths - room, 0) // stride)
     which = np.repeat(np.arange(len(lengths)), counts)
-    starts = step * (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts))
-    return which, np.stack([starts, np.minimum(starts + room, lengths[which])], axis=-1)
+    starts = stride * (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts))
+    return which, np.stack([starts, np.minimum(starts + room[which], lengths[which])], axis=-1)
 
 
 def require_windows(room: int, overlap: int) -> None:
