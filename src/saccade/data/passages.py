@@ -20,7 +20,7 @@ from saccade.data.cache import digest, each, explained, spec, staged
 from saccade.data.corpus import Corpus, open_corpus
 from saccade.data.frame import MASK, Frame
 from saccade.data.pairing import Pairing
-from saccade.data.split import Prepared, Row, Split
+from saccade.data.split import Prepared, Row, Split, batch_of
 from saccade.data.text import tokenizer_of
 from saccade.data.tokenizer import Tokenizer, Trainer
 from saccade.types import IGNORED, Part, UserError, require_positive
@@ -61,8 +61,7 @@ class Passages:
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        row = _padding(Frame(self.context, 0, 0))
-        return {name: jax.ShapeDtypeStruct((batch_size, *array.shape), array.dtype) for name, array in row.items()}
+        return batch_of(_padding(Frame(self.context, 0, 0)), batch_size)
 
     def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
         """Tokenise the corpus and pair its sentences, or find that done in the cache.

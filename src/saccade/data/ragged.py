@@ -14,7 +14,7 @@ from saccade.types import UserError
 
 
 @dataclass(frozen=True, eq=False)
-class Ragged:
+class Ragged(Sequence[np.ndarray]):
     """Arrays of different lengths.
 
     Attributes:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.data.cache import each, groups, spec
+from saccade.data.cache import groups, spec
 from saccade.data.frame import Frame
 from saccade.data.names import Names
 from saccade.data.ragged import Ragged, smallest, windows
@@ -82,13 +82,12 @@ class TaggedSplit(Split):
     @classmethod
     def of(cls, rows: TaggedRows, names: Sequence[str], labels: Ragged, unit: str) -> 'TaggedSplit':
         """All that rows and labels make of a split."""
-        return cls(
-            rows=rows, names=tuple(names), labels=labels, unit=unit, targets=np.count_nonzero(labels.values != IGNORED)
-        )
+        targets = int(np.count_nonzero(labels.values != IGNORED))
+        return cls(rows=rows, names=tuple(names), labels=labels, targets=targets, unit=unit)
 
     def sentences(self) -> list[np.ndarray]:
         """The numbers of the tags of each sentence, by word."""
-        return [labels[labels != IGNORED] for labels in each(self.labels)]
+        return [labels[labels != IGNORED] for labels in self.labels]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,7 +107,7 @@ def _apply(config: ConfigDict, override: str) -> None:
             f"{PREFIX}{'.'.join(parents)}=\"{{'use': '{text}', ...}}\""
         )
     try:
-        node[key] = _parsed(text, node[key], f'{PREFIX}{field}')
+        node[key] = _parsed(text, _held(node, key), f'{PREFIX}{field}')
     except TypeError as error:
         raise UserError(f'{PREFIX}{field}: {error}') from None
 
@@ -126,6 +126,12 @@ def _key(node: Any, name: str, field: str) -> str | int:
 
 def _names(node: Any) -> dict[str, str]:
     return {name: name for name in node} if isinstance(node, ConfigDict) else {}
+
+
+def _held(node: Any, key: str | int) -> Any:
+    """What a field holds; of a placeholder for text, which holds nothing, an empty text."""
+    is_text = isinstance(node, ConfigDict) and node.get_type(key) is str
+    return '' if is_text and node[key] is None else node[key]
 
 
 def _parsed(text: str, old: Any, where: str) -> Any:
