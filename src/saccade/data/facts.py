@@ -15,18 +15,23 @@ import tensorflow_datasets as tfds
 from saccade.data.question import features
 
 CONTEXTS = {'train': 2000, 'validation': 50}
-SHAPES = (6, 1), (4, 2), (3, 3), (2, 4)  # people in a context, and things of each
-QUESTIONS = 6  # about a context
+SHAPES = (5, 1), (3, 2), (2, 3), (3, 3)  # people in a context, and things of each
+QUESTIONS = 5  # about a context
 
-_NAMES = 'Ada', 'Boris', 'Clara', 'Dmitri', 'Edith', 'Farid', 'Greta', 'Hugo', 'Irene', 'Jonas', 'Keiko', 'Lars'
-_FIRST = 'dark', 'old', 'small', 'northern', 'quiet', 'royal'
+_NAMES = 'Ada', 'Boris', 'Clara', 'Dmitri', 'Edith', 'Farid', 'Greta', 'Hugo'
 _VALUES = {
-    'animal': ('heron', 'badger', 'otter', 'falcon', 'lynx', 'tortoise'),
+    'city': ('Hadley', 'Norwick', 'Orford', 'Selby', 'Tarn', 'Ulmsted'),
     'colour': ('red', 'green', 'violet', 'orange', 'silver', 'brown'),
-    'home': ('mill', 'lighthouse', 'harbour', 'castle', 'farm', 'tower'),
-    'tree': ('oak', 'maple', 'willow', 'cedar', 'birch', 'poplar'),
+    'metal': ('iron', 'copper', 'tin', 'zinc', 'nickel', 'bronze'),
+    'month': ('May', 'June', 'March', 'August', 'January', 'October'),
 }
-_STATEMENTS = ('The {thing} of {name} is the {value}.', 'The {value} is the {thing} of {name}.')
+_FIRST = {
+    'city': ('New', 'Old', 'Port'),
+    'colour': ('pale', 'dark', 'deep'),
+    'metal': ('pure', 'cold', 'raw'),
+    'month': ('early', 'mid', 'late'),
+}
+_STATEMENTS = ('The {thing} of {name} is {value}.', 'As {thing}, {name} has {value}.')
 _QUESTIONS = ('What is the {thing} of {name}?', 'Name the {thing} of {name}.')
 
 
@@ -76,6 +81,6 @@ def _about(title: str, generator: random.Random) -> Iterator[dict[str, Any]]:
 
 
 def _facts(thing: str, names: list[str], generator: random.Random) -> Iterator[tuple[str, str, str]]:
-    """Give each a value of up to three words, so that where it ends is to be found too; no two have the same."""
+    """Give each a value of one word or two, so that where it ends is to be found too; no two have the same."""
     for name, value in zip(names, generator.sample(_VALUES[thing], len(names)), strict=True):
-        yield name, thing, ' '.join([*generator.sample(_FIRST, generator.randrange(3)), value])
+        yield name, thing, generator.choice((value, f'{generator.choice(_FIRST[thing])} {value}'))
