@@ -19,6 +19,7 @@ from saccade.types import UserError
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
 TEXT = flags.DEFINE_string('text', None, 'Text with [MASK] in the place of what is to be filled in.')
+PART = flags.DEFINE_string('part', '', 'Which of the models of the run, where it trained several together.')
 TOP = flags.DEFINE_integer('top', 5, 'How many choices are shown of each.', 1)
 TURNS = flags.DEFINE_integer('turns', 1, 'Turns of mask-predict; 1 fills each mask in on its own.', 1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
@@ -29,7 +30,7 @@ def main(overrides: list[str]) -> None:
         raise UserError(f"'{overrides[0]}': a model fills in with the config it was trained with")
     if TEXT.value is None:
         raise UserError('give --text="...", with [MASK] in the place of what is to be filled in')
-    trained = open_trained(WORKDIR.value, INIT_FROM.value)
+    trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
     filler = Filler(trained.model, trained.params, trained.tokenizer)
     choices, turns = filler.fill(TEXT.value, TOP.value), list(filler.turns(TEXT.value, TURNS.value))
     if JSON.value:

@@ -34,7 +34,7 @@ def main(overrides: list[str]) -> None:
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:
-        print('\n'.join(what_next(CONFIG.value, WORKDIR.value, overrides, config['steps'])))
+        print('\n'.join(what_next(CONFIG.value, WORKDIR.value, overrides, config)))
 
 
 def _window(text: str | None) -> tuple[int, int] | None:

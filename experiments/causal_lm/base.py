@@ -41,6 +41,7 @@ def causal_lm(**model: Any) -> ConfigDict:
     config.ema = 0.0
     config.init_from = ''
     config.adapt = None
+    config.low_rank = None
     config.task = dict(use='task.causal_lm:CausalLM', label_smoothing=0.0)
     config.data = dict(
         use='data.text:TextData',
@@ -65,6 +66,7 @@ def causal_lm(**model: Any) -> ConfigDict:
         rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.95),
         weight_decay=0.1,
         clip_norm=1.0,
+        rates=None,
     )
     config.schedule = dict(use='train.schedule:Cosine', peak=3e-3, floor=3e-4, warmup=steps // 20)
     config.sample = dict(use='decode.sample:Sample', prompt='', tokens=60, temperature=0.8)

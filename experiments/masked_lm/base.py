@@ -62,6 +62,7 @@ def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any)
     config.ema = 0.0
     config.init_from = ''
     config.adapt = None
+    config.low_rank = None
     config.task = dict(
         use='task.masked_lm:MaskedLM',
         share=0.15,
@@ -102,6 +103,7 @@ def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any)
         rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.999),
         weight_decay=0.01,
         clip_norm=1.0,
+        rates=None,
     )
     config.schedule = dict(use='train.schedule:Cosine', peak=1e-3, floor=1e-4, warmup=steps // 10)
     config.sample = dict(use='decode.fill:Filled', text='The [MASK] argument must be a [MASK].')

@@ -15,6 +15,7 @@ from ml_collections import ConfigDict, FieldReference
 
 def get_config() -> ConfigDict:
     vocabulary, dropout = FieldReference(50265), FieldReference(0.1)
+    norm = dict(use='norm.layer:LayerNorm', epsilon=1e-5)
     config = masked_lm(
         vocabulary=vocabulary,
         context=FieldReference(512),
@@ -22,8 +23,9 @@ def get_config() -> ConfigDict:
         layers=12,
         types=1,
         dropout=dropout,
-        block=bert_block(heads=12, dropout=dropout),
-        heads=dict(masked=MASKED),
+        block=bert_block(heads=12, dropout=dropout) | dict(norm=norm),
+        embedding_norm=norm,
+        heads=dict(masked=MASKED | dict(norm=norm)),
     )
     config.data.pairing = dict(use='data.pairing:OnePassage')
     config.data.tokenizer = dict(

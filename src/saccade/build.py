@@ -137,6 +137,13 @@ def lacking(target: Any, protocol: type) -> list[str]:
     return missing
 
 
+def refused(part: Part, protocol: type) -> str:
+    """That a part is none of a protocol's, with the reason that its class gives under `why_not`."""
+    reason = getattr(part.target, 'why_not', {}).get(protocol.__name__)
+    article = 'an' if protocol.__name__[0] in 'AEIOU' else 'a'
+    return f'{part.name} is not {article} {protocol.__name__}' + (f', as {reason}' if reason else '')
+
+
 def _import(name: str, path: str) -> types.ModuleType:
     package = name.partition('.')[0]
     own = package in {module.name for module in pkgutil.iter_modules(saccade.__path__)}
@@ -224,14 +231,7 @@ def _check_protocols(part: Part, protocols: list[type], path: str) -> None:
     """Refuse a part that satisfies none of the protocols; the first says what is missing."""
     missing = [lacking(part.target, protocol) for protocol in protocols]
     if protocols and all(missing):
-        raise UserError(f'{path}: {_refused(part, protocols[0])}: {missing[0][0]}')
-
-
-def _refused(part: Part, protocol: type) -> str:
-    """That a part is none of a protocol's, with the reason that its class gives under `why_not`."""
-    reason = getattr(part.target, 'why_not', {}).get(protocol.__name__)
-    article = 'an' if protocol.__name__[0] in 'AEIOU' else 'a'
-    return f'{part.name} is not {article} {protocol.__name__}' + (f', as {reason}' if reason else '')
+        raise UserError(f'{path}: {refused(part, protocols[0])}: {missing[0][0]}')
 
 
 def _own(made: type, name: str) -> Any:

@@ -516,7 +516,10 @@ class Data(Protocol):
 
 @runtime_checkable
 class Task(Protocol):
-    """What is learned."""
+    """What is learned.
+
+    A task may have a class attribute `then`: what a run of it is good for, each with its command but for --workdir.
+    """
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts and pairs with a class or a number each: rows, chunks, labels, and what is refused."""
 
+import itertools
 import json
 
 import numpy as np
@@ -86,12 +87,12 @@ def test_the_chunks_of_a_text_cover_all_its_tokens(tmp_path, kind, overlap):
     for number in range(len(split.rows)):
         row = split.rows[number]
         (chunk,) = texts(row, data.tokenizer)
-        words = chunk.split()
-        known = found[row['example']]
-        assert known[len(known) - overlap :] == (words[:overlap] if known else [])
-        known += words[overlap:] if known else words
+        assert chunk in RECORDS['train'][row['example']]['text']
         assert row[answer] == split.answers[row['example']]
-    assert [' '.join(words) for words in found] == [record['text'] for record in RECORDS['train']]
+        found[row['example']].append(chunk.split())
+    for record, parts in zip(RECORDS['train'], found, strict=True):
+        assert list(dict.fromkeys(itertools.chain(*parts))) == record['text'].split()  # no word is there twice
+        assert all(len({*one} & {*next_}) >= overlap for one, next_ in itertools.pairwise(parts))
     assert len(split.rows) > split.targets == len(RECORDS['train'])
     assert split.unit == 'examples'
 
@@ -167,7 +168,7 @@ def test_the_tokenizer_knows_the_training_texts_alone(tmp_path):
         (dict(label='text'), r'data\.classes: 3, but the training split has 6: , train0w0 '),
         (dict(text='score'), r"train\.jsonl, line 1: 'score' is no text, but 0\.0"),
         (dict(pair='other', overlap=2), r'data\.overlap: pairs of texts are cut off'),
-        (dict(overlap=10), r'data\.overlap: windows of 10 tokens cannot overlap by 10'),
+        (dict(overlap=10), r'overlap: must be at least 0 and below the 10 tokens of a chunk, not 10'),
         (dict(context=2), r'data\.context: it has no room for text'),
         (dict(context=3, pair='other'), r'data\.context: it has no room for text'),
         (dict(path=None), r"give either 'name', a known dataset, or 'path'"),

@@ -85,8 +85,8 @@ def test_half_of_the_pairs_follow_each_other_and_half_are_of_another_document():
     assert abs(share - 0.5) < 5 * 0.5 / np.sqrt(len(found))
     for pair in found:
         same = document_of(pair.first)[0] == document_of(pair.second)[0]
-        assert same == (pair.label == 1)
-        assert pair.label == 0 or pair.second[0] == pair.first[1]
+        assert same == (pair.label == 0)
+        assert pair.label == 1 or pair.second[0] == pair.first[1]
 
 
 def test_sentences_are_in_order_or_swapped():
@@ -96,7 +96,7 @@ def test_sentences_are_in_order_or_swapped():
     share = np.mean([pair.label for pair in found])
     assert abs(share - 0.5) < 5 * 0.5 / np.sqrt(len(found))
     for pair in found:
-        assert pair.second[0] == pair.first[1] if pair.label else pair.first[0] == pair.second[1]
+        assert pair.first[0] == pair.second[1] if pair.label else pair.second[0] == pair.first[1]
 
 
 def test_passages_cover_the_documents_once_and_are_cut_where_sentences_end():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of different lengths in one array, the windows that cover them, and pairs that are cut to fit."""
+"""Texts of different lengths in one array, the chunks that cover them, and pairs that are cut to fit."""
 
 import itertools
 
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from saccade.data import cache
-from saccade.data.ragged import Ragged, encoded, require_windows, truncated, windows
+from saccade.data.chunk import chunks, on_both_sides, shares
+from saccade.data.ragged import Ragged, chunked, encoded, require_chunks, truncated
 from saccade.data.tokenizer import BERT, Word
 from saccade.types import UserError
 
@@ -17,23 +18,20 @@ SIZES = [(8, 0), (8, 1), (8, 3), (8, 7), (1, 0), (200, 10)]
 
 
 @pytest.mark.parametrize(('room', 'overlap'), SIZES)
-def test_windows_cover_each_text_and_overlap_as_asked(room, overlap):
-    which, spans = windows(LENGTHS, room, overlap)
-    assert sorted(set(which)) == list(range(len(LENGTHS)))
-    for text, length in enumerate(LENGTHS):
-        own = spans[which == text]
-        assert own[0, 0] == 0
-        assert own[-1, 1] == length
-        assert (own[1:, 0] == own[:-1, 1] - overlap).all()
-        assert (own[:, 1] - own[:, 0] <= room).all()
-        assert len(own) == 1 or (own[-1, 1] - own[-1, 0] > overlap)  # the last has something new
+def test_chunks_are_those_of_each_text(room, overlap):
+    which, spans, own = chunked(LENGTHS, room, overlap)
+    assert [array.shape for array in (spans, own)] == [(len(which), 2)] * 2
+    for text, length in enumerate(LENGTHS.tolist()):
+        expected = chunks(length, room, overlap)
+        assert list(map(tuple, spans[which == text].tolist())) == expected
+        assert list(map(tuple, own[which == text].tolist())) == shares(expected, on_both_sides)
 
 
-def test_windows_of_an_array_are_stretches_of_it():
+def test_chunks_of_an_array_are_stretches_of_it():
     ragged = Ragged.of(np.arange(15), np.array([4, 0, 11]))
-    assert [ragged[index].tolist() for index in range(3)] == [[0, 1, 2, 3], [], list(range(4, 15))]
-    cut = ragged.cut(*windows(ragged.lengths, 5, 2))
-    assert [cut[index].tolist() for index in range(len(cut))] == [
+    assert [array.tolist() for array in ragged] == [[0, 1, 2, 3], [], list(range(4, 15))]
+    cut = ragged.cut(*chunked(ragged.lengths, 5, 2)[:2])
+    assert [array.tolist() for array in cut] == [
         [0, 1, 2, 3], [], [4, 5, 6, 7, 8], [7, 8, 9, 10, 11], [10, 11, 12, 13, 14]
     ]  # fmt: skip
 
@@ -57,11 +55,11 @@ def test_pairs_are_truncated_as_bert_does(room):
 
 @pytest.mark.parametrize(
     ('room', 'overlap', 'message'),
-    [(0, 0, 'context: it has no room'), (8, 8, 'overlap by 8; at least 0 and less than 8'), (8, -1, 'overlap by -1')],
+    [(0, 0, 'context: it has no room'), (8, 8, 'overlap: must be at least 0 and below the 8'), (8, -1, 'not -1')],
 )
-def test_windows_that_would_not_get_on_are_refused(room, overlap, message):
+def test_chunks_that_would_not_get_on_are_refused(room, overlap, message):
     with pytest.raises(UserError, match=message):
-        require_windows(room, overlap)
+        require_chunks(room, overlap)
 
 
 @pytest.mark.parametrize(('words', 'dtype'), [(50, np.uint16), (70_000, np.uint32)])

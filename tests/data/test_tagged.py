@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences with a tag for each word: which piece has it, in which window, and what is refused."""
+"""Sentences with a tag for each word: which piece has it, in which chunk, and what is refused."""
 
 import itertools
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build
+from saccade.data.chunk import chunks
 from saccade.data.pipeline import eval_batches
 from saccade.data.tagged import aligned
 from saccade.data.tokenizer import BERT
@@ -69,7 +70,7 @@ def test_the_first_piece_of_a_word_has_its_tag(tmp_path, tokenizer):
 
 @EACH
 @pytest.mark.parametrize(('context', 'overlap'), [(12, 0), (12, 3), (12, 8), (40, 20), (400, 5)])
-def test_each_word_has_its_tag_in_one_window(tmp_path, tokenizer, context, overlap):
+def test_each_word_has_its_tag_in_one_chunk(tmp_path, tokenizer, context, overlap):
     data = prepared(tmp_path, tokenizer, context=context, overlap=overlap)
     split, found = data.splits['validation'], {0: [], 1: []}
     for number in range(len(split.rows)):
@@ -80,24 +81,23 @@ def test_each_word_has_its_tag_in_one_window(tmp_path, tokenizer, context, overl
     assert (split.targets, split.unit, split.names) == (57, 'words', NAMES)
 
 
-def test_a_word_has_its_tag_where_it_is_further_from_a_cut(tmp_path):
+def test_a_word_has_its_tag_where_most_is_seen_around_it(tmp_path):
     rows = prepared(tmp_path, 'word', context=12, overlap=4).splits['validation'].rows
     own = [np.flatnonzero(rows[number]['labels'] != IGNORED) - 1 for number in range(len(rows) - 1)]
-    # Windows of 10 of the 56 words, which begin every 6.
+    # Chunks of 10 of the 56 words begin every 6, and the last at 46.
     assert own[0].tolist() == list(range(8))
-    assert all(places.tolist() == list(range(2, 8)) for places in own[1:-1])
-    assert own[-1].tolist() == list(range(2, 56 - 6 * (len(own) - 1)))
+    assert all(places.tolist() == list(range(2, 8)) for places in own[1:-2])
+    assert (own[-2].tolist(), own[-1].tolist()) == (list(range(2, 7)), list(range(3, 10)))
 
 
 @EACH
-def test_windows_hold_every_piece(tmp_path, tokenizer):
+def test_chunks_hold_every_piece(tmp_path, tokenizer):
     data = prepared(tmp_path, tokenizer, context=12, overlap=4)
-    rows, text = data.splits['validation'].rows, []
-    for number in range(len(rows) - 1):
-        pieces = rows[number]['tokens'][rows[number]['segments'] > 0][1:-1].tolist()
-        assert text[len(text) - 4 :] == (pieces[:4] if text else [])
-        text += pieces[4:] if text else pieces
-    assert text == data.tokenizer.encode(' '.join(WORDS * 8))
+    rows, pieces = data.splits['validation'].rows, data.tokenizer.encode(' '.join(WORDS * 8))
+    spans = chunks(len(pieces), 10, 4)
+    assert len(rows) == len(spans) + 1
+    for number, (start, stop) in enumerate(spans):
+        assert rows[number]['tokens'][rows[number]['segments'] > 0][1:-1].tolist() == pieces[start:stop]
 
 
 def test_a_word_of_which_nothing_is_left_is_unknown():
@@ -164,7 +164,7 @@ def test_tags_need_not_be_of_entities(tmp_path):
     [
         (dict(classes=5), r'data\.classes: 5, but the training split has 3: B-PLACE, I-PLACE, O; set --config'),
         (dict(tags='ner'), r"train\.conll: has no column 'ner'; it has tokens, tags"),
-        (dict(context=12, overlap=10), r'data\.overlap: windows of 10 tokens cannot overlap by 10'),
+        (dict(context=12, overlap=10), r'overlap: must be at least 0 and below the 10 tokens of a chunk, not 10'),
     ],
 )
 def test_what_does_not_fit_is_told_in_one_line(tmp_path, changes, message):

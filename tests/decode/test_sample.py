@@ -82,6 +82,11 @@ def test_a_sample_is_built_from_a_config_and_checked():
         Sample(tokens=0)
 
 
+def test_an_encoder_is_no_writer_and_says_what_it_can_do(encoder, words):
+    with pytest.raises(UserError, match=r'cannot write left to right: launch/fill_mask.py --turns=4 fills a text'):
+        Writer(*encoder, words, Sampler(0.0))
+
+
 def test_a_prompt_that_cannot_be_encoded_is_one_clear_line(rotary):
     writer = Writer(*rotary, Character().train(['abc']), Sampler(0.0))
     with pytest.raises(UserError, match=r"cannot encode 'é' \(U\+00E9\)"):

@@ -43,6 +43,25 @@ LLAMA = {
     'tie_word_embeddings': False,
 }
 
+BERT = {
+    'model_type': 'bert',
+    'architectures': ['BertForPreTraining'],
+    'vocab_size': 11,
+    'max_position_embeddings': 7,
+    'hidden_size': 12,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 3,
+    'intermediate_size': 20,
+    'hidden_act': 'gelu',
+    'hidden_dropout_prob': 0.125,
+    'attention_probs_dropout_prob': 0.25,
+    'type_vocab_size': 2,
+    'layer_norm_eps': 1e-3,
+}
+
+# What stands beside a trunk, and has not its prefix.
+HEADS = ('lm_head.', 'cls.', 'classifier.', 'qa_outputs.')
+
 
 def gpt2_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     D, F = config['n_embd'], config['n_inner']
@@ -64,11 +83,32 @@ def llama_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         'self_attn.q_proj': (N * H, D), 'self_attn.k_proj': (K * H, D), 'self_attn.v_proj': (K * H, D),
         'self_attn.o_proj': (D, N * H), 'mlp.gate_proj': (F, D), 'mlp.up_proj': (F, D), 'mlp.down_proj': (D, F),
     }  # fmt: skip
-    layer = {f'{name}.weight': shape for name, shape in linear.items()}
-    layer |= {f'{name}.bias': shape[:1] for name, shape in linear.items()}
-    layer |= {'input_layernorm.weight': (D,), 'post_attention_layernorm.weight': (D,)}
+    layer = _affine(linear) | {'input_layernorm.weight': (D,), 'post_attention_layernorm.weight': (D,)}
     ends = {'embed_tokens.weight': (V, D), 'norm.weight': (D,), 'lm_head.weight': (V, D)}
     return ends | _each_layer('layers', config['num_hidden_layers'], layer)
+
+
+def bert_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Those of the trunk, without its prefix, and of the heads that the original was trained with."""
+    V, D, F = config['vocab_size'], config['hidden_size'], config['intermediate_size']
+    linear = {'attention.output.dense': (D, D), 'intermediate.dense': (F, D), 'output.dense': (D, F)}
+    linear |= {f'attention.self.{name}': (D, D) for name in ('query', 'key', 'value')}
+    layer = _affine(linear) | _norms(D, 'attention.output.LayerNorm', 'output.LayerNorm')
+    tables = {'word': V, 'position': config['max_position_embeddings'], 'token_type': config['type_vocab_size']}
+    ends = {f'embeddings.{name}_embeddings.weight': (rows, D) for name, rows in tables.items()}
+    heads = _affine({'pooler.dense': (D, D), 'cls.predictions.transform.dense': (D, D), 'cls.seq_relationship': (2, D)})
+    norms = _norms(D, 'embeddings.LayerNorm', 'cls.predictions.transform.LayerNorm')
+    layers = _each_layer('encoder.layer', config['num_hidden_layers'], layer)
+    return ends | heads | norms | layers | {'cls.predictions.bias': (V,)}
+
+
+def _affine(kernels: dict[str, tuple[int, int]]) -> dict[str, tuple[int, ...]]:
+    biases = {f'{name}.bias': shape[:1] for name, shape in kernels.items()}
+    return {f'{name}.weight': shape for name, shape in kernels.items()} | biases
+
+
+def _norms(width: int, *names: str) -> dict[str, tuple[int, ...]]:
+    return {f'{name}.{part}': (width,) for name in names for part in ('weight', 'bias')}
 
 
 def _each_layer(stem: str, count: int, shapes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
@@ -89,7 +129,7 @@ class Folder:
         self.path.mkdir(exist_ok=True)
         (self.path / 'config.json').write_text(json.dumps(self.config))
         save_file(
-            {name if name == 'lm_head.weight' else prefix + name: array for name, array in self.tensors.items()},
+            {name if name.startswith(HEADS) else prefix + name: array for name, array in self.tensors.items()},
             self.path / 'model.safetensors',
         )
         return self.path
@@ -114,3 +154,8 @@ def gpt2(tmp_path: Path) -> Folder:
 @pytest.fixture
 def llama(tmp_path: Path) -> Folder:
     return Folder(tmp_path / 'tiny-llama', LLAMA, llama_shapes(LLAMA))
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / 'tiny-bert', BERT, bert_shapes(BERT))

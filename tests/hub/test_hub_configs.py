@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The published models: our configs of them, and what the hub makes of their config.json, are one architecture."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 
 from saccade.build import build, plain
 from saccade.hub import gpt2, llama
+from saccade.hub.load import spec_of
 from saccade.train.config import run_file
 from saccade.types import Scope
 
-CONFIGS = Path(__file__).parents[2] / 'experiments' / 'causal_lm'
+CONFIGS = Path(__file__).parents[2] / 'experiments'
 GPT2_PARAMETERS = 124_439_808
 GPT2_CONFIG = {'vocab_size': 50257, 'n_positions': 1024, 'n_embd': 768, 'n_layer': 12, 'n_head': 12} | dict.fromkeys(
     ('resid_pdrop', 'embd_pdrop', 'attn_pdrop'), 0.0
@@ -23,12 +25,29 @@ LLAMA_CONFIG = {
     'vocab_size': 1024, 'max_position_embeddings': 128, 'hidden_size': 128, 'intermediate_size': 341,
     'num_hidden_layers': 4, 'num_attention_heads': 4, 'num_key_value_heads': 2, 'rms_norm_eps': 1e-5,
 }  # fmt: skip
+BERT_CONFIG = {
+    'vocab_size': 30522, 'max_position_embeddings': 512, 'hidden_size': 768, 'intermediate_size': 3072,
+    'num_hidden_layers': 12, 'num_attention_heads': 12, 'hidden_act': 'gelu', 'type_vocab_size': 2,
+    'hidden_dropout_prob': 0.1, 'attention_probs_dropout_prob': 0.1,
+}  # fmt: skip
+ENCODERS = {
+    'bert_base': {'model_type': 'bert', 'architectures': ['BertForPreTraining']},
+    'roberta_base': {
+        'model_type': 'roberta', 'architectures': ['RobertaForMaskedLM'], 'vocab_size': 50265,
+        'max_position_embeddings': 514, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5,
+    },
+    'albert_base': {
+        'model_type': 'albert', 'architectures': ['AlbertForPreTraining'], 'vocab_size': 30000, 'embedding_size': 128,
+        'hidden_act': 'gelu_new', 'classifier_dropout_prob': 0.0, 'hidden_dropout_prob': 0.0,
+        'attention_probs_dropout_prob': 0.0,
+    },
+}  # fmt: skip
 # What a kernel and an initialiser are does not change what a model computes of its weights.
 FREE = ('kernel', 'kernel_init', 'output_init', 'embedding_init', 'head_init', 'table_init')
 
 
-def config(name: str) -> Any:
-    return run_file('config', str(CONFIGS / f'{name}.py'), 'get_config')[0]
+def config(name: str, kind: str = 'causal_lm') -> Any:
+    return run_file('config', str(CONFIGS / kind / f'{name}.py'), 'get_config')[0]
 
 
 def shapes(spec: Any) -> Any:
@@ -39,6 +58,8 @@ def shapes(spec: Any) -> Any:
 def architecture(module: Any) -> Any:
     """Every field of a built part, defaults included, save for those that are free."""
     fields = getattr(module, '__dataclass_fields__', None)
+    if isinstance(module, tuple):
+        return [architecture(item) for item in module]
     if hasattr(module, 'target'):
         return module.name, architecture(module()) if isinstance(module.target, type) else module.arguments
     names = [name for name in fields or () if name not in (*FREE, 'parent', 'name')]
@@ -62,6 +83,14 @@ def test_llama_tiny_is_what_the_hub_would_load():
     assert round(ours['block']['feedforward'].pop('ratio') * ours['width']) == 341
     theirs['block']['feedforward'].pop('width')
     assert architecture(build(ours)) == architecture(build(theirs))
+
+
+@pytest.mark.parametrize('name', ENCODERS)
+def test_encoders_are_what_the_hub_loads(name, tmp_path):
+    (tmp_path / 'config.json').write_text(json.dumps(BERT_CONFIG | ENCODERS[name]))
+    ours, theirs = plain(config(name, 'masked_lm').model), spec_of(tmp_path)
+    assert architecture(build(ours)) == architecture(build(theirs))
+    assert shapes(ours) == shapes(theirs)
 
 
 @pytest.mark.parametrize('name', ['gpt2_124m', 'llama_tiny'])

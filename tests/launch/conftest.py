@@ -51,6 +51,24 @@ SMALL = (
     '--config.sample.tokens=4',
 )
 
+# An encoder of masked tokens alone, which needs no second document; one token a word.
+SPECIALS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
+WORD = {'use': 'data.tokenizer:Word', 'vocabulary': 40, 'end': None, 'specials': SPECIALS}
+ENCODER = (
+    f'--config.data.tokenizer={WORD}',
+    "--config.data.pairing={'use': 'data.pairing:OnePassage'}",
+    '--config.data.context=16',
+    '--config.model.vocabulary=40',
+    '--config.model.width=16',
+    '--config.model.layers=2',
+    '--config.model.block.mixer.heads=2',
+    '--config.batch_size=8',
+    '--config.steps=2',
+    '--config.eval_every=0',
+    '--config.checkpoint_every=0',
+    '--config.schedule.warmup=1',
+)
+
 
 @dataclass(frozen=True)
 class Runner:
@@ -111,4 +129,15 @@ def finished(runner: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = runner.train(workdir)
     assert done.returncode == 0, done.stderr
     (workdir / 'printed.log').write_text(done.stdout)
+    return workdir
+
+
+@pytest.fixture(scope='session')
+def encoder(runner: Runner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one finished run of a small encoder."""
+    workdir = tmp_path_factory.mktemp('runs') / 'encoder'
+    config = ROOT / 'experiments/masked_lm/quickstart.py'
+    arguments = (f'--config={config}', f'--workdir={workdir}', f'--config.data.path={runner.text}', *ENCODER)
+    done = runner.run('train', *arguments, '--json')
+    assert done.returncode == 0, done.stderr
     return workdir

@@ -50,3 +50,11 @@ def test_what_does_not_fit_the_context_is_one_line(runner, finished):
     (line,) = done.stderr.splitlines()
     assert line.startswith('error: a prompt of')
     assert 'max_tokens of 99 do not fit the context of 16' in line
+
+
+def test_an_encoder_is_refused_with_a_pointer_to_what_it_can_do(runner, encoder):
+    done = generate(runner, f'--workdir={encoder}', '--prompt=the model')
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert 'an encoder sees what follows a token' in line
+    assert 'launch/fill_mask.py --turns=4' in line

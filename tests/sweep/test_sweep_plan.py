@@ -187,6 +187,11 @@ class TestRuns:
     def test_an_override_that_a_run_keeps_is_kept(self, make, override, runs):
         assert configs(make([override], runs=runs))[0] != configs(make(runs=runs))[0]
 
+    def test_a_field_that_the_sweep_needs_must_be_given(self, make):
+        asked = dict(runs={'list': [{}]}, needs={'init_from': 'a pretrained run', 'model.context': 'a length'})
+        assert refusal(make, **asked) == '--config.init_from: this sweep needs it: a pretrained run'
+        assert configs(make(['--config.init_from=runs/a'], **asked))[0]['init_from'] == 'runs/a'
+
     def test_a_file_that_is_none_or_defines_no_sweep_is_refused(self, tmp_path):
         missing, empty = tmp_path / 'missing.py', tmp_path / 'empty.py'
         empty.write_text('get_sweep = 3')

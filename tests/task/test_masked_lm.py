@@ -11,8 +11,9 @@ import pytest
 
 from saccade.build import build
 from saccade.ops.masking import choose_words
+from saccade.task.base import scope_of
 from saccade.task.distillation import Distillation
-from saccade.task.masked_lm import MaskedLM, scope_of
+from saccade.task.masked_lm import MaskedLM
 from saccade.task.replaced_token import ReplacedToken
 from saccade.types import IGNORED, Part, Task, UserError
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saccade.data.frame import Frame
-from saccade.data.ragged import Ragged, encoded, require_windows, truncated, windows
+from saccade.data.ragged import Ragged, chunked, encoded, require_chunks, truncated
 from saccade.data.record_base import Arrays, FromRecords
 from saccade.data.records import Records, RecordSource, strings
 from saccade.data.split import Row, Split
@@ -85,7 +85,7 @@ class Examples(FromRecords):
     def __post_init__(self) -> None:
         if self.pair is not None and self.overlap:
             raise UserError('data.overlap: pairs of texts are cut off and have no chunks; set it to 0')
-        require_windows(self._frame().room(len(self._texts)), self.overlap)
+        require_chunks(self._frame().room(len(self._texts)), self.overlap)
 
     def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         """Return, for each split, the answers under their name, and `names` where they are classes."""
@@ -131,7 +131,7 @@ class Examples(FromRecords):
     def _cut(self, texts: Sequence[Ragged], room: int) -> tuple[np.ndarray, list[Ragged]]:
         """Return of which example each row is, and what stands in it."""
         if self.pair is None:
-            example, spans = windows(texts[0].lengths, room, self.overlap)
+            example, spans, _ = chunked(texts[0].lengths, room, self.overlap)
             return example, [texts[0].cut(example, spans)]
         example = np.arange(len(texts[0]))
         lengths = truncated(texts[0].lengths, texts[1].lengths, room)

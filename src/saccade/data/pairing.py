@@ -4,7 +4,7 @@
 
 A row is two spans of the stream of tokens and a label. Sentences are taken in order until a row is full, as in
 https://github.com/google-research/bert, create_pretraining_data.py; here a pair is true or false by a fair coin,
-and what is too long loses tokens at its end.
+and what is too long loses tokens at its end. Labels are those of the published heads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ class OnePassage:
 
 @dataclass(frozen=True)
 class NextSentence:
-    """The second text follows the first (1), or is of another document (0): Devlin et al. 2019, section 3.1."""
+    """The second text follows the first (0), or is of another document (1): Devlin et al. 2019, section 3.1."""
 
     texts = 2
     classes = 2
@@ -71,15 +71,15 @@ class NextSentence:
             for passage in _passages(sentences, room):
                 first, second = _cut(passage, sentences, draw)
                 if draw.random() < 0.5:
-                    yield Pair(first, second, 1)
+                    yield Pair(first, second, 0)
                 else:
                     other = documents[_another(number, len(documents), draw)]
-                    yield Pair(first, _from_somewhere(other, room - (first[1] - first[0]), draw), 0)
+                    yield Pair(first, _from_somewhere(other, room - (first[1] - first[0]), draw), 1)
 
 
 @dataclass(frozen=True)
 class SentenceOrder:
-    """Two texts that follow each other, in order (1) or swapped (0): Lan et al. 2020, "ALBERT", section 3.1."""
+    """Two texts that follow each other, in order (0) or swapped (1): Lan et al. 2020, "ALBERT", section 3.1."""
 
     texts = 2
     classes = 2
@@ -88,7 +88,7 @@ class SentenceOrder:
         for sentences in documents:
             for passage in _passages(sentences, room):
                 first, second = _cut(passage, sentences, draw)
-                yield Pair(first, second, 1) if draw.random() < 0.5 else Pair(second, first, 0)
+                yield Pair(first, second, 0) if draw.random() < 0.5 else Pair(second, first, 1)
 
 
 def _passages(sentences: np.ndarray, room: int) -> Iterator[Span]:

@@ -23,6 +23,7 @@ from saccade.data.pairing import Pairing
 from saccade.data.split import Prepared, Row, Split, batch_of
 from saccade.data.text import tokenizer_of
 from saccade.data.tokenizer import Tokenizer, Trainer
+from saccade.data.tokenizer_file import open_tokenizer
 from saccade.types import IGNORED, Part, UserError, require_positive
 
 # Part of each cache key: another number wherever the files or their meaning change.
@@ -72,7 +73,7 @@ class Passages:
         cache = Path(cache)
         corpus = open_corpus(None if self.path else self.name, self.path, cache, self.validation)
         with explained(cache):
-            kept = Tokenizer.load(tokenizer) if tokenizer else tokenizer_of(self.tokenizer, corpus, cache)
+            kept = open_tokenizer(tokenizer) if tokenizer else tokenizer_of(self.tokenizer, corpus, cache)
             frame, mask = Frame.of(kept, self.context), kept.special(*MASK)
             made_of = spec(self.pairing), self.context, self.divide, self.copies
             folder = cache / digest('passages', _FORMAT, corpus.digest, kept.digest, *made_of)

@@ -18,9 +18,10 @@ import jax
 import numpy as np
 
 from saccade.data.cache import digest, each, explained, groups, kept, trained
+from saccade.data.chunk import chunks
 from saccade.data.frame import Frame
 from saccade.data.question import Question
-from saccade.data.ragged import Ragged, encoded, smallest, strided_windows
+from saccade.data.ragged import Ragged, encoded, smallest
 from saccade.data.split import Prepared, Row, Split, batch_of
 from saccade.data.squad import Inquiry, open_questions
 from saccade.data.tokenizer import Tokenizer, Trainer
@@ -57,7 +58,7 @@ class WindowRows:
         asked, contexts = (Ragged.of(arrays[name], arrays[f'{name}_lengths']) for name in ('asked', 'contexts'))
         lengths = np.minimum(asked.lengths, longest_question)
         asked = asked.cut(np.arange(len(asked)), np.stack([np.zeros_like(lengths), lengths], axis=-1))
-        example, spans = strided_windows(contexts.lengths[arrays['about']], frame.room(2) - lengths, stride)
+        example, spans = _windows(contexts.lengths[arrays['about']], frame.room(2) - lengths, stride)
         first, last = arrays['answers'][example].T
         whole = (first >= spans[:, 0]) & (last < spans[:, 1])
         ends = arrays['answers'][example] - spans[:, :1] + 2 + lengths[example][:, None]
@@ -132,7 +133,7 @@ class Questions:
     Attributes:
         tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer:BPE`.
         context: tokens of a row.
-        stride: tokens from one window on a context to the next.
+        stride: tokens from one window on a context to the next; fewer to the last, which ends where the context does.
         name: 'facts', or a TFDS dataset in the form of its `squad`.
         path: the user's own questions in SQuAD's format, which take the place of named ones.
         validation: the share of articles kept for validation, where there is no split of its own.
@@ -198,6 +199,13 @@ class Questions:
         answered, found = np.flatnonzero(arrays['answers'][:, 0] >= 0), rows.example[rows.ends[:, 0] > 0]
         lost = np.setdiff1d(answered, found)
         return QuestionSplit(rows=rows, questions=questions, lost=lost, targets=len(questions))
+
+
+def _windows(lengths: np.ndarray, rooms: np.ndarray, stride: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the windows on contexts of so many tokens: the question of each, and [windows, 2], from and to."""
+    found = [chunks(length, room, room - stride) for length, room in zip(lengths.tolist(), rooms.tolist(), strict=True)]
+    example = np.repeat(np.arange(len(found)), [len(each) for each in found])
+    return example, np.array(list(itertools.chain.from_iterable(found)))
 
 
 def _said(example: int, start: int, stop: int) -> Row:

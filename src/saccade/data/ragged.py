@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of many texts in one array, and stretches of them that fit into a row."""
+"""Tokens of many texts in one array, and the chunks of them that fit into a row."""
 
 import itertools
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saccade.data.cache import groups
+from saccade.data.chunk import chunks, on_both_sides, require_overlap, shares
 from saccade.data.tokenizer import Tokenizer
 from saccade.types import UserError
 
@@ -68,34 +69,22 @@ def smallest(size: int) -> type:
     return np.uint16 if size <= 1 << 16 else np.uint32
 
 
-def windows(lengths: np.ndarray, room: int, overlap: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut what is too long into windows, each of which begins `overlap` tokens before the one before it ends.
+def chunked(lengths: np.ndarray, room: int, overlap: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut what is too long into chunks: return of which text each is, where it stands in it, and its share of it.
 
-    Return which text each is of, and [windows, 2], from and to within it. Each text has one at least.
+    The last two are [chunks, 2], from and to in tokens; each token is in one share, as in `data.chunk:shares`.
     """
-    return strided_windows(lengths, np.full_like(lengths, room), room - overlap)
+    spans = [chunks(length, room, overlap) for length in lengths.tolist()]
+    own = [shares(each, on_both_sides) for each in spans]
+    which = np.repeat(np.arange(len(lengths)), [len(each) for each in spans])
+    return which, *(np.array(list(itertools.chain.from_iterable(each)), np.int64) for each in (spans, own))
 
 
-def strided_windows(lengths: np.ndarray, room: np.ndarray, stride: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut what is too long into windows that begin every `stride` tokens; each text has a room of its own.
-
-    Return what `windows` does.
-    """
-    counts = 1 + -(-np.maximum(lengths - room, 0) // stride)
-    which = np.repeat(np.arange(len(lengths)), counts)
-    starts = stride * (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts))
-    return which, np.stack([starts, np.minimum(starts + room[which], lengths[which])], axis=-1)
-
-
-def require_windows(room: int, overlap: int) -> None:
-    """Refuse a row without room for text, and windows that would never get to the end of one."""
+def require_chunks(room: int, overlap: int) -> None:
+    """Refuse a row without room for text, and chunks that would never get to the end of one."""
     if room < 1:
         raise UserError('data.context: it has no room for text beside the special tokens')
-    if not 0 <= overlap < room:
-        raise UserError(
-            f'data.overlap: windows of {room} tokens cannot overlap by {overlap}; at least 0 and less than {room} is'
-            ' possible'
-        )
+    require_overlap(room, overlap)
 
 
 def truncated(first: np.ndarray, second: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from saccade.data.cache import digest, explained, kept, trained
 from saccade.data.frame import Frame
-from saccade.data.ragged import require_windows
+from saccade.data.ragged import require_chunks
 from saccade.data.records import Records, RecordSource, open_records
 from saccade.data.split import Prepared, Row, Split, batch_of
 from saccade.data.tokenizer import Tokenizer, Trainer
@@ -31,7 +31,7 @@ class FromRecords:
     name: a TFDS dataset, as 'glue/sst2'.
     path: the user's own file or folder, as in `data.records`, which takes the place of a named dataset.
     validation: the share of records kept for validation, where there is no split of its own.
-    overlap: tokens that a window on what is too long for a row has in common with the one before it.
+    overlap: tokens that the chunks of what is too long for a row have in common, or more.
     """
 
     tokenizer: Part[Trainer]
@@ -42,7 +42,7 @@ class FromRecords:
     overlap: int = 0
 
     def __post_init__(self) -> None:
-        require_windows(self._frame().room(), self.overlap)
+        require_chunks(self._frame().room(), self.overlap)
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""

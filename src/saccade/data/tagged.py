@@ -3,8 +3,8 @@
 """Sentences whose words have a tag each: names, parts of speech.
 
 The first piece of a word has the word's tag; its other pieces, special tokens and padding have none (Devlin et al.
-2019, "BERT", section 5.3, https://arxiv.org/abs/1810.04805). A sentence that is too long for a row is cut into windows
-that overlap, and each word has its tag in one of them alone: the one where it is further from a cut.
+2019, "BERT", section 5.3, https://arxiv.org/abs/1810.04805). A sentence that is too long for a row is cut into chunks
+that overlap, and each word has its tag in one of them alone: the one that shows more of what stands around it.
 """
 
 import itertools
@@ -18,7 +18,7 @@ import numpy as np
 from saccade.data.cache import groups, spec
 from saccade.data.frame import Frame
 from saccade.data.names import Names
-from saccade.data.ragged import Ragged, smallest, windows
+from saccade.data.ragged import Ragged, chunked, smallest
 from saccade.data.record_base import Arrays, FromRecords
 from saccade.data.records import Records, RecordSource
 from saccade.data.split import Row, Split
@@ -36,7 +36,7 @@ class TaggedRows:
 
     Attributes:
         tokens, labels: what stands in each row; a label is IGNORED where a token has none.
-        owned: [rows, 2], from and to within these, whose labels no other row has.
+        owned: [rows, 2], from and to within these: tokens whose labels no other row has.
         example: [rows], the number of the sentence.
     """
 
@@ -48,13 +48,9 @@ class TaggedRows:
 
     @classmethod
     def of(cls, frame: Frame, tokens: Ragged, labels: Ragged, overlap: int) -> 'TaggedRows':
-        """Cut sentences into windows, and what two of them have in common into halves."""
-        example, spans = windows(tokens.lengths, frame.room(), overlap)
-        half = overlap // 2
-        begins, ends = spans[:, 0] == 0, spans[:, 1] == tokens.lengths[example]
-        lengths = spans[:, 1] - spans[:, 0]
-        owned = np.stack([np.where(begins, 0, half), np.where(ends, lengths, lengths - overlap + half)], axis=-1)
-        return cls(frame, tokens.cut(example, spans), labels.cut(example, spans), owned, example)
+        """Cut sentences into chunks."""
+        example, spans, shares = chunked(tokens.lengths, frame.room(), overlap)
+        return cls(frame, tokens.cut(example, spans), labels.cut(example, spans), shares - spans[:, :1], example)
 
     def __len__(self) -> int:
         return len(self.example)

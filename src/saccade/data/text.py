@@ -22,6 +22,7 @@ from saccade.data.corpus import Corpus, open_corpus
 from saccade.data.pack import Pack, Rows
 from saccade.data.split import Prepared, Split
 from saccade.data.tokenizer import Tokenizer, Trainer
+from saccade.data.tokenizer_file import open_tokenizer
 from saccade.types import Part, UserError
 
 # Part of each cache key: another number wherever the files or their meaning change.
@@ -85,7 +86,7 @@ class TextData:
 
         Args:
             cache: folder that outlives the run; two processes may prepare the same data in it at once.
-            tokenizer: a tokenizer.json to use; None: train one, once for each corpus and specification.
+            tokenizer: a tokenizer.json or a vocab.txt to use; None: train one, once for each corpus and specification.
 
         Raises:
             UserError: the corpus cannot be read, is empty, too short for one row, or holds a character that
@@ -94,7 +95,7 @@ class TextData:
         cache = Path(cache)
         corpus = open_corpus(None if self.path else self.name, self.path, cache, self.validation)
         with explained(cache):
-            kept = Tokenizer.load(tokenizer) if tokenizer else tokenizer_of(self.tokenizer, corpus, cache)
+            kept = open_tokenizer(tokenizer) if tokenizer else tokenizer_of(self.tokenizer, corpus, cache)
             folder = cache / digest(_FORMAT, corpus.digest, kept.digest, spec(self.pack), self.context)
             if not folder.is_dir():
                 with staged(folder) as staging:

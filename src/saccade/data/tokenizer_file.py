@@ -3,6 +3,7 @@
 """A tokenizer that is there already: Hugging Face's tokenizer.json, or BERT's vocab.txt of word pieces."""
 
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,3 +55,24 @@ class TokenizerFile:
         backend = word_piece_backend(numbers, self.lowercase)
         backend.add_special_tokens([name for name in BERT if name in numbers])
         return Tokenizer(backend)
+
+
+def open_tokenizer(path: Path | str) -> Tokenizer:
+    """Read a tokenizer.json, or a vocab.txt with or without case, as the tokenizer_config.json beside it says.
+
+    Raises:
+        UserError: there is no such file, or it is neither of the two; or what stands beside it is no configuration.
+    """
+    if Path(path).suffix == '.txt':
+        return TokenizerFile(str(path), _lowercase(Path(path).with_name('tokenizer_config.json'))).train(())
+    return Tokenizer.load(path)
+
+
+def _lowercase(file: Path) -> bool:
+    """Whether text loses its case by a configuration; where there is none, or none that says, it does."""
+    try:
+        return json.loads(file.read_text(encoding='utf-8')).get('do_lower_case') is not False
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError, AttributeError) as error:
+        raise UserError(f'{file} is not the configuration of a tokenizer: {error}') from error

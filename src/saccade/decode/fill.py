@@ -7,9 +7,12 @@ Ghazvininejad et al. 2019, "Mask-Predict", section 3, https://arxiv.org/abs/1904
 / turns are open at turn t.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import reprlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
 import jax
 import jax.numpy as jnp
@@ -66,13 +69,13 @@ class Filler:
             UserError: as for `fill`.
         """
         row, at = self._framed(text)
-        return self.tokenizer.decode(self.predict(row, at, turns)[row['segments'] > 0])
+        return self._shown(row, self.predict(row, at, turns))
 
     def turns(self, text: str, turns: int) -> Iterator[str]:
         """Yield the text after each turn, with the masks that are still open."""
         row, at = self._framed(text)
         for tokens in self._turns(row, at, turns):
-            yield self._shown(tokens[row['segments'] > 0])
+            yield self._shown(row, tokens)
 
     def predict(self, row: dict[str, np.ndarray], at: np.ndarray, turns: int) -> np.ndarray:
         """Return the tokens of a row with those `at` these places predicted, over so many turns."""
@@ -98,7 +101,7 @@ class Filler:
         frame = Frame.of(self.tokenizer, self.model.context)
         ids = list(self._encoded(text))
         if self.mask not in ids:
-            raise UserError(f'the text has no {self._name}, so there is nothing to fill in: {text!r}')
+            raise UserError(f'the text has no {self._name}, so there is nothing to fill in: {reprlib.repr(text)}')
         if len(ids) > frame.room():
             raise UserError(f'the text has {len(ids)} tokens, and the context has room for {frame.room()}')
         row = frame.row(ids)
@@ -106,13 +109,19 @@ class Filler:
 
     def _encoded(self, text: str) -> Iterable[int]:
         """Ids of a text that spells masks out: what a text spells is text to the tokenizer, so it is cut there."""
-        for number, part in enumerate(text.split(self._name)):
+        for number, part in enumerate(re.split(self._gap, text)):
             yield from [self.mask] * (number > 0)
             yield from self.tokenizer.encode(part)
 
     @property
     def _name(self) -> str:
         return next(name for name in MASK if name in self.tokenizer.specials)
+
+    @property
+    def _gap(self) -> str:
+        """What a mask stands for in a text: its name, and the space before where RoBERTa's vocabulary has it."""
+        takes_space = self.tokenizer.backend.get_added_tokens_decoder()[self.mask].lstrip
+        return (r'\s*' if takes_space else '') + re.escape(self._name)
 
     def _probabilities(self, row: dict[str, np.ndarray]) -> Float[np.ndarray, 'T V']:
         """Of each token at each place; special tokens are never filled in."""
@@ -125,15 +134,15 @@ class Filler:
         best = np.argsort(-probabilities, kind='stable')[:top]
         return Filling([self.tokenizer.token(number) for number in best], probabilities[best].tolist())
 
-    def _shown(self, tokens: Sequence[int]) -> str:
-        """Text in which the masks can be seen."""
-        parts: list[list[int]] = [[]]
-        for token in tokens:
-            if token == self.mask:
-                parts.append([])
-            else:
-                parts[-1].append(token)
-        return f' {self._name} '.join(self.tokenizer.decode(part).strip() for part in parts).strip()
+    def _shown(self, row: dict[str, np.ndarray], tokens: np.ndarray) -> str:
+        """The text of a row that has these tokens, in which masks and unknown words can be seen."""
+        specials = self.tokenizer.specials.values()
+        _, *inner, _ = tokens[row['segments'] > 0].tolist()
+        parts = [
+            ' '.join(map(self.tokenizer.token, some)) if special else self.tokenizer.decode(some).strip()
+            for special, some in groupby(inner, lambda token: token in specials)
+        ]
+        return ' '.join(parts)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -4,10 +4,11 @@
 
 from dataclasses import dataclass
 
+from saccade.build import refused
 from saccade.data.tokenizer import Tokenizer
 from saccade.decode.generate import generate, start
 from saccade.decode.sampling import Sampler
-from saccade.types import LanguageModel, Params, PRNGKey, UserError
+from saccade.types import LanguageModel, Model, Params, Part, PRNGKey, UserError
 
 USUAL_TOKENS = 200
 
@@ -22,12 +23,20 @@ class Continuation:
 
 @dataclass(frozen=True, eq=False)
 class Writer:
-    """A language model that writes text."""
+    """A language model that writes text.
 
-    model: LanguageModel
+    Raises:
+        UserError: the model is none, as an encoder; what it does instead is named.
+    """
+
+    model: Model  # refused where it is no LanguageModel
     params: Params
     tokenizer: Tokenizer
     sampler: Sampler
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, LanguageModel):
+            raise UserError(refused(Part(type(self.model)), LanguageModel))
 
     def write(self, prompt: str, key: PRNGKey, max_tokens: int | None = None, samples: int = 1) -> list[Continuation]:
         """Continue a text, as often as samples are asked for.

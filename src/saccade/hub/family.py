@@ -8,10 +8,11 @@ A family is one file of this package, named as `model_type` in its config.json.
 import pkgutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from saccade import build, hub
+from saccade.hub.setting import read
 from saccade.types import UserError
 
 
@@ -24,11 +25,28 @@ class Weight:
         layout: from its axes to ours within a layer, as einops writes it, in the letters of the axis table.
             Where the tensor holds several of our parameters, their axis is `part`, and the first of ours.
         ours: the paths of the parameters that it holds, in order.
+        skipped: how many rows it has before the first of ours.
     """
 
     theirs: str
     layout: str
     ours: tuple[str, ...]
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class Head:
+    """A head of an encoder, as it stands on some of a family's models.
+
+    Attributes:
+        name: ours.
+        spec: from their config.json to ours; it raises a UserError as that of a family does.
+        weights: its tensors.
+    """
+
+    name: str
+    spec: Callable[[Mapping[str, Any]], dict[str, Any]]
+    weights: tuple[Weight, ...]
 
 
 @dataclass(frozen=True)
@@ -42,6 +60,9 @@ class Family:
         prefix: may stand before each name, or be absent.
         copies: tensors that may be stored beside the one they are tied to; name -> name.
         ignored: a regular expression of the names that hold no parameter.
+        older: how names end in older folders -> how they end in `weights`.
+        heads: of an encoder, by the architecture that config.json names; the first is of a folder that names none.
+            Tensors of another's heads may be stored too.
     """
 
     spec: Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -49,6 +70,21 @@ class Family:
     prefix: str
     copies: Mapping[str, str]
     ignored: str
+    older: Mapping[str, str] = field(default_factory=dict)
+    heads: Mapping[str, tuple[Head, ...]] = field(default_factory=dict)
+
+    def heads_of(self, config: Mapping[str, Any]) -> tuple[Head, ...]:
+        """Return the heads of the model that config.json describes.
+
+        Raises:
+            UserError: it names an architecture that is none of the family's; those that there are are named.
+        """
+        if not self.heads:
+            return ()
+        name, *_ = (*read(config, 'architectures', list, []), *self.heads)
+        if str(name) not in self.heads:
+            raise UserError(f"config.json: architecture '{name}' cannot be loaded; there are {', '.join(self.heads)}")
+        return self.heads[name]
 
 
 def find_family(model_type: str) -> Family:

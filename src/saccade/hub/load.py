@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Load a Hugging Face folder: config.json becomes a spec of our parts, the safetensors our parameters."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,13 @@ import jax.numpy as jnp
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.build import build
-from saccade.hub.family import find_family
+from saccade.hub.family import Family, Head, find_family
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import read, require
 from saccade.hub.tensors import open_tensors, read_json
 from saccade.types import Params, Scope, UserError
+
+TOKENIZERS = ('tokenizer.json', 'vocab.txt')
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +29,7 @@ class Pretrained:
     Attributes:
         spec: of the model, as it stands under config.model.
         params: in our layout, float32.
-        tokenizer: the folder's tokenizer.json, if it has one.
+        tokenizer: the folder's tokenizer.json, else its vocab.txt, if it has one.
         name: of the folder.
     """
 
@@ -42,25 +46,50 @@ def load(path: str | Path) -> Pretrained:
         UserError: a file is missing or damaged; the model is of a family or has a setting that cannot be
             represented; a tensor is missing, left over, or of the wrong shape or type.
     """
+    with _opened(path) as folder:
+        family, heads, spec = _described(folder)
+        with open_tensors(folder) as tensors:
+            params = place(tensors, family, _shapes(spec), heads)
+    return Pretrained(spec, unflatten_dict(params, sep='/'), tokenizer_of(folder), folder.resolve().name)
+
+
+def spec_of(path: str | Path) -> dict[str, Any]:
+    """Return the spec of the model in a folder, by its `config.json` alone.
+
+    Raises:
+        UserError: the file is missing or damaged; the model is of a family or has a setting that cannot be represented.
+    """
+    with _opened(path) as folder:
+        return _described(folder)[-1]
+
+
+def tokenizer_of(path: str | Path) -> Path | None:
+    """Return the folder's tokenizer.json, else its vocab.txt; None where it has neither."""
+    files = (Path(path).expanduser() / name for name in TOKENIZERS)
+    return next(filter(Path.is_file, files), None)
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Path]:
+    """Give the folder, and name it in whatever is refused of it."""
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise UserError(f'{folder}: there is no such folder')
     try:
-        config = read_json(folder / 'config.json')
-        family = find_family(read(config, 'model_type', str))
-        require(config, 'quantization_config', None)
-        spec = family.spec(config)
-        with open_tensors(folder) as tensors:
-            params = place(tensors, family, _shapes(spec))
+        yield folder
     except UserError as error:
         raise UserError(f'{folder}: {error}') from None
-    tokenizer = folder / 'tokenizer.json'
-    return Pretrained(
-        spec,
-        unflatten_dict(params, sep='/'),
-        tokenizer if tokenizer.is_file() else None,
-        folder.resolve().name,
-    )
+
+
+def _described(folder: Path) -> tuple[Family, tuple[Head, ...], dict[str, Any]]:
+    """The family, the heads and the spec of the model that config.json describes."""
+    config = read_json(folder / 'config.json')
+    family = find_family(read(config, 'model_type', str))
+    require(config, 'quantization_config', None)
+    heads, spec = family.heads_of(config), family.spec(config)
+    if heads:
+        spec['heads'] = {head.name: head.spec(config) for head in heads}
+    return family, heads, spec
 
 
 def _shapes(spec: dict[str, Any]) -> Shapes:

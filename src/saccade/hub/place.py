@@ -3,50 +3,69 @@
 """From a family's tensors to our tree of parameters: every tensor finds its place, and every place its tensor."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
 import numpy as np
 from einops import rearrange
 
-from saccade.hub.family import Family, Weight
+from saccade.hub.family import Family, Head, Weight
 from saccade.hub.tensors import Tensors
 from saccade.types import UserError
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def place(tensors: Tensors, family: Family, shapes: Shapes) -> dict[str, np.ndarray]:
+def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, ...] = ()) -> dict[str, np.ndarray]:
     """Return our parameters by path, in float32.
 
     Args:
         shapes: those of the model's parameters, by path.
+        heads: those of the family's that the model has.
 
     Raises:
         UserError: a tensor is missing, left over, or of the wrong shape; or a tied copy differs.
     """
-    names = _short_names(tensors, family.prefix)
-    params: dict[str, np.ndarray] = {}
-    for weight in family.weights:
+    names = _short_names(tensors, family)
+    left, params = dict(names), {}
+    for weight in (*family.weights, *_weights(heads)):
         if shapes.keys() >= set(weight.ours):
-            params.update(_take(tensors, names, weight, shapes))
+            params.update(_take(tensors, left, weight, shapes))
     if absent := shapes.keys() - params.keys():
         raise UserError(f'no tensor of the family is placed at {_some(absent)}')
-    _check_copies(tensors, names, family)
-    left = [name for short, name in names.items() if not re.fullmatch(family.ignored, short)]
-    if left:
-        raise UserError(f'the model that config.json describes has no place for tensor {_some(left)}')
+    _check_copies(tensors, names, left, family.copies)
+    over = [name for short, name in left.items() if not _may_be_left(short, family)]
+    if over:
+        raise UserError(f'the model that config.json describes has no place for tensor {_some(over)}')
     return params
 
 
-def _short_names(tensors: Tensors, prefix: str) -> dict[str, str]:
-    """Name without the prefix -> name."""
+def _weights(heads: Iterable[Head]) -> Iterator[Weight]:
+    return (weight for head in heads for weight in head.weights)
+
+
+def _may_be_left(name: str, family: Family) -> bool:
+    """Whether it holds no parameter, or belongs to a head that the model at hand has not."""
+    spare = {weight.theirs for heads in family.heads.values() for weight in _weights(heads)}
+    original = family.copies.get(name, name)
+    return original in spare or re.fullmatch(family.ignored, name) is not None
+
+
+def _short_names(tensors: Tensors, family: Family) -> dict[str, str]:
+    """Name as the family's weights have it -> name."""
     names: dict[str, str] = {}
     for name in tensors:
-        if (short := name.removeprefix(prefix)) in names:
+        if (short := _short(name, family)) in names:
             raise UserError(f"tensors '{names[short]}' and '{name}' are for one place")
         names[short] = name
     return names
+
+
+def _short(name: str, family: Family) -> str:
+    """Without the prefix, and with the ending of today."""
+    short = name.removeprefix(family.prefix)
+    old = next(filter(short.endswith, family.older), '')
+    return short.removesuffix(old) + family.older.get(old, '')
 
 
 def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shapes) -> Iterator[tuple[str, np.ndarray]]:
@@ -67,23 +86,24 @@ def _read(tensors: Tensors, names: dict[str, str], wanted: str, weight: Weight, 
     fused = len(weight.ours) > 1
     theirs, _, ours = weight.layout.partition('->')
     sizes = dict(zip(ours.split(), (len(weight.ours),) * fused + shape, strict=True))
-    expected = tuple(
+    first, *rest = (
         prod(sizes[axis] for axis in group.strip('()').split()) for group in re.findall(r'\([^)]*\)|\S+', theirs)
     )
+    expected = (weight.skipped + first, *rest)
     if tensors.shape(name) != expected:
         raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but by config.json it should be {expected}")
-    array = rearrange(tensors.read(name), weight.layout, **sizes)
+    array = rearrange(tensors.read(name)[weight.skipped :], weight.layout, **sizes)
     return array if fused else array[None]
 
 
-def _check_copies(tensors: Tensors, names: dict[str, str], family: Family) -> None:
-    """Drop what repeats a tensor that it is tied to."""
-    originals = {name.removeprefix(family.prefix): name for name in tensors}
-    for copy, original in family.copies.items():
-        if copy in names and original not in names:
-            name = names.pop(copy)
-            if not np.array_equal(tensors.read(name), tensors.read(originals[original])):
-                raise UserError(f"tensor '{name}' differs from '{originals[original]}', to which config.json ties it")
+def _check_copies(tensors: Tensors, names: dict[str, str], left: dict[str, str], copies: Mapping[str, str]) -> None:
+    """Drop what repeats a tensor that was taken, to which it is tied."""
+    taken = names.keys() - left.keys()
+    for copy, original in copies.items():
+        if copy in left and original in taken:
+            name = left.pop(copy)
+            if not np.array_equal(tensors.read(name), tensors.read(names[original])):
+                raise UserError(f"tensor '{name}' differs from '{names[original]}', to which config.json ties it")
 
 
 def _some(names: set[str] | list[str]) -> str:

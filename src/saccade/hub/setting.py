@@ -14,6 +14,7 @@ _WORDS = {
     bool: 'true or false',
     str: 'text',
     dict: 'an object',
+    list: 'a list',
 }
 
 _TANH_GELU = {'use': 'jax.nn:gelu', 'approximate': True}

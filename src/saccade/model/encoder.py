@@ -25,7 +25,8 @@ class Encoder(Tower, kw_only=True):
 
     Attributes:
         heads: what reads the last hidden states, by name; the parameters of one are in NAME_head.
-        types: how many types of tokens are told apart by a vector of their own, 2 in BERT; 0 for none.
+        types: how many types of tokens have a vector of their own, 2 in BERT; 0 for none. In RoBERTa there is 1: every
+            token has it, whatever its type.
         embedding_width: E; None for D.
         embedding_norm: of the sum of token, position and type; None for none.
     """
@@ -37,7 +38,7 @@ class Encoder(Tower, kw_only=True):
 
     why_not: ClassVar[dict[str, str]] = {
         'LanguageModel': 'an encoder sees what follows a token, so it cannot write left to right: '
-        'launch/fill_mask.py --generate fills a text of [MASK]s in instead'
+        'launch/fill_mask.py --turns=4 fills a text of [MASK]s in instead'
     }
 
     @nn.compact
@@ -56,7 +57,8 @@ class Encoder(Tower, kw_only=True):
         x = self.position(name='position')(x, scope.positions)
         if self.types:
             types = self.param('types', self.embedding_init(), (self.types, x.shape[-1]))
-            given = jnp.zeros_like(scope.positions) if scope.types is None else scope.types
+            alike = scope.types is None or self.types == 1
+            given = jnp.zeros_like(scope.positions) if alike else scope.types
             x = x + jnp.take(types.astype(jnp.float32), given, axis=0).astype(x.dtype)
         if self.embedding_norm is not None:
             x = self.embedding_norm(name='embedding_norm')(x)

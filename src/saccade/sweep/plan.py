@@ -7,6 +7,7 @@ A sweep file defines `get_sweep()`, which returns a dict with
     runs    a space: see `saccade.sweep.space`
     seeds   a number of seeds, or a list of them; without it the config's own
     match   how to make the variants alike in size: see `saccade.sweep.match`
+    needs   fields that the command line must give, and in words what they are: dict(init_from='a pretrained run')
 
 and the first line of its docstring is the sweep's title.
 """
@@ -31,7 +32,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.setup import Cost
 from saccade.types import UserError
 
-_KEYS = ('runs', 'seeds', 'match')
+_KEYS = ('runs', 'seeds', 'match', 'needs')
 _SHOWN = 6  # broken variants, or reasons, before the rest are only counted
 
 
@@ -67,6 +68,7 @@ class Plan:
         """
         title, spec = _read(sweep)
         base = load_config(config, overrides)
+        _refuse_missing(spec.get('needs', {}), base)
         seeds = _seeds(spec.get('seeds'), base.get('seed', 0))
         variants = _Variants(config, overrides, spec).built()
         runs = tuple(_run(variant, seed) for variant in variants for seed in seeds)
@@ -214,10 +216,22 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _number(config: Mapping[str, Any], field: str) -> int | float:
+def _refuse_missing(needs: Mapping[str, str], base: Mapping[str, Any]) -> None:
+    for field, what in needs.items():
+        if not _field(base, field):
+            raise UserError(f'{PREFIX}{field}: this sweep needs it: {what}')
+
+
+def _field(config: Mapping[str, Any], field: str) -> Any:
+    """The value of a dotted field; None where there is none."""
     value: Any = config
     for name in field.split('.'):
         value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _number(config: Mapping[str, Any], field: str) -> int | float:
+    value = _field(config, field)
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise UserError(f'match.by: {field} is {value!r}, which is no number to start from')
     return value

@@ -10,6 +10,7 @@ Transformers), section 2.2; the bare loss is then `cross_entropy`. Metrics that 
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,8 @@ class CausalLM:
     """Attributes: label_smoothing, the share of the target distribution that is uniform, in training."""
 
     label_smoothing: float = 0.0
+
+    then: ClassVar[dict[str, str]] = {'sample from it': 'launch/generate.py --prompt="def "'}
 
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:

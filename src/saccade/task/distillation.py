@@ -11,13 +11,14 @@ https://arxiv.org/abs/1503.02531. Freeze the teacher: `rates` of the optimizer, 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from saccade.task.masked_lm import MaskedLM, scope_of, scored
+from saccade.task.base import scope_of, scored
+from saccade.task.masked_lm import MaskedLM
 from saccade.types import Batch, Params, PRNGKey, Total
 
 _HIDDEN = 'hidden'  # the collection in which layers report their states
@@ -31,6 +32,8 @@ class Distillation(MaskedLM):
     soft: float = 5.0
     hard: float = 2.0
     cosine: float = 1.0
+
+    then: ClassVar[dict[str, str]] = {what: f'{command} --part=student' for what, command in MaskedLM.then.items()}
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the parameters of a `model.together:Distilled` for batches of this shape."""

@@ -12,14 +12,15 @@ https://arxiv.org/abs/1909.11942): the data makes the pairs. Tokens are hidden a
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from saccade.ops.loss import cross_entropy
 from saccade.ops.masking import Chosen, budget, choose_tokens, corrupt, row_keys
-from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Scope, Total, UserError
+from saccade.task.base import scope_of, scored
+from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Total, UserError
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class MaskedLM:
     hidden: float = 0.8
     noise: float = 0.1
     static: bool = False
+
+    then: ClassVar[dict[str, str]] = {
+        'fill masks in': 'launch/fill_mask.py --text="The [MASK] argument must be a [MASK]."',
+        'compare texts': 'launch/embed.py --text="Return a list." --text="Close the file."',
+    }
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
@@ -85,15 +91,3 @@ class MaskedLM:
         each = budget(self.share, batch['tokens'].shape[1])
         loss = Total(totals['loss'].total + each * pairs['loss'].total, totals['loss'].weight)
         return {**totals, 'loss': loss, **{f'pair_{name}': total for name, total in pairs.items()}}
-
-
-def scored(logits: Array, targets: Array, counts: Array) -> dict[str, Total]:
-    """Return totals of loss, in nats, and accuracy over the targets that count."""
-    losses, hits = cross_entropy(logits, targets), jnp.argmax(logits, axis=-1) == targets
-    weight = counts.sum()
-    return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total((hits * counts).sum(), weight)}
-
-
-def scope_of(batch: Batch) -> Scope:
-    """What an encoder's layers know of the tokens of a batch."""
-    return Scope(batch['positions'], batch['segments'], types=batch.get('types'))

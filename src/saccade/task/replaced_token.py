@@ -9,14 +9,14 @@ no gradient. Clark et al. 2020, "ELECTRA", section 2, https://arxiv.org/abs/2003
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.ops.masking import budget, choose_tokens, corrupt, row_keys
-from saccade.task.masked_lm import scope_of, scored
+from saccade.task.base import scope_of, scored
 from saccade.types import Batch, Params, PRNGKey, Total
 
 
@@ -26,6 +26,11 @@ class ReplacedToken:
 
     share: float = 0.15
     weight: float = 50.0
+
+    then: ClassVar[dict[str, str]] = {
+        'fill masks in': 'launch/fill_mask.py --part=generator --text="The [MASK] argument must be a [MASK]."',
+        'compare texts': 'launch/embed.py --part=discriminator --text="Return a list." --text="Close the file."',
+    }
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the parameters of a `model.together:Electra` for batches of this shape."""

@@ -150,10 +150,12 @@ BACKENDS = {'jit': JitBackend, 'pmap': PmapBackend}
 
 
 def replace_params(backend: Backend, state: TrainState, params: Params) -> TrainState:
-    """Start from other weights than the initial ones; the optimizer's state is untouched."""
+    """Start from other weights of the model than the initial ones; the optimizer's state is untouched."""
     saved = backend.unload(state)
     placed = jax.tree.map(
-        lambda new, old: jax.device_put(np.asarray(new, old.dtype), old.sharding), params, saved.params
+        lambda new, old: jax.device_put(np.asarray(new, old.dtype), old.sharding),
+        {**saved.params, **params},  # what an adapter keeps beside the model's stays
+        saved.params,
     )
     ema = None if saved.ema is None else jax.tree.map(jnp.copy, placed)
     return backend.load(saved.replace(params=placed, ema=ema))

@@ -14,6 +14,7 @@ import numpy as np
 
 from saccade.data.pipeline import eval_batches, random_windows
 from saccade.data.split import Prepared, Split
+from saccade.decode.predict import predictions
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
@@ -42,6 +43,7 @@ class Evaluation:
         intervals: of metrics that a task judges example by example, with 95% confidence over the examples.
         baseline: metrics of the experiment's baseline; None where it has none.
         estimate: the loss on random windows, where that was asked for.
+        loss_unit: what the loss is in; empty for that of the data, squared.
     """
 
     step: int
@@ -52,6 +54,7 @@ class Evaluation:
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     baseline: dict[str, float] | None = None
     estimate: float | None = None
+    loss_unit: str = 'nats'
 
     def record(self) -> dict[str, Any]:
         """All of it as one JSON object, each metric by its name."""
@@ -70,7 +73,7 @@ class Evaluation:
     def _line(self, name: str, value: float) -> str:
         between = '' if name not in self.intervals else ' [{:.4f}, {:.4f}]'.format(*self.intervals[name])
         beside = f'   (baseline: {self.baseline[name]:.4f})' if name in (self.baseline or {}) else ''
-        unit = ' nats' if name == 'loss' else ''
+        unit = f' {self.loss_unit}'.rstrip() if name == 'loss' else ''
         return f'{name.replace("_", " "):16s}{value:.4f}{unit}{between}{beside}'
 
 
@@ -140,14 +143,12 @@ def judged(
     task, model = experiment.task(), experiment.model()
     if not isinstance(task, Judge):
         return found
-    predict = jax.jit(partial(task.predict, model))
-    params = cast(params, experiment.dtype)
     batches = eval_batches(split, experiment.batch_size, limit=limit)
-    predictions = [jax.tree.map(np.asarray, predict(params, rows)) for rows in batches]
-    measured = task.judge(jax.tree.map(lambda *parts: np.concatenate(parts), *predictions), split)
+    measured = task.judge(predictions(task, model, cast(params, experiment.dtype), batches), split)
     values = {name: each.value for name, each in measured.items()}
     intervals = {name: (each.low, each.high) for name, each in measured.items()}
-    return replace(found, metrics=found.metrics | values, intervals=intervals)
+    unit = getattr(task, 'loss_unit', found.loss_unit)
+    return replace(found, metrics=found.metrics | values, intervals=intervals, loss_unit=unit)
 
 
 def baseline_of(experiment: Experiment, prepared: Prepared, step: int = 0) -> Evaluation | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from saccade.build import bind
+from saccade.train.adapter import Adapter, Whole
 from saccade.types import Data, Model, Part, Sink, Task, UserError
 
 
@@ -35,6 +36,8 @@ class Experiment:
             they must fit already.
         inherit: the field that takes the model of `init_from`, where that is given, as 'model'; see `train.inherit`.
         init_part: which of several models of `init_from` is meant, as 'discriminator' of a run of ELECTRA.
+        low_rank: trains small updates of weights that stay as they are, as `train.low_rank:LowRank`; None to train the
+            weights themselves.
         sample: what to show at each evaluation.
         baseline: a function of the training split, the validation split and the vocabulary's size that gives
             nats per target, or metrics by name, printed beside the model's at the end.
@@ -65,6 +68,7 @@ class Experiment:
     keep_best: int = 1
     accumulate: int = 1
     ema: float = 0.0
+    low_rank: Part[Adapter] | None = None
     sample: Part | None = None
     baseline: Part | None = None
     logging: tuple[Part[Sink], ...] = ()
@@ -85,6 +89,11 @@ class Experiment:
             raise UserError(
                 f'config.accumulate: {self.batch_size} rows do not divide into {self.accumulate} microbatches'
             )
+
+    @property
+    def adapter(self) -> Adapter:
+        """Makes the model's parameters of those that are trained."""
+        return self.low_rank() if self.low_rank else Whole()
 
     def at_length(self, length: int) -> 'Experiment':
         """The same on sequences of another length in tokens, in batches of about as many tokens."""

@@ -8,6 +8,8 @@
 Without `init_from` the config trains its own model from scratch.
 """
 
+from typing import Any
+
 from ml_collections import ConfigDict
 
 from saccade.train.trained import spec_of
@@ -18,14 +20,16 @@ def inherit(config: ConfigDict) -> None:
     """Put the model of `init_from` in its place in a config; where the place has heads, these stay.
 
     Raises:
-        UserError: the place is empty and stays so, or the model has no heads and the place has.
+        UserError: there is no such place; it is empty and stays so; or the model has no heads and the place has.
     """
     if not config.get('inherit'):
         return
     *parents, name = config.inherit.split('.')
     node = config
     for parent in parents:
-        node = node[parent]
+        node = _fields(node).get(parent)
+    if name not in _fields(node):
+        raise UserError(f"config.inherit: the config has no field '{config.inherit}' that could take a model")
     if not config.init_from and node[name] is None:
         raise UserError(f'config.init_from: give the run, or the Hugging Face directory, that {config.inherit} is')
     if not config.init_from:
@@ -35,3 +39,7 @@ def inherit(config: ConfigDict) -> None:
     if own and 'heads' not in spec:
         raise UserError(f'config.init_from={config.init_from}: {spec["use"]} has no heads; this takes an encoder')
     node[name] = ConfigDict(spec | own)
+
+
+def _fields(node: Any) -> ConfigDict:
+    return node if isinstance(node, ConfigDict) else ConfigDict()

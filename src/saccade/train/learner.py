@@ -19,6 +19,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.statistic import is_statistic
+from saccade.train.adapter import Adapter, Whole
 from saccade.train.optimizer import each_leaf
 from saccade.types import Batch, Params, Task, Total
 
@@ -31,8 +32,9 @@ class TrainState:
 
     Attributes:
         step: steps taken.
+        params: what the run's adapter makes the model's parameters of.
         key: raw data of the run's PRNG key; each step folds its number in.
-        ema: moving average of the parameters, where the run keeps one.
+        ema: moving average of these parameters, where the run keeps one.
     """
 
     step: Int[Array, '*devices']
@@ -40,6 +42,11 @@ class TrainState:
     opt_state: PyTree
     key: Array
     ema: Params | None
+
+    @property
+    def averaged(self) -> Params:
+        """What evaluation takes: the average where there is one, else the parameters."""
+        return self.params if self.ema is None else self.ema
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Learner:
         accumulate: microbatches a step.
         ema: decay of the average of the parameters; 0 for none.
         axis: name of the device axis to sum over, under `pmap`.
+        adapter: makes the model's parameters of those that are trained.
     """
 
     model: Any
@@ -60,11 +68,12 @@ class Learner:
     accumulate: int = 1
     ema: float = 0.0
     axis: str | None = None
+    adapter: Adapter = Whole()  # noqa: RUF009, it is frozen
 
     def init(self, key: Array, batch: Batch) -> TrainState:
         """Make the state before the first step; `key` is raw key data."""
         initial, run = jax.random.split(jax.random.wrap_key_data(key))
-        params = self.task.init(self.model, initial, batch)
+        params = self.adapter.init(jax.random.fold_in(initial, 1), self.task.init(self.model, initial, batch))
         return TrainState(
             step=jnp.zeros((), jnp.int32),
             params=params,
@@ -78,7 +87,7 @@ class Learner:
         totals, gradient = self._gradient(state, batch)
         updates, opt_state = self.optimizer.update(gradient, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
-        ema = optax.incremental_update(params, state.ema, 1.0 - self.ema) if self.ema else None
+        ema = jax.tree.map(self._averaged, state.ema, params) if self.ema else None
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
         # What a statistic is to move by is no slope of the loss.
         slopes = jnp.array(jax.tree.leaves(each_leaf(gradient, lambda path, _: not is_statistic(path))))
@@ -94,9 +103,13 @@ class Learner:
         """Return the totals of one batch, without dropout; by microbatches too, so that it fits where a step does."""
 
         def microbatch(number: Array, rows: Batch) -> dict[str, Total]:
-            return self.task.loss(self.model, cast(params, self.dtype), rows, jax.random.key(0), False)
+            return self.task.loss(self.model, self._cast(params), rows, jax.random.key(0), False)
 
         return self._summed(self._accumulated(microbatch, batch))
+
+    def weights(self, state: TrainState) -> Params:
+        """Return the model's parameters, as evaluation takes them."""
+        return self.adapter.merged(state.averaged)
 
     def _gradient(self, state: TrainState, batch: Batch) -> tuple[dict[str, Total], Params]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.step)
@@ -104,7 +117,7 @@ class Learner:
             key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
 
         def total_loss(params: Params, batch: Batch, key: Array) -> tuple[Float[Array, ''], dict[str, Total]]:
-            totals = self.task.loss(self.model, cast(params, self.dtype), batch, key, True)
+            totals = self.task.loss(self.model, self._cast(params), batch, key, True)
             return totals['loss'].total, totals
 
         def microbatch(number: Array, rows: Batch) -> tuple[dict[str, Total], Params]:
@@ -115,6 +128,14 @@ class Learner:
         totals, gradient = self._summed(self._accumulated(microbatch, batch))
         weight = jnp.maximum(totals['loss'].weight, 1.0)
         return totals, jax.tree.map(lambda leaf: leaf / weight, gradient)
+
+    def _cast(self, params: Params) -> Params:
+        # Merged before they are rounded: in bfloat16 a small update of a large weight would be lost.
+        return cast(self.adapter.merged(params), self.dtype)
+
+    def _averaged(self, old: Array, new: Array) -> Array:
+        # In this form the average of what does not change is that, bit for bit.
+        return old + (1.0 - self.ema) * (new - old)
 
     def _accumulated(self, microbatch: Any, batch: Batch) -> PyTree:
         if self.accumulate == 1:

@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import PyTree
 from rich.console import Console
 
+from saccade.build import load
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Prepared
 from saccade.train.backend import Backend, replace_params
@@ -36,6 +37,8 @@ from saccade.types import Params, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
 IN_FLIGHT = 2
+# Whichever of these a model does not end with is a part to try next.
+_NORMS = ('norm.layer:LayerNorm', 'norm.rms:RMSNorm')
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,8 @@ class Run:
         state = self.backend.init(self.experiment.seed)
         if self.experiment.init_from:
             run = self.experiment
-            begun = start_from((run.init_from, run.init_part), self.backend.unload(state).params, run.adapt)
+            initial = self.backend.learner.adapter.merged(self.backend.unload(state).params)
+            begun = start_from((run.init_from, run.init_part), initial, run.adapt)
             self.console.print('\n'.join(begun.lines()), soft_wrap=True)
             state = replace_params(self.backend, state, begun.params)
         return state, 0
@@ -165,18 +169,17 @@ class Run:
         """Evaluate the state, on so many batches of the validation split or on all."""
         split, batch_size = prepared.splits['validation'], self.experiment.batch_size
         batches = eval_batches(split, batch_size, jax.process_index(), jax.process_count(), limit or None)
-        params, backend = self._eval_params(state), self.backend
-        metrics = evaluate(lambda rows: backend.host(backend.eval_step(params, backend.place(rows))), batches)
+        backend = self.backend
+        metrics = evaluate(lambda rows: backend.host(backend.eval_step(state.averaged, backend.place(rows))), batches)
         found = evaluation(step, 'validation', split, metrics)
-        return judged(self.experiment, self._eval_params(self.backend.unload(state)), split, found, limit or None)
+        return judged(self.experiment, self._weights(state), split, found, limit or None)
 
     def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
         """Measure the trained model; log that after its baseline and what is measured at other lengths."""
         found = self._measure(state, prepared, self.experiment.steps)
         baseline = baseline_of(self.experiment, prepared, found.step)
         if log is not None:
-            params = self._eval_params(self.backend.unload(state))
-            others = evaluate_lengths(self.experiment, params, self.workdir.tokenizer, found.step)
+            others = evaluate_lengths(self.experiment, self._weights(state), self.workdir.tokenizer, found.step)
             for other in (*([baseline] if baseline else []), *others):
                 log.write(other.step, other.split, other.metrics)
             self._report(found, state, prepared, log)
@@ -186,16 +189,15 @@ class Run:
         """Log an evaluation, and show a sample of what the model makes."""
         log.write(found.step, found.split, found.metrics)
         if self.sample:
-            params = self._eval_params(self.backend.unload(state))
             key = jax.random.fold_in(jax.random.key(self.experiment.seed), found.step)
-            log.sample(found.step, self.sample(self.experiment.model(), params, prepared.tokenizer, key))
+            log.sample(found.step, self.sample(self.experiment.model(), self._weights(state), prepared.tokenizer, key))
 
     def _save(self, checkpoints: Checkpoints, step: int, state: TrainState, found: Evaluation | None) -> None:
         metrics = {} if found is None else found.metrics
         checkpoints.save(step, _as_dict(self.backend.unload(state)), metrics, {'batches': step})
 
-    def _eval_params(self, state: TrainState) -> Params:
-        return state.params if state.ema is None else state.ema
+    def _weights(self, state: TrainState) -> Params:
+        return self.backend.learner.weights(self.backend.unload(state))
 
     @contextlib.contextmanager
     def _profiled(self, step: int) -> Iterator[None]:
@@ -278,19 +280,35 @@ def _as_dict(state: TrainState) -> dict[str, Any]:
 
 def _what(config: Mapping[str, Any]) -> str:
     data = config['data']
-    source = data.get('path') or data.get('name')
+    source = data.get('path') or data.get('name') or data['use']
     return f'{config["task"]["use"]} with {config["model"]["use"]} on {source}, {config["steps"]} steps'
 
 
-def what_next(config: str, workdir: str, overrides: Sequence[str], steps: int) -> list[str]:
-    """What a newcomer may want to do with a finished run, as commands."""
+def what_next(path: str, workdir: str, overrides: Sequence[str], config: Mapping[str, Any]) -> list[str]:
+    """What a newcomer may want to do with a finished run, as commands: what its task is good for among them.
+
+    Args:
+        path: of the experiment's file, which with the overrides made the config.
+    """
     python = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else 'python'
-    train = shlex.join([python, 'launch/train.py', f'--config={config}', *overrides])
-    part = """--config.model.norm="{'use': 'norm.layer:LayerNorm'}\""""
+    train = shlex.join([python, 'launch/train.py', f'--config={path}', *overrides])
+    then = getattr(load(config['task']['use'], 'config.task.use'), 'then', {})
+    commands = {
+        'continue it': f'{train} --workdir={workdir} --config.steps={2 * config["steps"]}',
+        **{what: f'{python} {command} --workdir={workdir}' for what, command in then.items()},
+        'evaluate it': f'{python} launch/evaluate.py --workdir={workdir}',
+        **_change(config['model'], train, workdir),
+    }
     return [
         f'The run is in {workdir}. What to try next:',
-        f'  continue it    {train} --workdir={workdir} --config.steps={2 * steps}',
-        f'  sample from it {python} launch/generate.py --workdir={workdir} --prompt="def "',
-        f'  evaluate it    {python} launch/evaluate.py --workdir={workdir}',
-        f'  change a part  {train} --workdir={workdir}-layernorm {part}',
+        *(f'  {what:<14} {command}' for what, command in commands.items()),
     ]
+
+
+def _change(model: Mapping[str, Any], train: str, workdir: str) -> dict[str, str]:
+    """The run with another norm at the end of its model, where it has one there."""
+    if 'norm' not in model:
+        return {}
+    use = next(use for use in _NORMS if use != model['norm']['use'])
+    name = use.rpartition(':')[2].lower()
+    return {'change a part': f"""{train} --workdir={workdir}-{name} --config.model.norm="{{'use': '{use}'}}\""""}

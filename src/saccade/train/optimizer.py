@@ -38,6 +38,8 @@ KERNELS = {
     'mixer/gate': 'D -> N H',
 }
 
+KernelAxes = optax.contrib.MuonDimensionNumbers
+
 
 @runtime_checkable
 class Rates(Protocol):
@@ -66,14 +68,14 @@ class Optimizer:
         weight_decay: fraction of a parameter taken off a step at a learning rate of 1.
         no_decay: a regex; parameters with a match in their path, 'layers/pattern_0/norm/scale', do not decay.
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
-        rates: factors of the learning rate by parameter; those of several are multiplied.
+        rates: factors of the learning rate by parameter; those of several are multiplied. None: all are 1.
     """
 
     rule: Part
     weight_decay: float = 0.0
     no_decay: str = NO_DECAY
     clip_norm: float | None = None
-    rates: Part[Rates] | tuple[Part[Rates], ...] = ()
+    rates: Part[Rates] | tuple[Part[Rates], ...] | None = None
 
     def __call__(self, schedule: optax.Schedule, params: Params) -> optax.GradientTransformation:
         """Return the transformation for parameters with the paths of `params`, arrays or shapes.
@@ -82,7 +84,8 @@ class Optimizer:
             UserError: a field is out of range, the rule brings its own learning rate, or nothing is left to learn.
         """
         self._check()
-        made = [part() for part in (self.rates if isinstance(self.rates, tuple) else (self.rates,))]
+        given = self.rates or ()
+        made = [part() for part in (given if isinstance(given, tuple) else (given,))]
         kinds = _kinds(product(made, params))
         clip = optax.identity() if self.clip_norm is None else optax.clip_by_global_norm(self.clip_norm)
         decay = optax.add_decayed_weights(self.weight_decay, decays(params, self.no_decay))
@@ -113,11 +116,7 @@ def decays(params: Params, no_decay: str = NO_DECAY) -> PyTree[bool]:
     Raises:
         UserError: it is not a regex.
     """
-    try:
-        pattern = re.compile(no_decay)
-    except re.error as error:
-        raise UserError(f"optimizer.no_decay: '{no_decay}' is not a regular expression: {error}") from None
-    return each_leaf(params, lambda path, _: not pattern.search(path))
+    return each_leaf(params, lambda path, _: not finds(no_decay, path, 'optimizer.no_decay'))
 
 
 def product(made: Iterable[Rates], params: Params) -> PyTree:
@@ -138,9 +137,42 @@ def each_leaf(params: Params, function: Callable[[str, Any], Any]) -> PyTree:
     return jax.tree_util.tree_map_with_path(lambda path, leaf: function(path_of(path), leaf), params)
 
 
+def finds(pattern: str, path: str, field: str) -> bool:
+    """Whether a regex has a match in the path of a parameter.
+
+    Args:
+        field: of the config, where the regex stands.
+
+    Raises:
+        UserError: it is not a regex.
+    """
+    try:
+        return re.search(pattern, path) is not None
+    except re.error as error:
+        raise UserError(f"{field}: '{pattern}' is not a regular expression: {error}") from None
+
+
 def named(table: Mapping[str, Any], path: str) -> str | None:
     """Return the longest name in a table that the path ends in; None where there is none."""
     return max((name for name in table if f'/{path}'.endswith(f'/{name}')), key=len, default=None)
+
+
+def kernel_axes(further: Iterable[tuple[str, str]], field: str) -> dict[str, KernelAxes]:
+    """Return which axes a kernel contracts and which it makes, by its name: of KERNELS and of further ones.
+
+    Args:
+        field: of the config, where the further ones stand.
+
+    Raises:
+        UserError: axes are not written as in 'N H -> D'.
+    """
+    return {name: _matrix_axes(letters, f'{field}.{name}') for name, letters in {**KERNELS, **dict(further)}.items()}
+
+
+def axes_of(axes: Mapping[str, KernelAxes], path: str, leaf: Any) -> KernelAxes | None:
+    """Return the axes of a leaf that is a kernel, as `kernel_axes` knows them; None for any other."""
+    found = axes.get(named(axes, path))
+    return found if found and leaf.ndim >= -found.reduction_axis[0] else None
 
 
 def muon(
@@ -164,13 +196,13 @@ def muon(
     Raises:
         UserError: axes are not written as in 'N H -> D'; or, on meeting the parameters, none is a kernel.
     """
-    axes = {name: _matrix_axes(name, letters) for name, letters in {**KERNELS, **dict(kernels)}.items()}
+    axes = kernel_axes(kernels, 'optimizer.rule.kernels')
     matrices = optax.contrib.muon(
         learning_rate=1.0,
         beta=momentum,
         ns_steps=iterations,
         consistent_rms=rms,
-        muon_weight_dimension_numbers=lambda params: each_leaf(params, lambda path, leaf: _kernel(axes, path, leaf)),
+        muon_weight_dimension_numbers=lambda params: each_leaf(params, lambda path, leaf: axes_of(axes, path, leaf)),
     )
     rules = {
         # optax's muon descends; the minus sign is the learning rate's to give.
@@ -230,23 +262,16 @@ def _multiply(factors: PyTree, kinds: PyTree[str]) -> optax.GradientTransformati
     )
 
 
-def _matrix_axes(name: str, letters: str) -> optax.contrib.MuonDimensionNumbers:
+def _matrix_axes(letters: str, field: str) -> KernelAxes:
     inputs, _, outputs = (side.split() for side in letters.partition('->'))
     if not inputs or not outputs:
-        raise UserError(f"optimizer.rule.kernels.{name}: write axes as in 'N H -> D', not '{letters}'")
+        raise UserError(f"{field}: write axes as in 'N H -> D', not '{letters}'")
     first = -len(inputs) - len(outputs)
-    return optax.contrib.MuonDimensionNumbers(tuple(range(first, -len(outputs))), tuple(range(-len(outputs), 0)))
+    return KernelAxes(tuple(range(first, -len(outputs))), tuple(range(-len(outputs), 0)))
 
 
-def _kernel(
-    axes: Mapping[str, optax.contrib.MuonDimensionNumbers], path: str, leaf: Any
-) -> optax.contrib.MuonDimensionNumbers | None:
-    found = axes.get(named(axes, path))
-    return found if found and leaf.ndim >= -found.reduction_axis[0] else None
-
-
-def _muon_labels(axes: Mapping[str, optax.contrib.MuonDimensionNumbers], params: Params) -> PyTree[str]:
-    labels = each_leaf(params, lambda path, leaf: 'kernel' if _kernel(axes, path, leaf) else 'other')
+def _muon_labels(axes: Mapping[str, KernelAxes], params: Params) -> PyTree[str]:
+    labels = each_leaf(params, lambda path, leaf: 'kernel' if axes_of(axes, path, leaf) else 'other')
     if 'kernel' not in jax.tree.leaves(labels):
         raise UserError(f'optimizer.rule: muon found no kernel named {", ".join(axes)}; name yours in `kernels`')
     return labels

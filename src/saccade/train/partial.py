@@ -8,13 +8,13 @@
 What is to keep its initial value is returned as a shape in place of an array.
 """
 
-import re
 from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
 from flax.traverse_util import flatten_dict, unflatten_dict
 
+from saccade.train.optimizer import finds
 from saccade.types import Params, UserError
 
 Wanted = Mapping[str, tuple[int, ...]]
@@ -52,6 +52,11 @@ def only(params: Params, wanted: Wanted, match: str) -> Params:
     return _with_new(there, [path for path in wanted if not _found(match, path)], wanted)
 
 
+def nothing(params: Params, wanted: Wanted) -> Params:
+    """Take the tokenizer alone, and what `inherit` takes: so that a run from scratch differs in its weights only."""
+    return _with_new({}, list(wanted), wanted)
+
+
 def teacher(params: Params, wanted: Wanted, every: int = 2) -> Params:
     """Take all as the teacher's, and for the student each layer of so many: DistilBERT, section 3 of 1910.01108.
 
@@ -77,10 +82,7 @@ def teacher(params: Params, wanted: Wanted, every: int = 2) -> Params:
 
 
 def _found(pattern: str, path: str) -> bool:
-    try:
-        return re.search(pattern, path) is not None
-    except re.error as error:
-        raise UserError(f'config.adapt: {pattern!r} is not a regular expression: {error}') from None
+    return finds(pattern, path, 'config.adapt')
 
 
 def _with_new(taken: Mapping[str, jax.Array], new: list[str], wanted: Wanted) -> Params:

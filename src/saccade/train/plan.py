@@ -29,12 +29,17 @@ PEAKS = {
     'NVIDIA H200': 989e12,
     'NVIDIA B200': 2250e12,
 }
+# By a word of a name on the path of a parameter; the first that is there.
 ROLES = {
+    'low_rank': 'low rank',
+    'norm': 'norms',
     'embedding': 'embedding',
+    'types': 'embedding',
     'position': 'positions',
     'mixer': 'mixer',
     'feedforward': 'feed-forward',
-    'head': 'output head',
+    'shared': 'positions',
+    'head': 'heads',
 }
 
 
@@ -55,6 +60,7 @@ class Plan:
     temp_bytes: int
     state_bytes: int | None
     attention: list[str]
+    trained: list[str]
 
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
@@ -71,6 +77,7 @@ class Plan:
             temp_bytes=memory.temp_size_in_bytes,
             state_bytes=state_bytes(backend.learner, backend.like.params),
             attention=list(attention_paths(model)),
+            trained=backend.learner.adapter.lines(backend.like.params),
         )
 
     @property
@@ -97,6 +104,7 @@ class Plan:
             f'train       {self.what}',
             f'devices     {self.devices}',
             f'parameters  {self.total:,} ({roles})',
+            *self.trained,
             f'a step      {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products',
             f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak{self._decoding()}',
             *(f'attention   {line}' for line in self.attention),
@@ -133,9 +141,15 @@ def by_role(params: Params) -> dict[str, int]:
     """Count parameters by what they are for."""
     counts: dict[str, int] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
-        role = _role(path_of(path))
+        role = role_of(path_of(path))
         counts[role] = counts.get(role, 0) + int(np.prod(leaf.shape))
     return counts
+
+
+def role_of(path: str) -> str:
+    """What a parameter is for, as in ROLES."""
+    words = {word for name in path.split('/') for word in name.split('_')}
+    return next((role for word, role in ROLES.items() if word in words), 'other')
 
 
 def attention_paths(model: Part) -> Iterator[str]:
@@ -149,13 +163,6 @@ def attention_paths(model: Part) -> Iterator[str]:
             'every layer' if len(blocks) == 1 else f'layers {number + 1}, {number + 1 + len(blocks)}, ... of {layers}'
         )
         yield f'{where}: {kernels or block.name}'
-
-
-def _role(path: str) -> str:
-    names = path.split('/')
-    if any('norm' in name for name in names):
-        return 'norms'
-    return next((role for name, role in ROLES.items() if name in names), 'other')
 
 
 def _described(value: Any) -> str:

@@ -12,12 +12,14 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from saccade.train.optimizer import each_leaf
+from saccade.train.optimizer import each_leaf, finds
 from saccade.types import Params, UserError
 
+_MATCH = 'optimizer.rates: Frozen.match'
 _LAYER = re.compile(r'(.*(?:^|/)layers)/pattern_(\d+)/')
 
 
@@ -75,17 +77,11 @@ class Frozen:
         Raises:
             UserError: it is no regex, or finds no parameter.
         """
-        paths: list[str] = []
-        each_leaf(params, lambda path, leaf: paths.append(path))
-        try:
-            found = {path for path in paths if re.search(self.match, path)}
-        except re.error as error:
-            raise UserError(
-                f"optimizer.rates: Frozen.match: '{self.match}' is not a regular expression: {error}"
-            ) from None
-        if not found:
-            raise UserError(f"optimizer.rates: Frozen.match: '{self.match}' finds none of {', '.join(paths)}")
-        return each_leaf(params, lambda path, leaf: float(path not in found))
+        found = each_leaf(params, lambda path, leaf: finds(self.match, path, _MATCH))
+        if not any(jax.tree.leaves(found)):
+            paths = jax.tree.leaves(each_leaf(params, lambda path, leaf: path))
+            raise UserError(f"{_MATCH}: '{self.match}' finds none of {', '.join(paths)}")
+        return jax.tree.map(lambda frozen: float(not frozen), found)
 
 
 def _stacks(params: Params) -> dict[str, tuple[int, int]]:

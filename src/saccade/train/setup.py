@@ -13,21 +13,22 @@ from saccade.ops.flops import flops
 from saccade.train.backend import BACKENDS, Backend
 from saccade.train.experiment import Experiment
 from saccade.train.learner import Learner
-from saccade.train.trained import param_shapes
+from saccade.train.trained import kept_shapes, param_shapes
 from saccade.types import UserError
 
 
 def make_learner(experiment: Experiment) -> Learner:
     """Make the step of an experiment, which holds no arrays."""
-    schedule = experiment.schedule()(experiment.steps)
+    schedule, adapter = experiment.schedule()(experiment.steps), experiment.adapter
     return Learner(
         model=experiment.model(),
         task=experiment.task(),
-        optimizer=experiment.optimizer()(schedule, param_shapes(experiment)),
+        optimizer=adapter.optimizer(partial(experiment.optimizer(), schedule), kept_shapes(experiment)),
         schedule=schedule,
         dtype=experiment.dtype,
         accumulate=experiment.accumulate,
         ema=experiment.ema,
+        adapter=adapter,
     )
 
 
@@ -57,7 +58,7 @@ class Cost:
     """What an experiment takes, counted without compiling anything.
 
     Attributes:
-        parameters: that are trained.
+        parameters: in all, those that stay as they are too.
         flops: of a step, in matrix products, over all devices.
         tokens: a step.
         steps: in all.

@@ -3,7 +3,7 @@
 """A trained model, from a run's folder or from a Hugging Face directory."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import jax.numpy as jnp
 
 from saccade.build import build
 from saccade.data.tokenizer import Tokenizer
-from saccade.hub.load import load as load_hub
+from saccade.data.tokenizer_file import open_tokenizer
+from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
@@ -30,6 +31,20 @@ class Trained:
     config: dict[str, Any]
     step: int | None = None
 
+    def only(self, part: str) -> 'Trained':
+        """One of several models that were trained together; '' for the one that there is.
+
+        Raises:
+            UserError: there is no such part, or there are several and none is named.
+        """
+        names = getattr(self.model, 'names', ('',))
+        if part not in names:
+            raise UserError(f"--part='{part}': there is {' and '.join(names) or 'one model, which has no parts'}")
+        if not part:
+            return self
+        model, params = self.model.part(part)(), self.model.all_of(part, self.params)
+        return replace(self, model=model, params=params, config={**self.config, 'model': self.config['model'][part]})
+
 
 def open_trained(workdir: str | None = None, init_from: str | None = None, which: str = 'latest') -> Trained:
     """Open a run's folder, or a Hugging Face directory; `init_from` may be either.
@@ -44,14 +59,15 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
         raise UserError('give either --workdir, the folder of a run, or --init_from, a run or a Hugging Face directory')
     if workdir or not _is_hub(init_from):
         return open_run(workdir or init_from, which)
-    pretrained = load_hub(init_from)
+    pretrained = hub.load(init_from)
     if pretrained.tokenizer is None:
         raise UserError(
-            f'{init_from}: there is no tokenizer.json; text needs the tokenizer that the model was trained with'
+            f'{init_from}: there is no tokenizer.json and no vocab.txt; text needs the tokenizer that the model was '
+            'trained with'
         )
     model = build(pretrained.spec, 'model')()
     params = jax.tree.map(jnp.asarray, pretrained.params)
-    return Trained(model, params, Tokenizer.load(pretrained.tokenizer), {'model': pretrained.spec})
+    return Trained(model, params, open_tokenizer(pretrained.tokenizer), {'model': pretrained.spec})
 
 
 def open_run(path: str, which: str = 'latest') -> Trained:
@@ -61,15 +77,21 @@ def open_run(path: str, which: str = 'latest') -> Trained:
     experiment = Experiment.of(config)
     model = experiment.model()
     with Checkpoints(workdir.checkpoints) as checkpoints:
-        restored = checkpoints.restore_part('ema' if experiment.ema else 'params', param_shapes(experiment), which)
-    return Trained(model, restored.state, Tokenizer.load(workdir.tokenizer), config, restored.step)
+        restored = checkpoints.restore_part('ema' if experiment.ema else 'params', kept_shapes(experiment), which)
+    params = experiment.adapter.merged(restored.state)
+    return Trained(model, params, Tokenizer.load(workdir.tokenizer), config, restored.step)
 
 
 def param_shapes(experiment: Experiment) -> Params:
-    """Shapes of the parameters an experiment trains."""
+    """Shapes of the parameters of an experiment's model."""
     batch = experiment.data().batch_like(1)
     task, model = experiment.task(), experiment.model()
     return jax.eval_shape(lambda rows: task.init(model, jax.random.key(0), rows), batch)
+
+
+def kept_shapes(experiment: Experiment) -> Params:
+    """Shapes of the parameters that a run keeps, of which its adapter makes the model's."""
+    return jax.eval_shape(experiment.adapter.init, jax.random.key(0), param_shapes(experiment))
 
 
 @dataclass(frozen=True)
@@ -107,7 +129,7 @@ def start_from(where: tuple[str, str], initial: Params, adapt: Part[Params] | No
         UserError: they are not those of this architecture; the first parameter that differs is named.
     """
     path, _ = where
-    params = _part_of(load_hub(path).params if _is_hub(path) else open_run(path).params, where)
+    params = _part_of(params_of(path), where)
     found, asked = _shapes(params), _shapes(initial)
     if adapt is not None:
         params = adapt(params, asked)
@@ -127,14 +149,19 @@ def start_from(where: tuple[str, str], initial: Params, adapt: Part[Params] | No
     )
 
 
+def params_of(path: str) -> Params:
+    """The parameters of a run or of a Hugging Face directory, which needs no tokenizer for this."""
+    return hub.load(path).params if _is_hub(path) else open_run(path).params
+
+
 def spec_of(path: str, part: str = '') -> dict[str, Any]:
     """The model of a run or of a Hugging Face directory, or a part of it, as it stands under config.model."""
-    spec = load_hub(path).spec if _is_hub(path) else Workdir.existing(path).read_config()['model']
+    spec = hub.spec_of(path) if _is_hub(path) else Workdir.existing(path).read_config()['model']
     return _part_of(spec, (path, part))
 
 
 def _part_of(whole: Mapping[str, Any], where: tuple[str, str]) -> Any:
-    path, _ = where
+    path, part = where
     if part and part not in whole:
         raise UserError(f"config.init_part: {path} has no part '{part}'; it has {', '.join(whole)}")
     return whole[part] if part else whole
@@ -143,7 +170,7 @@ def _part_of(whole: Mapping[str, Any], where: tuple[str, str]) -> Any:
 def tokenizer_of(path: str) -> Path | None:
     """The tokenizer that weights were trained with, so that a token means to them what it meant; None if not kept."""
     if _is_hub(path):
-        return load_hub(path).tokenizer
+        return hub.tokenizer_of(path)
     return Workdir.existing(path).tokenizer
 
 

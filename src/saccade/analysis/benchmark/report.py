@@ -33,6 +33,11 @@ class Table:
             table.add_row(*row)
         return table
 
+    def show(self, console: Console) -> None:
+        """Print the title and the table."""
+        console.print(self.title, style='bold', soft_wrap=True, highlight=False, markup=False)
+        console.print(self.drawn())
+
 
 @dataclass(frozen=True)
 class Report:
@@ -50,8 +55,7 @@ class Report:
     def show(self, console: Console) -> None:
         """Print the tables and notes."""
         for table in self.tables:
-            console.print(table.title, style='bold', soft_wrap=True, highlight=False)
-            console.print(table.drawn())
+            table.show(console)
         found = machine()
         versions = ', '.join(f'{name} {version}' for name, version in found['versions'].items())
         for note in (*self.notes, f'{found["cores"]} cores, Python {found["python"]}, {versions}'):

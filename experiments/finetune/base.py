@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments of this folder share: a small encoder, how it is trained, and how text becomes its tokens.
+
+An experiment imports it from beside itself, and says what is learned, of what data, by which head. Without `init_from`
+the encoder learns from scratch; it is pre-norm, which learns sooner than BERT's post-norm in runs as short as these.
+"""
+
+from typing import Any
+
+from ml_collections import ConfigDict, FieldReference
+from ml_collections.config_dict import placeholder
+
+NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
+
+
+def of_records(use: str, vocabulary: FieldReference, lowercase: bool = True, **data: Any) -> dict[str, Any]:
+    """Return data of records, in word pieces. Which records is for the user to say, by `name` or by `path`."""
+    where = dict(name=placeholder(str), path=placeholder(str), validation=0.1)
+    tokenizer = dict(use='data.word_piece:WordPiece', vocabulary=vocabulary, lowercase=lowercase)
+    return dict(use=use, **where, tokenizer=tokenizer, **data)
+
+
+def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference, **model: Any) -> ConfigDict:
+    """Return an experiment with an encoder of these fields, whose data have its context."""
+    steps, norm = FieldReference(600), dict(use='norm.layer:LayerNorm')
+
+    config = ConfigDict()
+    config.seed = 0
+    config.steps = steps
+    config.batch_size = 32
+    config.log_every = 50
+    config.eval_every = 200
+    config.eval_batches = 0
+    config.checkpoint_every = 200
+    config.logging = []
+    config.backend = 'jit'
+    config.mesh = dict(data=-1, fsdp=1, tensor=1)
+    config.dtype = 'float32'
+    config.accumulate = 1
+    config.ema = 0.0
+    config.init_from = ''  # a run or a Hugging Face directory, which gives the model too, but for its heads
+    config.inherit = 'model'
+    config.init_part = ''
+    config.adapt = dict(use='train.partial:body')
+    config.low_rank = None
+    config.task = task
+    config.data = data | dict(context=model['context'])
+    config.model = (
+        dict(
+            use='model.encoder:Encoder',
+            types=2,
+            dropout=dropout,
+            run=dict(use='model.stack:Unrolled'),
+            embedding_init=NORMAL,
+            position=dict(use='position.learned:Learned', length=model['context']),
+            norm=norm,
+            block=dict(
+                use='block.pre_norm:PreNorm',
+                norm=norm,
+                mixer=dict(
+                    use='attention.multi_head:MultiHead',
+                    heads=4,
+                    kernel=dict(use='attention.plain:Plain', dropout=dropout),
+                    mask=dict(use='ops.mask:Full'),
+                    position=dict(use='position.none:NoPosition'),
+                    dropout=dropout,
+                ),
+                feedforward=dict(
+                    use='feedforward.mlp:MLP', activation=dict(use='jax.nn:gelu'), ratio=4.0, dropout=dropout
+                ),
+            ),
+        )
+        | model
+    )
+    config.optimizer = dict(
+        use='train.optimizer:Optimizer',
+        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.999),
+        weight_decay=0.01,
+        clip_norm=1.0,
+        rates=None,
+    )
+    config.schedule = dict(use='train.schedule:Cosine', peak=1e-3, floor=0.0, warmup=steps // 10)
+    return config

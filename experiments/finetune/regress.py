@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+r"""Say a number of texts or of pairs of texts: how alike two sentences are, how many stars a review has.
+
+    python launch/train.py --config=experiments/finetune/regress.py --workdir=runs/regress \
+        --config.data.path=FOLDER --config.data.text=0 --config.data.pair=1 --config.data.value=2
+    python launch/evaluate.py --workdir=runs/regress
+
+It must be told of what, as classify.py beside it; glue/stsb of TFDS is `data.name`, with the columns that stand here.
+`data.pair=None` is for single texts.
+"""
+
+from base import finetune, of_records
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    vocabulary, context, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.3)
+    columns = dict(text='sentence1', pair='sentence2', value='label')
+
+    config = finetune(
+        task=dict(use='task.regression:Regression'),
+        data=of_records('data.valued:Valued', vocabulary, overlap=0, **columns),
+        vocabulary=vocabulary,
+        context=context,
+        width=128,
+        layers=2,
+        dropout=dropout,
+        heads=dict(
+            pooled=dict(use='head.pooled:Pooled', pool=dict(use='ops.pool:mean'), classes=1, dropout=dropout),
+        ),
+    )
+    config.baseline = dict(use='task.regression:mean')
+    return config

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sorting as tagging: of each place in a sequence of numbers, which number stands there once all are in order.
+
+    python launch/train.py --config=experiments/finetune/sort.py --workdir=runs/sort
+    python launch/evaluate.py --workdir=runs/sort
+
+Nothing is downloaded: the sequences are drawn.
+"""
+
+from base import finetune
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    length, highest = FieldReference(10), FieldReference(100)
+    measure = dict(use='metric.sequence:matched')
+
+    config = finetune(
+        task=dict(use='task.tagging:Tagging', measure=measure),
+        data=dict(use='data.sorting:Sorting', length=length, highest=highest, train=100_000, validation=1000),
+        vocabulary=highest + 5,  # the numbers, and [PAD], [UNK], [CLS], [SEP], [MASK]
+        context=length + 2,  # the numbers between [CLS] and [SEP]
+        width=64,
+        layers=2,
+        types=0,
+        dropout=FieldReference(0.0),  # the sequences are too many to be learned by heart
+        heads=dict(tokens=dict(use='head.each_token:EachToken', classes=highest)),
+    )
+    config.steps = 1500
+    config.batch_size = 128
+    config.log_every = 100
+    config.eval_every = 500
+    config.checkpoint_every = 500
+    config.schedule.peak = 3e-3
+    config.baseline = dict(use='task.tagging:majority', measure=measure)
+    return config

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+r"""Find names in text, or tag its words in another way, of your own files or of TFDS.
+
+    python launch/train.py --config=experiments/finetune/tag.py --workdir=runs/tag \
+        --config.data.path=FOLDER --config.data.classes=13
+    python launch/evaluate.py --workdir=runs/tag
+
+It must be told of what: `data.path` is a file of CoNLL columns or a folder with train.conll and dev.conll, and
+`data.name` a TFDS dataset such as conll2003, whose column of names is --config.data.tags=ner. `data.classes` is how
+many tags there are. For tags that are not BIO, such as parts of speech, set `data.check` to None, and to
+"{'use': 'metric.sequence:matched'}" both `task.measure` and `baseline.measure`.
+"""
+
+from base import finetune, of_records
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    vocabulary, context, dropout = FieldReference(4096), FieldReference(64), FieldReference(0.3)
+    classes = FieldReference(9)
+    measure, check = dict(use='metric.entity:tagged'), dict(use='metric.entity:require_bio')
+    columns = dict(tokens='tokens', tags='tags', check=check)
+
+    config = finetune(
+        task=dict(use='task.tagging:Tagging', measure=measure),
+        data=of_records(
+            'data.tagged:Tagged', vocabulary, lowercase=False, classes=classes, overlap=context // 4, **columns
+        ),
+        vocabulary=vocabulary,
+        context=context,
+        width=128,
+        layers=2,
+        dropout=dropout,
+        heads=dict(tokens=dict(use='head.each_token:EachToken', classes=classes, dropout=dropout)),
+    )
+    config.baseline = dict(use='task.tagging:majority', measure=measure)
+    return config

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of texts, and of a word in its contexts, from any layer of a model; neighbours of a token in its embedding.
+
+python launch/embed.py --workdir=runs/bert --layer=-2 --word=dog --text="The dog barked." --text="He ate a hot dog."
+python launch/embed.py --workdir=runs/bert --nearest=return
+"""
+
+import json
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.embedding import Compared, Neighbours
+from saccade.decode.embed import Embedder
+from saccade.ops import pool
+from saccade.train.main import run_main
+from saccade.train.trained import open_trained
+from saccade.types import UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
+PART = flags.DEFINE_string('part', '', 'Which of the models of the run, where it trained several together.')
+TEXT = flags.DEFINE_multi_string('text', [], 'A text; give it again for another.')
+WORD = flags.DEFINE_string('word', None, 'Compare this word wherever it stands, and not whole texts.')
+NEAREST = flags.DEFINE_string('nearest', None, 'A token whose neighbours in the embedding are wanted.')
+COUNT = flags.DEFINE_integer('count', 10, 'How many neighbours.', 1)
+LAYER = flags.DEFINE_integer('layer', -1, '0 is the embedded tokens, -1 the last layer.')
+POOL = flags.DEFINE_enum('pool', 'mean', ['mean', 'first', 'maximum'], 'What of its tokens makes the vector of a text.')
+OVERLAP = flags.DEFINE_integer('overlap', None, 'Tokens that chunks of a long text share; by default half of one.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, all vectors included.')
+OUT = flags.DEFINE_string('out', None, 'NumPy file for the vectors that are compared, one a row.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
+    if not TEXT.value and (WORD.value or OUT.value or not NEAREST.value):
+        raise UserError('give --text="...", once or more; or --nearest=TOKEN alone')
+    trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
+    embedder = Embedder(trained.model, trained.params, trained.tokenizer, LAYER.value, OVERLAP.value)
+    found: list[Compared | Neighbours] = []
+    if TEXT.value:
+        texts = [embedder.embed(text) for text in TEXT.value]
+        compared = Compared.of(texts, getattr(pool, POOL.value), WORD.value)
+        found.append(compared)
+        if OUT.value:
+            compared.save(OUT.value)
+    if NEAREST.value:
+        found.append(Neighbours(NEAREST.value, embedder.nearest(NEAREST.value, COUNT.value)))
+    if JSON.value:
+        print(json.dumps({name: figure for each in found for name, figure in each.record().items()}))
+        return
+    for each in found:
+        each.table().show(Console())
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tabulate the weights of a model by what they are for: count, shape, share of the whole, and norm.
+
+python launch/params.py --workdir=runs/a
+python launch/params.py --config=experiments/causal_lm/gpt2_124m.py --config.model.layers=48      # nothing is made
+"""
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.parameters import tabulate_config, tabulate_weights
+from saccade.train.config import load_config
+from saccade.train.main import run_main
+from saccade.types import UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, "A run's folder: its newest checkpoint.")
+INIT_FROM = flags.DEFINE_string('init_from', None, 'A Hugging Face directory, or a run.')
+CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE: shapes alone.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if [WORKDIR.value, INIT_FROM.value, CONFIG.value].count(None) != 2:
+        raise UserError('give one of --workdir=FOLDER, a run, --init_from=FOLDER, and --config=FILE, an experiment')
+    if overrides and not CONFIG.value:
+        raise UserError(f"'{overrides[0]}': a trained model has the weights it was trained with")
+    if CONFIG.value:
+        report = tabulate_config(load_config(CONFIG.value, overrides), CONFIG.value)
+    else:
+        report = tabulate_weights(WORKDIR.value or INIT_FROM.value)
+    print(report.json()) if JSON.value else report.show(Console())
+
+
+if __name__ == '__main__':
+    run_main(main)

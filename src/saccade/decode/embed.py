@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of tokens, words and texts from any layer of a trained model, and the neighbours of a token in its embedding.
+
+What a layer makes of a token depends on the tokens around it: the vector of a word differs from text to text (Peters et
+al. 2018, "ELMo", section 5.3, https://arxiv.org/abs/1802.05365; Devlin et al. 2019, "BERT", section 5.3,
+https://arxiv.org/abs/1810.04805, which layers serve best). A text longer than the context is read in chunks that
+overlap, and each token's vector is that of the chunk in which it has most context.
+"""
+
+import re
+import reprlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from saccade.data.chunk import Meeting, before, chunks, on_both_sides, shares
+from saccade.data.frame import Frame, Values
+from saccade.data.split import Row
+from saccade.data.tokenizer import Tokenizer
+from saccade.model.stack import HIDDEN, layer_states
+from saccade.types import LanguageModel, Model, Params, Scope, UserError
+
+Pool = Callable[[Float[Array, 'B T D']], Float[Array, 'B D']]
+Place = tuple[int, int]  # characters of a text, from and to
+Vector = Float[np.ndarray, 'D']
+
+_NOWHERE = (0, 0)  # the place of a special token
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrence:
+    """Attributes: where a word stands in a text; the tokens it is made of; the mean of their vectors."""
+
+    place: Place
+    tokens: list[str]
+    vector: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """A text with a vector for each of its tokens.
+
+    Attributes:
+        tokens: as the vocabulary spells them, the special ones around the text included.
+        places: what each token stands for; nothing for a special one.
+    """
+
+    text: str
+    tokens: list[str]
+    places: list[Place]
+    vectors: Float[np.ndarray, 'T D']
+
+    def pooled(self, pool: Pool) -> Vector:
+        """One vector of all tokens, by a function as in `ops.pool`."""
+        return np.asarray(pool(jnp.asarray(self.vectors)[None])[0])
+
+    def occurrences(self, word: str) -> list[Occurrence]:
+        """Each place where a word stands by itself, in upper or lower case.
+
+        Raises:
+            UserError: it stands nowhere.
+        """
+        alone = re.finditer(rf'(?<!\w){re.escape(word)}(?!\w)', self.text, re.IGNORECASE)
+        found = {match.span(): pieces for match in alone if (pieces := self._pieces(*match.span()))}
+        if not found:
+            raise UserError(f'there is no word {word!r} in the text {reprlib.repr(self.text)}')
+        return [
+            Occurrence(place, [self.tokens[at] for at in pieces], self.vectors[pieces].mean(axis=0))
+            for place, pieces in found.items()
+        ]
+
+    def _pieces(self, start: int, stop: int) -> list[int]:
+        """The tokens that stand for some of these characters."""
+        return [at for at, (first, last) in enumerate(self.places) if first < stop and last > start]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the tokens of a text stand in the rows of a model, as they did in training.
+
+    Attributes:
+        begins: special tokens that a text begins with.
+        opens: how many special tokens begin a row of it.
+        room: tokens of it in a row.
+        row: makes a row of these.
+        meeting: where the shares of two chunks meet.
+    """
+
+    begins: list[int]
+    opens: int
+    room: int
+    row: Callable[[Values], Row]
+    meeting: Meeting
+
+    @classmethod
+    def of(cls, model: Model, tokenizer: Tokenizer) -> 'Layout':
+        """Documents of a language model follow an end token; a row of an encoder is framed.
+
+        Raises:
+            UserError: the model is an encoder, and its tokenizer lacks a special token of the frame.
+        """
+        if isinstance(model, LanguageModel):
+            begins = [] if tokenizer.end is None else [tokenizer.end]
+            return cls(begins, 0, model.context, partial(_unframed, model.context), before)
+        frame = Frame.of(tokenizer, model.context)
+        return cls([], next(frame.starts([])), frame.room(), frame.row, on_both_sides)
+
+
+@dataclass(frozen=True, eq=False)
+class Embedder:
+    """Reads vectors out of one layer of a model.
+
+    Attributes:
+        layer: 0 for the embedded tokens, l for what layer l makes of them, -1 for the last.
+        overlap: tokens that neighbouring chunks of a long text share at least; None for half of a chunk.
+    """
+
+    model: Model
+    params: Params
+    tokenizer: Tokenizer
+    layer: int = -1
+    overlap: int | None = None
+
+    def embed(self, text: str) -> Embedded:
+        """Return a text with the vectors of its tokens.
+
+        Raises:
+            UserError: there is no such layer, the text has no token, or chunks cannot overlap so much.
+        """
+        ((ids, places),) = self.tokenizer.encode_places([text])
+        if not ids:
+            raise UserError(f'the text {text!r} has no token')
+        layout = Layout.of(self.model, self.tokenizer)
+        tokens, vectors = map(np.concatenate, zip(*self._read([*layout.begins, *ids], layout), strict=True))
+        opened = len(layout.begins) + layout.opens
+        closed = len(tokens) - opened - len(ids)
+        everywhere = [*opened * [_NOWHERE], *places, *closed * [_NOWHERE]]
+        return Embedded(text, [self.tokenizer.token(each) for each in tokens], everywhere, vectors)
+
+    def nearest(self, word: str, count: int = 10) -> list[tuple[str, float]]:
+        """Return the tokens whose embeddings, before any layer, have the largest cosine with that of a token.
+
+        Raises:
+            UserError: the word is no single token.
+        """
+        number = self._single(word)
+        table = np.asarray(self.params['embedding'], np.float32)[: self.tokenizer.size]
+        near = cosines(table, table[[number]])[:, 0]
+        order = [at for at in np.argsort(-near, kind='stable') if at != number]
+        return [(self.tokenizer.token(at), float(near[at])) for at in order[:count]]
+
+    def _read(self, ids: Sequence[int], layout: Layout) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Of each chunk the tokens that are its share, and their vectors."""
+        spans = chunks(len(ids), layout.room, layout.room // 2 if self.overlap is None else self.overlap)
+        for (start, stop), (first, last) in zip(spans, shares(spans, layout.meeting), strict=True):
+            row = layout.row(ids[start:stop])
+            used = int((row['segments'] > 0).sum())
+            # What opens the first row and what closes the last one belong to the text.
+            begin = layout.opens + first - start if start else 0
+            end = layout.opens + last - start if stop < len(ids) else used
+            cut = {name: jnp.asarray(array[: _width(used, self.model.context)])[None] for name, array in row.items()}
+            yield row['tokens'][begin:end], np.asarray(_states(self.model, self.layer, self.params, cut))[begin:end]
+
+    def _single(self, word: str) -> int:
+        """The number of a token, given as the vocabulary spells it or as text that is encoded to it alone."""
+        spelled = self.tokenizer.backend.token_to_id(word)
+        if spelled is not None:
+            return spelled
+        ids = self.tokenizer.encode(word)
+        if not {*self.tokenizer.specials.values()}.isdisjoint(ids):
+            raise UserError(f'{word!r} is not known to the tokenizer')
+        if len(ids) != 1:
+            pieces = ', '.join(map(self.tokenizer.token, ids)) or 'none'
+            raise UserError(f'{word!r} is not one token but {len(ids)}, {pieces}: name a single one')
+        return ids[0]
+
+
+def cosines(x: Float[np.ndarray, 'A D'], y: Float[np.ndarray, 'B D']) -> Float[np.ndarray, 'A B']:
+    """Return the cosine of each vector of x with each of y; 0 where one of them is 0."""
+    one, other = (each / np.maximum(np.linalg.norm(each, axis=-1, keepdims=True), 1e-30) for each in (x, y))
+    return np.einsum('AD,BD->AB', one, other)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _states(model: Any, layer: int, params: Params, row: dict[str, Array]) -> Float[Array, 'T D']:
+    scope = Scope(row['positions'], row['segments'], types=row['types'])
+    _, reported = model.apply({'params': params}, row['tokens'], scope, False, mutable=[HIDDEN])
+    states = layer_states(reported[HIDDEN])
+    if not -len(states) <= layer < len(states):
+        raise UserError(
+            f'there is no layer {layer}: the model has {len(states) - 1}, which are 1 to {len(states) - 1}; '
+            '0 is the embedded tokens, and -1 is the last'
+        )
+    return states[layer][0]
+
+
+def _unframed(context: int, tokens: Values) -> Row:
+    there = np.arange(context) < len(tokens)
+    row = {
+        'tokens': np.pad(np.asarray(tokens), (0, context - len(tokens))),
+        'segments': there,
+        'positions': np.where(there, np.arange(context), 0),
+        'types': np.zeros(context),
+    }
+    return {name: array.astype(np.int32) for name, array in row.items()}
+
+
+def _width(used: int, context: int) -> int:
+    """A power of two with room for so many tokens, or the context: few widths to compile for."""
+    return min(context, 1 << (used - 1).bit_length())

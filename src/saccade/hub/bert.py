@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""BERT: post-norm, GELU, learned positions, two types of tokens, an output tied to the embedding.
+
+Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; the names and settings are those of `BertModel` in
+transformers, and of what stands on it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, embeddings, trunk
+from saccade.hub.family import Family
+from saccade.hub.heads import Output, classifier_dropout, each_token, labels, masked, pooled, two
+from saccade.hub.setting import read
+
+WEIGHTS = (*embeddings(), *BERT_LAYERS)
+
+_MASKED = masked('cls.predictions.transform.dense', 'cls.predictions.transform.LayerNorm', 'cls.predictions')
+_FOLLOWS = pooled('pooler.dense', Output('cls.seq_relationship', two))
+_LABELS = Output('classifier', labels, classifier_dropout)
+
+HEADS = {
+    'BertModel': (pooled('pooler.dense'),),
+    'BertForPreTraining': (_MASKED, _FOLLOWS),
+    'BertForMaskedLM': (_MASKED,),
+    'BertForNextSentencePrediction': (_FOLLOWS,),
+    'BertForSequenceClassification': (pooled('pooler.dense', _LABELS),),
+    'BertForTokenClassification': (each_token(_LABELS),),
+    'BertForQuestionAnswering': (each_token(Output('qa_outputs', two)),),
+}
+
+
+def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From a `BertConfig` to our model, without heads.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    return trunk(config) | {'types': read(config, 'type_vocab_size', int)}
+
+
+FAMILY = Family(
+    spec,
+    WEIGHTS,
+    prefix='bert.',
+    copies={
+        'cls.predictions.decoder.weight': 'embeddings.word_embeddings.weight',
+        'cls.predictions.decoder.bias': 'cls.predictions.bias',
+    },
+    ignored=BUFFERS,
+    # As TensorFlow has it, and with it the published bert-base-uncased.
+    older={'LayerNorm.gamma': 'LayerNorm.weight', 'LayerNorm.beta': 'LayerNorm.bias'},
+    heads=HEADS,
+)

@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""DistilBERT: half of BERT's layers, no types of tokens, no hidden layer over the first token but in a classifier.
+
+Sanh et al. 2019, "DistilBERT", https://arxiv.org/abs/1910.01108; the names and settings are those of
+`DistilBertModel` in transformers, and of what stands on it. Positions that were made of sines are a table too.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.encoder import BUFFERS, Words, embeddings, layers, trunk
+from saccade.hub.family import Family
+from saccade.hub.heads import Output, each_token, labels, masked, pooled, rate, two
+from saccade.hub.setting import activation, read
+
+WEIGHTS = (
+    *embeddings(),
+    *layers(
+        'transformer.layer.*',
+        {
+            'mixer/query': 'attention.q_lin',
+            'mixer/key': 'attention.k_lin',
+            'mixer/value': 'attention.v_lin',
+            'mixer/output': 'attention.out_lin',
+            'mixer_norm': 'sa_layer_norm',
+            'feedforward/up': 'ffn.lin1',
+            'feedforward/down': 'ffn.lin2',
+            'feedforward_norm': 'output_layer_norm',
+        },
+    ),
+)
+
+_WORDS = Words(
+    width='dim',
+    layers='n_layers',
+    heads='n_heads',
+    inner='hidden_dim',
+    activation='activation',
+    dropout='dropout',
+    weights_dropout='attention_dropout',
+)
+
+
+def _activation(config: Mapping[str, Any]) -> dict[str, Any]:
+    return activation(read(config, _WORDS.activation, str))
+
+
+HEADS = {
+    'DistilBertModel': (),
+    'DistilBertForMaskedLM': (masked('vocab_transform', 'vocab_layer_norm', 'vocab_projector', _activation),),
+    'DistilBertForSequenceClassification': (
+        pooled('pre_classifier', Output('classifier', labels, rate('seq_classif_dropout')), 'relu'),
+    ),
+    'DistilBertForTokenClassification': (each_token(Output('classifier', labels, rate(_WORDS.dropout))),),
+    'DistilBertForQuestionAnswering': (each_token(Output('qa_outputs', two, rate('qa_dropout'))),),
+}
+
+
+def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From a `DistilBertConfig` to our model, without heads.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    return trunk(config, _WORDS)
+
+
+FAMILY = Family(
+    spec,
+    WEIGHTS,
+    prefix='distilbert.',
+    copies={'vocab_projector.weight': 'embeddings.word_embeddings.weight'},
+    ignored=BUFFERS,
+    heads=HEADS,
+)

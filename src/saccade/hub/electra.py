@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""ELECTRA: BERT's layers, under an embedding that may be narrower; a generator's head, or a discriminator's.
+
+Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555; the names and settings are those of `ElectraModel` in
+transformers, and of what stands on it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, affine, embeddings, trunk
+from saccade.hub.family import Family, Head
+from saccade.hub.heads import (
+    Output,
+    classifier_dropout,
+    each_token,
+    exact_gelu,
+    hidden_activation,
+    labels,
+    masked,
+    pooled,
+    two,
+)
+from saccade.hub.setting import read
+
+WEIGHTS = (*embeddings(), *affine('embeddings_project', 'embedding_output'), *BERT_LAYERS)
+
+
+def _replaced(config: Mapping[str, Any]) -> dict[str, Any]:
+    """One score of each token: that the generator has put it there."""
+    return {'use': 'head.each_token:EachToken', 'activation': hidden_activation(config), 'classes': 1}
+
+
+_DISCRIMINATOR = (
+    *affine('discriminator_predictions.dense', 'tokens_head/hidden'),
+    *affine('discriminator_predictions.dense_prediction', 'tokens_head/output'),
+)
+
+HEADS = {
+    'ElectraModel': (),
+    'ElectraForPreTraining': (Head('tokens', _replaced, _DISCRIMINATOR),),
+    'ElectraForMaskedLM': (
+        masked('generator_predictions.dense', 'generator_predictions.LayerNorm', 'generator_lm_head', exact_gelu),
+    ),
+    'ElectraForSequenceClassification': (
+        pooled('classifier.dense', Output('classifier.out_proj', labels, classifier_dropout), 'gelu'),
+    ),
+    'ElectraForTokenClassification': (each_token(Output('classifier', labels, classifier_dropout)),),
+    'ElectraForQuestionAnswering': (each_token(Output('qa_outputs', two)),),
+}
+
+
+def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From an `ElectraConfig` to our model, without heads.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    found, narrow = trunk(config), read(config, 'embedding_size', int)
+    return found | {
+        'types': read(config, 'type_vocab_size', int),
+        'embedding_width': None if narrow == found['width'] else narrow,
+    }
+
+
+FAMILY = Family(
+    spec,
+    WEIGHTS,
+    prefix='electra.',
+    copies={'generator_lm_head.weight': 'embeddings.word_embeddings.weight'},
+    ignored=BUFFERS,
+    heads=HEADS,
+)

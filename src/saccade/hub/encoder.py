@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the encoders after BERT share: a sum of embeddings, a norm of it, and a post-norm stack of layers.
+
+Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; the names and settings are those of transformers. Its
+linear maps are stored [out, in].
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from saccade.hub.family import Weight
+from saccade.hub.setting import activation, read, require
+
+# Once saved with every model: 0, 1, 2, ..., and zeros.
+BUFFERS = r'embeddings\.(position|token_type)_ids'
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a family's config.json calls the settings that all have; BERT's words, unless others are given."""
+
+    width: str = 'hidden_size'
+    layers: str = 'num_hidden_layers'
+    heads: str = 'num_attention_heads'
+    inner: str = 'intermediate_size'
+    activation: str = 'hidden_act'
+    dropout: str = 'hidden_dropout_prob'
+    weights_dropout: str = 'attention_probs_dropout_prob'
+
+
+def trunk(config: Mapping[str, Any], words: Words = Words()) -> dict[str, Any]:
+    """From their config to our encoder, without heads.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    require(config, 'is_decoder', False)
+    require(config, 'add_cross_attention', False)
+    require(config, 'position_embedding_type', 'absolute')
+    context, norm = read(config, 'max_position_embeddings', int), layer_norm(config)
+    return {
+        'use': 'model.encoder:Encoder',
+        'vocabulary': read(config, 'vocab_size', int),
+        'context': context,
+        'width': read(config, words.width, int),
+        'layers': read(config, words.layers, int),
+        'dropout': read(config, words.dropout, float),
+        'position': {'use': 'position.learned:Learned', 'length': context},
+        'embedding_norm': norm,
+        'norm': {'use': 'norm.none:NoNorm'},
+        'run': {'use': 'model.stack:Unrolled'},
+        'heads': {},
+        'block': {
+            'use': 'block.post_norm:PostNorm',
+            'norm': norm,
+            'mixer': _mixer(config, words),
+            'feedforward': {
+                'use': 'feedforward.mlp:MLP',
+                'activation': activation(read(config, words.activation, str)),
+                'ratio': read(config, words.inner, int) / read(config, words.width, int),
+                'dropout': read(config, words.dropout, float),
+            },
+        },
+    }
+
+
+def _mixer(config: Mapping[str, Any], words: Words) -> dict[str, Any]:
+    return {
+        'use': 'attention.multi_head:MultiHead',
+        'heads': read(config, words.heads, int),
+        'bias': True,
+        'output_bias': True,
+        'dropout': read(config, words.dropout, float),
+        'mask': {'use': 'ops.mask:Full'},
+        'position': {'use': 'position.none:NoPosition'},
+        'kernel': {'use': 'attention.plain:Plain', 'dropout': read(config, words.weights_dropout, float)},
+    }
+
+
+def layer_norm(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {'use': 'norm.layer:LayerNorm', 'epsilon': read(config, 'layer_norm_eps', float, 1e-12)}
+
+
+def affine(theirs: str, ours: str, kernel: str = 'F D -> D F', bias: str = 'F -> F') -> tuple[Weight, Weight]:
+    """The weights of an affine map, by its two names and the layouts."""
+    return Weight(f'{theirs}.weight', kernel, (ours,)), Weight(f'{theirs}.bias', bias, (f'{ours}_bias',))
+
+
+def norm(theirs: str, ours: str) -> tuple[Weight, Weight]:
+    """The weights of a layer norm, by its two names."""
+    scale = Weight(f'{theirs}.weight', 'D -> D', (f'{ours}/scale',))
+    return scale, Weight(f'{theirs}.bias', 'D -> D', (f'{ours}/bias',))
+
+
+def embeddings(skipped: int = 0) -> tuple[Weight, ...]:
+    """The weights of the embeddings; their table of positions may have rows before the first of ours."""
+    return (
+        Weight('embeddings.word_embeddings.weight', 'V E -> V E', ('embedding',)),
+        Weight('embeddings.position_embeddings.weight', 'T E -> T E', ('position/positions',), skipped),
+        Weight('embeddings.token_type_embeddings.weight', 'types E -> types E', ('types',)),
+        *norm('embeddings.LayerNorm', 'embedding_norm'),
+    )
+
+
+_INTO_HEADS = partial(affine, kernel='(N H) D -> D N H', bias='(N H) -> N H')
+_LAYER = {
+    'mixer/query': _INTO_HEADS,
+    'mixer/key': _INTO_HEADS,
+    'mixer/value': _INTO_HEADS,
+    'mixer/output': partial(affine, kernel='D (N H) -> N H D', bias='D -> D'),
+    'mixer_norm': norm,
+    'feedforward/up': affine,
+    'feedforward/down': affine,
+    'feedforward_norm': norm,
+}
+
+
+def layers(stem: str, names: Mapping[str, str]) -> tuple[Weight, ...]:
+    """The weights of the layers; `names` of what is in one are theirs, by ours."""
+    pairs = [_LAYER[ours](f'{stem}.{theirs}', f'layers/pattern_0/{ours}') for ours, theirs in names.items()]
+    return tuple(weight for pair in pairs for weight in pair)
+
+
+# RoBERTa and ELECTRA have kept the names.
+BERT_LAYERS = layers(
+    'encoder.layer.*',
+    {
+        'mixer/query': 'attention.self.query',
+        'mixer/key': 'attention.self.key',
+        'mixer/value': 'attention.self.value',
+        'mixer/output': 'attention.output.dense',
+        'mixer_norm': 'attention.output.LayerNorm',
+        'feedforward/up': 'intermediate.dense',
+        'feedforward/down': 'output.dense',
+        'feedforward_norm': 'output.LayerNorm',
+    },
+)

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The heads that stand on encoders after BERT, from their names to ours: 'masked', 'pooled', 'tokens'."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from saccade.hub.encoder import Words, affine, layer_norm, norm
+from saccade.hub.family import Head, Weight
+from saccade.hub.setting import activation, read, require
+
+Setting = Callable[[Mapping[str, Any]], Any]  # a value, read from their config.json
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output layer of theirs: its name, how many classes it scores, and the dropout of what it reads."""
+
+    name: str
+    classes: Setting
+    dropout: Setting = lambda config: 0.0
+
+
+def hidden_activation(config: Mapping[str, Any]) -> dict[str, Any]:
+    return activation(read(config, Words.activation, str))
+
+
+def exact_gelu(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Whatever the layers have."""
+    return activation('gelu')
+
+
+def labels(config: Mapping[str, Any]) -> int:
+    """How many classes there are; config.json need not say it of two."""
+    return len(read(config, 'id2label', dict, {})) or read(config, 'num_labels', int, 2)
+
+
+def two(config: Mapping[str, Any]) -> int:
+    """Of a pair of texts: it is one, or it is not. Of a token: the answer starts there, it stops there."""
+    return 2
+
+
+def rate(key: str) -> Setting:
+    """The dropout under a key."""
+    return lambda config: read(config, key, float)
+
+
+def classifier_dropout(config: Mapping[str, Any]) -> float:
+    return read(config, 'classifier_dropout', float, read(config, Words.dropout, float))
+
+
+def masked(hidden: str, normed: str, output: str, function: Setting = hidden_activation) -> Head:
+    """The head 'masked', by their names of its layers; the output layer's kernel is the embedding."""
+
+    def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+        require(config, 'tie_word_embeddings', True)
+        return {'use': 'head.masked:Masked', 'activation': function(config), 'norm': layer_norm(config)}
+
+    bias = Weight(f'{output}.bias', 'V -> V', ('masked_head/bias',))
+    return Head('masked', spec, (*affine(hidden, 'masked_head/hidden'), *norm(normed, 'masked_head/norm'), bias))
+
+
+def pooled(hidden: str, output: Output | None = None, function: str = 'tanh') -> Head:
+    """The head 'pooled' of the first token, by their names of its layers; without an output it ends in the hidden one.
+
+    RoBERTa and ELECTRA, in training, also drop out what the hidden layer reads; ours does not.
+    """
+
+    def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+        pool = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'activation': activation(function)}
+        return pool | ({'classes': None} if output is None else _scores(output, config))
+
+    outputs = () if output is None else affine(output.name, 'pooled_head/output')
+    return Head('pooled', spec, (*affine(hidden, 'pooled_head/hidden'), *outputs))
+
+
+def each_token(output: Output) -> Head:
+    """The head 'tokens', of an output layer alone."""
+
+    def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+        return {'use': 'head.each_token:EachToken', **_scores(output, config)}
+
+    return Head('tokens', spec, affine(output.name, 'tokens_head/output'))
+
+
+def _scores(output: Output, config: Mapping[str, Any]) -> dict[str, Any]:
+    return {'classes': output.classes(config), 'dropout': output.dropout(config)}

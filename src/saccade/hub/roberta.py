@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""RoBERTa: BERT's layers; positions that count from 2, and one type of tokens.
+
+Liu et al. 2019, "RoBERTa", https://arxiv.org/abs/1907.11692; the names and settings are those of `RobertaModel` in
+transformers, and of what stands on it. The first two rows of its table of positions belong to padding.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, embeddings, trunk
+from saccade.hub.family import Family
+from saccade.hub.heads import Output, classifier_dropout, each_token, exact_gelu, labels, masked, pooled, two
+from saccade.hub.setting import read, require
+
+_PADDING = 1
+_BEFORE = _PADDING + 1
+
+WEIGHTS = (*embeddings(skipped=_BEFORE), *BERT_LAYERS)
+
+_CLASSIFIER = Output('classifier.out_proj', labels, classifier_dropout)
+
+HEADS = {
+    'RobertaModel': (pooled('pooler.dense'),),
+    'RobertaForMaskedLM': (masked('lm_head.dense', 'lm_head.layer_norm', 'lm_head', exact_gelu),),
+    'RobertaForSequenceClassification': (pooled('classifier.dense', _CLASSIFIER),),
+    'RobertaForTokenClassification': (each_token(Output('classifier', labels, classifier_dropout)),),
+    'RobertaForQuestionAnswering': (each_token(Output('qa_outputs', two)),),
+}
+
+
+def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From a `RobertaConfig` to our model, without heads.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    require(config, 'pad_token_id', _PADDING)
+    context = read(config, 'max_position_embeddings', int) - _BEFORE
+    types = read(config, 'type_vocab_size', int)
+    return trunk({**config, 'max_position_embeddings': context}) | {'types': types}
+
+
+FAMILY = Family(
+    spec,
+    WEIGHTS,
+    prefix='roberta.',
+    copies={'lm_head.decoder.weight': 'embeddings.word_embeddings.weight', 'lm_head.decoder.bias': 'lm_head.bias'},
+    ignored=BUFFERS,
+    heads=HEADS,
+)

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Classification: say of which class a text is, or a pair of texts.
+
+    loss = mean over rows of -log p(label | row)
+
+Devlin et al. 2019, "BERT", section 4.1, https://arxiv.org/abs/1810.04805. A text that is too long for a row is several
+rows; it is of the class that the mean of their logits says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from saccade.metric.classification import classified
+from saccade.metric.classification import majority as most_frequent
+from saccade.task.base import ReadsHead, by_example, scored, surprise
+from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, PRNGKey, Total, require_share
+
+
+@dataclass(frozen=True)
+class Classification(ReadsHead):
+    """Attributes: label_smoothing, the share of the target distribution that is uniform, in training."""
+
+    label_smoothing: float = 0.0
+
+    head: ClassVar[str] = 'pooled'
+
+    def __post_init__(self) -> None:
+        require_share('task', label_smoothing=self.label_smoothing)
+
+    def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals over rows: `loss` in nats, and `accuracy`."""
+        logits, labels = self.read(model, params, batch, key, train), batch['label']
+        counts = (labels != IGNORED).astype(jnp.float32)
+        return scored(logits, jnp.maximum(labels, 0), counts, self.label_smoothing if train else 0.0)
+
+    def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return the logits of each row, its example and its label."""
+        logits = self.read(model, params, batch, jax.random.key(0), False)
+        return {'logits': logits, 'example': batch['example'], 'label': batch['label']}
+
+    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+        """Return what is measured of whole examples; the split has the names of the classes."""
+        logits, first = by_example(predictions)
+        return classified(predictions['label'][first], logits.argmax(axis=-1), split.names)
+
+
+def majority(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:
+    """Return metrics of a baseline that knows how frequent each class is in training, and has read no text."""
+    predicted = most_frequent(train.answers, len(validation.answers))
+    measured = classified(validation.answers, predicted, validation.names)
+    loss = surprise(train.answers, validation.answers, len(validation.names))
+    return {'loss': loss, **{name: each.value for name, each in measured.items()}}

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Regression: say a number of a text, or of a pair of texts.
+
+    loss = mean over rows of (prediction - value)²
+
+As BERT says of two sentences how alike they are: Devlin et al. 2019, section 4.1, https://arxiv.org/abs/1810.04805. Of
+a text that is several rows the prediction is the mean of theirs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from saccade.metric.correlation import correlated
+from saccade.task.base import ReadsHead, by_example
+from saccade.types import Batch, EncoderModel, Estimate, Params, PRNGKey, Total, UserError
+
+
+@dataclass(frozen=True)
+class Regression(ReadsHead):
+    """Reads the head 'pooled', which has one class."""
+
+    head: ClassVar[str] = 'pooled'
+    loss_unit: ClassVar[str] = ''
+
+    def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals over rows: `loss` in squares of the values' unit."""
+        predicted = self._predicted(model, params, batch, key, train)[:, 0].astype(jnp.float32)
+        there = ~jnp.isnan(batch['value'])
+        errors = jnp.where(there, predicted - jnp.where(there, batch['value'], 0.0), 0.0)
+        return {'loss': Total((errors**2).sum(), there.sum().astype(jnp.float32))}
+
+    def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return the number predicted of each row, as its one logit, its example and its value."""
+        logits = self._predicted(model, params, batch, jax.random.key(0), False)
+        return {'logits': logits, 'example': batch['example'], 'value': batch['value']}
+
+    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+        """Return what is measured of whole examples."""
+        logits, first = by_example(predictions)
+        return correlated(predictions['value'][first], logits[:, 0])
+
+    def _predicted(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> Array:
+        logits = self.read(model, params, batch, key, train)
+        if logits.shape[-1] != 1:
+            raise UserError(f'config.model.heads.pooled.classes: a regression has 1, not {logits.shape[-1]}')
+        return logits
+
+
+def mean(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:
+    """Return metrics of a baseline that says the mean of the training values of every text."""
+    values, predicted = validation.answers, np.full(len(validation.answers), train.answers.mean())
+    measured = {name: each.value for name, each in correlated(values, predicted).items()}
+    return {'loss': measured['mean_squared_error'], **measured}

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tagging: say of which class each word is, or each token.
+
+    loss = mean over the tokens that have a label of -log p(label | row)
+
+Devlin et al. 2019, "BERT", section 5.3, https://arxiv.org/abs/1810.04805, where the first piece of a word stands for
+it. The data decides which tokens have labels, and gives each word a label in one row alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from saccade.metric.entity import tagged
+from saccade.task.base import ReadsHead, scored, surprise
+from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, Part, PRNGKey, Total
+
+
+@dataclass(frozen=True)
+class Tagging(ReadsHead):
+    """Attributes: measure, of the true and the predicted tags of whole sentences, as `metric.entity:tagged`."""
+
+    measure: Part = Part(tagged)  # noqa: RUF009, it is frozen
+
+    head: ClassVar[str] = 'tokens'
+
+    def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals over the tokens that have a label: `loss` in nats, and `accuracy`."""
+        logits, labels = self.read(model, params, batch, key, train), batch['labels']
+        return scored(logits, jnp.maximum(labels, 0), (labels != IGNORED).astype(jnp.float32))
+
+    def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return the likeliest tag of each token, its label and, of each row, the example."""
+        logits = self.read(model, params, batch, jax.random.key(0), False)
+        return {'tags': jnp.argmax(logits, axis=-1), 'labels': batch['labels'], 'example': batch['example']}
+
+    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+        """Return what is measured of whole sentences; the split has the names of the tags."""
+        labels, tags = predictions['labels'], predictions['tags']
+        here = labels != IGNORED
+        example = np.repeat(predictions['example'], here.sum(axis=-1))
+        starts = np.flatnonzero(np.diff(example)) + 1
+        gold, predicted = (np.split(each[here], starts) for each in (labels, tags))
+        return self.measure(_named(gold, split.names), _named(predicted, split.names))
+
+
+def majority(train: Any, validation: Any, vocabulary: int, measure: Part) -> dict[str, float]:
+    """Return metrics of a baseline that says of every word what is most frequent in training."""
+    known, gold = np.concatenate(train.sentences()), validation.sentences()
+    predicted = [np.full_like(tags, np.bincount(known).argmax()) for tags in gold]
+    measured = measure(_named(gold, validation.names), _named(predicted, validation.names))
+    loss = surprise(known, np.concatenate(gold), len(validation.names))
+    return {'loss': loss, **{name: each.value for name, each in measured.items()}}
+
+
+def _named(sentences: list[np.ndarray], names: tuple[str, ...]) -> list[list[str]]:
+    return [[names[tag] for tag in tags] for tags in sentences]

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run trains: the model's own parameters, or others that the model's are made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import optax
+
+from saccade.types import Params, PRNGKey
+
+MakeOptimizer = Callable[[Params], optax.GradientTransformation]
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """Stands between the parameters that a run keeps, and those that its model is called with."""
+
+    def init(self, key: PRNGKey, params: Params) -> Params:
+        """Return what the run keeps, given the model's parameters as they are initialised."""
+        ...
+
+    def merged(self, params: Params) -> Params:
+        """Return the model's parameters, given what the run keeps."""
+        ...
+
+    def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
+        """Return the transformation of what the run keeps, given what makes that of parameters which are trained."""
+        ...
+
+    def lines(self, params: Params) -> list[str]:
+        """What is trained, in words; `params` may be shapes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Train the model's own parameters."""
+
+    def init(self, key: PRNGKey, params: Params) -> Params:
+        return params
+
+    def merged(self, params: Params) -> Params:
+        return params
+
+    def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
+        return make(params)
+
+    def lines(self, params: Params) -> list[str]:
+        return []

@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Train small updates of kernels that stay as they are: LoRA.
+
+    W' = W + (alpha / r) A B        W [D F], A [D r] normal at first, with variance 1 / D, and B [r F] zero
+
+Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models", section 4.1, https://arxiv.org/abs/2106.09685
+(transposed). Ours makes W' before the forward pass, where theirs adds x A B to x W: so no part of a model knows of it,
+but a step takes as long as one that trains W, and what A reads cannot have dropout of its own. Cost: r (D + F)
+parameters to train, and moments of these, in place of D F.
+"""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax.traverse_util import flatten_dict, unflatten_dict
+from jaxtyping import Array
+
+from saccade.train.adapter import MakeOptimizer
+from saccade.train.optimizer import KernelAxes, axes_of, each_leaf, finds, kernel_axes
+from saccade.types import Params, PRNGKey, UserError, require_positive
+
+BESIDE = 'low_rank'  # where A and B are, beside the model's parameters, each below the path of its kernel
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Attributes:
+    rank: r.
+    alpha: a constant factor of the updates, so that the learning rate need not change with r.
+    match: a regex; kernels with a match in their path, 'layers/pattern_0/mixer/query', get an update.
+    also: a regex; other parameters with a match in their path are trained themselves, as new heads are.
+    kernels: names and axes of further parameters that are kernels; dict(latent='D -> R') in a config.
+    """
+
+    rank: int
+    alpha: float
+    match: str = r'(^|/)(mixer|feedforward)/'
+    also: str = r'_head/'
+    kernels: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        require_positive('low_rank', rank=self.rank)
+        if self.alpha <= 0:
+            raise UserError(f'low_rank: alpha must be positive, not {self.alpha}')
+
+    def init(self, key: PRNGKey, params: Params) -> Params:
+        """Add A and B of each kernel to the model's parameters.
+
+        Raises:
+            UserError: `match` finds no kernel, or a regex or the axes of a kernel are not written as such.
+        """
+        shapes = self._shapes(params)
+        keys = jax.random.split(key, len(shapes))
+        pairs = {path: self._pair(own, *shape) for own, (path, shape) in zip(keys, shapes.items(), strict=True)}
+        return {**params, BESIDE: unflatten_dict(pairs, sep='/')}
+
+    def merged(self, params: Params) -> Params:
+        pairs = flatten_dict(params[BESIDE], sep='/')
+
+        def weight(path: str, leaf: Array) -> Array:
+            if self._is_whole(path):
+                return leaf
+            leaf = jax.lax.stop_gradient(leaf)
+            if f'{path}/A' not in pairs:
+                return leaf
+            product = jnp.einsum('...DR,...RF->...DF', pairs[f'{path}/A'], pairs[f'{path}/B'])
+            return leaf + self.alpha / self.rank * product.reshape(leaf.shape)
+
+        return each_leaf({name: tree for name, tree in params.items() if name != BESIDE}, weight)
+
+    def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
+        trained = each_leaf(params, lambda path, _: self._is_trained(path))
+        shown = jax.tree.map(lambda leaf, trained: leaf if trained else optax.MaskedNode(), params, trained)
+        kinds = jax.tree.map(lambda trained: 'trained' if trained else 'frozen', trained)
+        return optax.partition({'trained': make(shown), 'frozen': optax.set_to_zero()}, kinds)
+
+    def lines(self, params: Params) -> list[str]:
+        trained = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if self._is_trained(path)}
+        updated = sorted({'/'.join(path.split('/')[-3:-1]) for path in trained if _is_update(path)})
+        whole = [path for path in trained if not _is_update(path)]
+        count = sum(math.prod(leaf.shape) for leaf in trained.values())
+        return [
+            f'trained     {count:,} of these: updates of rank {self.rank} of {", ".join(updated)}'
+            f'{"; and " if whole else ""}{", ".join(whole)}'
+        ]
+
+    def _shapes(self, params: Params) -> dict[str, tuple[tuple[int, ...], int, int]]:
+        """Return, by the path of each kernel that gets an update, its layers or experts, its D and its F."""
+        axes = kernel_axes(self.kernels, 'low_rank.kernels')
+        leaves = flatten_dict(params, sep='/')
+        kernels = {path: kernel for path, leaf in leaves.items() if (kernel := axes_of(axes, path, leaf))}
+        shapes = {
+            path: _matrix(leaves[path].shape, kernel)
+            for path, kernel in kernels.items()
+            if finds(self.match, path, 'low_rank.match') and not self._is_whole(path)
+        }
+        if not shapes:
+            raise UserError(f"low_rank.match: '{self.match}' finds none of the kernels {', '.join(kernels)}")
+        return shapes
+
+    def _pair(self, key: PRNGKey, stack: tuple[int, ...], D: int, F: int) -> dict[str, Array]:
+        return {
+            'A': jax.random.normal(key, (*stack, D, self.rank)) / math.sqrt(D),
+            'B': jnp.zeros((*stack, self.rank, F)),
+        }
+
+    def _is_trained(self, path: str) -> bool:
+        return _is_update(path) or self._is_whole(path)
+
+    def _is_whole(self, path: str) -> bool:
+        return finds(self.also, path, 'low_rank.also')
+
+
+def _is_update(path: str) -> bool:
+    return path.startswith(f'{BESIDE}/')
+
+
+def _matrix(shape: tuple[int, ...], axes: KernelAxes) -> tuple[tuple[int, ...], int, int]:
+    """Return how many matrices there are, along their axes, and of how many rows and columns."""
+    rows, columns = (math.prod(shape[axis] for axis in each) for each in (axes.reduction_axis, axes.output_axis))
+    return shape[: axes.reduction_axis[0]], rows, columns

@@ -1,0 +1,242 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""LoRA against its formula, worked out axis by axis, and against the training of the same kernels themselves."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax.traverse_util import flatten_dict
+
+from saccade.build import build
+from saccade.task.causal_lm import CausalLM
+from saccade.train.learner import Learner
+from saccade.train.low_rank import LowRank
+from saccade.train.optimizer import Optimizer
+from saccade.train.rates import Frozen
+from saccade.types import Part, UserError
+
+NORM = dict(use='norm.rms:RMSNorm')
+BLOCK = dict(
+    use='block.pre_norm:PreNorm',
+    norm=NORM,
+    mixer=dict(
+        use='attention.multi_head:MultiHead',
+        heads=2,
+        kernel=dict(use='attention.plain:Plain'),
+        mask=dict(use='ops.mask:Causal'),
+        position=dict(use='position.rotary:Rotary'),
+        bias=True,
+    ),
+    feedforward=dict(use='feedforward.mlp:MLP', activation=dict(use='jax.nn:relu'), ratio=3.0),
+)
+V, T, D, F, L, N, H = 11, 6, 8, 24, 2, 2, 4
+DECODER = dict(
+    use='model.decoder:Decoder',
+    vocabulary=V,
+    context=T,
+    width=D,
+    layers=L,
+    tied=True,
+    embedding_init=dict(use='jax.nn.initializers:normal', stddev=1.0),
+    run=dict(use='model.stack:Unrolled'),
+    position=dict(use='position.none:NoPosition'),
+    norm=NORM,
+    block=BLOCK,
+)
+MODEL = build(DECODER)()
+RANK, ALPHA, RATE = 3, 6.0, 0.01
+LORA = LowRank(rank=RANK, alpha=ALPHA)
+# The path of each kernel below a layer; W + s A B as an einsum over axes, A [L a r] and B [L r b] with a, b cut up.
+KERNELS = {
+    'mixer/query': ('ldr,lrnh->ldnh', (L, D, RANK), (L, RANK, N, H)),
+    'mixer/key': ('ldr,lrnh->ldnh', (L, D, RANK), (L, RANK, N, H)),
+    'mixer/value': ('ldr,lrnh->ldnh', (L, D, RANK), (L, RANK, N, H)),
+    'mixer/output': ('lnhr,lrd->lnhd', (L, N, H, RANK), (L, RANK, D)),
+    'feedforward/up': ('ldr,lrf->ldf', (L, D, RANK), (L, RANK, F)),
+    'feedforward/down': ('lfr,lrd->lfd', (L, F, RANK), (L, RANK, D)),
+}
+SAME_NUMBERS = 1e-5
+NEAR = 0.03  # nats
+KEY = jax.random.key_data(jax.random.key(0))
+
+
+def optimizer(schedule, params, **fields):
+    return Optimizer(Part(optax.scale_by_adam), weight_decay=0.1, clip_norm=1.0, **fields)(schedule, params)
+
+
+def learner(adapter=None, make=optimizer, **fields):
+    """One that trains the decoder, through an adapter if there is one."""
+    schedule, task = optax.constant_schedule(RATE), CausalLM()
+    shapes = jax.eval_shape(lambda: task.init(MODEL, jax.random.key(0), BATCH))
+    make = functools.partial(make, schedule)
+    if adapter is None:
+        return Learner(MODEL, task, make(shapes), schedule, **{'dtype': 'float32'} | fields)
+    made = adapter.optimizer(make, jax.eval_shape(adapter.init, jax.random.key(0), shapes))
+    return Learner(MODEL, task, made, schedule, **{'dtype': 'float32'} | fields, adapter=adapter)
+
+
+def batch():
+    tokens = np.random.default_rng(0).integers(0, V, (4, T + 1)).astype(np.int32)
+    places = np.broadcast_to(np.arange(T + 1, dtype=np.int32), tokens.shape)
+    return jax.tree.map(jnp.asarray, {'tokens': tokens, 'segments': np.ones_like(tokens), 'positions': places})
+
+
+BATCH = batch()
+
+
+def trained(this, steps):
+    state, step = jax.jit(this.init)(KEY, BATCH), jax.jit(this.train_step)
+    losses = []
+    for _ in range(steps):
+        state, metrics = step(state, BATCH)
+        losses.append(float(metrics['loss']))
+    return state, losses
+
+
+@functools.cache
+def after():
+    """What a few steps make of it, with an average beside."""
+    return trained(learner(LORA, ema=0.7), steps=5)[0]
+
+
+@functools.cache
+def base():
+    """The same model, as it starts without."""
+    return jax.jit(learner().init)(KEY, BATCH).params
+
+
+def flat(tree):
+    return {path: np.asarray(leaf) for path, leaf in flatten_dict(tree, sep='/').items()}
+
+
+@pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
+def test_it_starts_as_the_model_without_it_to_the_last_bit(dtype):
+    plain, low_rank = learner(dtype=dtype), learner(LORA, dtype=dtype)
+    state = jax.jit(low_rank.init)(KEY, BATCH)
+    jax.tree.map(np.testing.assert_array_equal, low_rank.weights(state), base())
+    losses = [
+        jax.jit(this.eval_step)(kept, BATCH)['loss'] for this, kept in [(plain, base()), (low_rank, state.params)]
+    ]
+    assert losses[0].total == losses[1].total
+
+
+def test_the_model_is_its_base_plus_the_scaled_product_of_two_matrices_a_layer():
+    kept, merged = flat(after().params), flat(LORA.merged(after().params))
+    assert merged.keys() == flat(base()).keys()
+    for name, (axes, a, b) in KERNELS.items():
+        A, B = (kept[f'low_rank/layers/pattern_0/{name}/{which}'] for which in 'AB')
+        update = ALPHA / RANK * np.einsum(axes, A.reshape(a), B.reshape(b))
+        before, now = flat(base())[f'layers/pattern_0/{name}'], merged[f'layers/pattern_0/{name}']
+        np.testing.assert_allclose(now - before, update, atol=SAME_NUMBERS)
+        assert np.abs(update).max() > 100 * SAME_NUMBERS
+
+
+def test_only_the_matrices_change_and_only_they_have_moments():
+    state = after()
+    for kept in (state.params, state.ema):
+        for path, leaf in flat(base()).items():
+            np.testing.assert_array_equal(leaf, flat(kept)[path], strict=True)
+    matrices = flat(state.params['low_rank'])
+    before = flat(jax.jit(learner(LORA).init)(KEY, BATCH).params['low_rank'])
+    assert all((leaf != before[path]).any() for path, leaf in matrices.items())
+    moments = sorted(leaf.shape for leaf in jax.tree.leaves(state.opt_state) if leaf.ndim)
+    assert moments == sorted(2 * [leaf.shape for leaf in matrices.values()])
+
+
+def test_it_trains_r_times_inputs_and_outputs_of_each_kernel():
+    (line,) = LORA.lines(after().params)
+    count = L * RANK * (3 * (D + N * H) + (N * H + D) + (D + F) + (F + D))
+    assert sum(leaf.size for leaf in flat(after().params['low_rank']).values()) == count
+    assert line == (
+        f'trained     {count:,} of these: updates of rank {RANK} of feedforward/down, feedforward/up, '
+        'mixer/key, mixer/output, mixer/query, mixer/value'
+    )
+
+
+def test_microbatches_give_what_the_whole_batch_gives():
+    whole, parts = (trained(learner(LORA, accumulate=count), steps=2)[0] for count in (1, 2))
+    difference = jax.tree.map(
+        lambda one, other: np.abs(one - other).max(), LORA.merged(whole.params), LORA.merged(parts.params)
+    )
+    assert max(jax.tree.leaves(difference)) < SAME_NUMBERS
+
+
+def test_updates_are_added_before_the_weights_are_rounded():
+    low_rank, plain = learner(LORA, dtype='bfloat16'), learner(dtype='bfloat16')
+    found = jax.jit(low_rank.eval_step)(after().params, BATCH)['loss'].total
+    merged = jax.jit(plain.eval_step)(LORA.merged(after().params), BATCH)['loss'].total
+    assert found == pytest.approx(float(merged), rel=SAME_NUMBERS)
+
+
+def test_the_norm_of_the_gradient_is_that_of_what_is_trained():
+    this = learner(LORA)
+    state = after()
+    _, metrics = jax.jit(this.train_step)(state, BATCH)
+    paths = flatten_dict(state.params, sep='/')
+    squares = dict(zip(sorted(paths), metrics['squares'], strict=True))
+    assert {path for path, square in squares.items() if square} <= {
+        path for path in paths if path.startswith('low_rank/')
+    }
+
+
+def test_at_full_rank_it_learns_what_training_the_kernels_learns_and_at_rank_one_less():
+    make = functools.partial(optimizer, rates=Part(Frozen, (('match', '(bias|scale|embedding)$'),)))
+    rivals = learner(make=make), learner(LowRank(rank=D, alpha=8.0)), learner(LowRank(rank=1, alpha=1.0))
+    kernels, full, one = (trained(this, steps=60)[1] for this in rivals)
+    assert kernels[0] == full[0] == one[0] > 4.0
+    assert full[-1] == pytest.approx(kernels[-1], abs=NEAR)
+    assert one[-1] > kernels[-1] + 10 * NEAR
+
+
+def test_what_also_finds_is_trained_itself_and_gets_no_matrices():
+    adapter = LowRank(rank=RANK, alpha=ALPHA, match='mixer', also='^embedding$|mixer/key')
+    this = learner(adapter)
+    state, _ = trained(this, steps=2)
+    kept, before, merged = flat(state.params), flat(base()), flat(this.weights(state))
+    trained_paths = {path for path in before if (before[path] != kept[path]).any()}
+    assert trained_paths == {'embedding', *(f'layers/pattern_0/mixer/key{end}' for end in ('', '_bias'))}
+    np.testing.assert_array_equal(merged['embedding'], kept['embedding'])
+    updated = {path.removesuffix('/A') for path in kept if path.endswith('/A')}
+    assert updated == {f'low_rank/layers/pattern_0/mixer/{name}' for name in ('query', 'value', 'output')}
+    assert this.adapter.lines(state.params)[0].endswith(
+        '; and embedding, layers/pattern_0/mixer/key, layers/pattern_0/mixer/key_bias'
+    )
+
+
+def test_each_expert_of_each_layer_has_matrices_of_its_own():
+    E = 5
+    shapes = {'layers/pattern_0/feedforward/expert': {'up': jnp.zeros((L, E, D, F))}, 'latent': jnp.zeros((D, 2))}
+    adapter = LowRank(rank=RANK, alpha=ALPHA, match='up|latent', kernels=(('latent', 'D -> R'),))
+    kept = flat(adapter.init(jax.random.key(0), shapes)['low_rank'])
+    assert {path: leaf.shape for path, leaf in kept.items()} == {
+        'layers/pattern_0/feedforward/expert/up/A': (L, E, D, RANK),
+        'layers/pattern_0/feedforward/expert/up/B': (L, E, RANK, F),
+        'latent/A': (D, RANK),
+        'latent/B': (RANK, 2),
+    }
+    normal = kept['layers/pattern_0/feedforward/expert/up/A']
+    assert normal.std() == pytest.approx(D**-0.5, rel=0.2)
+    assert len(np.unique(normal)) == normal.size
+
+
+@pytest.mark.parametrize(
+    ('fields', 'words'),
+    [
+        (dict(rank=0, alpha=1.0), 'rank must be at least 1, not 0'),
+        (dict(rank=1, alpha=0.0), 'alpha must be positive, not 0.0'),
+        (dict(rank=1, alpha=1.0, match='('), r"low_rank.match: '\(' is not a regular expression"),
+        (dict(rank=1, alpha=1.0, also='('), r"low_rank.also: '\(' is not a regular expression"),
+        (
+            dict(rank=1, alpha=1.0, match='encoder'),
+            "'encoder' finds none of the kernels .*layers/pattern_0/mixer/query",
+        ),
+        (dict(rank=1, alpha=1.0, kernels=(('latent', 'D R'),)), "low_rank.kernels.latent: write axes as in 'N H -> D'"),
+    ],
+)
+def test_refuses_what_cannot_be(fields, words):
+    with pytest.raises(UserError, match=words):
+        LowRank(**fields).init(jax.random.key(0), base())

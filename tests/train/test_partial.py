@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run takes of the weights of another, what it draws anew, and what it leaves."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from flax.traverse_util import flatten_dict
+
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.loop import train
+from saccade.train.partial import body, nothing, only
+from saccade.train.trained import open_run, param_shapes, start_from
+from saccade.types import Part, UserError
+
+EXPERIMENTS = Path(__file__).parents[2] / 'experiments/masked_lm'
+BYTES = "data.tokenizer={'use': 'data.tokenizer:Byte', 'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}"
+SIZES = ('vocabulary=264', 'width=16', 'layers=1', 'context=16', 'block.mixer.heads=2')
+SMALL = (BYTES, *(f'model.{size}' for size in SIZES))
+TANH, NORM = {'use': 'jax.numpy:tanh'}, {'use': 'norm.layer:LayerNorm'}
+OUTPUT = ['pooled_head/output', 'pooled_head/output_bias']
+MASKED = [f'masked_head/{name}' for name in ('bias', 'hidden', 'hidden_bias', 'norm/bias', 'norm/scale')]
+HIDDEN = ['pooled_head/hidden', 'pooled_head/hidden_bias']
+
+
+@pytest.fixture(scope='module')
+def pretrained(untrained_run):
+    """The folder of a run of masked tokens and pairs of sentences."""
+    return untrained_run('masked_lm/quickstart.py', *SMALL)
+
+
+def wanted(*fields, classes=3, activation=TANH):
+    """The initial weights, all nought, of the same encoder with one head that reads a whole row."""
+    pooled = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'classes': classes}
+    heads = {'pooled': pooled | {'activation': activation}}
+    fields = (*SMALL, f'model.heads={heads}', *fields)
+    config = load_config(str(EXPERIMENTS / 'quickstart.py'), [f'--config.{field}' for field in fields])
+    return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), param_shapes(Experiment.of(config)))
+
+
+def flat(params):
+    return flatten_dict(params, sep='/')
+
+
+def begun(path, adapt, initial, part=''):
+    return start_from((path, part), initial, adapt)
+
+
+def assert_taken(start, there, new):
+    """All are those of the run, but for the new ones, which are as they were."""
+    for name, leaf in flat(start.params).items():
+        np.testing.assert_array_equal(leaf, np.zeros_like(leaf) if name in new else there[name])
+    assert start.new == new
+    assert sorted(start.taken) == sorted(flat(start.params).keys() - set(new))
+
+
+@pytest.mark.parametrize('classes', [2, 3])
+def test_the_body_and_the_hidden_layer_of_the_pooled_head_are_taken_and_its_output_never(pretrained, classes):
+    start = begun(pretrained, Part(body), wanted(classes=classes))
+    assert_taken(start, flat(open_run(pretrained).params), OUTPUT)
+    assert set(HIDDEN) <= set(start.taken)
+    assert sorted(start.left) == MASKED + OUTPUT
+
+
+def test_a_head_without_a_hidden_layer_leaves_that_of_the_run(pretrained):
+    start = begun(pretrained, Part(body), wanted(activation=None))
+    assert_taken(start, flat(open_run(pretrained).params), OUTPUT)
+    assert sorted(start.left) == MASKED + HIDDEN + OUTPUT
+
+
+def test_a_hidden_layer_that_the_run_has_not_is_new(untrained_run):
+    heads = {'masked': {'use': 'head.masked:Masked', 'activation': {'use': 'jax.nn:gelu'}, 'norm': NORM}}
+    path = untrained_run('masked_lm/quickstart.py', *SMALL, f'model.heads={heads}')
+    start = begun(path, Part(body), wanted())
+    assert_taken(start, flat(open_run(path).params), HIDDEN + OUTPUT)
+    assert sorted(start.left) == MASKED
+
+
+def test_only_what_a_regex_finds_is_taken(pretrained):
+    initial = wanted()
+    start = begun(pretrained, Part(only, (('match', '^embedding$'),)), initial)
+    assert_taken(start, flat(open_run(pretrained).params), [path for path in flat(initial) if path != 'embedding'])
+    assert start.taken == ['embedding']
+
+
+def test_nothing_is_taken(pretrained):
+    initial = wanted()
+    start = begun(pretrained, Part(nothing), initial)
+    assert_taken(start, {}, list(flat(initial)))
+
+
+def test_a_part_of_the_run_is_taken_by_its_name(untrained_run):
+    sizes = (*SIZES, 'embedding_width=16')
+    parts = (f'model.{part}.{size}' for part in ('discriminator', 'generator') for size in sizes)
+    path = untrained_run('masked_lm/electra_small.py', BYTES, 'data.context=16', *parts)
+    there = open_run(path).params
+    initial = jax.tree.map(np.zeros_like, there['discriminator'])
+    assert_taken(begun(path, None, initial, 'discriminator'), flat(there['discriminator']), [])
+    with pytest.raises(UserError, match=r"^config\.init_part: .* no part 'student'; it has discriminator, generator$"):
+        begun(path, None, initial, 'student')
+
+
+@pytest.mark.parametrize(
+    ('adapt', 'fields', 'words'),
+    [
+        (Part(body), ('model.width=24',), r'another architecture: embedding is \(264, 16\) there, \(264, 24\) in this'),
+        (Part(body), ('model.types=0',), r'another architecture: types is \(2, 16\) there, absent in this model'),
+        (Part(only, (('match', 'types'),)), ('model.types=0',), 'finds no parameter of the model in init_from'),
+        (Part(only, (('match', '('),)), (), r"config.adapt: '\(' is not a regular expression"),
+        (Part(body, (('heads', '('),)), (), r"config.adapt: '\(' is not a regular expression"),
+        (None, (), r'another architecture: masked_head/bias is \(264,\) there, absent in this model'),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(pretrained, adapt, fields, words):
+    with pytest.raises(UserError, match=f'^[^\n]*{words}[^\n]*$'):
+        begun(pretrained, adapt, wanted(*fields))
+
+
+def test_a_run_prints_what_it_took(pretrained, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv('SACCADE_CACHE', str(tmp_path / 'cache'))
+    (tmp_path / 'text').mkdir()
+    for number in range(20):
+        (tmp_path / f'text/{number}.txt').write_text(f'A {number}. Then {number + 1}. It ends.')
+    adapt = {'use': 'train.partial:body'}
+    fields = (*SMALL, f'data.path={tmp_path}/text', f'init_from={pretrained}', f'adapt={adapt}', 'batch_size=2')
+    fields += ('steps=1', 'schedule.warmup=0', 'sample=None', 'baseline=None', 'eval_batches=1')
+    train(
+        load_config(str(EXPERIMENTS / 'quickstart.py'), [f'--config.{field}' for field in fields]),
+        str(tmp_path / 'run'),
+    )
+    printed = capsys.readouterr().out.splitlines()
+    count = len(flat(open_run(pretrained).params)) - len(OUTPUT)
+    at = printed.index(f'weights     {count} parameters taken')
+    assert printed[at + 1 : at + 3] == [f'            {kind}: {", ".join(OUTPUT)}' for kind in ('new', 'left')]

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Of models that were trained together, one may be used alone."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from saccade.data.tokenizer import Byte
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.trained import Trained, param_shapes
+from saccade.types import Scope, UserError
+
+ELECTRA = str(Path(__file__).parents[2] / 'experiments/masked_lm/electra_small.py')
+
+
+@pytest.fixture(scope='module')
+def electra():
+    config = load_config(ELECTRA, ["--config.data.tokenizer={'use': 'data.tokenizer:Byte'}"])
+    experiment = Experiment.of(config)
+    return Trained(experiment.model(), param_shapes(experiment), Byte().train([]), config, 7)
+
+
+@pytest.mark.parametrize('name', ['generator', 'discriminator'])
+def test_one_of_two_has_all_the_parameters_that_it_needs(electra, name):
+    one = electra.only(name)
+    tokens = jnp.zeros((1, 4), jnp.int32)
+    alone = jax.eval_shape(lambda: one.model.init(jax.random.key(0), tokens, Scope(tokens), False))['params']
+    assert jax.tree.map(lambda leaf: leaf.shape, one.params) == jax.tree.map(lambda leaf: leaf.shape, alone)
+    assert (one.config['model'], one.step) == (electra.config['model'][name], 7)
+
+
+def test_which_of_two_must_be_said_and_of_one_need_not(electra):
+    for part in ('', 'teacher'):
+        with pytest.raises(UserError, match=f"--part='{part}': there is generator and discriminator"):
+            electra.only(part)
+    one = electra.only('generator')
+    assert one.only('') is one
+    with pytest.raises(UserError, match="--part='generator': there is one model, which has no parts"):
+        one.only('generator')
