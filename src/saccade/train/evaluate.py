@@ -14,6 +14,7 @@ import numpy as np
 
 from saccade.data.pipeline import eval_batches, random_windows
 from saccade.data.split import Prepared, Split
+from saccade.decode.predict import predictions
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
@@ -142,11 +143,8 @@ def judged(
     task, model = experiment.task(), experiment.model()
     if not isinstance(task, Judge):
         return found
-    predict = jax.jit(partial(task.predict, model))
-    params = cast(params, experiment.dtype)
     batches = eval_batches(split, experiment.batch_size, limit=limit)
-    predictions = [jax.tree.map(np.asarray, predict(params, rows)) for rows in batches]
-    measured = task.judge(jax.tree.map(lambda *parts: np.concatenate(parts), *predictions), split)
+    measured = task.judge(predictions(task, model, cast(params, experiment.dtype), batches), split)
     values = {name: each.value for name, each in measured.items()}
     intervals = {name: (each.low, each.high) for name, each in measured.items()}
     unit = getattr(task, 'loss_unit', found.loss_unit)

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A question about a text that is answered by a span of the text, and how it is kept.
+
+P. Rajpurkar et al., 2016, SQuAD, https://arxiv.org/abs/1606.05250. A question without an answer is one that the text
+does not answer: P. Rajpurkar et al., 2018, Know what you don't know, https://arxiv.org/abs/1806.03822
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from saccade.types import UserError
+
+
+class Answer(NamedTuple):
+    """A span of the context: its text, and the character where it starts."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """Attributes: a name of its own; the title of the article that the context is of; all answers that are true."""
+
+    id: str
+    title: str
+    question: str
+    context: str
+    answers: tuple[Answer, ...]
+
+    def __post_init__(self) -> None:
+        for text, start in self.answers:
+            found = self.context[start : start + len(text)] if start >= 0 else ''
+            if found != text or not text.strip():
+                raise UserError(
+                    f'question {self.id}: its answer {text!r} does not stand at character {start} of its context, '
+                    f'where there is {found!r}'
+                )
+
+
+def features() -> tfds.features.FeaturesDict:
+    """Return the features under which TFDS keeps a question, as in its `squad`."""
+    names = dict.fromkeys(('id', 'title', 'question', 'context'), tfds.features.Text())
+    answers = {'text': tfds.features.Text(), 'answer_start': tfds.features.Scalar(np.int32)}
+    return tfds.features.FeaturesDict({**names, 'answers': tfds.features.Sequence(answers)})
