@@ -486,7 +486,7 @@ def test_one_question_by_itself():
     assert split.place(1, begins + 2, begins + 3) == (12, 14)
 
 
-FACTS = Questions(tokenizer=PAIRS, context=64, stride=32, longest_question=12, name='facts')
+FACTS = Questions(tokenizer=PAIRS, context=40, stride=14, longest_question=12, name='facts')
 
 
 @pytest.fixture(scope='module')

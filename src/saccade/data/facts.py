@@ -14,7 +14,7 @@ import tensorflow_datasets as tfds
 
 from saccade.data.question import features
 
-CONTEXTS = {'train': 2000, 'validation': 50}
+CONTEXTS = {'train': 1500, 'validation': 50}
 SHAPES = (5, 1), (3, 2), (2, 3), (3, 3)  # people in a context, and things of each
 QUESTIONS = 5  # about a context
 

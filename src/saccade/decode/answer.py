@@ -11,7 +11,7 @@ from saccade.data.pipeline import eval_batches
 from saccade.data.questions import Questions
 from saccade.data.tokenizer import Tokenizer
 from saccade.decode.predict import predictions
-from saccade.types import Judge, Model, Params, Part, UserError
+from saccade.types import Data, Judge, Model, Params, Part, Task, UserError
 
 ROWS = 8  # windows that are read at once, whatever the text, so that all texts are read by one program
 
@@ -42,10 +42,13 @@ class Reader:
 
     Attributes:
         task, data: those that it was trained by; the data says how a text is cut into windows.
+
+    Raises:
+        UserError: it was trained to do something else.
     """
 
-    task: Answering
-    data: Questions
+    task: Task
+    data: Data
     model: Model
     params: Params
     tokenizer: Tokenizer
