@@ -51,6 +51,9 @@ PRNGKey = Key[Array, ''] | Array
 #   value     [B] float32     the number to predict of the row; NaN for none
 #   labels    [B T] int32     the class of each token; IGNORED for none
 #   start, stop [B] int32     first and last token of the answer; 0, which is [CLS], where the row has none
+# and, for a model that reads one sequence and writes another, whose `tokens` begin with the token that starts it:
+#   source    [B S] int32     what is read
+#   source_segments, source_positions [B S] int32   of its tokens, as those of `tokens`
 Batch = Mapping[str, Array]
 
 IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's
@@ -484,6 +487,24 @@ class LanguageModel(Model, Protocol):
     def __call__(self, tokens: Tokens, scope: Scope, train: bool) -> Logits: ...
 
     def init_state(self, tokens: Tokens, capacity: int) -> State: ...
+
+    def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: State) -> tuple[Logits, State]: ...
+
+
+@runtime_checkable
+class Seq2Seq(Model, Protocol):
+    """A sequence to read and what was written of another in; logits of what is written next out.
+
+    `context` bounds what is written, and `source_context` what is read, in tokens.
+    """
+
+    source_context: int
+
+    def __call__(self, source: Tokens, source_scope: Scope, tokens: Tokens, scope: Scope, train: bool) -> Logits: ...
+
+    def read(self, source: Tokens, source_scope: Scope, capacity: int) -> State:
+        """Read the sources, once: the state before the first of `capacity` tokens a row; axis 0 of each leaf is B."""
+        ...
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: State) -> tuple[Logits, State]: ...
 
