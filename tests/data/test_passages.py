@@ -201,3 +201,14 @@ def test_what_cannot_be_is_refused_in_one_line(folder, tmp_path, changes, words)
     with pytest.raises(UserError, match=words) as error:
         prepared(folder, tmp_path, **changes)
     assert '\n' not in str(error.value)
+
+
+def test_a_row_that_starts_inside_a_word_takes_the_rest_of_it_for_its_first_word(tmp_path):
+    (tmp_path / 'text').mkdir()
+    for number in range(6):
+        (tmp_path / 'text' / f'{number}.txt').write_text('abc' * 40)
+    letters = {'use': 'data.tokenizer:Character', 'end': None, 'specials': list(BERT)}
+    rows = prepared(tmp_path / 'text', tmp_path, 'OnePassage', tokenizer=letters).splits['train'].rows
+    assert len(rows) > 12  # so many rows of each document that all but the first start inside its only word
+    for row in (rows[number] for number in range(len(rows))):
+        np.testing.assert_array_equal(row['words'], row['tokens'] > MASK)
