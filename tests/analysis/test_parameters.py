@@ -20,6 +20,7 @@ SAME_NUMBERS = 1e-5
 V, T, D, N = 2048, 64, 128, 4
 # The quickstart's tokenizer makes no difference to the weights.
 WORDS = "{'use': 'data.tokenizer:Word', 'vocabulary': 2048}"
+LEARNED = f"{{'use': 'position.learned:Learned', 'length': {T}}}"  # positions that are weights too
 
 
 def config(name, *changes):
@@ -27,7 +28,7 @@ def config(name, *changes):
 
 
 def encoder(*changes):
-    return config('masked_lm/quickstart.py', f'data.tokenizer={WORDS}', *changes)
+    return config('masked_lm/quickstart.py', f'data.tokenizer={WORDS}', f'model.position={LEARNED}', *changes)
 
 
 def shapes(given):
