@@ -14,11 +14,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Int
 
+from saccade.decode.loop import Opening, stepper, write
 from saccade.decode.sampling import Sampler
-from saccade.model.stack import unstacked
 from saccade.types import LanguageModel, Params, PRNGKey, State, Tokens, UserError
 
 CHUNK = 64  # tokens a row that go into the state at once
@@ -96,18 +95,6 @@ def _left_padded(prompts: Sequence[Sequence[int]], chunk: int) -> Int[np.ndarray
     return tokens
 
 
-@struct.dataclass
-class _Written:
-    """Attributes: the model's state, each row's newest token, what was written, how much of it, and who has ended."""
-
-    state: State
-    newest: Int[Array, 'B']
-    tokens: Int[Array, 'B M']
-    counts: Int[Array, 'B']
-    ended: Bool[Array, 'B']
-    steps: Int[Array, '']
-
-
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _continue(
     model: Any,
@@ -120,35 +107,18 @@ def _continue(
     end: Int[Array, ''],
 ) -> tuple[Int[Array, 'B M'], Int[Array, 'B']]:
     """Return the new tokens of each row, and how many of them come before its end."""
-    B, T = tokens.shape
-    layers = unstacked(params)
-    rows = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(B))
-
-    def step(tokens: Tokens, segments: Tokens, state: State) -> tuple[Array, State]:
-        return model.apply({'params': layers}, tokens, segments, state, method='step')
-
-    def write(now: _Written) -> _Written:
-        logits, state = step(now.newest[:, None], (~now.ended)[:, None].astype(jnp.int32), now.state)
-        keys = jax.vmap(jax.random.fold_in, (0, None))(rows, now.steps)
-        newest = jax.vmap(sampler)(logits[:, -1], keys).astype(jnp.int32)
-        ended = now.ended | (newest == end)
-        tokens = jax.lax.dynamic_update_slice_in_dim(now.tokens, newest[:, None], now.steps, axis=1)
-        return _Written(state, newest, tokens, now.counts + ~ended, ended, now.steps + 1)
-
-    state = model.apply({'params': params}, tokens, T - 1 + max_tokens, method='init_state')
-    written = jax.lax.while_loop(
-        lambda now: (now.steps < max_tokens) & ~now.ended.all(),
-        write,
-        _Written(
-            state=_read(step, tokens[:, :-1], lengths - 1, min(CHUNK, model.context), state),
-            newest=tokens[:, -1],
-            tokens=jnp.zeros((B, max_tokens), jnp.int32),
-            counts=jnp.zeros(B, jnp.int32),
-            ended=jnp.zeros(B, bool),
-            steps=jnp.zeros((), jnp.int32),
-        ),
-    )
+    opening = after_prompts(model, params, tokens, lengths, max_tokens)
+    written = write(opening, sampler, max_tokens, key, end)
     return written.tokens, written.counts
+
+
+def after_prompts(model: Any, params: Params, tokens: Tokens, lengths: Int[Array, 'B'], max_tokens: int) -> Opening:
+    """Take all but the last token of left-padded prompts into a language model's state, with room for new ones."""
+    T = tokens.shape[1]
+    step = stepper(model, params)
+    state = model.apply({'params': params}, tokens, T - 1 + max_tokens, method='init_state')
+    state = _read(step, tokens[:, :-1], lengths - 1, min(CHUNK, model.context), state)
+    return Opening(step, state, tokens[:, -1], jnp.zeros(tokens.shape[0], bool))
 
 
 def _read(step: Any, tokens: Tokens, lengths: Int[Array, 'B'], chunk: int, state: State) -> State:
