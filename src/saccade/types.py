@@ -122,11 +122,11 @@ class Source:
     """What queries look at where that is not their own sequence, as in cross-attention.
 
     Attributes:
-        hidden: the tokens, in any width.
+        hidden: the tokens, in any width; None where all that is read of them was made before, by a `Reader`.
         positions, segments: of each of them, as in `Scope`.
     """
 
-    hidden: Float[Array, 'B S D']
+    hidden: Float[Array, 'B S D'] | None
     positions: Int[Array, 'B S']
     segments: Int[Array, 'B S'] | None = None
 
@@ -416,6 +416,19 @@ class Lender(Mixer, Protocol):
 
     def share_step(self, x: Hidden, scope: Scope, state: State, lent: PyTree) -> tuple[Hidden, State, PyTree]:
         """What `step` returns, and what was read, to be lent: of this chunk alone, beside the lender's `state`."""
+        ...
+
+
+@runtime_checkable
+class Reader(Mixer, Protocol):
+    """One that attends to a source, of which it makes what it needs once for all steps of decoding."""
+
+    def read(self, x: Hidden, source: Source) -> State:
+        """What `look` needs of the source, for tokens in the width and dtype of x; axis 0 of each leaf is B."""
+        ...
+
+    def look(self, x: Hidden, scope: Scope, state: State) -> Hidden:
+        """What `__call__` returns outside of training, by what was read; the scope's source has no hidden states."""
         ...
 
 
