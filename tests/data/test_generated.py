@@ -19,7 +19,8 @@ SHORT = dict(symbols=5, shortest=1, longest=4)
 
 def data(generator, **changes):
     sizes = dict(source_context=48, context=48, train=120, validation=20)
-    return Generated(tokenizer=Part(Character), generator=Part(generator[0]).but(**generator[1]), **(sizes | changes))
+    tokenizer, made = Part(Character).but(specials=('[UNK]',)), Part(generator[0]).but(**generator[1])
+    return Generated(tokenizer=tokenizer, generator=made, **(sizes | changes))
 
 
 def pairs(prepared, split):
@@ -167,7 +168,7 @@ def test_forms_of_numbers_alone_mean_one_date(tmp_path):
 
 def test_every_language_and_form_occurs(tmp_path):
     sources = ' '.join(source for source, _ in pairs(data((Dates, {}), train=800).prepare(tmp_path), 'train'))
-    for sign in ('the twenty-', 'der ', 'le ', "l'otto", ' de ', '/', '.', 'février', 'März', 'THE'):
+    for sign in ('the twenty-', 'der ', 'le ', 'il ', ' de ', '/', '.', 'février', 'März', 'THE'):
         assert (sign in sources) == (sign != 'THE'), sign
 
 

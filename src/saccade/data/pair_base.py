@@ -22,12 +22,11 @@ from saccade.data.pair_frame import PairFrame
 from saccade.data.ragged import Ragged, encoded
 from saccade.data.records import DatasetRecords, Records, RecordSource
 from saccade.data.split import Prepared, Row, Split, batch_of
-from saccade.data.tokenizer import UNKNOWN, Tokenizer, Trainer
+from saccade.data.tokenizer import UNKNOWNS, Tokenizer, Trainer
 from saccade.data.tokenizer_file import open_tokenizer
 from saccade.types import Part, UserError
 
 _FORMAT = 1  # part of the cache key: another number wherever the arrays or their meaning change
-_UNKNOWN = (UNKNOWN, '<unk>')
 _SIDES = ('source', 'target')
 _LOG = logging.getLogger(__name__)
 
@@ -263,7 +262,7 @@ class _Prepared:
         return self.only(np.flatnonzero(~longer.any(axis=0))) if training else self
 
     def _say_unknown(self, tokenizer: Tokenizer) -> None:
-        ids = [tokenizer.specials[name] for name in _UNKNOWN if name in tokenizer.specials]
+        ids = [tokenizer.specials[name] for name in UNKNOWNS if name in tokenizer.specials]
         for side, tokens in zip(_SIDES, self.tokens, strict=True):
             unknown = np.flatnonzero(np.isin(tokens.values, ids))
             if len(unknown):

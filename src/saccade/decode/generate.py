@@ -21,7 +21,7 @@ from saccade.decode.sampling import Sampler
 from saccade.types import LanguageModel, Params, PRNGKey, State, Tokens, UserError
 
 CHUNK = 64  # tokens a row that go into the state at once
-_NO_TOKEN = -1
+NO_TOKEN = -1  # what ends no row
 
 
 def generate(
@@ -46,15 +46,26 @@ def generate(
     Raises:
         UserError: a prompt and `max_tokens` do not fit the context, or a token is not in the vocabulary.
     """
-    prompts = [start(prompt, end) for prompt in prompts]
-    _check(model, prompts, max_tokens)
-    if not prompts:
+    tokens, lengths = laid_out(model, prompts, max_tokens, end)
+    if not len(tokens):
         return []
-    tokens = _left_padded(prompts, min(CHUNK, model.context))
-    lengths = np.array([len(prompt) for prompt in prompts], np.int32)
-    stop = np.int32(_NO_TOKEN if end is None else end)
+    stop = np.int32(NO_TOKEN if end is None else end)
     written, counts = jax.device_get(_continue(model, sampler, max_tokens, params, tokens, lengths, key, stop))
     return [row[:count].tolist() for row, count in zip(written, counts, strict=True)]
+
+
+def laid_out(
+    model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: int, end: int | None
+) -> tuple[Int[np.ndarray, 'B T'], Int[np.ndarray, 'B']]:
+    """Return left-padded prompts, an empty one begun, and how many tokens each has.
+
+    Raises:
+        UserError: one does not fit the context with `max_tokens` after it, or has a token that there is not.
+    """
+    prompts = [start(prompt, end) for prompt in prompts]
+    _check(model, prompts, max_tokens)
+    lengths = np.array([len(prompt) for prompt in prompts], np.int32)
+    return _left_padded(prompts, min(CHUNK, model.context)), lengths
 
 
 def start(prompt: Sequence[int], end: int | None) -> list[int]:
@@ -87,7 +98,7 @@ def _check(model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: i
 
 def _left_padded(prompts: Sequence[Sequence[int]], chunk: int) -> Int[np.ndarray, 'B T']:
     """The prompts, aligned at their last token, which follows a power of two of chunks: few widths to compile for."""
-    longest = max(len(prompt) for prompt in prompts) - 1
+    longest = max(map(len, prompts), default=1) - 1
     chunks = 1 << max(0, -(-longest // chunk) - 1).bit_length()
     tokens = np.zeros((len(prompts), chunks * chunk + 1), np.int32)
     for row, prompt in zip(tokens, prompts, strict=True):

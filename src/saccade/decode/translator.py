@@ -3,6 +3,7 @@
 """Text in, another text out: a model that reads and writes, with its tokenizer, translates."""
 
 import itertools
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,10 +14,11 @@ import numpy as np
 
 from saccade.build import refused
 from saccade.data.pair_frame import PairFrame
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.tokenizer import UNKNOWNS, Tokenizer
 from saccade.decode.greedy import Greedy
 from saccade.types import Model, Params, Part, PRNGKey, Search, Seq2Seq, UserError
 
+_LOG = logging.getLogger(__name__)
 _GREEDY = Part(Greedy)
 ROWS = 16  # texts that are translated at once, whatever their number, so that all go through one program
 
@@ -64,10 +66,14 @@ class Translator:
             yield from self._together(some)
 
     def batch(self, sources: list[list[int]]) -> dict[str, np.ndarray]:
-        """The batch of these sources, filled up with rows of padding."""
-        rows = [self.frame.row(ids) for ids in sources]
-        rows += (self.rows - len(rows)) * [self.frame.padding()]
+        """The batch of these sources, filled up with rows of padding; of an empty source nothing is written."""
+        filled = [*sources, *(self.rows - len(sources)) * [[]]]
+        rows = [self.frame.row(ids) if ids else self.frame.padding() for ids in filled]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+    @property
+    def _unknown(self) -> set[int]:
+        return {self.tokenizer.specials[name] for name in UNKNOWNS if name in self.tokenizer.specials}
 
     def _together(self, numbered: list[tuple[int, str]]) -> Iterator[Rendering]:
         sources = [self._encoded(number, text) for number, text in numbered]
@@ -81,6 +87,9 @@ class Translator:
             ids = self.tokenizer.encode(text)
         except UserError as error:
             raise UserError(f'text {number}: {error}') from error
+        unknown = sum(token in self._unknown for token in ids)
+        if unknown:
+            _LOG.warning('text %d: %d of %d tokens are unknown to the tokenizer', number, unknown, len(ids))
         if len(ids) > self.frame.room[0]:
             raise UserError(
                 f'text {number}: it has {len(ids)} tokens, and the model reads {self.frame.room[0]} at most; '
