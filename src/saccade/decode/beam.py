@@ -6,7 +6,7 @@
 
 Wu et al. 2016, "Google's Neural Machine Translation System", equation 14, https://arxiv.org/abs/1609.08144, without the
 coverage penalty. A text is finished where its end token is among the K best candidates of a step. In groups, later ones
-choose by log p less λ for each earlier group's beam that has just taken the same token (Vijayakumar et al. 2018,
+choose by log p less λ for each text of an earlier group that has just taken the same token (Vijayakumar et al. 2018,
 "Diverse Beam Search", section 3, https://arxiv.org/abs/1610.02424); scores stay without it. Of equal candidates the one
 of the better beam is taken, then the lower token; of equal texts the one finished first. Cost: a step of K B rows.
 """
@@ -147,14 +147,15 @@ class Beam:
         log_p = jax.nn.log_softmax(logits[:, -1].astype(jnp.float32), axis=-1)
         log_p = rearrange(log_p, '(B G K) V -> G B K V', G=self.groups, K=self._each)
         live, finished, origins, tokens = [], [], [], []
+        taken = jnp.zeros((now.done.shape[0], log_p.shape[-1]))
         for group in range(self.groups):
-            taken = self._taken(tokens, log_p.shape)
             found = self._chosen(log_p[group], taken, now.live[group], now.steps, end)
             live.append(found.live)
             pool = now.finished[group].beside(self._penalised(found.ended, found.ended.counts + 1, ~now.done))
             finished.append(pool.best(self._each))
             origins.append(found.origins + group * self._each)
             tokens.append(found.tokens)
+            taken = taken + self._counted(found, end, log_p.shape[-1])
         order = jnp.concatenate(origins, axis=1)
         return _Now(
             state=_reordered(state, order),
@@ -185,10 +186,10 @@ class Beam:
         among_best = jax.tree.map(lambda leaf: leaf[:, :K], ended)
         return _Choice(kept, among_best, _picked(origins, on), _picked(tokens, on))
 
-    def _taken(self, tokens: list[Int[Array, 'B K']], shape: tuple[int, ...]) -> Float[Array, 'B V']:
-        """How many beams of earlier groups have just taken each token."""
-        _, B, _, V = shape
-        return sum((jax.nn.one_hot(each, V).sum(axis=1) for each in tokens), jnp.zeros((B, V)))
+    def _counted(self, found: '_Choice', end: Int[Array, 'B'], V: int) -> Float[Array, 'B V']:
+        """How many texts of a group have just taken each token, the end token too."""
+        ended = (found.ended.scores > -jnp.inf).sum(axis=-1, keepdims=True)
+        return jax.nn.one_hot(found.tokens, V).sum(axis=1) + ended * jax.nn.one_hot(end, V)
 
     def _penalised(self, texts: Texts, lengths: Int[Array, 'B K'], rows: Bool[Array, 'B']) -> Texts:
         """The same with their scores by length, those of other rows left out."""
