@@ -10,9 +10,10 @@ many there are and where the first one stands.
 import itertools
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import SupportsInt
 
 import jax
 import numpy as np
@@ -22,7 +23,7 @@ from saccade.data.pair_frame import PairFrame
 from saccade.data.ragged import Ragged, encoded
 from saccade.data.records import DatasetRecords, Records, RecordSource
 from saccade.data.split import Prepared, Row, Split, batch_of
-from saccade.data.tokenizer import UNKNOWNS, Tokenizer, Trainer
+from saccade.data.tokenizer import Tokenizer, Trainer
 from saccade.data.tokenizer_file import open_tokenizer
 from saccade.types import Part, UserError
 
@@ -74,7 +75,7 @@ class PairSplit(Split):
     references: Texts
     tokenizer: Tokenizer
 
-    def text(self, ids: Sequence[int]) -> str:
+    def text(self, ids: Iterable[SupportsInt]) -> str:
         """The text of tokens that were written."""
         return self.tokenizer.decode(ids)
 
@@ -191,9 +192,9 @@ class FromPairs:
         if len(empty):
             side = self._columns[int(np.flatnonzero(~filled[:, empty[0]])[0])]
             if not isinstance(records, DatasetRecords):
-                raise UserError(f"{records.place(empty[0])}: '{side}' is empty; a pair needs both texts")
+                raise UserError(f"{records.place(int(empty[0]))}: '{side}' is empty; a pair needs both texts")
             said = "%s: %d of %d pairs have an empty text and are left out; the first is %s, '%s'"
-            _LOG.warning(said, records.name, len(empty), len(records), records.place(empty[0]), side)
+            _LOG.warning(said, records.name, len(empty), len(records), records.place(int(empty[0])), side)
         if len(empty) == len(records):
             raise UserError('data: no pair has two texts')
         return np.flatnonzero(filled.all(axis=0))
@@ -233,6 +234,9 @@ class _Prepared:
         self._say_unknown(tokenizer)
         return self._fitting(frame)._rows(frame, tokenizer)
 
+    def _place(self, pair: int) -> str:
+        return self.records.place(int(self.record[pair]))
+
     def _rows(self, frame: PairFrame, tokenizer: Tokenizer) -> PairSplit:
         read, written = (each.lengths <= room for each, room in zip(self.tokens, frame.room, strict=True))
         return PairSplit(
@@ -254,7 +258,7 @@ class _Prepared:
             '%s: %d of %d pairs are longer than their rows (data.source_context of %d tokens: %d; data.context of %d: '
             '%d); the first is %s; %s',
             self.name, len(long), len(self.record), frame.source_context, longer[0].sum(), frame.context,
-            longer[1].sum(), self.records.place(self.record[long[0]]),
+            longer[1].sum(), self._place(int(long[0])),
             'training leaves them out' if training else 'they are judged, but no such source is translated',
         )  # fmt: skip
         if training and len(long) == len(self.record):
@@ -262,11 +266,9 @@ class _Prepared:
         return self.only(np.flatnonzero(~longer.any(axis=0))) if training else self
 
     def _say_unknown(self, tokenizer: Tokenizer) -> None:
-        ids = [tokenizer.specials[name] for name in UNKNOWNS if name in tokenizer.specials]
         for side, tokens in zip(_SIDES, self.tokens, strict=True):
-            unknown = np.flatnonzero(np.isin(tokens.values, ids))
+            unknown = np.flatnonzero(np.isin(tokens.values, [*tokenizer.unknown]))
             if len(unknown):
                 pair = int(np.searchsorted(tokens.spans[:, 1], unknown[0], side='right'))
                 said = '%s: %d of %d tokens of the %s are unknown to the tokenizer; the first is in %s'
-                place = self.records.place(self.record[pair])
-                _LOG.warning(said, self.name, len(unknown), len(tokens.values), side, place)
+                _LOG.warning(said, self.name, len(unknown), len(tokens.values), side, self._place(pair))

@@ -22,7 +22,6 @@ from saccade.types import UserError
 
 END = '<|end|>'
 UNKNOWN = '[UNK]'
-UNKNOWNS = (UNKNOWN, '<unk>')  # as special tokens of vocabularies are named
 # Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805, in the order that the published vocabularies have.
 BERT = ('[PAD]', UNKNOWN, '[CLS]', '[SEP]', '[MASK]')
 # The first that a tokenizer.json has as a special token is its end of text. Phi-3 has both the first and END, and
@@ -68,6 +67,12 @@ class Tokenizer:
             there = ', '.join(specials) or 'no special tokens'
             raise UserError(f'the tokenizer has no special token {" or ".join(map(repr, names))}; it has {there}')
         return found[0]
+
+    @property
+    def unknown(self) -> set[int]:
+        """The ids that stand for what is not in the vocabulary."""
+        ids = map(self.backend.token_to_id, (UNKNOWN, '<unk>'))
+        return {number for number in ids if number is not None}
 
     @property
     def digest(self) -> str:

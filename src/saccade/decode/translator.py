@@ -14,7 +14,7 @@ import numpy as np
 
 from saccade.build import refused
 from saccade.data.pair_frame import PairFrame
-from saccade.data.tokenizer import UNKNOWNS, Tokenizer
+from saccade.data.tokenizer import Tokenizer
 from saccade.decode.greedy import Greedy
 from saccade.types import Model, Params, Part, PRNGKey, Search, Seq2Seq, UserError
 
@@ -71,10 +71,6 @@ class Translator:
         rows = [self.frame.row(ids) if ids else self.frame.padding() for ids in filled]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
-    @property
-    def _unknown(self) -> set[int]:
-        return {self.tokenizer.specials[name] for name in UNKNOWNS if name in self.tokenizer.specials}
-
     def _together(self, numbered: list[tuple[int, str]]) -> Iterator[Rendering]:
         sources = [self._encoded(number, text) for number, text in numbered]
         written = jax.device_get(_written(self.search, self.model, self.params, self.batch(sources)))
@@ -87,7 +83,7 @@ class Translator:
             ids = self.tokenizer.encode(text)
         except UserError as error:
             raise UserError(f'text {number}: {error}') from error
-        unknown = sum(token in self._unknown for token in ids)
+        unknown = sum(token in self.tokenizer.unknown for token in ids)
         if unknown:
             _LOG.warning('text %d: %d of %d tokens are unknown to the tokenizer', number, unknown, len(ids))
         if len(ids) > self.frame.room[0]:
