@@ -12,7 +12,7 @@ Axes, in every einsum, annotation and comment:
 Activations are [B T N H], scores [B N T S], projection kernels [D N H], output kernels [N H D].
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, SupportsFloat, TypeVar, runtime_checkable
@@ -54,6 +54,7 @@ PRNGKey = Key[Array, ''] | Array
 # and, for a model that reads one sequence and writes another, whose `tokens` begin with the token that starts it:
 #   source    [B S] int32     what is read
 #   source_segments, source_positions [B S] int32   of its tokens, as those of `tokens`
+#   end       [B] int32       the id of the token that ends what is written
 Batch = Mapping[str, Array]
 
 IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's
@@ -525,6 +526,28 @@ class Seq2Seq(Model, Protocol):
 
 
 @struct.dataclass
+class Written:
+    """What a model wrote of each source, the best of what its search found.
+
+    Attributes:
+        tokens: of each row, without the token that started it; what follows the first `counts` of them is of no use.
+        counts: how many there are before the token that ended the row.
+    """
+
+    tokens: Int[Array, 'B M']
+    counts: Int[Array, 'B']
+
+
+@runtime_checkable
+class Search(Protocol):
+    """How a model that reads a sequence is made to write another, in a compiled program: greedy, by beams ..."""
+
+    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
+        """Write for each row of a batch, of which the sources and the first column of `tokens` are looked at."""
+        ...
+
+
+@struct.dataclass
 class Total:
     """A mean in the making: totals and weights add up over microbatches, devices and processes."""
 
@@ -573,6 +596,13 @@ class Estimate(Protocol):
     value: float
     low: float
     high: float
+
+
+@runtime_checkable
+class TextMetric(Protocol):
+    """What texts are worth beside those that were wanted; a `signature` of an estimate says how it was made."""
+
+    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Estimate]: ...
 
 
 @runtime_checkable

@@ -22,6 +22,7 @@ from saccade.types import UserError
 
 END = '<|end|>'
 UNKNOWN = '[UNK]'
+UNKNOWNS = (UNKNOWN, '<unk>')  # as special tokens of vocabularies are named
 # Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805, in the order that the published vocabularies have.
 BERT = ('[PAD]', UNKNOWN, '[CLS]', '[SEP]', '[MASK]')
 # The first that a tokenizer.json has as a special token is its end of text. Phi-3 has both the first and END, and
