@@ -39,12 +39,12 @@ def transformer(
         source_vocabulary: of the source, where it has one of its own; then the decoder alone is tied.
         pre_norm: norms before the branches, and one after each tower: it needs no warm-up.
     """
-    width, dropout = FieldReference(width), FieldReference(dropout)
-    sizes = dict(heads=FieldReference(heads), dropout=dropout, ratio=FieldReference(ratio))
+    width, dropout = reference(width), reference(dropout)
+    sizes = dict(heads=reference(heads), dropout=dropout, ratio=reference(ratio))
     use = 'block.pre_norm:PreNorm' if pre_norm else 'block.post_norm:PostNorm'
     tower = dict(
         width=width,
-        layers=FieldReference(layers),
+        layers=reference(layers),
         dropout=dropout,
         embedding_scale=width.to_float() ** 0.5,
         embedding_init=dict(use='jax.nn.initializers:normal', stddev=width.to_float() ** -0.5),
@@ -69,6 +69,11 @@ def transformer(
             use='model.decoder:Decoder', vocabulary=vocabulary, context=context, block=writes, tied=True, **tower
         ),
     )
+
+
+def reference(value: Any) -> FieldReference:
+    """Return a reference to a value; the same where it is one."""
+    return value if isinstance(value, FieldReference) else FieldReference(value)
 
 
 def attention(mask: dict[str, Any], heads: Any, dropout: Any, **others: Any) -> dict[str, Any]:

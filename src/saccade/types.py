@@ -514,9 +514,11 @@ class Seq2Seq(Model, Protocol):
 
     source_context: int
 
-    def __call__(self, source: Tokens, source_scope: Scope, tokens: Tokens, scope: Scope, train: bool) -> Logits: ...
+    def __call__(
+        self, source: Int[Array, 'B S'], source_scope: Scope, tokens: Tokens, scope: Scope, train: bool
+    ) -> Logits: ...
 
-    def read(self, source: Tokens, source_scope: Scope, capacity: int) -> State:
+    def read(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> State:
         """Read the sources, once: the state before the first of `capacity` tokens a row; axis 0 of each leaf is B."""
         ...
 

@@ -68,6 +68,7 @@ class MultiHead(nn.Module):
         output_bias: of the output projection.
         dropout: of the output.
         kernel_init, output_init: initialisers of the projections, and of the output projection.
+        query_init: of the projection to queries, as in T5, which does not scale scores; None for `kernel_init`.
     """
 
     heads: int
@@ -86,6 +87,7 @@ class MultiHead(nn.Module):
     dropout: float = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
+    query_init: Part | None = None
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
         return self.share(x, scope, train, None)[0]
@@ -180,7 +182,8 @@ class MultiHead(nn.Module):
         return found
 
     def _kernel(self, name: str, x: Array, heads: int, H: int) -> Array:
-        return self.param(name, flat(self.kernel_init, 1), (x.shape[-1], heads, H))
+        init = self.query_init if name == 'query' and self.query_init else self.kernel_init
+        return self.param(name, flat(init, 1), (x.shape[-1], heads, H))
 
     def _biased(self, name: str, y: Queries) -> Queries:
         return y + self.param(f'{name}_bias', nn.initializers.zeros, y.shape[-2:]) if self.bias else y

@@ -54,14 +54,16 @@ class EncoderDecoder(nn.Module):
     def source_context(self) -> int:
         return self.encoder['context']
 
-    def __call__(self, source: Tokens, source_scope: Scope, tokens: Tokens, scope: Scope, train: bool) -> Logits:
+    def __call__(
+        self, source: Int[Array, 'B S'], source_scope: Scope, tokens: Tokens, scope: Scope, train: bool
+    ) -> Logits:
         def run(encoder: Encoder, decoder: Decoder) -> Logits:
             read, table = self._encoded(encoder, source, source_scope, train)
             return decoder(tokens, scope.replace(source=read), train, table)
 
         return self._with_towers(run)
 
-    def read(self, source: Tokens, source_scope: Scope, capacity: int) -> DecoderState:
+    def read(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
         """State for `capacity` tokens a row, padding included, beside these sources."""
         return self._with_towers(
             lambda encoder, decoder: decoder.read(self._encoded(encoder, source, source_scope, False)[0], capacity)
@@ -77,7 +79,9 @@ class EncoderDecoder(nn.Module):
         self._refuse()
         return run(self.encoder(name='encoder'), self.decoder(name='decoder'))
 
-    def _encoded(self, encoder: Encoder, source: Tokens, scope: Scope, train: bool) -> tuple[Source, Table | None]:
+    def _encoded(
+        self, encoder: Encoder, source: Int[Array, 'B S'], scope: Scope, train: bool
+    ) -> tuple[Source, Table | None]:
         """What the decoder reads, and the embedding where it is the encoder's."""
         hidden, table = encoder.encode(source, scope, train)
         return Source(hidden, scope.positions, scope.segments), table if self.shared_embedding else None
