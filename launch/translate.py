@@ -14,7 +14,7 @@ from pathlib import Path
 from absl import flags
 
 from saccade.analysis.alignment import Aligner
-from saccade.analysis.alignment_picture import save
+from saccade.analysis.alignment_picture import require_ending, save
 from saccade.data.files import content_of, decoded
 from saccade.decode.translator import ROWS, Translator
 from saccade.train.main import run_main
@@ -43,6 +43,8 @@ def main(overrides: list[str]) -> None:
         raise UserError('give --text=TEXT or --file=FILE, or neither to read standard input')
     if ALIGNMENT.value and TEXT.value is None:
         raise UserError('--alignment is of one text; give it with --text')
+    if ALIGNMENT.value:
+        require_ending(Path(ALIGNMENT.value))
     rows = 1 if TEXT.value is not None or (not FILE.value and sys.stdin.isatty()) else BATCH.value
     asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, BEAMS.value, ALPHA.value, START.value, rows)
     translator = open_translator(asked)

@@ -43,7 +43,7 @@ def get_config() -> ConfigDict:
         metrics=[EXACT],
     )
     config.steps = 1500
-    config.batch_size = 128
+    config.batch_size = 64
     config.schedule.peak = 3e-3
     config.sample = dict(use='decode.translator:Translated', text='the third of March 1999')
     return config

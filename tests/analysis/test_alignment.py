@@ -117,8 +117,14 @@ def test_what_there_is_not_is_refused(choice, message):
         aligner(*transformer(), **choice).align(ids('a b c'), ids('d'))
 
 
+def test_a_text_that_took_all_the_room_has_no_end():
+    found = aligner(*made(vocabulary=TOKENIZER.size)).align(ids('a b'), ids('a b c d e f'))
+    assert found.written == ['a', 'b', 'c', 'd', 'e', 'f']
+    assert found.weights.shape == (6, 3)
+
+
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(UserError, match='8 tokens read and 1 written do not fit'):
+    with pytest.raises(UserError, match='8 tokens read and 0 written do not fit'):
         aligner(*made(vocabulary=TOKENIZER.size)).align(ids('a b c d e f a'), [])
 
 

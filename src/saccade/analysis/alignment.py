@@ -62,13 +62,16 @@ class Aligner:
         Raises:
             UserError: they are too long, there is no such layer or head, or attention over the source reports none.
         """
-        read, given = [*source, self.frame.end], [self.frame.start, *target]
-        if len(read) > self.frame.source_context or len(given) > self.frame.context:
-            raise UserError(f'{len(read)} tokens read and {len(given)} written do not fit the rows of the model')
+        room = self.frame.context
+        read = [*source, self.frame.end]
+        if len(read) > self.frame.source_context or len(target) > room:
+            raise UserError(f'{len(read)} tokens read and {len(target)} written do not fit the rows of the model')
+        # A text that took all the room there is has no end token.
+        given, written = [self.frame.start, *target][:room], [*target, self.frame.end][:room]
         layers = list(_over_source(self._weights(read, given), *_sizes(len(given), len(read), self.frame)))
         weights, what = self._picked(layers)
-        written = [self._label(each) for each in (*target, self.frame.end)]
-        return Alignment(written, [*map(self._label, read)], weights[: len(given), : len(read)], what)
+        labels = [[*map(self._label, side)] for side in (written, read)]
+        return Alignment(*labels, weights[: len(given), : len(read)], what)
 
     def _weights(self, read: list[int], given: list[int]) -> PyTree:
         T, S = _sizes(len(given), len(read), self.frame)

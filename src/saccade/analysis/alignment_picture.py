@@ -26,14 +26,19 @@ tbody th { text-align: right }
 """
 
 
+def require_ending(path: Path) -> None:
+    """Refuse a name whose ending is none of those there are."""
+    if path.suffix.lower() not in ENDINGS:
+        raise UserError(f'{path}: an alignment is written to a file that ends in {", ".join(ENDINGS)}')
+
+
 def save(alignment: Alignment, path: Path) -> None:
     """Write an alignment, whole or not at all; the ending of the name says as what.
 
     Raises:
         UserError: the ending is none of those there are, or the file cannot be written.
     """
-    if path.suffix.lower() not in ENDINGS:
-        raise UserError(f'{path}: an alignment is written to a file that ends in {", ".join(ENDINGS)}')
+    require_ending(path)
     draft = path.with_name(f'.{uuid.uuid4().hex}{path.suffix}')
     try:
         if path.suffix.lower() == '.html':
