@@ -4,6 +4,7 @@
 
 python launch/benchmark.py --what=training --size=A     # beside nanoGPT's model in PyTorch
 python launch/benchmark.py --what=masked --peer=eager   # beside BertForMaskedLM of transformers
+python launch/benchmark.py --what=seq2seq --size=marian # beside MarianMTModel, or t5, in training and in decoding
 python launch/benchmark.py --what=decoding              # beside `generate` of transformers
 python launch/benchmark.py --what=memory                # of attention, by length
 python launch/benchmark.py --what=mfu                   # of a config, on a GPU or TPU
@@ -13,16 +14,18 @@ from absl import flags
 from rich.console import Console
 
 from saccade.analysis.benchmark.compare import choose
-from saccade.analysis.benchmark.decoding import decoding
+from saccade.analysis.benchmark.decoding import PROMPTS, decoding
 from saccade.analysis.benchmark.memory import LENGTHS, memory
 from saccade.analysis.benchmark.mfu import Options, mfu
 from saccade.analysis.benchmark.report import Report
-from saccade.analysis.benchmark.size import DECODING_SIZES, MASKED_SIZES, SIZES
+from saccade.analysis.benchmark.seq2seq import seq2seq
+from saccade.analysis.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES
 from saccade.analysis.benchmark.training import CAUSAL, MASKED, PEERS, training
 from saccade.train.main import run_main
 from saccade.types import UserError
 
-WHAT = flags.DEFINE_enum('what', None, ['training', 'masked', 'decoding', 'memory', 'mfu'], 'What to measure.')
+_WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'mfu']
+WHAT = flags.DEFINE_enum('what', None, _WHAT, 'What to measure.')
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
 CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.')
 RUN = flags.DEFINE_multi_enum('run', None, ['unrolled', 'scanned'], 'How to run our layers; each is a variant.')
@@ -51,13 +54,15 @@ def measure(overrides: list[str]) -> Report:
     if WHAT.value == 'masked':
         size = choose(MASKED_SIZES, SIZE.value).tuned(None, RUN.value)
         return training(MASKED, size, PEER.value, ROUNDS.value, STEPS.value)
+    if WHAT.value == 'seq2seq':
+        return seq2seq(choose(SEQ2SEQ_SIZES, SIZE.value), PEER.value, ROUNDS.value, STEPS.value)
     if WHAT.value == 'decoding':
-        return decoding(choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
+        return decoding(PROMPTS, choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
     if WHAT.value == 'memory':
         return memory(LENGTH.value)
     if WHAT.value == 'mfu':
         return mfu(CONFIG.value, overrides, Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value))
-    raise UserError('give --what=training, masked, decoding, memory or mfu')
+    raise UserError(f'give --what={", ".join(_WHAT[:-1])} or {_WHAT[-1]}')
 
 
 if __name__ == '__main__':

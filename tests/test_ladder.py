@@ -15,8 +15,8 @@ SOURCE = REPOSITORY / 'src' / 'saccade'
 ROWS = (
     {'types'},
     {'ops'},
-    {'norm', 'position', 'feedforward', 'recurrent', 'score', 'weighting'},
-    {'attention'},
+    {'norm', 'position', 'feedforward', 'score', 'weighting'},
+    {'attention', 'recurrent'},
     {'block'},
     {'head'},
     {'model'},

@@ -12,7 +12,7 @@ Axes, in every einsum, annotation and comment:
 Activations are [B T N H], scores [B N T S], projection kernels [D N H], output kernels [N H D].
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, SupportsFloat, TypeVar, runtime_checkable
@@ -54,6 +54,7 @@ PRNGKey = Key[Array, ''] | Array
 # and, for a model that reads one sequence and writes another, whose `tokens` begin with the token that starts it:
 #   source    [B S] int32     what is read
 #   source_segments, source_positions [B S] int32   of its tokens, as those of `tokens`
+#   end       [B] int32       the id of the token that ends what is written
 Batch = Mapping[str, Array]
 
 IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's
@@ -121,11 +122,11 @@ class Source:
     """What queries look at where that is not their own sequence, as in cross-attention.
 
     Attributes:
-        hidden: the tokens, in any width.
+        hidden: the tokens, in any width; None where all that is read of them was made before, by a `Reader`.
         positions, segments: of each of them, as in `Scope`.
     """
 
-    hidden: Float[Array, 'B S D']
+    hidden: Float[Array, 'B S D'] | None
     positions: Int[Array, 'B S']
     segments: Int[Array, 'B S'] | None = None
 
@@ -419,6 +420,19 @@ class Lender(Mixer, Protocol):
 
 
 @runtime_checkable
+class Reader(Mixer, Protocol):
+    """One that attends to a source, of which it makes what it needs once for all steps of decoding."""
+
+    def read(self, x: Hidden, source: Source) -> State:
+        """What `look` needs of the source, for tokens in the width and dtype of x; axis 0 of each leaf is B."""
+        ...
+
+    def look(self, x: Hidden, scope: Scope, state: State) -> Hidden:
+        """What `__call__` returns outside of training, by what was read; the scope's source has no hidden states."""
+        ...
+
+
+@runtime_checkable
 class Block(Protocol):
     """One layer: mixer, feed-forward, norms and residual connections.
 
@@ -500,13 +514,37 @@ class Seq2Seq(Model, Protocol):
 
     source_context: int
 
-    def __call__(self, source: Tokens, source_scope: Scope, tokens: Tokens, scope: Scope, train: bool) -> Logits: ...
+    def __call__(
+        self, source: Int[Array, 'B S'], source_scope: Scope, tokens: Tokens, scope: Scope, train: bool
+    ) -> Logits: ...
 
-    def read(self, source: Tokens, source_scope: Scope, capacity: int) -> State:
+    def read(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> State:
         """Read the sources, once: the state before the first of `capacity` tokens a row; axis 0 of each leaf is B."""
         ...
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: State) -> tuple[Logits, State]: ...
+
+
+@struct.dataclass
+class Written:
+    """What a model wrote of each source, the best of what its search found.
+
+    Attributes:
+        tokens: of each row, without the token that started it; what follows the first `counts` of them is of no use.
+        counts: how many there are before the token that ended the row.
+    """
+
+    tokens: Int[Array, 'B M']
+    counts: Int[Array, 'B']
+
+
+@runtime_checkable
+class Search(Protocol):
+    """How a model that reads a sequence is made to write another, in a compiled program: greedy, by beams ..."""
+
+    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
+        """Write for each row of a batch, of which the sources and the first column of `tokens` are looked at."""
+        ...
 
 
 @struct.dataclass
@@ -558,6 +596,13 @@ class Estimate(Protocol):
     value: float
     low: float
     high: float
+
+
+@runtime_checkable
+class TextMetric(Protocol):
+    """What texts are worth beside those that were wanted; a `signature` of an estimate says how it was made."""
+
+    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Estimate]: ...
 
 
 @runtime_checkable

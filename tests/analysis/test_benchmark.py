@@ -14,12 +14,13 @@ import pytest
 from rich.console import Console
 
 from saccade.analysis.benchmark.compare import Comparison, alternate, choose
-from saccade.analysis.benchmark.decoding import TIE, assert_same_tokens, decoding
+from saccade.analysis.benchmark.decoding import PROMPTS, TIE, assert_same_tokens, decoding
 from saccade.analysis.benchmark.memory import PATHS, exponent, memory
 from saccade.analysis.benchmark.mfu import Options, mfu, model_flops
 from saccade.analysis.benchmark.process import Worker, require
 from saccade.analysis.benchmark.report import Report
-from saccade.analysis.benchmark.size import DECODING_SIZES, MASKED_SIZES, SIZES, rows
+from saccade.analysis.benchmark.seq2seq import seq2seq
+from saccade.analysis.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
 from saccade.analysis.benchmark.trace import costs, source
 from saccade.analysis.benchmark.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
 from saccade.analysis.benchmark.worker import serve
@@ -325,6 +326,18 @@ def test_training_beside_torch(sides, sizes):
 @pytest.mark.oracle
 def test_decoding_beside_transformers():
     pytest.importorskip('transformers')
-    figures = decoding(DECODING_SIZES['tiny'], rounds=2, steps=1).figures
+    figures = decoding(PROMPTS, DECODING_SIZES['tiny'], rounds=2, steps=1).figures
     assert figures['batches'].keys() == {'1', '3'}
     assert all(found['ratios']['saccade']['transformers']['median'] > 0 for found in figures['batches'].values())
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize('size', ['tiny', 'tiny_t5'])
+def test_reading_and_writing_beside_transformers(size):
+    """The losses of training, before and after an update, and the tokens that are written are the same."""
+    pytest.importorskip('transformers')
+    figures = seq2seq(SEQ2SEQ_SIZES[size], ['eager'], rounds=1, steps=1).figures
+    trained, written = figures['training'], figures['decoding']
+    assert trained['ratios']['saccade unrolled']['torch eager']['median'] > 0
+    assert all(found['ties'] == 0 for found in written['batches'].values())
+    assert all(found['ratios']['saccade']['transformers']['median'] > 0 for found in written['batches'].values())

@@ -14,7 +14,7 @@ import pytest
 from toy_branches import TOYS
 
 import saccade.block
-from saccade.block.base import Streams, Wiring
+from saccade.block.base import InTurn, Streams, Wiring
 from saccade.block.deep_norm import DeepNorm
 from saccade.block.hyper_connections import HyperConnections
 from saccade.block.layer_scale import LayerScale
@@ -41,7 +41,7 @@ def found() -> dict[str, type[Wiring]]:
     names = (module.name for module in pkgutil.iter_modules(saccade.block.__path__) if module.name != 'base')
     modules = [importlib.import_module(f'saccade.block.{name}') for name in names]
     parts = [part for module in modules for part in vars(module).values() if isinstance(part, type)]
-    return {part.__name__: part for part in parts if issubclass(part, Wiring) and part not in (Wiring, Streams)}
+    return {part.__name__: part for part in parts if issubclass(part, Wiring) and part not in (Wiring, InTurn, Streams)}
 
 
 def toy(block: type[Wiring], **fields: Any) -> Wiring:

@@ -43,7 +43,7 @@ ENCODERS = {
     },
 }  # fmt: skip
 # What a kernel and an initialiser are does not change what a model computes of its weights.
-FREE = ('kernel', 'kernel_init', 'output_init', 'embedding_init', 'head_init', 'table_init')
+FREE = ('kernel', 'kernel_init', 'output_init', 'query_init', 'embedding_init', 'head_init', 'table_init')
 
 
 def config(name: str, kind: str = 'causal_lm') -> Any:

@@ -50,6 +50,9 @@ def test_sinusoid():
         expected[b, t, 2 * c] += math.sin(angle)
         expected[b, t, 2 * c + 1] += math.cos(angle)
     np.testing.assert_allclose(Sinusoid(100.0).apply({}, X, POSITIONS), expected, atol=NEAR)
+    sines_first = np.concatenate([expected[..., 0::2] - X[..., 0::2], expected[..., 1::2] - X[..., 1::2]], axis=-1)
+    apart = Sinusoid(100.0, pairing=Part(rotary.halves)).apply({}, X, POSITIONS)
+    np.testing.assert_allclose(apart, X + sines_first, atol=NEAR)
     small = Sinusoid(100.0, scale=0.1).apply({}, X, POSITIONS)
     np.testing.assert_allclose(small, X + 0.1 * (expected - X), atol=NEAR)
 

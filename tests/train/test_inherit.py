@@ -19,6 +19,7 @@ def get_config():
     config.inherit = 'model'
     config.model = dict(use='model.encoder:Encoder', width=8, dropout=0.5, heads=dict(pooled=dict(classes=3)))
     config.pair = dict(width=8, teacher=None)
+    config.both = dict(encoder=dict(use='model.encoder:Encoder', width=8, heads=dict()), decoder=dict(width=8))
     return config
 """
 HEADS = {'pooled': {'classes': 3}}
@@ -60,6 +61,11 @@ def test_a_place_that_has_no_heads_takes_those_of_the_run(config):
     found = config(ENCODER, 'inherit=pair.teacher')
     assert found['pair'] == {'width': 8, 'teacher': ENCODER}
     assert found['model']['width'] == 8
+
+
+def test_an_encoder_that_another_model_reads_with_keeps_no_head(config):
+    found = config(ENCODER, 'inherit=both.encoder')['both']
+    assert found == {'encoder': ENCODER | {'heads': {}}, 'decoder': {'width': 8}}
 
 
 def test_a_part_of_the_run_is_taken_by_its_name(config):

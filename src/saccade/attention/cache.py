@@ -120,11 +120,11 @@ class Cache:
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
         allowed = scoring.mask(scope.positions, self.positions) & same
         scoring = scoring.replace(mask=Given(allowed), dropout=None)
-        return scoring, _heads_first(self.k), _heads_first(self.values())
+        return scoring, heads_first(self.k), heads_first(self.values())
 
     def _changed(self, change: Callable[[Array, Array, int], Array], k: Keys, v: Values, scope: Scope) -> 'Cache':
         """Change each array by what a chunk brings it, and the axis of its slots."""
-        brought = (_heads_first(k), _heads_first(v), scope.positions, _segments(scope))
+        brought = (heads_first(k), heads_first(v), scope.positions, _segments(scope))
         found = {}
         for (name, axis), new in zip(_SLOT_AXES.items(), brought, strict=True):
             slots = getattr(self, name)
@@ -144,6 +144,6 @@ def _segments(scope: Scope) -> Int[Array, 'B T']:
     return jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
 
 
-def _heads_first(x: Array) -> Array:
+def heads_first(x: Array) -> Array:
     """Between [B S K H] and [B K S H]."""
     return jnp.swapaxes(x, -2, -3)

@@ -11,7 +11,7 @@ one value a block. `heads` counts the differences; values and outputs are two he
 and position serves it. Cost: twice a kernel's of the same heads; the products of multi-head attention in all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -47,9 +47,9 @@ class Differential(MultiHead):
         _, K, H = self._sizes(D)
         return (K, H), (K // 2, 2 * H)
 
-    def _projected(self, x: Hidden, read: Float[Array, 'B S E'], heads: Sequence[int], H: int) -> list[Array]:
-        q, k, v = super()._projected(x, read, heads, H)
-        return [q, k, rearrange(v, 'B S (P A) H -> B S P (A H)', A=2)]
+    def _projected(self, read: Mapping[str, Array], D: int) -> dict[str, Array]:
+        made = super()._projected(read, D)
+        return {**made, 'value': rearrange(made['value'], 'B S (P A) H -> B S P (A H)', A=2)}
 
     def _output(self, x: Hidden, mixed: Mixed, train: bool) -> Hidden:
         _, K, H = self._sizes(x.shape[-1])

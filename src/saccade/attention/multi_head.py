@@ -10,15 +10,16 @@ with K = 1 multi-query (Shazeer 2019, https://arxiv.org/abs/1911.02150). How the
 affair. Cost: (2 + 2/G) T D N H for the projections, beside the kernel's.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flax.linen as nn
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from saccade.attention.cache import slots_for
+from saccade.attention.cache import heads_first, slots_for
 from saccade.ops.mask import MaskBase, within_segments
 from saccade.ops.project import each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
@@ -34,6 +35,7 @@ from saccade.types import (
     Queries,
     Scope,
     ScoreTerm,
+    Source,
     State,
     TermMaker,
     UserError,
@@ -66,6 +68,7 @@ class MultiHead(nn.Module):
         output_bias: of the output projection.
         dropout: of the output.
         kernel_init, output_init: initialisers of the projections, and of the output projection.
+        query_init: of the projection to queries, as in T5, which does not scale scores; None for `kernel_init`.
     """
 
     heads: int
@@ -84,6 +87,7 @@ class MultiHead(nn.Module):
     dropout: float = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
+    query_init: Part | None = None
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
         return self.share(x, scope, train, None)[0]
@@ -96,13 +100,24 @@ class MultiHead(nn.Module):
         return self.share_step(x, scope, state, None)[:2]
 
     def share(self, x: Hidden, scope: Scope, train: bool, lent: Lent | None) -> tuple[Hidden, Lent]:
-        y, _, lent = self._around(x, scope, train, self._reading(scope, train), lent)
+        y, _, lent = self._with_parameters(self._around, x, scope, train, self._reading(scope, train), lent)
         return y, lent
 
     def share_step(self, x: Hidden, scope: Scope, state: State, lent: Lent | None) -> tuple[Hidden, State, Lent]:
-        return self._around(x, scope, False, self._stepping(scope, state), lent)
+        return self._with_parameters(self._around, x, scope, False, self._stepping(scope, state), lent)
+
+    def read(self, x: Hidden, source: Source) -> State:
+        """Keys and values of a source, heads first, as the matrix products of a step read them."""
+        return tuple(map(heads_first, self._with_parameters(self._keys, x.shape[-1], source)))
+
+    def look(self, x: Hidden, scope: Scope, state: State) -> Hidden:
+        return self.share(x, scope, False, tuple(map(heads_first, state)))[0]
 
     @nn.compact
+    def _with_parameters(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Do what needs parameters: Linen lets one method of a class have them made."""
+        return work(*given)
+
     def _around(
         self, x: Hidden, scope: Scope, train: bool, attend: Attend, lent: Lent | None
     ) -> tuple[Hidden, State, Lent]:
@@ -129,17 +144,22 @@ class MultiHead(nn.Module):
 
     def _own(self, x: Hidden, scope: Scope, position: PairPosition) -> tuple[Queries, Keys, Values]:
         """Queries of x, and keys and values of what is read."""
-        N, K, H = self._sizes(x.shape[-1])
         source = scope.read(x)
-        q, k, v = self._projected(x, source.hidden, (N, K, K), H)
-        q, k = self._normalised('query_norm', q), self._normalised('key_norm', k)
-        return *position.rotate(q, k, scope.positions, source.positions), v
+        made = self._projected({'query': x, 'key': source.hidden, 'value': source.hidden}, x.shape[-1])
+        q, k = self._normalised('query_norm', made['query']), self._normalised('key_norm', made['key'])
+        return *position.rotate(q, k, scope.positions, source.positions), made['value']
 
     def _queries(self, x: Hidden, scope: Scope, position: PairPosition) -> Queries:
         """Queries of x, for keys and values that are lent."""
         N, _, H = self._sizes(x.shape[-1])
         q = self._normalised('query_norm', self._biased('query', project(x, self._kernel('query', x, N, H))))
         return position.rotate(q, q, scope.positions, scope.positions)[0]
+
+    def _keys(self, D: int, source: Source) -> Lent:
+        """Keys and values of a source, for queries made of tokens of width D."""
+        made = self._projected({'key': source.hidden, 'value': source.hidden}, D)
+        k = self._normalised('key_norm', made['key'])
+        return self.position(name='position').rotate(k, k, source.positions, source.positions)[1], made['value']
 
     def _output(self, x: Hidden, mixed: Mixed, train: bool) -> Hidden:
         """Gate what the heads have read, and merge them."""
@@ -150,16 +170,20 @@ class MultiHead(nn.Module):
             y = y + self.param('output_bias', nn.initializers.zeros, y.shape[-1:])
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
-    def _projected(self, x: Hidden, read: Float[Array, 'B S E'], heads: Sequence[int], H: int) -> list[Array]:
-        """Queries of x, and keys and values of what is read, each in so many heads."""
-        tokens, names = (x, read, read), ('query', 'key', 'value')
-        kernels = [self._kernel(*each, H) for each in zip(names, tokens, heads, strict=True)]
-        together = [(0, 1, 2)] if self.fused and read is x else [(0,), (1, 2)] if self.fused else [(0,), (1,), (2,)]
-        found = [y for group in together for y in project_together(tokens[group[0]], [kernels[at] for at in group])]
-        return [self._biased(*each) for each in zip(names, found, strict=True)]
+    def _projected(self, read: Mapping[str, Array], D: int) -> dict[str, Array]:
+        """Queries, keys and values of what is read for each, in heads; D is the width of what queries are made of."""
+        N, K, H = self._sizes(D)
+        kernels = {name: self._kernel(name, x, N if name == 'query' else K, H) for name, x in read.items()}
+        found = {}
+        for _, group in itertools.groupby(read, lambda name: id(read[name]) if self.fused else name):
+            names = list(group)
+            made = project_together(read[names[0]], [kernels[name] for name in names])
+            found |= {name: self._biased(name, y) for name, y in zip(names, made, strict=True)}
+        return found
 
     def _kernel(self, name: str, x: Array, heads: int, H: int) -> Array:
-        return self.param(name, flat(self.kernel_init, 1), (x.shape[-1], heads, H))
+        init = self.query_init if name == 'query' and self.query_init else self.kernel_init
+        return self.param(name, flat(init, 1), (x.shape[-1], heads, H))
 
     def _biased(self, name: str, y: Queries) -> Queries:
         return y + self.param(f'{name}_bias', nn.initializers.zeros, y.shape[-2:]) if self.bias else y

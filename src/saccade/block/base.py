@@ -7,16 +7,19 @@ mixer is asked.
 """
 
 from collections.abc import Callable
+from dataclasses import field
 from typing import Any, ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
 from einops import rearrange
+from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.types import FeedForward, Hidden, Mixer, Norm, Part, Scope, State
+from saccade.types import FeedForward, Hidden, Mixer, Norm, Part, Reader, Scope, Source, State, UserError
 
 Mix = Callable[[Mixer, Hidden], tuple[Hidden, Any]]
+Look = Callable[[Reader, Hidden], Hidden]
 
 
 class Wiring(nn.Module):
@@ -43,6 +46,99 @@ class Wiring(nn.Module):
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
         return self.wire(x, False, lambda mixer, h: mixer.step(h, scope, state))
+
+    def read(self, x: Hidden, capacity: int, source: Source) -> State:
+        """The state that decoding beside a source starts from: here that of `init_state`, as the source is not read."""
+        return self.init_state(x, capacity)
+
+
+@struct.dataclass
+class Beside:
+    """The state of a block that decodes beside a source. Attributes: of its mixer, and what `cross` made of the source.
+
+    Steps leave the latter as it is.
+    """
+
+    mixer: State
+    cross: State
+
+
+class InTurn(Wiring):
+    """A wiring of one branch after another, each in the same way: the mixer, `cross`, the feed-forward layer.
+
+    A block says what stands around a branch, which is named as the parameters of its part are.
+
+    Attributes:
+        cross: reads a source, with a norm of its own (Vaswani et al. 2017, section 3.1, "encoder-decoder attention").
+            The mixer then sees the tokens alone, and the score terms that layers share are for the mixer alone. None
+            for a block that reads no source.
+    """
+
+    cross: Part[Reader] | None = field(default=None, kw_only=True)
+
+    def before(self, branch: str, x: Hidden) -> Hidden:
+        """Return what a branch reads of x: its norm, unless that stands elsewhere."""
+        return self.norm(name=f'{branch}_norm')(x)
+
+    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+        """Return what x becomes by what a branch made of it, y. To be overridden."""
+        raise NotImplementedError
+
+    @nn.compact
+    def wire(self, x: Hidden, train: bool, mix: Mix, look: Look | None = None) -> tuple[Hidden, Any]:
+        mixed, state = mix(self.mixer(name='mixer'), self.before('mixer', x))
+        x = self.after('mixer', x, mixed)
+        if look is not None:
+            x = self.after('cross', x, look(self.cross(name='cross'), self.before('cross', x)))
+        branch = self.feedforward(name='feedforward')(self.before('feedforward', x), train)
+        return self.after('feedforward', x, branch), state
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        if self.cross is None:
+            return super().__call__(x, scope, train)
+        own, across = self._apart(scope)
+        return self.wire(
+            x, train, lambda mixer, h: (mixer(h, own, train), None), lambda cross, h: cross(h, across, train)
+        )[0]
+
+    def init_state(self, x: Hidden, capacity: int) -> State:
+        if self.cross is not None:
+            raise UserError(f'{Part(type(self)).name}: cross needs a source to decode beside: start with `read`')
+        return super().init_state(x, capacity)
+
+    def read(self, x: Hidden, capacity: int, source: Source) -> State:
+        """Let `cross` read the source once, and start the mixer's own state."""
+        if self.cross is None:
+            return super().read(x, capacity, source)
+        params = {'params': self.get_variable('params', 'cross')}
+        read = self.cross(parent=None).apply(params, x, source, method='read')
+        return Beside(self.mixer(parent=None).init_state(x, capacity), read)
+
+    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+        if self.cross is None:
+            return super().step(x, scope, state)
+        own, across = self._apart(scope)
+        x, mixer = self.wire(
+            x,
+            False,
+            lambda mixer, h: mixer.step(h, own, state.mixer),
+            lambda cross, h: cross.look(h, across, state.cross),
+        )
+        return x, state.replace(mixer=mixer)
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """The names of the branches, in order."""
+        return ('mixer', 'feedforward') if self.cross is None else ('mixer', 'cross', 'feedforward')
+
+    def _apart(self, scope: Scope) -> tuple[Scope, Scope]:
+        """What the mixer may know, and what `cross` may."""
+        if scope.source is None:
+            raise UserError(
+                f'{Part(type(self)).name}: cross reads a source, and there is none; the decoder of '
+                f'model.encoder_decoder:EncoderDecoder has one'
+            )
+        return scope.replace(source=None), scope.replace(terms=())
 
 
 class Streams(Wiring):

@@ -13,14 +13,13 @@ in a first step at any L. With alpha = beta = 1 it is post-norm. The paper has n
 
 from typing import Any, ClassVar
 
-import flax.linen as nn
 import jax
 
-from saccade.block.base import Mix, Wiring
+from saccade.block.base import InTurn
 from saccade.types import Hidden, Params, UserError
 
 
-class DeepNorm(Wiring):
+class DeepNorm(InTurn):
     """Attributes: alpha, beta; scaled, the names of the kernels that beta multiplies."""
 
     identity: ClassVar[bool] = False
@@ -30,15 +29,13 @@ class DeepNorm(Wiring):
     beta: float
     scaled: tuple[str, ...] = ('value', 'output', 'up', 'down')
 
-    @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
-        mixed, state = mix(self.mixer(name='mixer'), x)
-        x = self.norm(name='mixer_norm')(self.alpha * x + mixed)
-        branch = self.feedforward(name='feedforward')(x, train)
+    def before(self, branch: str, x: Hidden) -> Hidden:
+        return x
+
+    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
         if self.is_initializing():
-            for name in ('mixer', 'feedforward'):
-                self.put_variable('params', name, self._lighter(name, self.get_variable('params', name)))
-        return self.norm(name='feedforward_norm')(self.alpha * x + branch), state
+            self.put_variable('params', branch, self._lighter(branch, self.get_variable('params', branch)))
+        return self.norm(name=f'{branch}_norm')(self.alpha * x + y)
 
     def _lighter(self, branch: str, params: Params) -> Params:
         """Multiply the kernels in `scaled` by beta.

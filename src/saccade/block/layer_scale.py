@@ -9,15 +9,15 @@ Touvron et al. 2021, "Going deeper with Image Transformers" (CaiT), equation 4, 
 branches' last kernels once training is over.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import flax.linen as nn
 
-from saccade.block.base import Mix, Wiring
+from saccade.block.base import InTurn
 from saccade.types import Hidden
 
 
-class LayerScale(Wiring):
+class LayerScale(InTurn):
     """Attributes: start, of every element of the scales."""
 
     identity: ClassVar[bool] = True
@@ -25,12 +25,5 @@ class LayerScale(Wiring):
 
     start: float
 
-    @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
-        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x))
-        x = x + self._scale('mixer_scale', x) * mixed
-        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(x), train)
-        return x + self._scale('feedforward_scale', x) * branch, state
-
-    def _scale(self, name: str, x: Hidden) -> Any:
-        return self.param(name, nn.initializers.constant(self.start), x.shape[-1:])
+    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+        return x + self.param(f'{branch}_scale', nn.initializers.constant(self.start), x.shape[-1:]) * y

@@ -9,18 +9,14 @@ depth", https://arxiv.org/abs/2103.03404; the connections left out are those of 
 https://arxiv.org/abs/1512.03385. No gradient reaches x but through the weights, so that deep stacks hardly learn.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import flax.linen as nn
-
-from saccade.block.base import Mix, Wiring
+from saccade.block.base import InTurn
 from saccade.types import Hidden
 
 
-class NoResidual(Wiring):
+class NoResidual(InTurn):
     identity: ClassVar[bool] = False
 
-    @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
-        x, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x))
-        return self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(x), train), state
+    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+        return y

@@ -8,19 +8,17 @@ Vaswani et al. 2017, "Attention Is All You Need", section 3.1, https://arxiv.org
 Even with zero branches it is not the identity; deep stacks of it need a warm-up of the learning rate.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import flax.linen as nn
-
-from saccade.block.base import Mix, Wiring
+from saccade.block.base import InTurn
 from saccade.types import Hidden
 
 
-class PostNorm(Wiring):
+class PostNorm(InTurn):
     identity: ClassVar[bool] = False
 
-    @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
-        mixed, state = mix(self.mixer(name='mixer'), x)
-        x = self.norm(name='mixer_norm')(x + mixed)
-        return self.norm(name='feedforward_norm')(x + self.feedforward(name='feedforward')(x, train)), state
+    def before(self, branch: str, x: Hidden) -> Hidden:
+        return x
+
+    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+        return self.norm(name=f'{branch}_norm')(x + y)

@@ -10,24 +10,18 @@ s = 1 / sqrt(L) keeps x and its updates of one size at any depth L: Yang et al. 
 (depth-muP), https://arxiv.org/abs/2310.02244; CompleteP takes 1 / L: https://arxiv.org/abs/2505.01618
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import flax.linen as nn
-
-from saccade.block.base import Mix, Wiring
+from saccade.block.base import InTurn
 from saccade.types import Hidden
 
 
-class PreNorm(Wiring):
+class PreNorm(InTurn):
     """Attributes: branch_scale, s, a constant."""
 
     identity: ClassVar[bool] = True
 
     branch_scale: float = 1.0
 
-    @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
-        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x))
-        x = x + self.branch_scale * mixed
-        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(x), train)
-        return x + self.branch_scale * branch, state
+    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+        return x + self.branch_scale * y

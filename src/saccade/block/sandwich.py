@@ -11,25 +11,19 @@ pre-norm; with `NoNorm` inside and norms outside it is the block of Swin v2 (htt
 OLMo 2. What a branch adds has one size, so that the hidden state grows as sqrt(L). Cost: two more norms.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import flax.linen as nn
-
-from saccade.block.base import Mix, Wiring
+from saccade.block.base import InTurn
 from saccade.types import Hidden, Norm, Part
 
 
-class Sandwich(Wiring):
+class Sandwich(InTurn):
     """Attributes: output_norm, norm'; None for the same as `norm`."""
 
     identity: ClassVar[bool] = True
 
     output_norm: Part[Norm] | None = None
 
-    @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
-        after = self.norm if self.output_norm is None else self.output_norm
-        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x))
-        x = x + after(name='mixer_output_norm')(mixed)
-        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(x), train)
-        return x + after(name='feedforward_output_norm')(branch), state
+    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+        norm = self.norm if self.output_norm is None else self.output_norm
+        return x + norm(name=f'{branch}_output_norm')(y)

@@ -20,7 +20,7 @@ import flax.linen as nn
 from jaxtyping import PyTree
 
 from saccade.block.pre_norm import PreNorm
-from saccade.types import Hidden, Lender, Part, Scope, State, require_positive
+from saccade.types import Hidden, Lender, Part, Scope, State, UserError, require_positive
 
 
 class SharedKeys(PreNorm, kw_only=True):
@@ -49,6 +49,8 @@ class SharedKeys(PreNorm, kw_only=True):
     def wire(self, x: Hidden, train: bool, mix: Callable[..., tuple[Hidden, Any]]) -> tuple[Hidden, Any]:
         """Go through the layers; `mix` is told what is lent, None to the first, and returns it beside the state."""
         require_positive('block.shared_keys:SharedKeys', sharing=self.sharing)
+        if self.cross is not None:
+            raise UserError('block.shared_keys:SharedKeys reads no source: it cannot have cross')
         x, (state, lent) = super().wire(x, train, partial(mix, lent=None))
         for number in range(2, self.sharing + 1):
             layer = PreNorm(self.mixer, self.feedforward, self.norm, self.branch_scale, name=f'layer_{number}')

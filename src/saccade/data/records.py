@@ -20,7 +20,7 @@ from saccade.data.cache import digest
 from saccade.data.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.document import held_out
 from saccade.data.named import open_named
-from saccade.data.record_files import Record, format_of, read_records, require_columns
+from saccade.data.record_files import FileRecords, Record, format_of, read_records, require_columns
 from saccade.types import UserError
 
 _FORMAT = 1  # part of a digest: another number wherever files are read to other records
@@ -90,7 +90,7 @@ def open_records(
     there = Path(path).expanduser()
     if (there / 'dataset_info.json').is_file():
         return _of_dataset(there.name, tfds.builder_from_directory(there), validation, columns)
-    return _of_folder(there, columns) if there.is_dir() else _of_file(there, validation, columns)
+    return _of_folder(there, columns) if there.is_dir() else held_apart(read_records(there, columns), validation)
 
 
 def strings(records: RecordSource, column: str) -> Iterator[str]:
@@ -120,12 +120,16 @@ def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
     return Records(splits, digest(_FORMAT, {split: records.digest for split, records in splits.items()}))
 
 
-def _of_file(path: Path, validation: float, columns: Sequence[str]) -> Records:
-    records = read_records(path, columns)
+def held_apart(records: FileRecords, validation: float) -> Records:
+    """Cut the records of a file in two by a hash of each.
+
+    Raises:
+        UserError: there is but one.
+    """
     ids = [json.dumps(record, sort_keys=True) for record in records]  # equal ones keep together
     chosen = held_out(set(ids), validation)
     if not chosen:
-        raise UserError(f'{path}: has one record, and none besides for validation')
+        raise UserError(f'{records.path}: has one record, and none besides for validation')
     splits = {
         'train': records.only([id not in chosen for id in ids]),
         'validation': records.only([id in chosen for id in ids]),

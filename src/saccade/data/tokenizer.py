@@ -69,6 +69,12 @@ class Tokenizer:
         return found[0]
 
     @property
+    def unknown(self) -> set[int]:
+        """The ids that stand for what is not in the vocabulary."""
+        ids = map(self.backend.token_to_id, (UNKNOWN, '<unk>'))
+        return {number for number in ids if number is not None}
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of everything that decides which ids a text gets, in hexadecimal."""
         return hashlib.sha256(self.backend.to_str().encode()).hexdigest()

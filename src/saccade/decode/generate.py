@@ -14,15 +14,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Int
 
+from saccade.decode.loop import Opening, stepper, write
 from saccade.decode.sampling import Sampler
-from saccade.model.stack import unstacked
 from saccade.types import LanguageModel, Params, PRNGKey, State, Tokens, UserError
 
 CHUNK = 64  # tokens a row that go into the state at once
-_NO_TOKEN = -1
+NO_TOKEN = -1  # what ends no row
 
 
 def generate(
@@ -47,15 +46,26 @@ def generate(
     Raises:
         UserError: a prompt and `max_tokens` do not fit the context, or a token is not in the vocabulary.
     """
-    prompts = [start(prompt, end) for prompt in prompts]
-    _check(model, prompts, max_tokens)
-    if not prompts:
+    tokens, lengths = laid_out(model, prompts, max_tokens, end)
+    if not len(tokens):
         return []
-    tokens = _left_padded(prompts, min(CHUNK, model.context))
-    lengths = np.array([len(prompt) for prompt in prompts], np.int32)
-    stop = np.int32(_NO_TOKEN if end is None else end)
+    stop = np.int32(NO_TOKEN if end is None else end)
     written, counts = jax.device_get(_continue(model, sampler, max_tokens, params, tokens, lengths, key, stop))
     return [row[:count].tolist() for row, count in zip(written, counts, strict=True)]
+
+
+def laid_out(
+    model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: int, end: int | None
+) -> tuple[Int[np.ndarray, 'B T'], Int[np.ndarray, 'B']]:
+    """Return left-padded prompts, an empty one begun, and how many tokens each has.
+
+    Raises:
+        UserError: one does not fit the context with `max_tokens` after it, or has a token that there is not.
+    """
+    prompts = [start(prompt, end) for prompt in prompts]
+    _check(model, prompts, max_tokens)
+    lengths = np.array([len(prompt) for prompt in prompts], np.int32)
+    return _left_padded(prompts, min(CHUNK, model.context)), lengths
 
 
 def start(prompt: Sequence[int], end: int | None) -> list[int]:
@@ -88,24 +98,12 @@ def _check(model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: i
 
 def _left_padded(prompts: Sequence[Sequence[int]], chunk: int) -> Int[np.ndarray, 'B T']:
     """The prompts, aligned at their last token, which follows a power of two of chunks: few widths to compile for."""
-    longest = max(len(prompt) for prompt in prompts) - 1
+    longest = max(map(len, prompts), default=1) - 1
     chunks = 1 << max(0, -(-longest // chunk) - 1).bit_length()
     tokens = np.zeros((len(prompts), chunks * chunk + 1), np.int32)
     for row, prompt in zip(tokens, prompts, strict=True):
         row[-len(prompt) :] = prompt
     return tokens
-
-
-@struct.dataclass
-class _Written:
-    """Attributes: the model's state, each row's newest token, what was written, how much of it, and who has ended."""
-
-    state: State
-    newest: Int[Array, 'B']
-    tokens: Int[Array, 'B M']
-    counts: Int[Array, 'B']
-    ended: Bool[Array, 'B']
-    steps: Int[Array, '']
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -120,35 +118,18 @@ def _continue(
     end: Int[Array, ''],
 ) -> tuple[Int[Array, 'B M'], Int[Array, 'B']]:
     """Return the new tokens of each row, and how many of them come before its end."""
-    B, T = tokens.shape
-    layers = unstacked(params)
-    rows = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(B))
-
-    def step(tokens: Tokens, segments: Tokens, state: State) -> tuple[Array, State]:
-        return model.apply({'params': layers}, tokens, segments, state, method='step')
-
-    def write(now: _Written) -> _Written:
-        logits, state = step(now.newest[:, None], (~now.ended)[:, None].astype(jnp.int32), now.state)
-        keys = jax.vmap(jax.random.fold_in, (0, None))(rows, now.steps)
-        newest = jax.vmap(sampler)(logits[:, -1], keys).astype(jnp.int32)
-        ended = now.ended | (newest == end)
-        tokens = jax.lax.dynamic_update_slice_in_dim(now.tokens, newest[:, None], now.steps, axis=1)
-        return _Written(state, newest, tokens, now.counts + ~ended, ended, now.steps + 1)
-
-    state = model.apply({'params': params}, tokens, T - 1 + max_tokens, method='init_state')
-    written = jax.lax.while_loop(
-        lambda now: (now.steps < max_tokens) & ~now.ended.all(),
-        write,
-        _Written(
-            state=_read(step, tokens[:, :-1], lengths - 1, min(CHUNK, model.context), state),
-            newest=tokens[:, -1],
-            tokens=jnp.zeros((B, max_tokens), jnp.int32),
-            counts=jnp.zeros(B, jnp.int32),
-            ended=jnp.zeros(B, bool),
-            steps=jnp.zeros((), jnp.int32),
-        ),
-    )
+    opening = after_prompts(model, params, tokens, lengths, max_tokens)
+    written = write(opening, sampler, max_tokens, key, end)
     return written.tokens, written.counts
+
+
+def after_prompts(model: Any, params: Params, tokens: Tokens, lengths: Int[Array, 'B'], max_tokens: int) -> Opening:
+    """Take all but the last token of left-padded prompts into a language model's state, with room for new ones."""
+    T = tokens.shape[1]
+    step = stepper(model, params)
+    state = model.apply({'params': params}, tokens, T - 1 + max_tokens, method='init_state')
+    state = _read(step, tokens[:, :-1], lengths - 1, min(CHUNK, model.context), state)
+    return Opening(step, state, tokens[:, -1], jnp.zeros(tokens.shape[0], bool))
 
 
 def _read(step: Any, tokens: Tokens, lengths: Int[Array, 'B'], chunk: int, state: State) -> State:

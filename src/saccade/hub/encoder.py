@@ -106,21 +106,25 @@ def embeddings(skipped: int = 0) -> tuple[Weight, ...]:
 
 
 _INTO_HEADS = partial(affine, kernel='(N H) D -> D N H', bias='(N H) -> N H')
+_ATTENTION = {
+    'query': _INTO_HEADS,
+    'key': _INTO_HEADS,
+    'value': _INTO_HEADS,
+    'output': partial(affine, kernel='D (N H) -> N H D', bias='D -> D'),
+}
 _LAYER = {
-    'mixer/query': _INTO_HEADS,
-    'mixer/key': _INTO_HEADS,
-    'mixer/value': _INTO_HEADS,
-    'mixer/output': partial(affine, kernel='D (N H) -> N H D', bias='D -> D'),
+    **{f'{branch}/{name}': make for branch in ('mixer', 'cross') for name, make in _ATTENTION.items()},
     'mixer_norm': norm,
+    'cross_norm': norm,
     'feedforward/up': affine,
     'feedforward/down': affine,
     'feedforward_norm': norm,
 }
 
 
-def layers(stem: str, names: Mapping[str, str]) -> tuple[Weight, ...]:
-    """The weights of the layers; `names` of what is in one are theirs, by ours."""
-    pairs = [_LAYER[ours](f'{stem}.{theirs}', f'layers/pattern_0/{ours}') for ours, theirs in names.items()]
+def layers(stem: str, names: Mapping[str, str], tower: str = '') -> tuple[Weight, ...]:
+    """The weights of the layers; `names` of what is in one are theirs, by ours. Of two towers, ours has a prefix."""
+    pairs = [_LAYER[ours](f'{stem}.{theirs}', f'{tower}layers/pattern_0/{ours}') for ours, theirs in names.items()]
     return tuple(weight for pair in pairs for weight in pair)
 
 

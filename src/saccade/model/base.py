@@ -90,7 +90,7 @@ class Tower(nn.Module):
         if self.shared is None:
             return ()
         name = Part(type(self)).name
-        given = [dict(inner.arguments) for block in self._blocks() for inner in block.within()]
+        given = [dict(inner.arguments) for block in self.pattern for inner in block.within()]
         heads = {arguments['heads'] for arguments in given if 'heads' in arguments}
         if len(heads) != 1:
             raise UserError(f'{name}: shared needs layers of one number of heads, not of {sorted(heads)}')
@@ -99,7 +99,9 @@ class Tower(nn.Module):
             raise UserError(f'{name}: shared takes score terms, and {self.shared.name} makes none')
         return terms
 
-    def _blocks(self) -> tuple[Part[Block], ...]:
+    @property
+    def pattern(self) -> tuple[Part[Block], ...]:
+        """The blocks that are repeated."""
         return self.block if isinstance(self.block, tuple) else (self.block,)
 
     def _stack(self, **place: Any) -> Stack:

@@ -17,16 +17,18 @@ from flax import struct
 from jaxtyping import Array, Int
 
 from saccade.model.base import Table, Through, Tower
+from saccade.model.stack import Stack
 from saccade.ops.project import project
-from saccade.types import Hidden, Logits, Norm, Part, Scope, State, Tokens, require_causal
+from saccade.types import Hidden, Logits, Norm, Part, Scope, Source, State, Tokens, require_causal
 
 
 @struct.dataclass
 class DecoderState:
-    """Attributes: the state of each layer, and the position of each row's next token."""
+    """Attributes: the state of each layer, the position of each row's next token, and where a source's tokens stand."""
 
     layers: tuple[State, ...]
     position: Int[Array, 'B']
+    source: Source | None = None
 
 
 class Decoder(Tower, kw_only=True):
@@ -37,6 +39,7 @@ class Decoder(Tower, kw_only=True):
         embedding_norm: of the embedded tokens, before the positions (BLOOM); None for none.
         logit_scale: factor of the logits, before the cap; 1 / m in muP (`train.mup`).
         logit_cap: keeps logits within (-cap, cap), as cap tanh(logits / cap) (Gemma 2, section 2); None for no bound.
+        head_bias: whether the logits have a bias.
         head_init: of an untied output projection.
     """
 
@@ -44,11 +47,13 @@ class Decoder(Tower, kw_only=True):
     embedding_norm: Part[Norm] | None = None
     logit_scale: float = 1.0
     logit_cap: float | None = None
+    head_bias: bool = False
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
-    def __call__(self, tokens: Tokens, scope: Scope, train: bool) -> Logits:
+    def __call__(self, tokens: Tokens, scope: Scope, train: bool, table: Table | None = None) -> Logits:
+        """Return logits. The embedding may be another's, whose `table` is given."""
         self._refuse(tokens)
-        return self._around(tokens, scope, train, lambda stack, x, scope: (stack(x, scope, train), None))[0]
+        return self._around(tokens, scope, train, lambda stack, x, scope: (stack(x, scope, train), None), table)[0]
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
         """State for `capacity` tokens a row, padding included, which the context does not bound."""
@@ -56,17 +61,33 @@ class Decoder(Tower, kw_only=True):
         x = jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype)
         return DecoderState(self._stack(parent=None).init_state(x, capacity), jnp.zeros(B, jnp.int32))
 
-    def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
+    def read(self, source: Source, capacity: int) -> DecoderState:
+        """State to decode with beside a source, whose hidden states are no longer needed then."""
+        B = source.positions.shape[0]
+        x = jnp.zeros((B, 1, self.width), source.hidden.dtype)
+        params = {'params': self.get_variable('params', 'layers')}
+        layers = self._stack(parent=None).apply(params, x, capacity, source, method='read')
+        return DecoderState(layers, jnp.zeros(B, jnp.int32), source.replace(hidden=None))
+
+    def step(
+        self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState, table: Table | None = None
+    ) -> tuple[Logits, DecoderState]:
         """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance."""
         count = jnp.cumsum(segments != 0, axis=-1)
-        scope = Scope(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
-        logits, layers = self._around(tokens, scope, False, lambda stack, x, scope: stack.step(x, scope, state.layers))
-        return logits, DecoderState(layers, state.position + count[:, -1])
+        scope = Scope(state.position[:, None] + jnp.maximum(count - 1, 0), segments, state.source)
+
+        def through(stack: Stack, x: Hidden, scope: Scope) -> tuple[Hidden, tuple[State, ...]]:
+            return stack.step(x, scope, state.layers)
+
+        logits, layers = self._around(tokens, scope, False, through, table)
+        return logits, state.replace(layers=layers, position=state.position + count[:, -1])
 
     @nn.compact
-    def _around(self, tokens: Tokens, scope: Scope, train: bool, through: Through) -> tuple[Logits, Any]:
-        require_causal('model.decoder:Decoder', *self._blocks())
-        table = self._table(self.width)
+    def _around(
+        self, tokens: Tokens, scope: Scope, train: bool, through: Through, table: Table | None
+    ) -> tuple[Logits, Any]:
+        require_causal('model.decoder:Decoder', *self.pattern)
+        table = self._table(self.width) if table is None else table
         x = self._embedded(tokens, table)
         if self.embedding_norm is not None:
             x = self.embedding_norm(name='embedding_norm')(x)
@@ -80,4 +101,6 @@ class Decoder(Tower, kw_only=True):
             logits = jnp.einsum('BTD,VD->BTV', x, table)
         else:
             logits = project(x, self.param('head', self.head_init(), (self.width, self.vocabulary)))
+        if self.head_bias:
+            logits = logits + self.param('head_bias', nn.initializers.zeros, (self.vocabulary,))
         return logits if self.logit_cap is None else self.logit_cap * jnp.tanh(logits / self.logit_cap)

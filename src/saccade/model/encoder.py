@@ -9,13 +9,14 @@ post-norm, so the last norm is none. W is there only where the embedding is fact
 section 3.1, https://arxiv.org/abs/1909.11942). What may be seen is the mixer's mask's affair: a full one.
 """
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from saccade.model.base import Tower
+from saccade.model.base import Table, Tower
 from saccade.ops.project import project
 from saccade.types import Head, Hidden, Norm, Part, Reading, Scope, Tokens
 
@@ -41,17 +42,28 @@ class Encoder(Tower, kw_only=True):
         'launch/fill_mask.py --turns=4 fills a text of [MASK]s in instead'
     }
 
-    @nn.compact
     def __call__(
         self, tokens: Tokens, scope: Scope, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]:
         """Return what each head makes of the tokens, or of those `at` these places where it predicts tokens."""
+
+        def read(x: Hidden, table: Table) -> dict[str, Array]:
+            reading = Reading(scope, table, at)
+            return {name: head(name=f'{name}_head')(x, reading, train) for name, head in self.heads}
+
+        return self._around(tokens, scope, train, read)
+
+    def encode(self, tokens: Tokens, scope: Scope, train: bool) -> tuple[Hidden, Table]:
+        """Return the last hidden states, and the embedding; no head is asked."""
+        return self._around(tokens, scope, train, lambda x, table: (x, table))
+
+    @nn.compact
+    def _around(self, tokens: Tokens, scope: Scope, train: bool, read: Callable[[Hidden, Table], Any]) -> Any:
         self._refuse(tokens)
         table = self._table(self.embedding_width or self.width)
         x = self._entered(self._embedded(tokens, table), scope, train)
         x, _ = self._contextual(x, scope, lambda stack, x, scope: (stack(x, scope, train), None))
-        reading = Reading(scope, table, at)
-        return {name: head(name=f'{name}_head')(x, reading, train) for name, head in self.heads}
+        return read(x, table)
 
     def _entered(self, x: Float[Array, 'B T E'], scope: Scope, train: bool) -> Hidden:
         x = self.position(name='position')(x, scope.positions)

@@ -7,7 +7,7 @@ pattern with a leading axis of L/P. Unrolled or scanned, with or without remater
 the same tree and the outputs the same numbers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from saccade.block.base import Streams
-from saccade.types import Block, Hidden, Part, Runner, Scope, State, UserError
+from saccade.types import Block, Hidden, Part, Runner, Scope, Source, State, UserError
 
 # What layers may report beside their output, by Linen collection; stacked over the layers.
 HIDDEN = 'hidden'
@@ -94,6 +94,16 @@ class Stack(nn.Module):
         x = self._entered(x)
         return tuple(block(parent=None).init_state(x, capacity) for block in self.passes * self.repeats * self.pattern)
 
+    def read(self, x: Hidden, capacity: int, source: Source) -> tuple[State, ...]:
+        """As `init_state`, for layers that decode beside a source, which each reads once."""
+        x = self._entered(x)
+        return tuple(
+            block(parent=None).apply({'params': params}, x, capacity, source, method='read')
+            if hasattr(block.target, 'read')
+            else block(parent=None).init_state(x, capacity)
+            for block, params in self._layers()
+        )
+
     def step(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
         """Take a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""
         return self._around(x, lambda x: self._step_through(x, scope, states))
@@ -155,12 +165,16 @@ class Stack(nn.Module):
 
     def _step_through(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
         advanced = []
-        for number, state in enumerate(states):
-            repeat, place = divmod(number % self.layers, len(self.pattern))
-            params = _layer_of(self.get_variable('params', f'pattern_{place}'), repeat)
-            x, state = self.pattern[place](parent=None).apply({'params': params}, x, scope, state, method='step')
+        for (block, params), state in zip(self._layers(), states, strict=True):
+            x, state = block(parent=None).apply({'params': params}, x, scope, state, method='step')
             advanced.append(state)
         return x, tuple(advanced)
+
+    def _layers(self) -> Iterator[tuple[Part[Block], PyTree]]:
+        """Each layer with its parameters, in the order in which tokens go through."""
+        for number in range(self.passes * self.layers):
+            repeat, place = divmod(number % self.layers, len(self.pattern))
+            yield self.pattern[place], _layer_of(self.get_variable('params', f'pattern_{place}'), repeat)
 
     def _stacked(self, x: Hidden, scope: Scope) -> tuple[Any, ...]:
         def initialise(key: Any, block: Part[Block]) -> Any:

@@ -45,6 +45,25 @@ class Cosine(TermBase):
         return scores + change * grouped_products(q, k), carry
 
 
+@struct.dataclass
+class Additive(TermBase):
+    """From scale q.k to v.tanh(q + k), of every pair (Bahdanau et al. 2015, appendix A.1.2).
+
+    Attributes:
+        out: v of each head.
+    """
+
+    out: Float[Array, 'N H']
+
+    def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
+        grouped = rearrange(q, 'B T (K G) H -> B K G T 1 H', K=k.shape[-2])
+        together = jnp.tanh(grouped + rearrange(k, 'B S K H -> B K 1 1 S H'))
+        out = rearrange(self.out, '(K G) H -> K G H', K=k.shape[-2])
+        added = jnp.einsum('BKGTSH,KGH->BKGTS', together, out, preferred_element_type=jnp.float32)
+        product = pairs.scale * grouped_products(q, k) if pairs.scale else 0.0
+        return scores - product + rearrange(added, 'B K G T S -> B (K G) T S'), carry
+
+
 def _squared(x: Float[Array, 'B T N H']) -> Float[Array, 'B T N']:
     return jnp.sum(jnp.square(x.astype(jnp.float32)), axis=-1)
 

@@ -38,7 +38,7 @@ class Scoring:
     Attributes:
         mask: which pairs may attend.
         terms: what is done to the scores, in order.
-        scale: factor of q.k; 1/sqrt(H) in Vaswani et al. 2017, equation 1.
+        scale: factor of q.k; 1/sqrt(H) in Vaswani et al. 2017, equation 1. With 0 the scores are the terms' alone.
         dropout: of the weights; None outside training.
         weighting: how scores become weights.
     """
@@ -59,7 +59,7 @@ class Scoring:
 
     def scores(self, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
         """Scaled products changed by the terms, in float32, not yet masked."""
-        scores = self.scale * grouped_products(q, k)
+        scores = self.scale * grouped_products(q, k) if self.scale else _no_products(q, k)
         carries = []
         for term, part in zip(self.terms, carry, strict=True):
             scores, part = term(scores, q, k, pairs, part)
@@ -78,6 +78,10 @@ def grouped_products(q: Queries, k: Keys) -> Scores:
     grouped = rearrange(q, 'B T (K G) H -> B T K G H', K=k.shape[-2])
     products = jnp.einsum('BTKGH,BSKH->BKGTS', grouped, k, preferred_element_type=jnp.float32)
     return rearrange(products, 'B K G T S -> B (K G) T S')
+
+
+def _no_products(q: Queries, k: Keys) -> Scores:
+    return jnp.zeros((q.shape[0], q.shape[2], q.shape[1], k.shape[1]))
 
 
 def weighted_values(weights: Float[Array, 'B N T S'], v: Values, dtype: Any = jnp.float32) -> Mixed:

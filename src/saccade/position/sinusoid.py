@@ -6,25 +6,28 @@
 
 Vaswani et al. 2017, "Attention Is All You Need", section 3.5, https://arxiv.org/abs/1706.03762
 p[i + k] is a linear function of p[i]. No parameters; any length. In the paper s = 1, and embeddings are scaled to be of
-that size (section 3.4): waves of 1 drown embeddings that start at 0.02. Cost: T D.
+that size (section 3.4): waves of 1 drown embeddings that start at 0.02. The authors' code, and Marian, have all sines
+before all cosines: `ops.rotary:halves`. Cost: T D.
 """
 
 from typing import ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
-from einops import rearrange
 from jaxtyping import Array, Int
 
-from saccade.ops.rotary import angles
-from saccade.types import Can, Hidden, UserError
+from saccade.ops.rotary import angles, neighbours
+from saccade.types import Can, Hidden, Part, UserError
 
 
 class Sinusoid(nn.Module):
-    """Attributes: base is the longest wavelength over 2 pi, in tokens; scale, s."""
+    """Attributes: base is the longest wavelength over 2 pi, in tokens; scale, s; pairing, which features are of one
+    wavelength.
+    """
 
     base: float = 10000.0
     scale: float = 1.0
+    pairing: Part = Part(neighbours)
 
     can: ClassVar[Can] = Can(equivariant=False)
 
@@ -32,5 +35,6 @@ class Sinusoid(nn.Module):
         if x.shape[-1] % 2:
             raise UserError(f'position.sinusoid:Sinusoid needs an even width, not {x.shape[-1]}')
         angle = angles(positions, x.shape[-1], self.base)
-        waves = rearrange(jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1), 'B T half pair -> B T (half pair)')
-        return x + (self.scale * waves).astype(x.dtype)
+        waves = jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=-1)
+        places = jnp.argsort(jnp.concatenate(self.pairing(jnp.arange(float(x.shape[-1])))))
+        return x + (self.scale * waves[..., places]).astype(x.dtype)

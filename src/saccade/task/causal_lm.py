@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, PyTree
 
 from saccade.ops.loss import cross_entropy
-from saccade.types import Batch, LanguageModel, Params, PRNGKey, Scope, Total, UserError
+from saccade.types import Batch, LanguageModel, Logits, Params, PRNGKey, Scope, Total, UserError
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,35 @@ class CausalLM:
 
     def init(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, batch['tokens'][:, :-1], _scope(batch), False)['params']
+        return model.init(key, batch['tokens'][:, :-1], scope_of(batch), False)['params']
 
     def loss(self, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, `accuracy`, and what the model's layers report."""
-        tokens, targets = batch['tokens'][:, :-1], batch['tokens'][:, 1:]
         reporting = ['losses', 'metrics'] if train else ['metrics']
         logits, reports = model.apply(
-            {'params': params}, tokens, _scope(batch), train, rngs={'dropout': key}, mutable=reporting
+            {'params': params},
+            batch['tokens'][:, :-1],
+            scope_of(batch),
+            train,
+            rngs={'dropout': key},
+            mutable=reporting,
         )
-        weights = is_target(batch).astype(jnp.float32)
-        losses = cross_entropy(logits, targets, self.label_smoothing if train else 0.0)
-        # A maximum, which the loss takes too, in place of an argmax; a tie counts as a hit.
-        hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
-        count = weights.sum()
-        totals = {'loss': Total((losses * weights).sum(), count), 'accuracy': Total((hits * weights).sum(), count)}
-        return _with_reports(totals, reports)
+        return totals_of(logits, reports, batch, self.label_smoothing if train else 0.0)
+
+
+def totals_of(logits: Logits, reports: PyTree, batch: Batch, smoothing: float) -> dict[str, Total]:
+    """Return totals of the logits of each next token, and of what the model's layers report.
+
+    Args:
+        reports: the Linen collections 'losses' and 'metrics', where there are any.
+    """
+    targets, weights = batch['tokens'][:, 1:], is_target(batch).astype(jnp.float32)
+    losses = cross_entropy(logits, targets, smoothing)
+    # A maximum, which the loss takes too, in place of an argmax; a tie counts as a hit.
+    hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
+    count = weights.sum()
+    totals = {'loss': Total((losses * weights).sum(), count), 'accuracy': Total((hits * weights).sum(), count)}
+    return _with_reports(totals, reports)
 
 
 def is_target(batch: Batch) -> Bool[Array, 'B T']:
@@ -79,5 +92,6 @@ def _means(reported: PyTree) -> dict[str, Array]:
     return {name: jnp.concatenate(leaves).mean() for name, leaves in named.items()}
 
 
-def _scope(batch: Batch) -> Scope:
+def scope_of(batch: Batch) -> Scope:
+    """What the layers may know of the tokens that each have a next one."""
     return Scope(batch['positions'][:, :-1], batch['segments'][:, :-1])

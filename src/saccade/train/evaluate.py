@@ -19,7 +19,7 @@ from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Judge, Params, Total
+from saccade.types import Judge, Params, Total, UserError
 
 Rows = Mapping[str, np.ndarray]
 
@@ -44,6 +44,7 @@ class Evaluation:
         baseline: metrics of the experiment's baseline; None where it has none.
         estimate: the loss on random windows, where that was asked for.
         loss_unit: what the loss is in; empty for that of the data, squared.
+        signatures: of metrics that were computed in one of several ways, by which others can compute them alike.
     """
 
     step: int
@@ -55,6 +56,7 @@ class Evaluation:
     baseline: dict[str, float] | None = None
     estimate: float | None = None
     loss_unit: str = 'nats'
+    signatures: dict[str, str] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         """All of it as one JSON object, each metric by its name."""
@@ -68,6 +70,7 @@ class Evaluation:
             f'{"step":16s}{self.step}, {self.split}, {self.targets:,} {self.unit}',
             *(self._line(name, value) for name, value in self.metrics.items()),
             *estimate,
+            *(f'{name:16s}{signature}' for name, signature in self.signatures.items()),
         ]
 
     def _line(self, name: str, value: float) -> str:
@@ -104,7 +107,7 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
     if asked.length:
         experiment = experiment.at_length(asked.length)
     prepared = experiment.data().prepare(cache_folder(), Workdir.existing(path).tokenizer)
-    split, rows = prepared.splits[asked.split], experiment.batch_size
+    split, rows = _split(prepared, asked.split), experiment.batch_size
     found = evaluated(experiment, trained.params, split, asked.split, trained.step)
     baseline = baseline_of(experiment, prepared)
     sampled = None
@@ -112,6 +115,12 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
         batches = random_windows(split, rows, asked.windows, experiment.seed)
         sampled = evaluate(_scorer(experiment, trained.params), batches)['loss']
     return replace(found, baseline=baseline and baseline.metrics, estimate=sampled)
+
+
+def _split(prepared: Prepared, name: str) -> Split:
+    if name not in prepared.splits:
+        raise UserError(f"--split='{name}': the data have {', '.join(prepared.splits)}")
+    return prepared.splits[name]
 
 
 def evaluated(
@@ -147,8 +156,13 @@ def judged(
     measured = task.judge(predictions(task, model, cast(params, experiment.dtype), batches), split)
     values = {name: each.value for name, each in measured.items()}
     intervals = {name: (each.low, each.high) for name, each in measured.items()}
-    unit = getattr(task, 'loss_unit', found.loss_unit)
-    return replace(found, metrics=found.metrics | values, intervals=intervals, loss_unit=unit)
+    return replace(
+        found,
+        metrics=found.metrics | values,
+        intervals=intervals,
+        loss_unit=getattr(task, 'loss_unit', found.loss_unit),
+        signatures={name: each.signature for name, each in measured.items() if hasattr(each, 'signature')},
+    )
 
 
 def baseline_of(experiment: Experiment, prepared: Prepared, step: int = 0) -> Evaluation | None:

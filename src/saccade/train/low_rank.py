@@ -38,7 +38,7 @@ class LowRank:
 
     rank: int
     alpha: float
-    match: str = r'(^|/)(mixer|feedforward)/'
+    match: str = r'(^|/)(mixer|cross|feedforward)/'
     also: str = r'_head/'
     kernels: tuple[tuple[str, str], ...] = ()
 

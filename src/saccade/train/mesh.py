@@ -25,9 +25,9 @@ ROWS = PartitionSpec(('data', 'fsdp'))
 
 # The first match holds. Paths below `layers/` are stacked: axis 0 is the layer.
 RULES = (
-    (r'layers/.*((query|key|value)|mixer/gate)$', PartitionSpec(None, 'fsdp', 'tensor', None)),
+    (r'layers/.*((query|key|value)|(mixer|cross)/gate)$', PartitionSpec(None, 'fsdp', 'tensor', None)),
     (r'layers/.*(query|key|value)_bias$', PartitionSpec(None, 'tensor', None)),
-    (r'layers/.*mixer/output$', PartitionSpec(None, 'tensor', None, 'fsdp')),
+    (r'layers/.*(mixer|cross)/output$', PartitionSpec(None, 'tensor', None, 'fsdp')),
     (r'layers/.*(up|gate)$', PartitionSpec(None, 'fsdp', 'tensor')),
     (r'layers/.*(up|gate)_bias$', PartitionSpec(None, 'tensor')),
     (r'layers/.*down$', PartitionSpec(None, 'tensor', 'fsdp')),

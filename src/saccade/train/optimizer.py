@@ -36,6 +36,7 @@ KERNELS = {
     'gate': 'D -> F',
     'down': 'F -> D',
     'mixer/gate': 'D -> N H',
+    'cross/gate': 'D -> N H',
 }
 
 KernelAxes = optax.contrib.MuonDimensionNumbers

@@ -4,6 +4,7 @@
 
     --config.init_from=runs/bert --config.adapt="{'use': 'train.partial:body'}"
     --config.init_from=runs/bert --config.adapt="{'use': 'train.partial:only', 'match': '^embedding$'}"
+    --config.init_from=runs/bert --config.adapt="{'use': 'train.partial:encoder'}"
 
 What is to keep its initial value is returned as a shape in place of an array.
 """
@@ -38,6 +39,18 @@ def body(
     ]
     left = [path for path in there if _found(heads, path) and path not in wanted]
     return _with_new({path: leaf for path, leaf in there.items() if path not in left}, new, wanted)
+
+
+def encoder(params: Params, wanted: Wanted, heads: str = r'(^|/)\w+_head/') -> Params:
+    """Take an encoder as that of a model which writes too, whose decoder is new: Rothe et al. 2020, BERT2RND,
+    https://arxiv.org/abs/1907.12461
+
+    Args:
+        heads: a regex of the paths that stay behind.
+    """
+    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if not _found(heads, path)}
+    new = [path for path in wanted if not path.startswith('encoder/')]
+    return _with_new({f'encoder/{path}': leaf for path, leaf in there.items()}, new, wanted)
 
 
 def only(params: Params, wanted: Wanted, match: str) -> Params:

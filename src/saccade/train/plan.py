@@ -37,6 +37,7 @@ ROLES = {
     'types': 'embedding',
     'position': 'positions',
     'mixer': 'mixer',
+    'cross': 'cross-attention',
     'feedforward': 'feed-forward',
     'shared': 'positions',
     'head': 'heads',

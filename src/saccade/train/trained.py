@@ -130,7 +130,7 @@ def start_from(where: tuple[str, str], initial: Params, adapt: Part[Params] | No
     """
     path, _ = where
     params = _part_of(params_of(path), where)
-    found, asked = _shapes(params), _shapes(initial)
+    found, asked = _by_path(params), _shapes(initial)
     if adapt is not None:
         params = adapt(params, asked)
     there = _shapes(params)
@@ -141,11 +141,12 @@ def start_from(where: tuple[str, str], initial: Params, adapt: Part[Params] | No
                 f'{asked.get(name, "absent")} in this model'
             )
     new = [name for name, leaf in _by_path(params).items() if isinstance(leaf, jax.ShapeDtypeStruct)]
+    used = set(map(id, jax.tree.leaves(params)))  # what was given another name is not left
     return Start(
         jax.tree.map(lambda leaf, first: first if isinstance(leaf, jax.ShapeDtypeStruct) else leaf, params, initial),
         taken=[name for name in asked if name not in new],
         new=new,
-        left=[name for name in found if name not in asked or name in new],
+        left=[name for name, leaf in found.items() if (name not in asked or name in new) and id(leaf) not in used],
     )
 
 

@@ -4,7 +4,7 @@
 
 import tempfile
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from saccade.analysis.benchmark.compare import Comparison, Variant, alternate
 from saccade.analysis.benchmark.process import Worker, require
@@ -19,10 +19,22 @@ TIE = 1e-4
 _HERE = 'saccade.analysis.benchmark'
 
 
-def decoding(size: DecodingSize, rounds: int, steps: int) -> Report:
+@dataclass(frozen=True)
+class Sides:
+    """Attributes: modules with a class Decoding, of ours and of theirs."""
+
+    ours: str
+    theirs: str
+
+
+PROMPTS, SOURCES = Sides('our_decoding', 'torch_decoding'), Sides('our_seq2seq', 'torch_seq2seq')
+
+
+def decoding(sides: Sides, size: DecodingSize, rounds: int, steps: int) -> Report:
     """Measure new tokens/s, prompt included in the time, at each batch size.
 
     Args:
+        sides: PROMPTS, which are gone on with, or SOURCES, which are read.
         steps: whole generations that each variant makes in its turn.
 
     Raises:
@@ -31,8 +43,8 @@ def decoding(size: DecodingSize, rounds: int, steps: int) -> Report:
     require('torch', 'transformers')
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        peer = stack.enter_context(Worker(PEER, f'{_HERE}.torch_decoding:Decoding', size=asdict(size)))
-        ours = stack.enter_context(Worker(OURS, f'{_HERE}.our_decoding:Decoding', size=asdict(size)))
+        peer = stack.enter_context(Worker(PEER, f'{_HERE}.{sides.theirs}:Decoding', size=asdict(size)))
+        ours = stack.enter_context(Worker(OURS, f'{_HERE}.{sides.ours}:Decoding', size=asdict(size)))
         counts = peer.ask('save', folder=folder), ours.ask('load', folder=folder)
         if counts[0] != counts[1]:
             raise UserError(f'not the same model: {PEER} has {counts[0]:,} parameters, we have {counts[1]:,}')

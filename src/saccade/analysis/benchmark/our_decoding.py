@@ -13,7 +13,7 @@ from saccade.build import build
 from saccade.decode.generate import generate
 from saccade.decode.sampling import Sampler
 from saccade.hub.load import load
-from saccade.types import Scope
+from saccade.types import Params, Scope
 
 
 class Decoding:
@@ -24,10 +24,13 @@ class Decoding:
 
     def load(self, folder: str) -> int:
         """Take config and weights as from anyone; return the number of parameters."""
-        pretrained = load(folder)
-        self._model = build(pretrained.spec, 'model')()
-        self._params = jax.tree.map(jnp.asarray, pretrained.params)
+        self._model, self._params = self._opened(folder)
         return sum(leaf.size for leaf in jax.tree.leaves(self._params))
+
+    def _opened(self, folder: str) -> tuple[Any, Params]:
+        """The model of a folder, and its weights."""
+        pretrained = load(folder)
+        return build(pretrained.spec, 'model')(), jax.tree.map(jnp.asarray, pretrained.params)
 
     def tokens(self, batch: int) -> list[list[int]]:
         """The new tokens of each row."""

@@ -26,9 +26,10 @@ class Training:
     """Training steps. Weights are the peer's, loaded before anything else is asked for."""
 
     task: ClassVar[Task] = CausalLM()
+    size_type: ClassVar[type[Size]] = Size
 
     def __init__(self, size: dict[str, Any], run: str) -> None:
-        self._size, self._run = Size(**size), run
+        self._size, self._run = self.size_type(**size), run
         self._taken = 0
 
     def load(self, folder: str) -> None:

@@ -4,6 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,19 @@ MASKED_SIZES: Mapping[str, Size] = {
     'standard': Size(layers=4, heads=8, width=512, context=128, batch=16, vocabulary=30522),
     'tiny': Size(layers=2, heads=2, width=16, context=16, batch=2, vocabulary=31, runs=('unrolled', 'scanned')),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairSize(Size):
+    """An encoder-decoder, each side of so many layers, and batches of which both sides have the context's length.
+
+    Attributes:
+        family: a model_type of `transformers`, 'marian' or 't5'.
+    """
+
+    family: str
+
+
 MASK_SHARE, MASK = 0.15, 4  # of the tokens; the id
 
 
@@ -77,12 +91,39 @@ class DecodingSize:
     prompt: int = 64
     new: int = 128
     batches: tuple[int, ...] = (1, 16)
+    family: str = 'gpt2'
 
 
 DECODING_SIZES: Mapping[str, DecodingSize] = {
     'standard': DecodingSize(),
     'tiny': DecodingSize(layers=2, heads=2, width=16, vocabulary=31, prompt=5, new=6, batches=(1, 3)),
 }
+
+
+@dataclass(frozen=True)
+class Both:
+    """Attributes: what is trained; and what writes, whose prompts are sources."""
+
+    training: PairSize
+    decoding: DecodingSize
+
+    @classmethod
+    def of(cls, family: str, batch: int, batches: tuple[int, ...], context: int, new: int, **sizes: int) -> 'Both':
+        return cls(
+            PairSize(family=family, batch=batch, context=context, **sizes),
+            DecodingSize(family=family, batches=batches, prompt=context, new=new, **sizes),
+        )
+
+
+_STANDARD = dict(layers=4, heads=8, width=512, vocabulary=8192, context=64, new=64, batch=16, batches=(1, 16))
+_TINY = dict(layers=2, heads=2, width=16, vocabulary=31, context=8, new=6, batch=2, batches=(1, 3))
+SEQ2SEQ_SIZES: Mapping[str, Both] = {
+    'marian': Both.of('marian', **_STANDARD),
+    't5': Both.of('t5', **_STANDARD),
+    'tiny': Both.of('marian', **_TINY),
+    'tiny_t5': Both.of('t5', **_TINY),
+}
+START = 0  # the token that what is written begins with
 
 
 def rows(size: Size, number: int) -> np.ndarray:
@@ -113,6 +154,28 @@ def bert_settings(size: Size) -> dict[str, int | float]:
         'hidden_dropout_prob': 0.0,
         'attention_probs_dropout_prob': 0.0,
     }
+
+
+def pair_rows(size: PairSize, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Batch `number` of random sources [B S], and of random tokens [B T+1], so that every input has a target."""
+    draw = np.random.default_rng(number)
+    source = draw.integers(START + 1, size.vocabulary, size=(size.batch, size.context))
+    tokens = draw.integers(START + 1, size.vocabulary, size=(size.batch, size.context + 1))
+    tokens[:, 0] = START
+    return source, tokens
+
+
+def seq2seq_settings(size: PairSize | DecodingSize) -> dict[str, Any]:
+    """The settings of a Marian or a T5 of this size in a config.json, without dropout and without an end."""
+    marks = {'pad_token_id': START, 'decoder_start_token_id': START, 'eos_token_id': None, 'forced_eos_token_id': None}
+    common = {'vocab_size': size.vocabulary, 'd_model': size.width, **marks}
+    if size.family == 't5':
+        shape = {'d_kv': size.width // size.heads, 'd_ff': 4 * size.width, 'num_heads': size.heads}
+        return {**common, **shape, 'num_layers': size.layers, 'dropout_rate': 0.0}
+    shape = {'layers': size.layers, 'attention_heads': size.heads, 'ffn_dim': 4 * size.width}
+    towers = {f'{tower}_{name}': value for tower in ('encoder', 'decoder') for name, value in shape.items()}
+    longest = {'max_position_embeddings': 512, 'scale_embedding': True, 'dropout': 0.0}
+    return {**common, **towers, **longest, 'activation_function': 'relu'}
 
 
 def prompts(size: DecodingSize, batch: int) -> list[list[int]]:

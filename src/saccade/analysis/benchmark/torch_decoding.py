@@ -15,8 +15,11 @@ class Decoding:
     """A randomly initialised GPT-2."""
 
     def __init__(self, size: dict[str, Any]) -> None:
-        self._size = size = DecodingSize(**size)
+        self._size = DecodingSize(**size)
         torch.manual_seed(0)
+        self._model = self._made(self._size).eval()
+
+    def _made(self, size: DecodingSize) -> Any:
         config = GPT2Config(
             vocab_size=size.vocabulary,
             n_positions=size.prompt + size.new,
@@ -29,12 +32,12 @@ class Decoding:
             bos_token_id=None,
             eos_token_id=None,
         )
-        self._model = GPT2LMHeadModel(config).eval()
+        return GPT2LMHeadModel(config)
 
     def save(self, folder: str) -> int:
         """Write config and weights, as for anyone; return the number of parameters."""
         self._model.save_pretrained(folder)
-        return self._model.num_parameters()
+        return self._model.num_parameters(only_trainable=True)
 
     def tokens(self, batch: int) -> list[list[int]]:
         """The new tokens of each row."""

@@ -8,7 +8,7 @@ names of the parameters are those of https://github.com/karpathy/nanoGPT
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F  # noqa: N812, as everyone calls it
@@ -82,8 +82,10 @@ class GPT(nn.Module):
 class Training:
     """Training steps, eager or compiled."""
 
+    size_type: ClassVar[type[Size]] = Size
+
     def __init__(self, size: dict[str, Any], compiled: bool) -> None:
-        self._size = Size(**size)
+        self._size = self.size_type(**size)
         self._compiled = compiled
         torch.manual_seed(0)
         self._model = self._made()
@@ -113,7 +115,7 @@ class Training:
         warming = middle - start - (time.perf_counter() - middle)
         return {
             'losses': [first.item(), second.item()],
-            'parameters': sum(parameter.numel() for parameter in self._model.parameters()),
+            'parameters': sum(weight.numel() for weight in self._model.parameters() if weight.requires_grad),
             'compile_seconds': warming if self._compiled else 0.0,
             'threads': torch.get_num_threads(),
         }

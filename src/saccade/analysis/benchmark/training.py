@@ -32,13 +32,14 @@ class Sides:
 
 CAUSAL = Sides('our_training', 'torch_training', ('torch',))
 MASKED = Sides('our_masked', 'torch_masked', ('torch', 'transformers'))
+PAIRS = Sides('our_seq2seq', 'torch_seq2seq', ('torch', 'transformers'))
 
 
 def training(sides: Sides, size: Size, peers: Sequence[str], rounds: int, steps: int) -> Report:
     """Measure training tokens/s of our model and of the peers.
 
     Args:
-        sides: CAUSAL or MASKED.
+        sides: CAUSAL, MASKED or PAIRS.
         peers: of PEERS, by key.
         steps: that each variant takes in its turn.
 

@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments of this folder share: the encoder-decoder Transformer of Vaswani et al. 2017, in any size.
+
+An experiment imports it from beside itself and gives the sizes. Each stands in the config as one reference, so that
+`--config.model.decoder.width=256` changes the encoder's too.
+"""
+
+from typing import Any
+
+from ml_collections import FieldReference
+
+XAVIER = dict(use='jax.nn.initializers:xavier_uniform')
+STARTS = dict(kernel_init=XAVIER, output_init=XAVIER)
+NORM = dict(use='norm.layer:LayerNorm')
+NO_NORM = dict(use='norm.none:NoNorm')
+NO_POSITION = dict(use='position.none:NoPosition')
+RELU = dict(use='jax.nn:relu')
+CAUSAL, FULL = dict(use='ops.mask:Causal'), dict(use='ops.mask:Full')
+
+
+def transformer(
+    vocabulary: Any,
+    source_context: Any,
+    context: Any,
+    width: Any,
+    heads: Any,
+    layers: Any,
+    dropout: Any,
+    ratio: Any = 4.0,
+    source_vocabulary: Any = None,
+    pre_norm: bool = False,
+) -> dict[str, Any]:
+    """Return the model: post-norm, sinusoids, ReLU, one embedding for both sides and the output, as in the paper.
+
+    Args:
+        source_context, context: the longest sequence that is read, and that is written, in tokens.
+        dropout: of each branch, of the embedded tokens and of the weights of attention, as the authors' code has it.
+        source_vocabulary: of the source, where it has one of its own; then the decoder alone is tied.
+        pre_norm: norms before the branches, and one after each tower: it needs no warm-up.
+    """
+    width, dropout = reference(width), reference(dropout)
+    sizes = dict(heads=reference(heads), dropout=dropout, ratio=reference(ratio))
+    use = 'block.pre_norm:PreNorm' if pre_norm else 'block.post_norm:PostNorm'
+    tower = dict(
+        width=width,
+        layers=reference(layers),
+        dropout=dropout,
+        embedding_scale=width.to_float() ** 0.5,
+        embedding_init=dict(use='jax.nn.initializers:normal', stddev=width.to_float() ** -0.5),
+        position=dict(use='position.sinusoid:Sinusoid'),
+        norm=NORM if pre_norm else NO_NORM,
+        run=dict(use='model.stack:Unrolled'),
+        shared=None,
+    )
+    reads = dict(use=use, norm=NORM, mixer=attention(FULL, **sizes), feedforward=feedforward(**sizes))
+    writes = dict(reads, mixer=attention(CAUSAL, **sizes), cross=attention(FULL, **sizes))
+    return dict(
+        use='model.encoder_decoder:EncoderDecoder',
+        shared_embedding=source_vocabulary is None,
+        encoder=dict(
+            use='model.encoder:Encoder',
+            vocabulary=vocabulary if source_vocabulary is None else source_vocabulary,
+            context=source_context,
+            block=reads,
+            **tower,
+        ),
+        decoder=dict(
+            use='model.decoder:Decoder', vocabulary=vocabulary, context=context, block=writes, tied=True, **tower
+        ),
+    )
+
+
+def reference(value: Any) -> FieldReference:
+    """Return a reference to a value; the same where it is one."""
+    return value if isinstance(value, FieldReference) else FieldReference(value)
+
+
+def attention(mask: dict[str, Any], heads: Any, dropout: Any, **others: Any) -> dict[str, Any]:
+    """Return multi-head attention without biases."""
+    return dict(
+        use='attention.multi_head:MultiHead',
+        heads=heads,
+        kernel=dict(use='attention.plain:Plain', dropout=dropout),
+        mask=mask,
+        position=NO_POSITION,
+        dropout=dropout,
+        **STARTS,
+    )
+
+
+def feedforward(dropout: Any, ratio: Any, **others: Any) -> dict[str, Any]:
+    return dict(use='feedforward.mlp:MLP', activation=RELU, ratio=ratio, dropout=dropout, **STARTS)

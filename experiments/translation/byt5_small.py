@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""ByT5 small, 299,637,760 parameters: T5 version 1.1 on bytes, with a deep encoder and a shallow decoder.
+
+    python launch/train.py --config=experiments/translation/byt5_small.py --workdir=runs/byt5
+
+Xue et al. 2022, "ByT5: Towards a Token-Free Future with Pre-trained Byte-to-Byte Models", table 1,
+https://arxiv.org/abs/2105.13626. Its 384 tokens are 256 bytes and special ones, so that embedding and output are
+0.4% of it, and no tokenizer needs to be trained. Made for accelerators.
+"""
+
+import t5_small
+from ml_collections import ConfigDict, FieldReference
+from t5 import t5
+
+
+def get_config() -> ConfigDict:
+    config = t5_small.get_config()
+    config.data.tokenizer = dict(use='data.tokenizer:Byte')
+    config.data.source_context = config.data.context = 512
+    config.model = t5(
+        vocabulary=FieldReference(384),
+        source_context=config.data.get_ref('source_context'),
+        context=config.data.get_ref('context'),
+        width=1472,
+        heads=6,
+        layers=12,
+        decoder_layers=4,
+        inner=3584,
+        dropout=0.1,
+        first=False,
+    )
+    return config

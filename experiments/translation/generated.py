@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Generated tasks that a model must read one sequence for and write another: to reverse it, unless another is named.
+
+    python launch/train.py --config=experiments/translation/generated.py --workdir=runs/reverse
+    python launch/train.py --config=experiments/translation/generated.py --workdir=runs/recall \
+        --config.data.generator="{'use': 'data.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, 'asked': 2}"
+
+So are `Copy` and `Sort` of symbols, shortest and longest, and `Addition` of digits, whose characters are its tokens:
+
+    --config.data.generator="{'use': 'data.sequences:Addition', 'digits': 3}" \
+        --config.data.tokenizer="{'use': 'data.tokenizer:Character'}"
+
+Another length wants --config.data.source_context and --config.data.context of one token more than the longest has.
+"""
+
+from base import transformer
+from ml_collections import ConfigDict, FieldReference
+from seq2seq import EXACT, seq2seq
+
+
+def get_config() -> ConfigDict:
+    vocabulary, source_context, context = FieldReference(64), FieldReference(24), FieldReference(24)
+
+    config = seq2seq(
+        model=transformer(
+            vocabulary=vocabulary,
+            source_context=source_context,
+            context=context,
+            width=64,
+            heads=4,
+            layers=2,
+            dropout=0.0,
+            pre_norm=True,
+        ),
+        data=dict(
+            use='data.generated:Generated',
+            generator=dict(use='data.sequences:Reverse', symbols=20, shortest=5, longest=20),
+            train=20_000,
+            validation=500,
+            seed=0,
+            held_out=0.1,
+            tokenizer=dict(use='data.tokenizer:Word', vocabulary=vocabulary),
+            source_context=source_context,
+            context=context,
+            start=None,
+        ),
+        metrics=[EXACT],
+    )
+    config.schedule.peak = 3e-3
+    return config

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments of this folder share beside their models: how one that reads and writes is trained and judged.
+
+An experiment imports it from beside itself, and gives the model, the data, and what judges the texts that are written.
+The sizes of both sides are references that model and data have in common, so that one override changes both.
+"""
+
+from typing import Any
+
+from ml_collections import ConfigDict, FieldReference
+
+GREEDY = dict(use='decode.greedy:Greedy', max_tokens=0)
+BLEU = dict(use='metric.translation:BLEU', tokenize='13a', lowercase=False)
+CHRF = dict(use='metric.translation:ChrF', characters=6, words=0, beta=2, lowercase=False)
+EXACT = dict(use='metric.exact:ExactMatch')
+ROUGE = dict(use='metric.rouge:ROUGE', orders=[1, 2])
+
+
+def beams(count: int, alpha: float) -> dict[str, Any]:
+    """Return beam search of so many beams, with the length penalty's exponent."""
+    return dict(use='decode.beam:Beam', beams=count, alpha=alpha, max_tokens=0, groups=1, diversity=0.0)
+
+
+def seq2seq(
+    model: dict[str, Any],
+    data: dict[str, Any],
+    metrics: list[dict[str, Any]],
+    label_smoothing: float = 0.0,
+    search: dict[str, Any] | None = None,
+) -> ConfigDict:
+    """Return an experiment with this model on these data, which writes greedily unless it is given a search."""
+    steps = FieldReference(2000)
+
+    config = ConfigDict()
+    config.seed = 0
+    config.steps = steps
+    config.batch_size = 64
+    config.log_every = 50
+    config.eval_every = 500
+    config.eval_batches = 0
+    config.checkpoint_every = 500
+    config.logging = []
+    config.backend = 'jit'
+    config.mesh = dict(data=-1, fsdp=1, tensor=1)
+    config.dtype = 'float32'
+    config.accumulate = 1
+    config.ema = 0.0
+    config.init_from = ''
+    config.adapt = None
+    config.low_rank = None
+    config.task = dict(
+        use='task.translation:Translation',
+        label_smoothing=label_smoothing,
+        search=search or dict(GREEDY),
+        metrics=metrics,
+    )
+    config.data = data
+    config.model = model
+    config.optimizer = dict(
+        use='train.optimizer:Optimizer',
+        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.98, eps=1e-9),  # Vaswani et al. 2017, section 5.3
+        weight_decay=0.0,
+        clip_norm=1.0,
+        rates=None,
+    )
+    config.schedule = dict(use='train.schedule:Cosine', peak=1e-3, floor=0.0, warmup=steps // 10)
+    return config

@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""English to German as in WMT 2014, 4.5 million pairs, on which the models of published sizes are tried first.
+
+The dataset is TFDS's, prepared once where it can be downloaded; `--config.data.path=DIR` takes pairs of the user's own.
+An experiment imports it from beside itself.
+"""
+
+from typing import Any
+
+from ml_collections.config_dict import placeholder
+
+
+def wmt14(tokenizer: dict[str, Any], source_context: Any, context: Any) -> dict[str, Any]:
+    """Return the data, tokenised with one vocabulary for both languages."""
+    return dict(
+        use='data.parallel:Parallel',
+        name='wmt14_translate/de-en',
+        path=placeholder(str),
+        source='en',
+        target='de',
+        validation=0.1,
+        tokenizer=tokenizer,
+        source_context=source_context,
+        context=context,
+        start=None,
+    )

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""English to German on WMT 2017 by the base Transformer: for accelerators.
+
+    python launch/train.py --config=experiments/translation/wmt17.py --workdir=runs/wmt17 --config.mesh.fsdp=1
+
+Vaswani et al. 2017, table 3, https://arxiv.org/abs/1706.03762, as the `wmt` example of Flax has it: WMT 2017 of TFDS in
+one vocabulary of 32,000, batches of 25,000 tokens a side and more. Prepare the dataset where there is a network, with
+file_format='array_record'; its folder is then --config.data.path. The big model is
+
+    --config.model.decoder.width=1024 --config.model.decoder.block.mixer.heads=16 --config.model.decoder.dropout=0.3
+"""
+
+from base import transformer
+from ml_collections import ConfigDict, FieldReference
+from ml_collections.config_dict import placeholder
+from seq2seq import BLEU, CHRF, beams, seq2seq
+
+
+def get_config() -> ConfigDict:
+    vocabulary, source_context, context = FieldReference(32_000), FieldReference(128), FieldReference(128)
+
+    config = seq2seq(
+        model=transformer(
+            vocabulary=vocabulary,
+            source_context=source_context,
+            context=context,
+            width=512,
+            heads=8,
+            layers=6,
+            dropout=0.1,
+        ),
+        data=dict(
+            use='data.parallel:Parallel',
+            name='wmt17_translate/de-en',
+            path=placeholder(str),
+            source='en',
+            target='de',
+            validation=0.001,
+            tokenizer=dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
+            source_context=source_context,
+            context=context,
+            start=None,
+        ),
+        metrics=[dict(BLEU), dict(CHRF)],
+        label_smoothing=0.1,
+        search=beams(4, alpha=0.6),  # section 6.1
+    )
+    config.steps = 100_000
+    config.batch_size = 1024
+    config.eval_every = 5000
+    config.eval_batches = 2
+    config.checkpoint_every = 2500
+    config.dtype = 'bfloat16'
+    config.ema = 0.9995  # in place of the average of the last checkpoints
+    config.schedule = dict(use='train.schedule:InverseSqrt', width=512, warmup=4000, scale=1.0)
+    config.sample = dict(use='decode.translator:Translated', text='The committee will meet again in October.')
+    return config

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers drawn by Philox, the same in every release of NumPy: what is made of them is a function of a row's number.
+
+Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3", https://doi.org/10.1145/2063384.2063405: a counter
+is enciphered, so that row n needs none of the rows before it.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+T = TypeVar('T')
+
+_AT_ONCE = 64
+
+
+class Draws:
+    """The numbers of one row."""
+
+    def __init__(self, seed: int, split: int, row: int) -> None:
+        # The generator counts in the first of the four words.
+        self._philox = np.random.Philox(key=seed, counter=[0, split, row, 0])
+        self._drawn: list[int] = []
+
+    def below(self, number: int) -> int:
+        """Draw one of 0, 1, ... below a number, which is far below 2^64."""
+        if not self._drawn:
+            self._drawn = self._philox.random_raw(_AT_ONCE).tolist()
+        return self._drawn.pop() % number
+
+    def between(self, least: int, most: int) -> int:
+        """Draw a number from the least to the most."""
+        return least + self.below(most + 1 - least)
+
+    def choice(self, items: Sequence[T]) -> T:
+        """Draw one of some things."""
+        return items[self.below(len(items))]
+
+    def sample(self, items: Sequence[T], count: int) -> list[T]:
+        """Draw so many different ones, in an order that is drawn too."""
+        left = list(items)
+        return [left.pop(self.below(len(left))) for _ in range(count)]

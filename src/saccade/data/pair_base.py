@@ -1,0 +1,274 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From records of two texts, one to be read and one to be written, to rows of both.
+
+Nothing is cut. Training leaves pairs out of which a text is too long for a row; a held-out pair stays and is judged:
+of a source that is too long nothing is written, and a target that is too long costs no loss. Either is said, with how
+many there are and where the first one stands.
+"""
+
+import itertools
+import logging
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import SupportsInt
+
+import jax
+import numpy as np
+
+from saccade.data.cache import digest, explained, kept, trained
+from saccade.data.pair_frame import PairFrame
+from saccade.data.ragged import Ragged, encoded
+from saccade.data.records import DatasetRecords, Records, RecordSource
+from saccade.data.split import Prepared, Row, Split, batch_of
+from saccade.data.tokenizer import Tokenizer, Trainer
+from saccade.data.tokenizer_file import open_tokenizer
+from saccade.types import Part, UserError
+
+_FORMAT = 1  # part of the cache key: another number wherever the arrays or their meaning change
+_SIDES = ('source', 'target')
+_LOG = logging.getLogger(__name__)
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    """Rows of pairs, each made when it is asked for."""
+
+    frame: PairFrame
+    source: Ragged
+    target: Ragged
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, row: int) -> Row:
+        return self.frame.row(self.source[row], self.target[row]) | {'row': np.int32(row)}
+
+    def padding(self) -> Row:
+        """A row of which nothing counts."""
+        return self.frame.padding()
+
+
+@dataclass(frozen=True, eq=False)
+class Texts(Sequence[str]):
+    """Texts by number. Attributes: of each, its bytes in UTF-8."""
+
+    bytes: Ragged
+
+    def __len__(self) -> int:
+        return len(self.bytes)
+
+    def __getitem__(self, index: int) -> str:
+        return self.bytes[index].tobytes().decode()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairSplit(Split):
+    """Attributes: sources and targets as they were given, by the number of their row; what turns tokens into text."""
+
+    rows: PairRows
+    sources: Texts
+    references: Texts
+    tokenizer: Tokenizer
+
+    def text(self, ids: Iterable[SupportsInt]) -> str:
+        """The text of tokens that were written."""
+        return self.tokenizer.decode(ids)
+
+    def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        """Perplexity, by token."""
+        return {'perplexity': math.exp(min(metrics['loss'], 700.0))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromPairs:
+    """Attributes:
+    tokenizer: how to train the tokenizer, on both sides; it needs an end token.
+    source_context: tokens of what is read, the end token among them.
+    context: tokens of what is written, the end token among them.
+    start: the special token that what is written starts with; None: the end token.
+    """
+
+    tokenizer: Part[Trainer]
+    source_context: int
+    context: int
+    start: str | None = None
+
+    def __post_init__(self) -> None:
+        PairFrame(self.source_context, self.context, start=0, end=0)
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        return batch_of(PairFrame(self.source_context, self.context, start=0, end=0).padding(), batch_size)
+
+    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
+        """Tokenise the pairs, or find that done in the cache.
+
+        Args:
+            tokenizer: a tokenizer.json to use; None: train one on the training split, once for each specification.
+
+        Raises:
+            UserError: the pairs cannot be had, or are not as they must be; the tokenizer lacks a special token or a
+                character; no pair is short enough to learn from; the cache cannot be written.
+        """
+        cache = Path(cache)
+        records = self._open(cache)
+        with explained(cache):
+            used = open_tokenizer(tokenizer) if tokenizer else self._trained(records, cache)
+            folder = cache / digest('pairs', _FORMAT, records.digest, used.digest, self._columns)
+            found = kept(folder, lambda: self._arrays(records, used))
+        frame = self.frame(used)
+        return Prepared(
+            used,
+            {
+                name: _Prepared.of(name, arrays, records.splits[name]).split(frame, used)
+                for name, arrays in found.items()
+            },
+        )
+
+    def frame(self, tokenizer: Tokenizer) -> PairFrame:
+        """How a pair stands in a row.
+
+        Raises:
+            UserError: the tokenizer lacks a special token.
+        """
+        return PairFrame.of(tokenizer, self.source_context, self.context, self.start)
+
+    @property
+    def _columns(self) -> tuple[str, str]:
+        """The columns of the texts that are read and that are written."""
+        raise NotImplementedError
+
+    def _open(self, cache: Path) -> Records:
+        raise NotImplementedError
+
+    def _trained(self, records: Records, cache: Path) -> Tokenizer:
+        corpus = digest(records.digest, self._columns)
+        return trained(self.tokenizer, lambda: self._read(records.splits['train']), corpus, cache)
+
+    def _read(self, records: RecordSource) -> Iterator[str]:
+        return itertools.chain.from_iterable(self._pairs(records))
+
+    def _pairs(self, records: RecordSource) -> Iterator[tuple[str, str]]:
+        """The texts of each pair, each read when its turn comes.
+
+        Raises:
+            UserError: one is no text; its place is named.
+        """
+        for index in range(len(records)):
+            record = records[index]
+            for column in self._columns:
+                if not isinstance(record[column], str):
+                    raise UserError(f"{records.place(index)}: '{column}' is no text, but {record[column]!r}")
+            yield tuple(record[column] for column in self._columns)
+
+    def _arrays(self, records: Records, tokenizer: Tokenizer) -> dict[str, Arrays]:
+        return {name: self._encoded(source, tokenizer) for name, source in records.splits.items()}
+
+    def _encoded(self, records: RecordSource, tokenizer: Tokenizer) -> Arrays:
+        texts = list(zip(*self._pairs(records), strict=True))
+        there = self._filled(texts, records)
+        arrays: dict[str, np.ndarray] = {'record': there}
+        for side, column in zip(_SIDES, texts, strict=True):
+            chosen = [column[index] for index in there]
+            arrays[f'{side}_tokens'], arrays[f'{side}_lengths'] = encoded(chosen, tokenizer)
+            written = [text.encode() for text in chosen]
+            arrays[f'{side}_bytes'] = np.frombuffer(b''.join(written), np.uint8)
+            arrays[f'{side}_sizes'] = np.array([len(text) for text in written], np.int64)
+        return arrays
+
+    def _filled(self, texts: Sequence[Sequence[str]], records: RecordSource) -> np.ndarray:
+        """The numbers of the pairs that have two texts.
+
+        Raises:
+            UserError: one of the user's own has not, or none has.
+        """
+        filled = np.array([[bool(text.strip()) for text in column] for column in texts])
+        empty = np.flatnonzero(~filled.all(axis=0))
+        if len(empty):
+            side = self._columns[int(np.flatnonzero(~filled[:, empty[0]])[0])]
+            if not isinstance(records, DatasetRecords):
+                raise UserError(f"{records.place(int(empty[0]))}: '{side}' is empty; a pair needs both texts")
+            said = "%s: %d of %d pairs have an empty text and are left out; the first is %s, '%s'"
+            _LOG.warning(said, records.name, len(empty), len(records), records.place(int(empty[0])), side)
+        if len(empty) == len(records):
+            raise UserError('data: no pair has two texts')
+        return np.flatnonzero(filled.all(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """What was prepared of a split, with the records it is of. Attributes: tokens and texts, by side."""
+
+    name: str
+    tokens: tuple[Ragged, Ragged]
+    texts: tuple[Ragged, Ragged]
+    record: np.ndarray
+    records: RecordSource
+
+    @classmethod
+    def of(cls, name: str, arrays: Arrays, records: RecordSource) -> '_Prepared':
+        tokens, texts = (
+            tuple(Ragged.of(arrays[f'{side}_{values}'], arrays[f'{side}_{lengths}']) for side in _SIDES)
+            for values, lengths in (('tokens', 'lengths'), ('bytes', 'sizes'))
+        )
+        return cls(name, tokens, texts, arrays['record'], records)
+
+    def only(self, chosen: np.ndarray) -> '_Prepared':
+        """Some of the pairs."""
+        tokens, texts = (
+            tuple(Ragged(each.values, each.spans[chosen]) for each in sides) for sides in (self.tokens, self.texts)
+        )
+        return replace(self, tokens=tokens, texts=texts, record=self.record[chosen])
+
+    def split(self, frame: PairFrame, tokenizer: Tokenizer) -> PairSplit:
+        """Make rows of the pairs, having said what is wrong with them.
+
+        Raises:
+            UserError: none is short enough to learn from.
+        """
+        self._say_unknown(tokenizer)
+        return self._fitting(frame)._rows(frame, tokenizer)
+
+    def _place(self, pair: int) -> str:
+        return self.records.place(int(self.record[pair]))
+
+    def _rows(self, frame: PairFrame, tokenizer: Tokenizer) -> PairSplit:
+        read, written = (each.lengths <= room for each, room in zip(self.tokens, frame.room, strict=True))
+        return PairSplit(
+            rows=PairRows(frame, *self.tokens),
+            targets=int((self.tokens[1].lengths + 1)[read & written].sum()),  # the end token is one
+            unit='tokens',
+            sources=Texts(self.texts[0]),
+            references=Texts(self.texts[1]),
+            tokenizer=tokenizer,
+        )
+
+    def _fitting(self, frame: PairFrame) -> '_Prepared':
+        longer = np.stack([each.lengths > room for each, room in zip(self.tokens, frame.room, strict=True)])
+        long = np.flatnonzero(longer.any(axis=0))
+        if not len(long):
+            return self
+        training = self.name == 'train'
+        _LOG.warning(
+            '%s: %d of %d pairs are longer than their rows (data.source_context of %d tokens: %d; data.context of %d: '
+            '%d); the first is %s; %s',
+            self.name, len(long), len(self.record), frame.source_context, longer[0].sum(), frame.context,
+            longer[1].sum(), self._place(int(long[0])),
+            'training leaves them out' if training else 'they are judged, but no such source is translated',
+        )  # fmt: skip
+        if training and len(long) == len(self.record):
+            raise UserError('data: no pair is short enough to learn from; raise data.source_context and data.context')
+        return self.only(np.flatnonzero(~longer.any(axis=0))) if training else self
+
+    def _say_unknown(self, tokenizer: Tokenizer) -> None:
+        for side, tokens in zip(_SIDES, self.tokens, strict=True):
+            unknown = np.flatnonzero(np.isin(tokens.values, [*tokenizer.unknown]))
+            if len(unknown):
+                pair = int(np.searchsorted(tokens.spans[:, 1], unknown[0], side='right'))
+                said = '%s: %d of %d tokens of the %s are unknown to the tokenizer; the first is in %s'
+                _LOG.warning(said, self.name, len(unknown), len(tokens.values), side, self._place(pair))

@@ -1,0 +1,266 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Beam search: of the K most probable beginnings, go on with the K most probable ones that are a token longer.
+
+    score(Y) = log p(Y | X) / lp(Y),   lp(Y) = ((5 + |Y|) / 6)^α        |Y| in tokens, the end token included
+
+Wu et al. 2016, "Google's Neural Machine Translation System", equation 14, https://arxiv.org/abs/1609.08144, without the
+coverage penalty. A text is finished where its end token is among the K best candidates of a step. In groups, later ones
+choose by log p less λ for each text of an earlier group that has just taken the same token (Vijayakumar et al. 2018,
+"Diverse Beam Search", section 3, https://arxiv.org/abs/1610.02424); scores stay without it. Of equal candidates the one
+of the better beam is taken, then the lower token; of equal texts the one finished first. Cost: a step of K B rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from einops import rearrange, repeat
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from saccade.decode.generate import NO_TOKEN, after_prompts, laid_out
+from saccade.decode.loop import Opening, after_sources
+from saccade.types import (
+    Batch,
+    LanguageModel,
+    Params,
+    Seq2Seq,
+    State,
+    Tokens,
+    UserError,
+    Written,
+    require_positive,
+)
+
+
+@struct.dataclass
+class Texts:
+    """The texts found of each row, the best first.
+
+    Attributes:
+        tokens: what follows the first `counts` of a text is of no use.
+        counts: tokens before the end token, or as many as there was room for.
+        scores: -inf where there is no text.
+    """
+
+    tokens: Int[Array, 'B K M']
+    counts: Int[Array, 'B K']
+    scores: Float[Array, 'B K']
+
+    def at(self, places: Int[Array, 'B J']) -> 'Texts':
+        """Those at these places of each row."""
+        return jax.tree.map(lambda leaf: _picked(leaf, places), self)
+
+    def best(self, count: int) -> 'Texts':
+        """So many of the highest scores."""
+        return self.at(jax.lax.top_k(self.scores, count)[1])
+
+    def beside(self, others: 'Texts') -> 'Texts':
+        """These, and others after them."""
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=1), self, others)
+
+
+@struct.dataclass
+class _Now:
+    """Attributes: the state of all beams, their newest tokens, what is being written and what is finished, each for
+    every group; rows that are done; and how many steps there were."""
+
+    state: State
+    newest: Int[Array, 'B K']
+    live: tuple[Texts, ...]
+    finished: tuple[Texts, ...]
+    done: Bool[Array, 'B']
+    steps: Int[Array, '']
+
+
+@dataclass(frozen=True)
+class Beam:
+    """Attributes:
+    beams: K, over all groups.
+    alpha: the exponent of the length penalty; 0 for none.
+    early_stopping: a row is done once there are K texts; else once no text in the making could score higher than the
+        worst of K, however long it became.
+    max_tokens: written of a row at most, the end token included; 0 for the model's context.
+    groups: beams that choose apart.
+    diversity: λ, in nats.
+    """
+
+    beams: int
+    alpha: float = 0.0
+    early_stopping: bool = True
+    max_tokens: int = 0
+    groups: int = 1
+    diversity: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_positive('decode.beam:Beam', beams=self.beams, groups=self.groups)
+        if self.beams % self.groups:
+            raise UserError(f'decode.beam:Beam: {self.beams} beams do not divide into {self.groups} groups')
+        if self.alpha < 0 or self.diversity < 0:
+            raise UserError('decode.beam:Beam: alpha and diversity must be at least 0')
+
+    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
+        """Write for each row of a batch the best text that is found."""
+        found = self.translations(model, params, batch)
+        return Written(found.tokens[:, 0], found.counts[:, 0])
+
+    def translations(self, model: Seq2Seq, params: Params, batch: Batch) -> Texts:
+        """Find K texts for each row of a batch."""
+        most = self.max_tokens or model.context
+        return self.search(after_sources(model, params, batch, most), most, batch['end'])
+
+    def search(self, opening: Opening, most: int, end: Int[Array, '*B']) -> Texts:
+        """Find K texts of so many tokens at most for each row; for use inside a compiled program."""
+        B = opening.newest.shape[0]
+        end = jnp.broadcast_to(end, (B,))
+        empty = _none(B, self._each, most)
+        begun = empty.replace(scores=empty.scores.at[:, 0].set(0.0))  # one beam, or all would be the same
+        now = _Now(
+            state=jax.tree.map(lambda leaf: repeat(leaf, 'B ... -> (B K) ...', K=self.beams), opening.state),
+            newest=repeat(opening.newest, 'B -> B K', K=self.beams),
+            live=self.groups * (begun,),
+            finished=self.groups * (empty,),
+            done=opening.ended,
+            steps=jnp.zeros((), jnp.int32),
+        )
+        now = jax.lax.while_loop(
+            lambda now: (now.steps < most) & ~now.done.all(), partial(self._advance, opening.step, end), now
+        )
+        # What has no end token when there is no more room is taken as it is.
+        unfinished = [self._penalised(live, live.counts, ~now.done) for live in now.live]
+        pools = [pool.beside(rest).best(self._each) for pool, rest in zip(now.finished, unfinished, strict=True)]
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=1), *pools).best(self.beams)
+
+    @property
+    def _each(self) -> int:
+        """Beams of a group."""
+        return self.beams // self.groups
+
+    def _advance(self, step: Any, end: Int[Array, 'B'], now: _Now) -> _Now:
+        segments = repeat(~now.done, 'B -> (B K) 1', K=self.beams).astype(jnp.int32)
+        logits, state = step(rearrange(now.newest, 'B K -> (B K) 1'), segments, now.state)
+        log_p = jax.nn.log_softmax(logits[:, -1].astype(jnp.float32), axis=-1)
+        log_p = rearrange(log_p, '(B G K) V -> G B K V', G=self.groups, K=self._each)
+        live, finished, origins, tokens = [], [], [], []
+        taken = jnp.zeros((now.done.shape[0], log_p.shape[-1]))
+        for group in range(self.groups):
+            found = self._chosen(log_p[group], taken, now.live[group], now.steps, end)
+            live.append(found.live)
+            pool = now.finished[group].beside(self._penalised(found.ended, found.ended.counts + 1, ~now.done))
+            finished.append(pool.best(self._each))
+            origins.append(found.origins + group * self._each)
+            tokens.append(found.tokens)
+            taken = taken + self._counted(found, end, log_p.shape[-1])
+        order = jnp.concatenate(origins, axis=1)
+        return _Now(
+            state=_reordered(state, order),
+            newest=jnp.concatenate(tokens, axis=1),
+            live=tuple(live),
+            finished=tuple(finished),
+            done=now.done | self._is_done(live, finished, now.live[0].tokens.shape[-1]),
+            steps=now.steps + 1,
+        )
+
+    def _chosen(
+        self, log_p: Float[Array, 'B K V'], taken: Float[Array, 'B V'], live: Texts, at: Int[Array, ''], end: Any
+    ) -> '_Choice':
+        """Go on with the K best candidates that do not end, and set those apart that end among the K best."""
+        _, K, V = log_p.shape
+        whole = rearrange(live.scores[..., None] + log_p, 'B K V -> B (K V)')
+        chosen_by = whole - self.diversity * jnp.tile(taken, (1, K))
+        _, places = jax.lax.top_k(chosen_by, min(2 * K, K * V))
+        origins, tokens, scores = places // V, places % V, _picked(whole, places)
+        ends = tokens == end[:, None]
+        candidates = live.at(origins).replace(scores=scores)
+        written = candidates.tokens.at[:, :, at].set(tokens)
+        ended = candidates.replace(scores=jnp.where(ends, scores, -jnp.inf))
+        on = jax.lax.top_k(jnp.where(ends, -jnp.inf, _picked(chosen_by, places)), K)[1]
+        kept = candidates.replace(
+            tokens=written, counts=candidates.counts + 1, scores=jnp.where(ends, -jnp.inf, scores)
+        ).at(on)
+        among_best = jax.tree.map(lambda leaf: leaf[:, :K], ended)
+        return _Choice(kept, among_best, _picked(origins, on), _picked(tokens, on))
+
+    def _counted(self, found: '_Choice', end: Int[Array, 'B'], V: int) -> Float[Array, 'B V']:
+        """How many texts of a group have just taken each token, the end token too."""
+        ended = (found.ended.scores > -jnp.inf).sum(axis=-1, keepdims=True)
+        return jax.nn.one_hot(found.tokens, V).sum(axis=1) + ended * jax.nn.one_hot(end, V)
+
+    def _penalised(self, texts: Texts, lengths: Int[Array, 'B K'], rows: Bool[Array, 'B']) -> Texts:
+        """The same with their scores by length, those of other rows left out."""
+        scores = texts.scores / self._penalty(lengths)
+        return texts.replace(scores=jnp.where(rows[:, None], scores, -jnp.inf))
+
+    def _penalty(self, lengths: Any) -> Any:
+        return ((5.0 + lengths) / 6.0) ** self.alpha
+
+    def _is_done(self, live: list[Texts], finished: list[Texts], most: int) -> Bool[Array, 'B']:
+        worst = jnp.stack([texts.scores[:, -1] for texts in finished])
+        if self.early_stopping:
+            return (worst > -jnp.inf).all(axis=0)
+        # log p only falls, and the longest text divides it by most.
+        hoped = jnp.stack([texts.scores.max(axis=-1) for texts in live]) / self._penalty(most)
+        return (worst >= hoped).all(axis=0)
+
+
+@struct.dataclass
+class _Choice:
+    """Attributes: what is gone on with, of which beam and by which token; and what ended."""
+
+    live: Texts
+    ended: Texts
+    origins: Int[Array, 'B K']
+    tokens: Int[Array, 'B K']
+
+
+def generate_beams(
+    model: LanguageModel,
+    params: Params,
+    prompts: Sequence[Sequence[int]],
+    beam: Beam,
+    max_tokens: int,
+    end: int | None = None,
+) -> list[list[tuple[list[int], float]]]:
+    """Return the K best continuations of each prompt, without the end token, and their scores in nats.
+
+    Raises:
+        UserError: a prompt and `max_tokens` do not fit the context, or a token is not in the vocabulary.
+    """
+    tokens, lengths = laid_out(model, prompts, max_tokens, end)
+    if not len(tokens):
+        return []
+    stop = np.int32(NO_TOKEN if end is None else end)
+    found = jax.device_get(_continue(model, beam, max_tokens, params, tokens, lengths, stop))
+    return [
+        [(ids[:count].tolist(), float(score)) for ids, count, score in zip(*row, strict=True) if np.isfinite(score)]
+        for row in zip(found.tokens, found.counts, found.scores, strict=True)
+    ]
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _continue(
+    model: Any, beam: Beam, max_tokens: int, params: Params, tokens: Tokens, lengths: Array, end: Int[Array, '']
+) -> Texts:
+    return beam.search(after_prompts(model, params, tokens, lengths, max_tokens), max_tokens, end)
+
+
+def _none(B: int, K: int, most: int) -> Texts:
+    counts = jnp.zeros((B, K), jnp.int32)
+    return Texts(jnp.zeros((B, K, most), jnp.int32), counts, jnp.full((B, K), -jnp.inf, jnp.float32))
+
+
+def _picked(values: Array, places: Int[Array, 'B J']) -> Array:
+    """Values at places of axis 1."""
+    return jax.vmap(lambda row, at: row[at])(values, places)
+
+
+def _reordered(state: PyTree, order: Int[Array, 'B K']) -> PyTree:
+    """The state of the beams that are gone on with, by their place within their row."""
+    K = order.shape[1]
+    flat = rearrange(order + K * jnp.arange(order.shape[0])[:, None], 'B K -> (B K)')
+    return jax.tree.map(lambda leaf: jnp.take(leaf, flat, axis=0), state)

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Write of each source the most probable next token, one after another: y_t = argmax p(y | y_<t, x), until the end.
+
+Sutskever, Vinyals and Le 2014, section 3.2, https://arxiv.org/abs/1409.3215, whose beam of one this is. Cost: one step
+of the model a token. It may miss the most probable text, which begins with a token that is not the most probable one.
+"""
+
+from dataclasses import dataclass
+
+import jax
+
+from saccade.decode.loop import after_sources, write
+from saccade.decode.sampling import Sampler
+from saccade.types import Batch, Params, Seq2Seq, Written
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Attributes: max_tokens, written of a row at most, the end token included; 0 for the model's context."""
+
+    max_tokens: int = 0
+
+    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
+        """Write for each row of a batch."""
+        return sample(model, params, batch, Sampler(0.0), jax.random.key(0), self.max_tokens)
+
+
+def sample(
+    model: Seq2Seq, params: Params, batch: Batch, sampler: Sampler, key: jax.Array, max_tokens: int = 0
+) -> Written:
+    """Write for each row of a batch by drawing each token."""
+    tokens = max_tokens or model.context
+    return write(after_sources(model, params, batch, tokens), sampler, tokens, key, batch['end'])

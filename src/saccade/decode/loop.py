@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The loop that writes, token by token: the newest token of each row goes in, the next one comes out.
+
+It serves language models and models that read a source alike: what each has taken in before the first new token is in
+its state, and from there on nothing tells them apart. All of it is for use inside a compiled program.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Bool, Int
+
+from saccade.model.stack import unstacked
+from saccade.types import Batch, Logits, Params, PRNGKey, Scope, State, Tokens, Written
+
+Step = Callable[[Tokens, Tokens, State], tuple[Logits, State]]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Where writing begins.
+
+    Attributes:
+        step: takes tokens into the state; where their segment is 0, there is none.
+        newest: the token of each row that is not in the state yet.
+        ended: rows that nothing is to be written for.
+    """
+
+    step: Step
+    state: State
+    newest: Int[Array, 'B']
+    ended: Bool[Array, 'B']
+
+
+def stepper(model: Any, params: Params) -> Step:
+    """Return the step of a model with these parameters, cut into layers once and not at every step."""
+    layers = unstacked(params)
+
+    def step(tokens: Tokens, segments: Tokens, state: State) -> tuple[Logits, State]:
+        return model.apply({'params': layers}, tokens, segments, state, method='step')
+
+    return step
+
+
+def after_sources(model: Any, params: Params, batch: Batch, max_tokens: int) -> Opening:
+    """Read the sources of a batch, with room for new tokens; a row without a source is ended."""
+    source, segments = batch['source'], batch['source_segments']
+    scope = Scope(batch['source_positions'], segments)
+    state = model.apply({'params': params}, source, scope, max_tokens, method='read')
+    return Opening(stepper(model, params), state, batch['tokens'][:, 0], ~(segments != 0).any(axis=-1))
+
+
+@struct.dataclass
+class _Now:
+    """Attributes: the model's state, each row's newest token, what was written, how much of it, and who has ended."""
+
+    state: State
+    newest: Int[Array, 'B']
+    tokens: Int[Array, 'B M']
+    counts: Int[Array, 'B']
+    ended: Bool[Array, 'B']
+    steps: Int[Array, '']
+
+
+def write(opening: Opening, sampler: Any, max_tokens: int, key: PRNGKey, end: Int[Array, '*B']) -> Written:
+    """Write until every row has ended or has so many tokens, the one that ends it included.
+
+    Args:
+        sampler: takes the logits of a row and a key to a token.
+        key: number b of the rows draws its token t with the key folded with b, then t.
+        end: the token that ends a row; of each row, or of all.
+    """
+    B = opening.newest.shape[0]
+    rows = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(B))
+
+    def next_token(now: _Now) -> _Now:
+        logits, state = opening.step(now.newest[:, None], (~now.ended)[:, None].astype(jnp.int32), now.state)
+        keys = jax.vmap(jax.random.fold_in, (0, None))(rows, now.steps)
+        newest = jax.vmap(sampler)(logits[:, -1], keys).astype(jnp.int32)
+        ended = now.ended | (newest == end)
+        tokens = jax.lax.dynamic_update_slice_in_dim(now.tokens, newest[:, None], now.steps, axis=1)
+        return _Now(state, newest, tokens, now.counts + ~ended, ended, now.steps + 1)
+
+    written = jax.lax.while_loop(
+        lambda now: (now.steps < max_tokens) & ~now.ended.all(),
+        next_token,
+        _Now(
+            state=opening.state,
+            newest=opening.newest,
+            tokens=jnp.zeros((B, max_tokens), jnp.int32),
+            counts=jnp.zeros(B, jnp.int32),
+            ended=opening.ended,
+            steps=jnp.zeros((), jnp.int32),
+        ),
+    )
+    return Written(written.tokens, written.counts)

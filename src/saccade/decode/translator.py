@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Text in, another text out: a model that reads and writes, with its tokenizer, translates."""
+
+import itertools
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from saccade.build import refused
+from saccade.data.pair_frame import PairFrame
+from saccade.data.tokenizer import Tokenizer
+from saccade.decode.greedy import Greedy
+from saccade.types import Model, Params, Part, PRNGKey, Search, Seq2Seq, UserError
+
+_LOG = logging.getLogger(__name__)
+_GREEDY = Part(Greedy)
+ROWS = 16  # texts that are translated at once, whatever their number, so that all go through one program
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """Attributes: a source with its tokens, and the text that was written of it with its own."""
+
+    source: str
+    text: str
+    source_ids: list[int]
+    ids: list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Translator:
+    """Attributes:
+    frame: how texts stand in the rows that the model was trained on.
+    search: how it is made to write.
+    rows: texts that are translated at once.
+
+    Raises:
+        UserError: the model reads no source; what it is instead is named.
+    """
+
+    model: Model  # refused where it is no Seq2Seq
+    params: Params
+    tokenizer: Tokenizer
+    frame: PairFrame
+    search: Search
+    rows: int = ROWS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, Seq2Seq):
+            raise UserError(refused(Part(type(self.model)), Seq2Seq))
+
+    def translate(self, texts: Iterable[str]) -> Iterator[Rendering]:
+        """Translate texts in their order, each as soon as those that are read with it are.
+
+        Raises:
+            UserError: a text is too long, or the tokenizer cannot encode it; its number is said, from 1.
+        """
+        numbered = enumerate(texts, start=1)
+        while some := list(itertools.islice(numbered, self.rows)):
+            yield from self._together(some)
+
+    def batch(self, sources: list[list[int]]) -> dict[str, np.ndarray]:
+        """The batch of these sources, filled up with rows of padding; of an empty source nothing is written."""
+        filled = [*sources, *(self.rows - len(sources)) * [[]]]
+        rows = [self.frame.row(ids) if ids else self.frame.padding() for ids in filled]
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+    def _together(self, numbered: list[tuple[int, str]]) -> Iterator[Rendering]:
+        sources = [self._encoded(number, text) for number, text in numbered]
+        written = jax.device_get(_written(self.search, self.model, self.params, self.batch(sources)))
+        for (_, source), read, ids, count in zip(numbered, sources, written.tokens, written.counts, strict=False):
+            new = ids[:count].tolist()
+            yield Rendering(source, self.tokenizer.decode(new), read, new)
+
+    def _encoded(self, number: int, text: str) -> list[int]:
+        try:
+            ids = self.tokenizer.encode(text)
+        except UserError as error:
+            raise UserError(f'text {number}: {error}') from error
+        unknown = sum(token in self.tokenizer.unknown for token in ids)
+        if unknown:
+            _LOG.warning('text %d: %d of %d tokens are unknown to the tokenizer', number, unknown, len(ids))
+        if len(ids) > self.frame.room[0]:
+            raise UserError(
+                f'text {number}: it has {len(ids)} tokens, and the model reads {self.frame.room[0]} at most; '
+                'cut it into sentences'
+            )
+        return ids
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _written(search: Any, model: Any, params: Params, batch: dict[str, Any]) -> Any:
+    return search(model, params, batch)
+
+
+@dataclass(frozen=True)
+class Translated:
+    """What a run shows at each evaluation.
+
+    Attributes:
+        text: to be translated.
+        search: how.
+        start: the special token that what is written starts with, as the data have it.
+    """
+
+    text: str
+    search: Part[Search] = _GREEDY
+    start: str | None = None
+
+    def __call__(self, model: Seq2Seq, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
+        """Return the text and what was written of it."""
+        frame = PairFrame.of(tokenizer, model.source_context, model.context, self.start)
+        translator = Translator(model, params, tokenizer, frame, self.search(), rows=1)
+        (rendering,) = translator.translate([self.text])
+        return f'{rendering.source}  =>  {rendering.text}'

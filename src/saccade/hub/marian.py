@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Marian, whose models translate: post-norm, biases everywhere, sinusoids, one embedding, and a bias of the logits.
+
+Junczys-Dowmunt et al. 2018, "Marian: Fast Neural Machine Translation in C++", https://arxiv.org/abs/1804.00344, as the
+OPUS-MT models are published; the names and settings are those of `MarianMTModel` in transformers. Its linear maps are
+stored [out, in]; all sines of a position stand before its cosines.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.encoder import layers
+from saccade.hub.family import Family, Weight
+from saccade.hub.setting import activation, read, require
+
+# How they call what a layer holds, by ours.
+_LAYER = {f'mixer/{ours}': f'self_attn.{ours[0]}_proj' for ours in ('query', 'key', 'value')} | {
+    'mixer/output': 'self_attn.out_proj',
+    'mixer_norm': 'self_attn_layer_norm',
+    'feedforward/up': 'fc1',
+    'feedforward/down': 'fc2',
+    'feedforward_norm': 'final_layer_norm',
+}
+_CROSS = {f'cross/{ours}': f'encoder_attn.{ours[0]}_proj' for ours in ('query', 'key', 'value')} | {
+    'cross/output': 'encoder_attn.out_proj',
+    'cross_norm': 'encoder_attn_layer_norm',
+}
+
+WEIGHTS = (
+    Weight('shared.weight', 'V D -> V D', ('encoder/embedding',)),
+    *layers('encoder.layers.*', _LAYER, 'encoder/'),
+    *layers('decoder.layers.*', _LAYER | _CROSS, 'decoder/'),
+    Weight('final_logits_bias', '() V -> V', ('decoder/head_bias',)),
+)
+
+# Settings of which only these values can be represented; older folders say more of them than newer ones.
+_ALWAYS = {
+    'is_encoder_decoder': True,
+    'share_encoder_decoder_embeddings': True,
+    'tie_word_embeddings': True,
+    'static_position_embeddings': True,
+    'normalize_before': False,
+    'normalize_embedding': False,
+    'add_final_layer_norm': False,
+    'activation_dropout': 0.0,
+}
+
+
+def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From a `MarianConfig` to our model.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    for key, value in _ALWAYS.items():
+        require(config, key, value)
+    require(config, 'decoder_vocab_size', read(config, 'vocab_size', int))
+    decoder = _tower(config, 'decoder', 'Causal')
+    decoder['block']['cross'] = _mixer(config, 'decoder', 'Full')
+    return {
+        'use': 'model.encoder_decoder:EncoderDecoder',
+        'encoder': {'use': 'model.encoder:Encoder', **_tower(config, 'encoder', 'Full')},
+        'decoder': {
+            'use': 'model.decoder:Decoder',
+            'tied': True,
+            'head_bias': True,
+            **decoder,
+        },
+    }
+
+
+def _tower(config: Mapping[str, Any], name: str, mask: str) -> dict[str, Any]:
+    """One of the two, without cross."""
+    width, dropout = read(config, 'd_model', int), read(config, 'dropout', float, 0.1)
+    return {
+        'vocabulary': read(config, 'vocab_size', int),
+        'context': read(config, 'max_position_embeddings', int),
+        'width': width,
+        'layers': read(config, f'{name}_layers', int),
+        'dropout': dropout,
+        'embedding_scale': width**0.5 if read(config, 'scale_embedding', bool, False) else 1.0,
+        'position': {'use': 'position.sinusoid:Sinusoid', 'pairing': {'use': 'ops.rotary:halves'}},
+        'norm': {'use': 'norm.none:NoNorm'},
+        'run': {'use': 'model.stack:Unrolled'},
+        'block': {
+            'use': 'block.post_norm:PostNorm',
+            'norm': {'use': 'norm.layer:LayerNorm', 'epsilon': 1e-5},
+            'mixer': _mixer(config, name, mask),
+            'feedforward': {
+                'use': 'feedforward.mlp:MLP',
+                'activation': activation(read(config, 'activation_function', str, 'gelu')),
+                'ratio': read(config, f'{name}_ffn_dim', int) / width,
+                'dropout': dropout,
+            },
+        },
+    }
+
+
+def _mixer(config: Mapping[str, Any], tower: str, mask: str) -> dict[str, Any]:
+    return {
+        'use': 'attention.multi_head:MultiHead',
+        'heads': read(config, f'{tower}_attention_heads', int),
+        'bias': True,
+        'output_bias': True,
+        'dropout': read(config, 'dropout', float, 0.1),
+        'mask': {'use': f'ops.mask:{mask}'},
+        'position': {'use': 'position.none:NoPosition'},
+        'kernel': {'use': 'attention.plain:Plain', 'dropout': read(config, 'attention_dropout', float, 0.0)},
+    }
+
+
+FAMILY = Family(
+    spec,
+    WEIGHTS,
+    prefix='model.',
+    copies=dict.fromkeys(
+        ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
+    ),
+    ignored=r'(encoder|decoder)\.embed_positions\.weight',  # the sinusoids
+)

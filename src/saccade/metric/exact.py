@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The share of texts that are their references, character by character."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade.metric.bootstrap import Measured, of_mean
+
+
+@dataclass(frozen=True)
+class ExactMatch:
+    """White space at either end makes no difference."""
+
+    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Measured]:
+        """Return `exact_match`.
+
+        Raises:
+            UserError: there are no texts.
+        """
+        pairs = zip(texts, references, strict=True)
+        return {
+            'exact_match': of_mean(np.array([text.strip() == wanted.strip() for text, wanted in pairs], np.float64))
+        }

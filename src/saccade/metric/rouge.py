@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""ROUGE-1, ROUGE-2 and ROUGE-L of summaries: how much of each reference a text has, and how little besides.
+
+    ROUGE-n = 2 P R / (P + R),   P = common n-grams / those of the text,   R = common n-grams / those of the reference
+    ROUGE-L: the same of the longest sequence of words that both have in this order, whatever stands between
+
+Lin 2004, https://aclanthology.org/W04-1013/, equations 1 to 4; F1 as the field reports it, a mean over the texts, from
+0 to 1. Words are runs of letters and digits in lower case, of any script, without stemming: of English, as the package
+`rouge-score` has them by default. ROUGE-L is of a text as a whole, and not sentence by sentence.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade.metric.bootstrap import Measured, of_mean
+
+_WORD = re.compile(r'[^\W_]+')
+
+
+@dataclass(frozen=True)
+class ROUGE:
+    """Attributes: orders, the lengths of the n-grams that are counted, in words."""
+
+    orders: tuple[int, ...] = (1, 2)
+
+    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Measured]:
+        """Return `rouge_1` and so on, and `rouge_l`.
+
+        Raises:
+            UserError: there are no texts.
+        """
+        pairs = [(words(text), words(wanted)) for text, wanted in zip(texts, references, strict=True)]
+        scores = {f'rouge_{order}': [shared(*pair, order) for pair in pairs] for order in self.orders}
+        scores['rouge_l'] = [in_order(*pair) for pair in pairs]
+        return {name: of_mean(np.array(each, np.float64)) for name, each in scores.items()}
+
+
+def words(text: str) -> list[str]:
+    """The words of a text."""
+    return _WORD.findall(text.lower())
+
+
+def shared(text: Sequence[str], wanted: Sequence[str], order: int) -> float:
+    """F1 of the n-grams of two texts, each counted as often as both have it."""
+    grams, theirs = (Counter(zip(*(side[at:] for at in range(order)), strict=False)) for side in (text, wanted))
+    return _f1((grams & theirs).total(), grams.total(), theirs.total())
+
+
+def in_order(text: Sequence[str], wanted: Sequence[str]) -> float:
+    """F1 of the longest common subsequence of two texts."""
+    longest = [0] * (len(wanted) + 1)  # with the words of the text so far, and so many of the wanted
+    for word in text:
+        before = 0
+        for at, other in enumerate(wanted, start=1):
+            before, longest[at] = longest[at], before + 1 if word == other else max(longest[at], longest[at - 1])
+    return _f1(longest[-1], len(text), len(wanted))
+
+
+def _f1(common: int, own: int, wanted: int) -> float:
+    return 2 * common / max(1, own + wanted)

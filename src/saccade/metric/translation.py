@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""BLEU and chrF of texts beside their references, as sacrebleu counts them, from 0 to 100, with its signature.
+
+    BLEU = 100 min(1, exp(1 - r / h)) (p_1 p_2 p_3 p_4)^(1/4)
+    chrF = 100 (1 + β²) P R / (β² P + R)
+
+p_n is the share of word n-grams that the reference has, r and h the lengths of references and texts in words; P and R
+are precision and recall of character n-grams, means over n. Papineni et al. 2002, https://aclanthology.org/P02-1040/;
+Popović 2015, https://aclanthology.org/W15-3049/; Post 2018, https://arxiv.org/abs/1804.08771: a score without the
+signature says little, since the tokens that are counted decide it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from sacrebleu import metrics as sacrebleu
+
+from saccade.metric.bootstrap import Sums, of_sums
+from saccade.types import UserError
+
+TOKENIZERS = tuple(sorted(sacrebleu.BLEU.TOKENIZERS))
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A metric of a split with the ends of its 95% interval, and what says how it was computed."""
+
+    value: float
+    low: float
+    high: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class BLEU:
+    """Attributes:
+    tokenize: how sacrebleu cuts texts into words: '13a' for plain text, 'none' for text that is cut already.
+    lowercase: whether case makes no difference.
+    """
+
+    tokenize: str = '13a'
+    lowercase: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tokenize not in TOKENIZERS:
+            raise UserError(f"tokenize: sacrebleu has no '{self.tokenize}'; it has {', '.join(TOKENIZERS)}")
+
+    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Signed]:
+        """Return `bleu`.
+
+        Raises:
+            UserError: there are no texts.
+        """
+        # What is tokenised already is meant to be: sacrebleu need not warn of full stops that stand alone.
+        return {'bleu': _scored(sacrebleu.BLEU(**asdict(self), force=True), texts, references)}
+
+
+@dataclass(frozen=True)
+class ChrF:
+    """Attributes:
+    characters, words: the longest n-grams of each that are counted; 2 of words is chrF++.
+    beta: how many times as much recall weighs as precision.
+    lowercase: whether case makes no difference.
+    """
+
+    characters: int = 6
+    words: int = 0
+    beta: int = 2
+    lowercase: bool = False
+
+    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Signed]:
+        """Return `chrf`.
+
+        Raises:
+            UserError: there are no texts.
+        """
+        settings = dict(char_order=self.characters, word_order=self.words, beta=self.beta, lowercase=self.lowercase)
+        return {'chrf': _scored(sacrebleu.CHRF(**settings), texts, references)}
+
+
+def _scored(metric: Any, texts: Sequence[str], references: Sequence[str]) -> Signed:
+    """Measure a corpus, and by the sums that sacrebleu makes of its sentences those that might have been."""
+    if not texts:
+        raise UserError('there are no texts to measure')
+    statistics = np.array(metric._extract_corpus_statistics(texts, [references]))
+
+    def score(sums: Sums) -> np.ndarray:
+        return np.apply_along_axis(lambda row: metric._compute_score_from_stats(row.tolist()).score, -1, sums)
+
+    found = of_sums(statistics, score)
+    return Signed(found.value, found.low, found.high, str(metric.get_signature()))

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Encoder-decoder: one tower reads a sequence, the other writes another, each of its layers looking at what was read.
+
+    h = encoder(source);   logits = decoder(tokens, h)           a decoder layer: mix, attend to h, feed forward
+
+Vaswani et al. 2017, "Attention Is All You Need", figure 1, https://arxiv.org/abs/1706.03762. T5 (Raffel et al. 2020,
+https://arxiv.org/abs/1910.10683) and Marian are the same class by their parts; so is a BERT with a fresh decoder (Rothe
+et al. 2020, https://arxiv.org/abs/1907.12461), as `encoder` has the parameters of `model.encoder:Encoder`. To decode, a
+source is read once: no step multiplies it by a kernel again. With `shared_embedding` both sides have one table, that of
+the encoder.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import flax.linen as nn
+from jaxtyping import Array, Int
+
+from saccade.model.base import Table
+from saccade.model.decoder import Decoder, DecoderState
+from saccade.model.encoder import Encoder
+from saccade.position.base import OnScores
+from saccade.types import Logits, Part, Scope, Source, Tokens, UserError
+
+_NAME = 'model.encoder_decoder:EncoderDecoder'
+
+
+class EncoderDecoder(nn.Module):
+    """Attributes:
+    encoder: what reads; its heads are not asked.
+    decoder: what writes, of blocks with `cross`.
+    shared_embedding: whether the decoder embeds, and projects where it is tied, by the encoder's embedding.
+    """
+
+    encoder: Part[Encoder]
+    decoder: Part[Decoder]
+    shared_embedding: bool = True
+
+    @property
+    def vocabulary(self) -> int:
+        return self.decoder['vocabulary']
+
+    @property
+    def source_vocabulary(self) -> int | None:
+        """That of the source; None where both sides share one."""
+        return None if self.shared_embedding else self.encoder['vocabulary']
+
+    @property
+    def context(self) -> int:
+        return self.decoder['context']
+
+    @property
+    def source_context(self) -> int:
+        return self.encoder['context']
+
+    def __call__(
+        self, source: Int[Array, 'B S'], source_scope: Scope, tokens: Tokens, scope: Scope, train: bool
+    ) -> Logits:
+        def run(encoder: Encoder, decoder: Decoder) -> Logits:
+            read, table = self._encoded(encoder, source, source_scope, train)
+            return decoder(tokens, scope.replace(source=read), train, table)
+
+        return self._with_towers(run)
+
+    def read(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
+        """State for `capacity` tokens a row, padding included, beside these sources."""
+        return self._with_towers(
+            lambda encoder, decoder: decoder.read(self._encoded(encoder, source, source_scope, False)[0], capacity)
+        )
+
+    def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
+        """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance."""
+        table = self.get_variable('params', 'encoder')['embedding'] if self.shared_embedding else None
+        return self._with_towers(lambda _, decoder: decoder.step(tokens, segments, state, table))
+
+    @nn.compact
+    def _with_towers(self, run: Callable[[Encoder, Decoder], Any]) -> Any:
+        self._refuse()
+        return run(self.encoder(name='encoder'), self.decoder(name='decoder'))
+
+    def _encoded(
+        self, encoder: Encoder, source: Int[Array, 'B S'], scope: Scope, train: bool
+    ) -> tuple[Source, Table | None]:
+        """What the decoder reads, and the embedding where it is the encoder's."""
+        hidden, table = encoder.encode(source, scope, train)
+        return Source(hidden, scope.positions, scope.segments), table if self.shared_embedding else None
+
+    def _refuse(self) -> None:
+        """Refuse towers that do not fit each other."""
+        encoder, decoder = self.encoder(parent=None), self.decoder(parent=None)
+        for block in decoder.pattern:
+            cross = dict(block.arguments).get('cross')
+            if cross is None:
+                raise UserError(f'{_NAME}: {block.name} of the decoder has no cross, so that it cannot read the source')
+            _refuse_distances(cross)
+        own, given = (decoder.vocabulary, decoder.width), (encoder.vocabulary, encoder.embedding_width or encoder.width)
+        if self.shared_embedding and given != own:
+            raise UserError(
+                f'{_NAME}: an embedding of {given[0]} x {given[1]} cannot serve a decoder of {own[0]} x {own[1]} too; '
+                f'set shared_embedding to False'
+            )
+
+
+def _refuse_distances(cross: Part) -> None:
+    """Refuse scores by distance: there is none to another sequence, and a step would not know it."""
+    for inner in cross.within():
+        if isinstance(inner.target, type) and issubclass(inner.target, OnScores):
+            raise UserError(f'{_NAME}: cross reads another sequence, to whose tokens {inner.name} has no distance')

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent sequence to sequence: an encoder reads, its last state begins a decoder, which may look at all of them.
+
+    h = encoder(E[source]);   s_0 = bridge(h);   s_t, y_t = decoder(s_(t-1), E[token], h);   logits = y_t E^T or y_t W
+
+Sutskever et al. 2014, "Sequence to Sequence Learning with Neural Networks", https://arxiv.org/abs/1409.3215; with
+attention Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473, and Luong et al. 2015,
+https://arxiv.org/abs/1508.04025: the decoder says how. In training it is given the tokens that it is to write, and
+what needs no earlier one is made outside of the scan over them. A row is one pair: segments tell padding alone.
+"""
+
+from typing import Any
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, Int
+
+from saccade.ops.project import project
+from saccade.types import Hidden, Logits, Part, Scope, Tokens, UserError, require_positive, require_share
+
+Sources = Int[Array, 'B S']
+
+
+@struct.dataclass
+class Seq2SeqState:
+    """Attributes: what the decoder knows; the position of each row's next token."""
+
+    decoder: Any
+    position: Int[Array, 'B']
+
+
+class RecurrentSeq2Seq(nn.Module):
+    """Attributes:
+    vocabulary: V, of what is written.
+    context: the longest sequence that is written, in tokens.
+    source_context: the longest that is read.
+    width: E of the embedded tokens.
+    encoder, bridge, decoder: what reads, what makes the first state of what is read, and what writes.
+    tied: whether the output projection is the embedding of what is written, transposed.
+    source_vocabulary: of what is read; None where both sides share one, and one embedding.
+    dropout: of the embedded tokens, and of what the logits are made of.
+    embedding_init: of the embeddings.
+    head_init: of an untied output projection.
+    """
+
+    vocabulary: int
+    context: int
+    source_context: int
+    width: int
+    encoder: Part
+    bridge: Part
+    decoder: Part
+    tied: bool
+    source_vocabulary: int | None = None
+    dropout: float = 0.0
+    embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.1),))
+    head_init: Part = Part(nn.initializers.lecun_normal)
+
+    def setup(self) -> None:
+        name = Part(type(self)).name
+        require_positive(name, vocabulary=self.vocabulary, width=self.width)
+        require_share(name, dropout=self.dropout)
+        self.table = self.param('embedding', self.embedding_init(), (self.vocabulary, self.width))
+        self.source_table = self.table if self.source_vocabulary is None else self._source_table()
+        self.reading, self.beginning = self.encoder(name='encoder'), self.bridge(name='bridge')
+        self.writing = self.decoder(name='decoder')
+        self.logits = None if self.tied else Head(self.vocabulary, self.head_init, name='head')
+        self.drop = nn.Dropout(self.dropout)
+
+    def __call__(self, source: Sources, source_scope: Scope, tokens: Tokens, scope: Scope, train: bool) -> Logits:
+        for what, given, most in (('source', source, self.source_context), ('sequence', tokens, self.context)):
+            if given.shape[1] > most:
+                raise UserError(f'a {what} of {given.shape[1]} tokens does not fit the {what} context of {most}')
+        return self._write(tokens, scope, self._read(source, source_scope, train), train)[0]
+
+    def read(self, source: Sources, source_scope: Scope, capacity: int) -> Seq2SeqState:
+        """Read the sources, once. The state is of one size, whatever the capacity."""
+        return Seq2SeqState(self._read(source, source_scope, False), jnp.zeros(source.shape[0], jnp.int32))
+
+    def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: Seq2SeqState) -> tuple[Logits, Seq2SeqState]:
+        """Take a chunk of tokens; where `segments` is 0 the row has none, and its state does not change."""
+        count = jnp.cumsum(segments != 0, axis=-1)
+        scope = Scope(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
+        logits, decoder = self._write(tokens, scope, state.decoder, False)
+        return logits, Seq2SeqState(decoder, state.position + count[:, -1])
+
+    def _read(self, source: Sources, scope: Scope, train: bool) -> Any:
+        encoded = self.reading(self._embedded(source, self.source_table, train), scope, train)
+        return self.writing.begin(encoded, self.beginning(encoded, self.writing.start(source.shape[0])))
+
+    def _write(self, tokens: Tokens, scope: Scope, state: Any, train: bool) -> tuple[Logits, Any]:
+        y, state = self.writing(self._embedded(tokens, self.table, train), scope, state, train)
+        return self._logits(self.drop(y, deterministic=not train)), state
+
+    def _logits(self, y: Float[Array, 'B T D']) -> Logits:
+        if self.logits is not None:
+            return self.logits(y)
+        if y.shape[-1] != self.width:
+            raise UserError(
+                f"model.recurrent_seq2seq:RecurrentSeq2Seq: tied needs a decoder as wide as the embedding's "
+                f'{self.width}, not {y.shape[-1]}'
+            )
+        return jnp.einsum('BTD,VD->BTV', y, self.table)
+
+    def _embedded(self, tokens: Int[Array, 'B _'], table: Float[Array, 'V E'], train: bool) -> Hidden:
+        # Widened before the lookup, whose gradient sums over every place where a token stands.
+        x = jnp.take(table.astype(jnp.float32), tokens, axis=0).astype(table.dtype)
+        return self.drop(x, deterministic=not train)
+
+    def _source_table(self) -> Float[Array, 'V E']:
+        return self.param('source_embedding', self.embedding_init(), (self.source_vocabulary, self.width))
+
+
+class Head(nn.Module):
+    """An output projection. Attributes: vocabulary, V; kernel_init."""
+
+    vocabulary: int
+    kernel_init: Part
+
+    @nn.compact
+    def __call__(self, x: Float[Array, 'B T D']) -> Logits:
+        return project(x, self.param('kernel', self.kernel_init(), (x.shape[-1], self.vocabulary)))

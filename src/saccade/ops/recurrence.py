@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Running one step of a recurrence over the tokens of padded and packed rows, as one `lax.scan`.
+
+Padding leaves the state as it was, and a document starts from zeros. The step is a pure function (state, u) -> state,
+where u is what a token contributes: made for all tokens at once, before the scan.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+Step = Callable[[PyTree, Float[Array, 'B F']], PyTree]
+
+
+@struct.dataclass
+class Carried:
+    """What goes from token to token; axis 0 of every leaf is the batch.
+
+    Attributes:
+        state: of the recurrence.
+        segment: of the newest token that was not padding; 0 before the first.
+    """
+
+    state: PyTree
+    segment: Int[Array, 'B']
+
+    @classmethod
+    def before(cls, state: PyTree) -> 'Carried':
+        return cls(state, jnp.zeros(jax.tree.leaves(state)[0].shape[0], jnp.int32))
+
+
+def run(
+    step: Step,
+    hidden: Callable[[PyTree], Float[Array, 'B D']],
+    u: Float[Array, 'B T F'],
+    segments: Int[Array, 'B T'],
+    carried: Carried,
+    reverse: bool = False,
+) -> tuple[Float[Array, 'B T D'], Carried]:
+    """Take every token in; return the hidden state at each, and what is carried after the last.
+
+    Args:
+        hidden: the part of the state that others see.
+        reverse: go from the last token to the first.
+    """
+
+    def body(carried: Carried, this: tuple[Array, Array]) -> tuple[Carried, Array]:
+        u, segment = this
+        goes_on = (segment == carried.segment) | (segment == 0)
+        state = jax.tree.map(lambda leaf: jnp.where(goes_on[:, None], leaf, 0.0), carried.state)
+        state = held(segment != 0, step(state, u), carried.state)
+        return Carried(state, jnp.where(segment != 0, segment, carried.segment)), hidden(state)
+
+    carried, y = jax.lax.scan(body, carried, (time_first(u), time_first(segments)), reverse=reverse)
+    return time_first(y), carried
+
+
+def held(real: Bool[Array, 'B'], new: PyTree, old: PyTree) -> PyTree:
+    """The new state in rows that have a token, the old one in the others."""
+    return jax.tree.map(lambda new, old: jnp.where(real[:, None], new, old), new, old)
+
+
+def time_first(x: Array) -> Array:
+    """Between [B T ...] and [T B ...]."""
+    return jnp.swapaxes(x, 0, 1)

@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What attention of recurrent decoders is made of: the scores, masks and weights of `ops` that Transformers have too.
+
+An attention part is called on the widths of states and of the source, and makes a `Looker`: a value with the weights in
+it, whose methods are pure, so that a scan over the tokens may call them. It reads the source once, and then has states
+look at it, one or many a row.
+"""
+
+from typing import Any, Protocol, runtime_checkable
+
+import jax.numpy as jnp
+from einops import rearrange
+from flax import struct
+from jaxtyping import Array, Float, Int
+
+from saccade.ops.mask import SameSegment
+from saccade.ops.project import project
+from saccade.ops.scoring import Scoring
+from saccade.types import PRNGKey, RowWeights, Scope, ScoreTerm
+
+
+@struct.dataclass
+class Likeness:
+    """How like a state of a decoder is to a state of a source: a projection of each, and their product or what a term
+    puts in its place.
+
+    Attributes:
+        query, key: the projections; None leaves the state as it is.
+        terms: what is done to the products.
+        scale: factor of the products; 0 for none.
+    """
+
+    query: Float[Array, 'D A'] | None = None
+    key: Float[Array, 'C A'] | None = None
+    terms: tuple[ScoreTerm, ...] = ()
+    scale: float = struct.field(pytree_node=False, default=1.0)
+
+    def queries(self, states: Float[Array, 'B T D'], like: Array) -> Float[Array, 'B T 1 A']:
+        """In one head, in the dtype of the keys."""
+        states = states.astype(like.dtype)
+        return (states if self.query is None else project(states, self.query))[:, :, None]
+
+
+@struct.dataclass
+class Memory:
+    """A source, read.
+
+    Attributes:
+        values: its hidden states.
+        keys: what states are compared with; None for the values.
+        segments: of its tokens; 0 is padding.
+    """
+
+    values: Float[Array, 'B S C']
+    keys: Float[Array, 'B S A'] | None
+    segments: Int[Array, 'B S']
+
+    def heads(self) -> tuple[Float[Array, 'B S 1 A'], Float[Array, 'B S 1 C']]:
+        """Keys and values, in one head."""
+        return (self.values if self.keys is None else self.keys)[:, :, None], self.values[:, :, None]
+
+
+@struct.dataclass
+class Look:
+    """What states have seen of a source.
+
+    Attributes:
+        context: the sum of the values, weighted.
+        weights: of each query over the keys that it had.
+        first: the source token that the first of these keys is of; None where all tokens were keys.
+        report: numbers of each query for the task, by name.
+    """
+
+    context: Float[Array, 'B T C']
+    weights: Float[Array, 'B T W']
+    first: Int[Array, 'B T'] | None = None
+    report: dict[str, Float[Array, 'B T']] = struct.field(default_factory=dict)
+
+
+@runtime_checkable
+class Looker(Protocol):
+    """Attention with its weights in it. States of segment 0 see nothing."""
+
+    def read(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory: ...
+
+    def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look: ...
+
+
+class LookerBase:
+    """What lookers share that have a `likeness` and a `weighting`."""
+
+    likeness: Likeness
+    weighting: RowWeights
+
+    def read(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
+        keys = None if self.likeness.key is None else project(hidden, self.likeness.key)
+        return Memory(hidden, keys, segments)
+
+    def scoring(self, segments: Int[Array, 'B T'], memory: Memory) -> Scoring:
+        mask = SameSegment(segments, memory.segments)
+        return Scoring(mask, self.likeness.terms, self.likeness.scale, weighting=self.weighting)
+
+
+def over_source(look: Look, sources: int) -> Float[Array, 'B 1 T S']:
+    """The weights over all tokens of the source: zero where a query had no key."""
+    if look.first is None:
+        return rearrange(look.weights, 'B T S -> B 1 T S')
+    at = look.first[..., None] + jnp.arange(look.weights.shape[-1])
+    hit = at[..., None] == jnp.arange(sources)
+    return jnp.einsum('BTW,BTWS->BTS', look.weights, hit.astype(look.weights.dtype))[:, None]
+
+
+def queries_segments(scope: Scope) -> Any:
+    return jnp.ones_like(scope.positions) if scope.segments is None else scope.segments

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What all cells share: their weights, and the share of the inputs in a step, which needs no earlier step.
+
+    state_t = rule(R, state_(t-1), u_t),    u_t = x_t U + b
+
+`x U` is one product for all tokens of a row, before the loop; the loop is left with the product of the state and R.
+States are in float32 whatever the tokens are in, as they add up over the row.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, PyTree
+
+from saccade.ops.project import project
+from saccade.types import Part, State, require_positive
+
+Rule = Callable[[Float[Array, 'D F'], PyTree, Float[Array, 'B F']], PyTree]
+
+
+@struct.dataclass
+class Recurrence:
+    """A cell's weights, and its step as a pure function of arrays, for the body of a scan.
+
+    Attributes:
+        inputs, recurrent, bias: U, R and b.
+        rule: how R, a state and u become the next state.
+    """
+
+    inputs: Float[Array, 'E F']
+    recurrent: Float[Array, 'D F']
+    bias: Float[Array, ' F']
+    rule: Rule = struct.field(pytree_node=False)
+
+    def products(self, x: Float[Array, '*B _'], first: int = 0) -> Float[Array, '*B F']:
+        """What x adds to u, where x are the inputs from the `first` on: what is known early need not wait."""
+        return project(x, self.inputs[first : first + x.shape[-1]])
+
+    def __call__(self, state: PyTree, u: Float[Array, 'B F']) -> PyTree:
+        return self.rule(self.recurrent, state, u.astype(jnp.float32) + self.bias)
+
+
+class Cell(nn.Module):
+    """Attributes: width, D of the state; kernel_init and recurrent_init, of U and of each square of R."""
+
+    width: int
+    kernel_init: Part = Part(nn.initializers.lecun_normal)
+    recurrent_init: Part = Part(nn.initializers.orthogonal)
+
+    squares: ClassVar[int]  # matrices D by D in R: F = squares D
+
+    def rule(self) -> Rule:
+        """The equation of the cell, as a pure function. To be overridden."""
+        raise NotImplementedError
+
+    def start(self, batch: int) -> State:
+        """The state before the first token."""
+        return jnp.zeros((batch, self.width))
+
+    def hidden(self, state: State) -> Float[Array, 'B D']:
+        """What others see of a state."""
+        return state
+
+    def bias(self) -> Float[Array, ' F']:
+        """What b starts from."""
+        return jnp.zeros(self.squares * self.width)
+
+    @nn.compact
+    def recurrence(self, width: int) -> Recurrence:
+        """The cell's weights for inputs of a width."""
+        require_positive(Part(type(self)).name, width=self.width)
+        D, squares = self.width, self.squares
+        inputs = self.param('inputs', self.kernel_init(), (width, squares * D))
+        recurrent = self.param('recurrent', self._squares, (D, squares * D))
+        return Recurrence(inputs, recurrent, self.param('bias', lambda key: self.bias()), self.rule())
+
+    def __call__(self, state: State, x: Float[Array, 'B E']) -> tuple[State, Float[Array, 'B D']]:
+        """One step: the state after x, and what others see of it."""
+        step = self.recurrence(x.shape[-1])
+        state = step(state, step.products(x))
+        return state, self.hidden(state)
+
+    def _squares(self, key: Array, shape: tuple[int, int]) -> Float[Array, 'D F']:
+        init = self.recurrent_init()
+        keys = jax.random.split(key, self.squares)
+        return jnp.concatenate([init(key, (shape[0], shape[0])) for key in keys], axis=-1)
+
+
+def recurrent_product(state: Float[Array, 'B D'], recurrent: Float[Array, 'D F']) -> Float[Array, 'B F']:
+    """h R, in the precision of the weights, and then in float32."""
+    return jnp.einsum('BD,DF->BF', state.astype(recurrent.dtype), recurrent).astype(jnp.float32)

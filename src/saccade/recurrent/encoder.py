@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent encoder: layers of cells over a source, in one direction or in both.
+
+    h_j = [cell(h_(j-1), x_j) ; cell(h_(j+1), x_j)],    context = [h_S ; h_1], of the last and the first token
+
+Sutskever et al. 2014, "Sequence to Sequence Learning with Neural Networks", https://arxiv.org/abs/1409.3215; in both
+directions: Schuster, Paliwal 1997, "Bidirectional Recurrent Neural Networks", https://doi.org/10.1109/78.650093. Each
+direction has a cell of its own, and passes over padding. Cost: a cell's, for every layer and direction.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, Int, PyTree
+
+from saccade.ops.recurrence import Carried, run
+from saccade.recurrent.base import Cell
+from saccade.types import Hidden, Part, Scope, require_positive, require_share
+
+
+@struct.dataclass
+class Encoded:
+    """What is known of a source once it is read.
+
+    Attributes:
+        hidden: of every token, all directions of the last layer side by side.
+        context: of the same, the state after all tokens: the fixed context vector.
+        states: a cell's state after all tokens, a layer and direction.
+        segments: of the tokens; 0 is padding.
+    """
+
+    hidden: Float[Array, 'B S C']
+    context: Float[Array, 'B C']
+    states: tuple[tuple[PyTree, ...], ...]
+    segments: Int[Array, 'B S']
+
+
+class Encoder(nn.Module):
+    """Attributes: the cell of each layer and direction; layers, L; dropout between the layers."""
+
+    cell: Part[Cell]
+    layers: int
+    bidirectional: bool
+    dropout: float = 0.0
+
+    @nn.compact
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Encoded:
+        name = Part(type(self)).name
+        require_positive(name, layers=self.layers)
+        require_share(name, dropout=self.dropout)
+        segments = jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
+        states, context = [], None
+        for layer in range(self.layers):
+            x = x if layer == 0 else nn.Dropout(self.dropout)(x, deterministic=not train)
+            x, context, last = self._layer(layer, x, segments)
+            states.append(last)
+        return Encoded(x, context, tuple(states), segments)
+
+    def _layer(
+        self, layer: int, x: Float[Array, 'B S E'], segments: Int[Array, 'B S']
+    ) -> tuple[Array, Array, tuple[PyTree, ...]]:
+        """Every direction's hidden states and last one, side by side; and its last state as a whole."""
+        ways = ('forward', 'backward') if self.bidirectional else ('forward',)
+        cells = [self.cell(name=f'layer_{layer}_{way}') for way in ways]
+        found = [over(cell, x, segments, way == 'backward') for cell, way in zip(cells, ways, strict=True)]
+        hidden, states = zip(*found, strict=True)
+        last = [cell.hidden(state).astype(x.dtype) for cell, state in zip(cells, states, strict=True)]
+        return jnp.concatenate(hidden, axis=-1), jnp.concatenate(last, axis=-1), states
+
+
+def over(
+    cell: Cell, x: Float[Array, 'B S E'], segments: Int[Array, 'B S'], reverse: bool
+) -> tuple[Float[Array, 'B S D'], PyTree]:
+    """Run a cell over whole rows: the hidden states, and the state after the last token."""
+    step = cell.recurrence(x.shape[-1])
+    start = Carried.before(cell.start(x.shape[0]))
+    hidden, carried = run(step, cell.hidden, step.products(x), segments, start, reverse)
+    return hidden.astype(x.dtype), carried.state

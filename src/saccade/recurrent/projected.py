@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From the fixed context vector to the state that a decoder begins with, of any widths and any number of layers.
+
+    s_0 = tanh(c W + b), a layer of its own
+
+Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder", appendix A.2,
+https://arxiv.org/abs/1406.1078. Bahdanau et al. 2015 take the backward half of c alone. Cost: C D a layer.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from saccade.ops.project import project
+from saccade.recurrent.encoder import Encoded
+
+
+class Projected(nn.Module):
+    @nn.compact
+    def __call__(self, encoded: Encoded, start: PyTree) -> PyTree:
+        """States in the shapes of those that nothing is known at."""
+        leaves, tree = jax.tree.flatten(start)
+        ends = np.cumsum([leaf.shape[-1] for leaf in leaves])
+        kernel = self.param('kernel', nn.initializers.lecun_normal(), (encoded.context.shape[-1], int(ends[-1])))
+        bias = self.param('bias', nn.initializers.zeros, (int(ends[-1]),))
+        made = jnp.tanh((project(encoded.context, kernel) + bias).astype(jnp.float32))
+        return jax.tree.unflatten(tree, jnp.split(made, ends[:-1], axis=-1))

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Translation, and whatever else reads one text and writes another: each token of the second from those before it.
+
+    loss = - sum over t of log p(token_{t+1} | token_{<= t}, source) / number of targets
+
+Sutskever, Vinyals and Le 2014, https://arxiv.org/abs/1409.3215; with a share of the target distribution uniform, as in
+Vaswani et al. 2017, section 5.4, https://arxiv.org/abs/1706.03762. Padding is no target. It is judged by what is
+written of the sources alone, beside the texts that the data have. What layers report is treated as by `task.causal_lm`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Array
+
+from saccade.task.causal_lm import scope_of, totals_of
+from saccade.types import (
+    Batch,
+    Estimate,
+    Params,
+    Part,
+    PRNGKey,
+    Scope,
+    Search,
+    Seq2Seq,
+    TextMetric,
+    Total,
+    require_share,
+)
+
+
+@dataclass(frozen=True)
+class Translation:
+    """Attributes:
+    search: how texts are written to be judged, as `decode.greedy:Greedy`.
+    metrics: what they are judged by, as `metric.translation:BLEU`.
+    label_smoothing: the share of the target distribution that is uniform, in training.
+    """
+
+    search: Part[Search]
+    metrics: tuple[Part[TextMetric], ...]
+    label_smoothing: float = 0.0
+
+    then: ClassVar[dict[str, str]] = {'translate': 'launch/translate.py --text="..."'}
+
+    def __post_init__(self) -> None:
+        require_share('task', label_smoothing=self.label_smoothing)
+
+    def init(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> Params:
+        """Initialise the model's parameters for batches of this shape."""
+        return model.init(key, *_given(batch), False)['params']
+
+    def loss(self, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals over targets: `loss` in nats, `accuracy`, and what the model's layers report."""
+        reporting = ['losses', 'metrics'] if train else ['metrics']
+        logits, reports = model.apply(
+            {'params': params}, *_given(batch), train, rngs={'dropout': key}, mutable=reporting
+        )
+        return totals_of(logits, reports, batch, self.label_smoothing if train else 0.0)
+
+    def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return what is written of each row, how many tokens that is, and the number of the row."""
+        written = self.search()(model, params, batch)
+        return {'tokens': written.tokens, 'counts': written.counts, 'row': batch['row']}
+
+    def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
+        """Return what the metrics make of the texts of all rows that were predicted.
+
+        Args:
+            split: has the text of tokens, and `references` by the number of a row.
+        """
+        real = np.flatnonzero(predictions['row'] >= 0)
+        tokens, counts, rows = (predictions[name][real] for name in ('tokens', 'counts', 'row'))
+        texts = [split.text(ids[:count]) for ids, count in zip(tokens, counts, strict=True)]
+        references = [split.references[row] for row in rows]
+        return {name: each for metric in self.metrics for name, each in metric()(texts, references).items()}
+
+
+def _given(batch: Batch) -> tuple[Array, Scope, Array, Scope]:
+    """What a model is given of a batch: the source, and what was written before each target."""
+    source = Scope(batch['source_positions'], batch['source_segments'])
+    return batch['source'], source, batch['tokens'][:, :-1], scope_of(batch)

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Alignments of a toy, of a recurrent model and of a Transformer; and their pictures."""
+
+import re
+import struct
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from toy_seq2seq import made
+
+from saccade.analysis.alignment import Aligner, Alignment
+from saccade.analysis.alignment_picture import save
+from saccade.build import build
+from saccade.data.pair_frame import PairFrame
+from saccade.data.tokenizer import Word
+from saccade.train.config import load_config
+from saccade.types import Scope, UserError
+
+CLOSE = 1e-6
+TOKENIZER = Word(vocabulary=9).train(['a b c d e f <g>'])
+END = TOKENIZER.end
+
+
+def aligner(model, params, **choice):
+    return Aligner(model, params, TOKENIZER, PairFrame.of(TOKENIZER, model.source_context, model.context), **choice)
+
+
+def initialised(model):
+    S, T = model.source_context, model.context
+    source, tokens = jnp.ones((1, S), int), jnp.ones((1, T), int)
+    scopes = Scope(jnp.arange(S)[None], source), Scope(jnp.arange(T)[None], tokens)
+    return model.init(jax.random.key(0), source, scopes[0], tokens, scopes[1], False)['params']
+
+
+def ids(text):
+    return TOKENIZER.encode(text)
+
+
+@pytest.mark.parametrize(('source', 'target'), [('a b c', 'd'), ('a', 'b c d'), ('a b', 'c d'), ('a b c d e f', 'c'),
+                                                ('a b c d e', 'c d e f a')])  # fmt: skip
+def test_rows_are_the_steps_of_the_decoder_and_sum_to_one(source, target):
+    found = aligner(*made(vocabulary=TOKENIZER.size)).align(ids(source), ids(target))
+    assert found.read == [*source.split(), '<|end|>']
+    assert found.written == [*target.split(), '<|end|>']
+    assert found.weights.shape == (len(found.written), len(found.read))
+    np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=CLOSE)
+
+
+def test_the_weights_of_a_step_are_those_it_looked_with():
+    model, params = made(vocabulary=TOKENIZER.size)
+    found = aligner(model, params).align(ids('a b'), ids('c d'))
+    read = params['embedding'][jnp.array([*ids('a b'), END])] + 0.1 * jnp.arange(3)[:, None]
+    by_hand = jax.nn.softmax(read @ params['embedding'][END])
+    np.testing.assert_allclose(found.weights[0], by_hand, atol=CLOSE)
+
+
+def transformer(heads=2, layers=2):
+    changes = (
+        f'decoder.vocabulary={TOKENIZER.size}', 'decoder.width=8', f'decoder.layers={layers}',
+        f'decoder.block.mixer.heads={heads}',
+    )  # fmt: skip
+    config = load_config('experiments/translation/dates.py', [f'--config.model.{each}' for each in changes])
+    model = build(config['model'])()
+    return model, initialised(model)
+
+
+def recurrent():
+    cells = {'cell': {'use': 'recurrent.lstm:LSTM', 'width': 8}, 'layers': 1, 'dropout': 0.0}
+    soft = {'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.general:General'}}
+    model = build(
+        {
+            'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
+            'vocabulary': TOKENIZER.size,
+            'context': 8,
+            'source_context': 8,
+            'width': 8,
+            'tied': True,
+            'bridge': {'use': 'recurrent.projected:Projected'},
+            'encoder': {'use': 'recurrent.encoder:Encoder', 'bidirectional': True, **cells},
+            'decoder': {'use': 'recurrent.luong:Luong', 'attention': soft, 'input_feeding': True, **cells},
+        }
+    )()
+    return model, initialised(model)
+
+
+@pytest.mark.parametrize(
+    ('make', 'what'), [(transformer, 'layer 2 of 2, mean of its heads'), (recurrent, 'layer 1 of 1')]
+)
+@pytest.mark.parametrize(('source', 'target'), [('a b c', 'd'), ('a b', 'c d')])
+def test_recurrent_models_and_transformers_have_alignments(make, what, source, target):
+    found = aligner(*make()).align(ids(source), ids(target))
+    assert found.what == what
+    assert found.weights.shape == (len(found.written), len(found.read))
+    np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=CLOSE)
+
+
+def test_a_layer_and_a_head_of_it_can_be_chosen():
+    made_of = transformer()
+    mean, *heads = (aligner(*made_of, layer=1, head=head).align(ids('a b c'), ids('d')) for head in range(3))
+    np.testing.assert_allclose(mean.weights, (heads[0].weights + heads[1].weights) / 2, atol=CLOSE)
+    assert not np.allclose(heads[0].weights, heads[1].weights)
+    assert heads[1].what == 'layer 1 of 2, head 2'
+    last = aligner(*made_of).align(ids('a b c'), ids('d'))
+    np.testing.assert_array_equal(last.weights, aligner(*made_of, layer=2).align(ids('a b c'), ids('d')).weights)
+    assert not np.allclose(last.weights, mean.weights)
+
+
+@pytest.mark.parametrize(
+    ('choice', 'message'),
+    [(dict(layer=3), 'layer 3: 2 look at the source'), (dict(head=3), 'head 3: there are 2, which are 1 to 2')],
+)
+def test_what_there_is_not_is_refused(choice, message):
+    with pytest.raises(UserError, match=message):
+        aligner(*transformer(), **choice).align(ids('a b c'), ids('d'))
+
+
+def test_a_text_that_took_all_the_room_has_no_end():
+    found = aligner(*made(vocabulary=TOKENIZER.size)).align(ids('a b'), ids('a b c d e f'))
+    assert found.written == ['a', 'b', 'c', 'd', 'e', 'f']
+    assert found.weights.shape == (6, 3)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(UserError, match='8 tokens read and 0 written do not fit'):
+        aligner(*made(vocabulary=TOKENIZER.size)).align(ids('a b c d e f a'), [])
+
+
+SEEN = Alignment(['<g>', '$x$'], ['ä', 'b & c', '漢'], np.array([[0.25, 0.5, 0.25], [0.0, 0.0, 1.0]]), 'layer 1 of 1')
+
+
+def test_a_picture_is_a_png_of_some_size(tmp_path):
+    save(SEEN, tmp_path / 'map.png')
+    content = (tmp_path / 'map.png').read_bytes()
+    assert content.startswith(b'\x89PNG')
+    width, height = struct.unpack('>II', content[16:24])
+    assert width > 200
+    assert height > 150
+    assert [file.name for file in tmp_path.iterdir()] == ['map.png']
+
+
+def test_a_page_tells_each_weight_and_shows_tokens_as_they_are(tmp_path):
+    save(SEEN, tmp_path / 'map.html')
+    page = (tmp_path / 'map.html').read_text()
+    assert page.count('<td ') == 6
+    assert '<th>b &amp; c</th>' in page
+    assert '<th>&lt;g&gt;</th>' in page
+    assert 'title="$x$ ← 漢: 1.000"' in page
+    assert not re.search(r'https?://|src=', page)
+
+
+def test_another_ending_or_a_missing_folder_is_refused_and_nothing_is_left(tmp_path):
+    with pytest.raises(UserError, match=r'ends in \.png, \.svg, \.pdf, \.html'):
+        save(SEEN, tmp_path / 'map.txt')
+    with pytest.raises(UserError, match='cannot write the alignment'):
+        save(SEEN, tmp_path / 'none' / 'map.html')
+    assert not list(tmp_path.iterdir())

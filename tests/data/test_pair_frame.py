@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where the tokens of a pair stand in a row, and what is left empty."""
+
+import numpy as np
+import pytest
+
+from saccade.data.pair_frame import PairFrame
+from saccade.data.tokenizer import Word
+from saccade.types import UserError
+
+FRAME = PairFrame(source_context=4, context=3, start=7, end=9)
+
+
+def test_a_source_ends_and_a_target_starts_and_ends():
+    row = FRAME.row([1, 2], [3])
+    np.testing.assert_array_equal(row['source'], [1, 2, 9, 0])
+    np.testing.assert_array_equal(row['source_segments'], [1, 1, 1, 0])
+    np.testing.assert_array_equal(row['source_positions'], [0, 1, 2, 0])
+    np.testing.assert_array_equal(row['tokens'], [7, 3, 9, 0])
+    np.testing.assert_array_equal(row['segments'], [1, 1, 1, 0])
+    np.testing.assert_array_equal(row['positions'], [0, 1, 2, 0])
+    assert row['end'] == 9
+
+
+def test_the_room_is_what_fits_to_the_last_token():
+    assert FRAME.room == (3, 2)
+    full = FRAME.row([1, 2, 3], [4, 5])
+    np.testing.assert_array_equal(full['source'], [1, 2, 3, 9])
+    np.testing.assert_array_equal(full['tokens'], [7, 4, 5, 9])
+
+
+@pytest.mark.parametrize(('source', 'target', 'read'), [([1, 2, 3, 4], [5], 0), ([1], [4, 5, 6], 2)])
+def test_what_is_too_long_is_left_empty_and_nothing_is_learned(source, target, read):
+    row = FRAME.row(source, target)
+    assert row['source_segments'].sum() == read
+    assert row['segments'].sum() == 0
+    assert row['tokens'][0] == 7
+
+
+def test_padding_has_the_shapes_of_a_row_and_no_token():
+    row, blank = FRAME.row([1], [2]) | {'row': np.int32(0)}, FRAME.padding()
+    assert {name: (np.shape(each), each.dtype) for name, each in row.items()} == {
+        name: (np.shape(each), each.dtype) for name, each in blank.items()
+    }
+    assert blank['source_segments'].sum() == blank['segments'].sum() == 0
+    assert blank['row'] == -1
+
+
+def test_what_is_written_starts_with_the_end_token_or_one_that_is_named():
+    tokenizer = Word(vocabulary=9, specials=('[PAD]',)).train(['a b'])
+    assert PairFrame.of(tokenizer, 4, 4).start == tokenizer.end
+    assert PairFrame.of(tokenizer, 4, 4, '[PAD]').start == tokenizer.specials['[PAD]'] != tokenizer.end
+    with pytest.raises(UserError, match="no special token '<s>'"):
+        PairFrame.of(tokenizer, 4, 4, '<s>')
+    with pytest.raises(UserError, match='no end token'):
+        PairFrame.of(Word(vocabulary=9, end=None).train(['a b']), 4, 4)
+
+
+def test_sizes_below_1_are_refused():
+    with pytest.raises(UserError, match='source_context must be at least 1'):
+        PairFrame(0, 3, 0, 0)

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loaded encoder-decoders against transformers itself: logits, steps and greedy decoding of T5 and Marian."""
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.hub.load import load
+from saccade.model.stack import unstacked
+from saccade.types import Scope
+
+torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
+with warnings.catch_warnings():
+    # What these libraries warn of as they are imported is not ours to mend.
+    warnings.simplefilter('ignore')
+    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
+
+pytestmark = pytest.mark.oracle
+
+TOLERANCE = 1e-4  # greatest difference of a logit
+LEAST_SPREAD = 0.3  # standard deviation of the logits, beside which the tolerance is small
+NEW_TOKENS = 6
+SOURCE = np.array([[5, 17, 3, 3, 28, 11, 9, 1], [2, 30, 6, 19, 1, 0, 0, 0]])
+READ = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0, 0, 0]])
+TOKENS = np.array([[0, 7, 12, 12, 4, 25], [0, 8, 31, 2, 0, 0]])
+WRITTEN = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
+
+T5 = {
+    '1.0': {},
+    '1.0, fewer writing layers, near and far in few buckets': {
+        'num_decoder_layers': 1, 'relative_attention_num_buckets': 8, 'relative_attention_max_distance': 6,
+        'layer_norm_epsilon': 1e-2,
+    },
+    '1.1': {'feed_forward_proj': 'gated-gelu', 'tie_word_embeddings': False},
+    'gated SiLU, wide heads': {'feed_forward_proj': 'gated-silu', 'd_kv': 14},
+}  # fmt: skip
+MARIAN = {
+    'swish, scaled': {'activation_function': 'swish', 'scale_embedding': True},
+    'ReLU, towers that differ': {
+        'activation_function': 'relu', 'decoder_layers': 1, 'decoder_ffn_dim': 20, 'decoder_attention_heads': 2,
+    },
+}  # fmt: skip
+MARKS = {'pad_token_id': 0, 'decoder_start_token_id': 0, 'eos_token_id': None, 'bos_token_id': None}
+
+
+def t5(folder: Path, **settings: Any) -> Any:
+    base = {'vocab_size': 32, 'd_model': 24, 'd_kv': 6, 'd_ff': 40, 'num_layers': 2, 'num_heads': 4}
+    model = transformers.T5ForConditionalGeneration(transformers.T5Config(**(base | MARKS | settings)))
+    if settings.get('tie_word_embeddings') is False:
+        # transformers 5 ties what it makes anew; of the published folders it keeps the output apart.
+        model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.clone())
+    return _saved(model, folder, settings)
+
+
+def marian(folder: Path, **settings: Any) -> Any:
+    base = {
+        'vocab_size': 32, 'd_model': 24, 'max_position_embeddings': 16, 'encoder_layers': 2, 'decoder_layers': 2,
+        'encoder_attention_heads': 4, 'decoder_attention_heads': 4, 'encoder_ffn_dim': 40, 'decoder_ffn_dim': 40,
+    }  # fmt: skip
+    config = transformers.MarianConfig(**(base | MARKS | {'forced_eos_token_id': None} | settings))
+    return _saved(transformers.MarianMTModel(config), folder, settings)
+
+
+def _saved(model: Any, folder: Path, settings: dict[str, Any]) -> Any:
+    """Redraw every parameter, so that no bias is 0 and no scale of a norm is 1, and save the model."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if 'embed_positions' not in name:
+                centre = 1.0 if 'norm' in name and name.endswith('weight') else 0.0
+                parameter.copy_(centre + 0.4 * torch.randn(parameter.shape, generator=generator))
+        if hasattr(model, 'final_logits_bias'):
+            model.final_logits_bias.copy_(torch.randn(model.final_logits_bias.shape, generator=generator))
+    model.save_pretrained(folder)
+    config = json.loads((folder / 'config.json').read_text()) | settings
+    if settings.get('tie_word_embeddings') is False:
+        config.pop('scale_decoder_outputs', None)  # as the published folders have it
+    (folder / 'config.json').write_text(json.dumps(config))
+    return model.eval()
+
+
+CASES = {f't5, {name}': (t5, settings) for name, settings in T5.items()}
+CASES |= {f'marian, {name}': (marian, settings) for name, settings in MARIAN.items()}
+
+
+class Loaded:
+    """Our model of a folder, compiled once for each shape of its input."""
+
+    def __init__(self, folder: Path):
+        pretrained = load(folder)
+        self.model, self.params = build(pretrained.spec)(), {'params': pretrained.params}
+        self._step = jax.jit(lambda *rest: self.model.apply(*rest, method='step'))
+
+    def logits(self) -> np.ndarray:
+        return np.asarray(self._call(self.params, SOURCE, _scope(READ), TOKENS, _scope(WRITTEN)))
+
+    def _call(self, *rest: Any) -> jax.Array:
+        return jax.jit(lambda *rest: self.model.apply(*rest, False))(*rest)
+
+    def read(self) -> Any:
+        read = jax.jit(lambda *rest: self.model.apply(*rest, 1 + NEW_TOKENS, method='read'))
+        return read(self.params, SOURCE, _scope(READ))
+
+    def in_steps(self) -> np.ndarray:
+        state, parts = self.read(), []
+        params = {'params': unstacked(self.params['params'])}
+        for place in range(TOKENS.shape[1]):
+            here = slice(place, place + 1)
+            part, state = self._step(params, TOKENS[:, here], WRITTEN[:, here], state)
+            parts.append(part)
+        return np.concatenate(parts, axis=1)
+
+    def greedy(self) -> np.ndarray:
+        state, written = self.read(), [np.zeros((len(SOURCE), 1), int)]
+        for _ in range(NEW_TOKENS):
+            logits, state = self._step(self.params, written[-1], np.ones_like(written[-1]), state)
+            written.append(np.argmax(logits, axis=-1))
+        return np.concatenate(written, axis=1)
+
+
+def _scope(present: np.ndarray) -> Scope:
+    return Scope(jnp.broadcast_to(jnp.arange(present.shape[1]), present.shape), jnp.asarray(present))
+
+
+@pytest.fixture(scope='module', params=CASES.values(), ids=CASES)
+def pair(request, tmp_path_factory):
+    """Their model, and ours of the folder that theirs was saved to."""
+    family, settings = request.param
+    folder = tmp_path_factory.mktemp('model')
+    return family(folder, **settings), Loaded(folder)
+
+
+def test_logits_and_steps_with_padding_on_both_sides(pair):
+    theirs, ours = pair
+    tensors = {
+        'input_ids': SOURCE,
+        'attention_mask': READ,
+        'decoder_input_ids': TOKENS,
+        'decoder_attention_mask': WRITTEN,
+    }
+    with torch.no_grad():
+        expected = theirs(**{name: torch.tensor(value) for name, value in tensors.items()}).logits.numpy()
+    real = WRITTEN != 0
+    assert expected.std() > LEAST_SPREAD
+    np.testing.assert_allclose(ours.logits()[real], expected[real], atol=TOLERANCE, rtol=0)
+    np.testing.assert_allclose(ours.in_steps()[real], expected[real], atol=TOLERANCE, rtol=0)
+
+
+def test_greedy_decoding(pair):
+    theirs, ours = pair
+    expected = theirs.generate(
+        torch.tensor(SOURCE), attention_mask=torch.tensor(READ), max_new_tokens=NEW_TOKENS, do_sample=False,
+        num_beams=1, bad_words_ids=None,
+    )  # fmt: skip
+    np.testing.assert_array_equal(ours.greedy(), expected.numpy())

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every experiment that reads one text to write another builds, and what it trains on and with agree."""
+
+from pathlib import Path
+
+import jax
+import pytest
+
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.trained import param_shapes
+
+ROOT = Path(__file__).parents[1] / 'experiments/translation'
+OURS = ('dates', 'generated', 'multi30k', 'wmt17')
+RECALL = "{'use': 'data.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, 'asked': 2}"
+ADDITION = "{'use': 'data.sequences:Addition', 'digits': 3}"
+
+
+def experiment(name, *overrides):
+    return Experiment.of(load_config(str(ROOT / f'{name}.py'), [f'--config.{each}' for each in overrides]))
+
+
+@pytest.mark.parametrize('name', OURS)
+def test_it_builds_and_data_and_model_agree(name):
+    made = experiment(name)
+    model, data = made.model(), made.data()
+    assert (model.context, model.source_context) == (data.context, data.source_context)
+    made.optimizer()(made.schedule()(made.steps), param_shapes(made))
+
+
+@pytest.mark.parametrize('name', OURS)
+def test_another_length_is_that_of_model_and_data(name):
+    made = experiment(name, 'data.source_context=77', 'data.context=33')
+    assert (made.model().context, made.model().source_context) == (33, 77)
+
+
+def test_the_one_of_multi30k_has_about_3_million_parameters():
+    count = sum(leaf.size for leaf in jax.tree.leaves(param_shapes(experiment('multi30k'))))
+    assert 2.4e6 < count < 3.2e6
+
+
+def test_its_learning_rate_peaks_where_the_paper_says():
+    made = experiment('multi30k')
+    rates = [float(made.schedule()(made.steps)(step)) for step in (0, 1998, 1999, 2000, 7999)]
+    assert max(rates) == pytest.approx(0.005, rel=0.01)
+    assert rates[4] == pytest.approx(0.0025, rel=0.01)
+
+
+@pytest.mark.parametrize('generator', [RECALL, ADDITION])
+def test_generated_tasks_are_swapped_as_its_docstring_says(generator, tmp_path):
+    made = experiment(
+        'generated', f'data.generator={generator}', 'data.train=30', 'data.validation=5',
+        "data.tokenizer={'use': 'data.tokenizer:Character'}",
+        'data.source_context=80',
+    )  # fmt: skip
+    prepared = made.data().prepare(tmp_path)
+    assert len(prepared.splits['train'].rows) == 30
+    assert prepared.tokenizer.size <= made.model().vocabulary
