@@ -12,6 +12,9 @@ import pytest
 from ml_collections import ConfigDict
 
 from saccade.build import build
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.trained import param_shapes
 from saccade.types import Scope
 
 FOLDER = Path(__file__).parents[1] / 'experiments/translation'
@@ -82,3 +85,25 @@ def test_one_override_changes_both_sides(models):
     assert (encoder.width, encoder.block.mixer.heads, encoder.block.feedforward.dropout) == (32, 4, 0.0)
     assert encoder.embedding_scale == 32**0.5
     assert config.decoder.block.cross.heads == 4
+
+
+NAMES = ('transformer_base', 'transformer_big', 't5_small', 't5_v1_1_small', 'byt5_small', 'bert_encoder')
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_an_experiment_builds_and_data_and_model_agree(name):
+    experiment = Experiment.of(load_config(str(FOLDER / f'{name}.py')))
+    model, data = experiment.model(), experiment.data()
+    assert (model.context, model.source_context) == (data.context, data.source_context)
+    assert experiment.schedule()(experiment.steps)(0) >= 0
+    counted = sum(leaf.size for leaf in jax.tree.leaves(param_shapes(experiment)))
+    if name in T5:
+        assert counted == T5[name][1]
+
+
+def test_the_big_transformer_is_the_base_one_of_other_sizes():
+    base, big = (load_config(str(FOLDER / f'transformer_{size}.py')) for size in ('base', 'big'))
+    assert [each['schedule']['width'] for each in (base, big)] == [512, 1024]
+    assert big['model']['encoder']['block']['mixer'] == base['model']['encoder']['block']['mixer'] | {
+        'heads': 16, 'dropout': 0.3, 'kernel': {'use': 'attention.plain:Plain', 'dropout': 0.3},
+    }  # fmt: skip

@@ -14,6 +14,7 @@ import pytest
 
 from saccade.build import build
 from saccade.hub.load import load
+from saccade.hub.t5 import spec as t5_spec
 from saccade.model.stack import unstacked
 from saccade.types import Scope
 
@@ -161,3 +162,23 @@ def test_greedy_decoding(pair):
         num_beams=1, bad_words_ids=None,
     )  # fmt: skip
     np.testing.assert_array_equal(ours.greedy(), expected.numpy())
+
+
+COUNTS = {
+    60_506_624: {'d_model': 512, 'd_ff': 2048, 'num_layers': 6, 'num_heads': 8},
+    76_961_152: {'d_model': 512, 'd_ff': 1024, 'num_layers': 8, 'num_heads': 6, **T5['1.1']},
+}
+
+
+@pytest.mark.parametrize('published', COUNTS)
+def test_t5_small_has_their_number_of_parameters(tmp_path, published):
+    settings = {'vocab_size': 32128, **COUNTS[published]}
+    with torch.device('meta'):
+        theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(**settings))
+    apart = settings.get('tie_word_embeddings', True) is False  # transformers 5 ties it all the same
+    assert theirs.num_parameters() + apart * theirs.lm_head.weight.numel() == published
+    model = build(t5_spec(settings))()
+    tokens = jnp.zeros((1, 1), jnp.int32)
+    given = 2 * (tokens, Scope(tokens))
+    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), *given, False))
+    assert sum(leaf.size for leaf in jax.tree.leaves(shapes)) == published

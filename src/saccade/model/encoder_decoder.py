@@ -12,7 +12,7 @@ the encoder.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import flax.linen as nn
 from jaxtyping import Array, Int
@@ -36,6 +36,10 @@ class EncoderDecoder(nn.Module):
     encoder: Part[Encoder]
     decoder: Part[Decoder]
     shared_embedding: bool = True
+
+    why_not: ClassVar[dict[str, str]] = {
+        'LanguageModel': 'it writes of a source that it is given: launch/translate.py has it do so',
+    }
 
     @property
     def vocabulary(self) -> int:

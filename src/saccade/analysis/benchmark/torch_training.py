@@ -129,12 +129,12 @@ class Training:
             self._step(*batch)
         return time.perf_counter() - start
 
-    def _batch(self, number: int) -> tuple[Tensor, Tensor]:
+    def _batch(self, number: int) -> tuple[Tensor, ...]:
         tokens = torch.from_numpy(rows(self._size, number))
         return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
-    def _step(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        loss = self._loss(tokens, targets)
+    def _step(self, *batch: Tensor) -> Tensor:
+        loss = self._loss(*batch)
         loss.backward()
         nn.utils.clip_grad_norm_(self._model.parameters(), CLIP_NORM)
         self._optimizer.step()

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A trained BERT that reads, and a fresh decoder that writes of what it reads.
+
+    python launch/train.py --config=experiments/masked_lm/quickstart.py --workdir=runs/bert
+    python launch/train.py --config=experiments/translation/bert_encoder.py --workdir=runs/bert2rnd \\
+        --config.init_from=runs/bert --config.data.source_context=64 --config.data.path=DIR
+
+Rothe et al. 2020, "Leveraging Pre-trained Checkpoints for Sequence Generation Tasks", BERT2RND,
+https://arxiv.org/abs/1907.12461. The encoder and the tokenizer are those of `init_from`, a run or a Hugging Face
+directory; for bert-base set `model.decoder.vocabulary` to 30522. Without it all is trained from scratch.
+"""
+
+from base import transformer
+from ml_collections import ConfigDict, FieldReference
+from seq2seq import BLEU, CHRF, seq2seq
+from wmt14 import wmt14
+
+
+def get_config() -> ConfigDict:
+    vocabulary, source_context, context = FieldReference(2048), FieldReference(128), FieldReference(128)
+
+    config = seq2seq(
+        model=transformer(
+            vocabulary=vocabulary,
+            source_context=source_context,
+            context=context,
+            width=128,
+            heads=4,
+            layers=4,
+            dropout=0.1,
+            pre_norm=True,
+        ),
+        data=wmt14(dict(use='data.word_piece:WordPiece', vocabulary=vocabulary), source_context, context),
+        metrics=[BLEU, CHRF],
+        label_smoothing=0.1,
+    )
+    config.model.shared_embedding = False  # either side may have a width of its own
+    config.data.start = '[CLS]'
+    config.inherit = 'model.encoder'
+    config.adapt = dict(use='train.partial:encoder')
+    return config
