@@ -61,9 +61,14 @@ class AttentionDecoder(nn.Module):
         """How states look at a source of a width."""
         return self.looking(self.stack.cells[-1].width, width)
 
+    def key(self, train: bool) -> PRNGKey | None:
+        """What choices and dropout are drawn with; None outside of training."""
+        return self.make_rng('dropout') if train and self.has_rng('dropout') else None
+
     def keys(self, tokens: int, train: bool) -> PRNGKey | None:
-        """A key for each token, where anything is to be drawn."""
-        return jax.random.split(self.make_rng('dropout'), tokens) if train and self.has_rng('dropout') else None
+        """One for each token."""
+        key = self.key(train)
+        return None if key is None else jax.random.split(key, tokens)
 
     def report(self, look: Look, sources: int) -> None:
         """Sow the weights, and what an estimator says of its choices, if they are asked for."""

@@ -74,7 +74,7 @@ class Kind:
         return {'use': Part(part).name, **given}
 
 
-MIXER = Kind('mixer', (Mixer,), ('attention',))
+MIXER = Kind('mixer', (Mixer,), ('attention', 'recurrent'))
 KERNEL = Kind('kernel', (Kernel,), ('attention',))
 WEIGHTING = Kind('weighting', (Weighting,), ('weighting',))
 MASK = Kind('mask', (Mask,), ('ops.mask', 'ops.pattern'), (('length', 4),))
