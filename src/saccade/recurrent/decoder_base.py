@@ -9,9 +9,9 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from flax import struct
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, PyTree
 
-from saccade.ops.recurrence import held, time_first
+from saccade.ops.recurrence import held, segments_of, time_first
 from saccade.recurrent.attention_base import Look, Looker, over_source
 from saccade.recurrent.base import Cell
 from saccade.recurrent.encoder import Encoded
@@ -93,10 +93,6 @@ def one_by_one(
     tokens = (time_first(u), time_first(scope.positions), time_first(segments_of(scope)), keys)
     carry, made = jax.lax.scan(body, carry, tokens)
     return carry, jax.tree.map(time_first, made)
-
-
-def segments_of(scope: Scope) -> Int[Array, 'B T']:
-    return jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
 
 
 def joined(look: Look) -> Look:

@@ -17,8 +17,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.ops.project import project
+from saccade.ops.recurrence import segments_of
 from saccade.recurrent.attention_base import Look
-from saccade.recurrent.decoder_base import AttentionDecoder, Inputs, Writing, joined, one_by_one, segments_of
+from saccade.recurrent.decoder_base import AttentionDecoder, Inputs, Writing, joined, one_by_one
 from saccade.recurrent.encoder import Encoded
 from saccade.types import PRNGKey, Scope
 

@@ -13,12 +13,11 @@ cell's and D^2 a token; the state to decode with is D, whatever its capacity.
 from typing import Any, ClassVar
 
 import flax.linen as nn
-import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
-from saccade.ops.recurrence import Carried, run
+from saccade.ops.recurrence import Carried, run, segments_of
 from saccade.recurrent.base import Cell
 from saccade.types import Can, Hidden, Part, Scope, UserError, require_share
 
@@ -73,4 +72,4 @@ def own_segments(mixer: nn.Module, scope: Scope) -> Int[Array, 'B T']:
     if scope.source is not None:
         raise UserError(f'{name} reads its own sequence alone, and no other')
     refuse_terms(name, scope.terms)
-    return jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
+    return segments_of(scope)
