@@ -29,6 +29,7 @@ def get_sweep() -> dict:
         qk_norm={f'{MIXER}.head_norm': NORM},
         gated={f'{MIXER}.gate': dict(use='jax.nn:sigmoid')},
         **{name: {MIXER: STARTS | spec} for name, spec in mixers().items()},
+        **{name: {MIXER: spec} for name, spec in without_attention().items()},
         **{name: {f'{MIXER}.kernel': spec} for name, spec in kernels().items()},
         **{name: {f'{MIXER}.kernel': PLAIN | dict(weighting=spec)} for name, spec in weightings().items()},
         **{name: {f'{MIXER}.terms': [spec]} for name, spec in terms().items()},
@@ -52,6 +53,13 @@ def mixers() -> dict[str, dict]:
         retention=dict(use='attention.retention:Retention', heads=HEADS),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, fading=False),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS, gate=dict(use='jax.nn:silu')),
+    )
+
+
+def without_attention() -> dict[str, dict]:
+    return dict(
+        lstm=dict(use='recurrent.recurrent:Recurrent', cell=dict(use='recurrent.lstm:LSTM', width=128)),
+        convolution=dict(use='recurrent.convolution:Convolution', size=4, depthwise=False),
     )
 
 

@@ -190,7 +190,7 @@ class Can:
 
 
 def require_causal(part: str, *given: Part) -> None:
-    """Refuse what declares, at any depth of what was given, that it `sees_others`: a router that compares tokens."""
+    """Refuse what declares, at any depth of what was given, that it `sees_others`, as a router that compares tokens."""
     for inner in (inner for outer in given for inner in outer.within()):
         if getattr(inner.target, 'sees_others', False):
             raise UserError(f'{part} is causal: it cannot have {inner.name}, where a token depends on later ones')

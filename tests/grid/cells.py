@@ -107,7 +107,7 @@ def refused_alone(level: Level) -> bool:
     """Whether no decoder can have it."""
     if level.factor == 'shared':
         return level.name != NOTHING and not terms_of(level.spec)
-    return level.factor == 'feedforward' and any(
+    return level.factor in ('mixer', 'feedforward') and any(
         getattr(inner.target, 'sees_others', False) for inner in build(level.spec).within()
     )
 

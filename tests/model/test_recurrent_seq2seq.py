@@ -38,9 +38,9 @@ def spec(decoder, cell='lstm:LSTM', bidirectional=True, bridge='projected:Projec
         'context': 9,
         'source_context': 8,
         'width': D,
-        'encoder': {'use': 'recurrent.encoder:Encoder', 'cell': cell, 'layers': 2, 'bidirectional': bidirectional},
+        'encoder': {'use': 'recurrent.encoder:Encoder', 'cell': cell, 'layers': 1, 'bidirectional': bidirectional},
         'bridge': {'use': f'recurrent.{bridge}'},
-        'decoder': {**DECODERS.get(decoder, decoder), 'cell': cell, 'layers': layers},
+        'decoder': {**(DECODERS[decoder] if isinstance(decoder, str) else decoder), 'cell': cell, 'layers': layers},
         'tied': True,
     }
     return given | more
@@ -70,7 +70,6 @@ def step(model, params, tokens, segments, state):
     return model.apply(params, tokens, segments, state, method='step')
 
 
-@functools.cache
 def trained(decoder, **more):
     """A model, and parameters none of which is the zero or the one that it starts from."""
     model = build(spec(decoder, **more))()
@@ -104,6 +103,25 @@ def test_steps_replay_the_whole(decoder):
     assert whole.shape == (B, T, V)
     for chunks in (T * (1,), (2, 3, 1)):
         assert_near(stepped(model, params, chunks)[0][real], whole[real])
+
+
+LOOKS = {
+    'hard': {'use': 'recurrent.hard:Hard', 'estimator': {'use': 'recurrent.reinforce:Reinforce'}},
+    'local-m': {'use': 'recurrent.local_monotonic:LocalMonotonic', 'reach': 1},
+    'local-p': {'use': 'recurrent.local_predictive:LocalPredictive', 'reach': 1},
+}
+
+
+@pytest.mark.parametrize('decoder', ['Bahdanau', 'Luong'])
+@pytest.mark.parametrize('look', LOOKS)
+def test_any_attention_takes_the_place_of_the_soft_one(decoder, look):
+    model, params = trained({**DECODERS[decoder], 'attention': {**LOOKS[look], 'score': ADDITIVE}}, layers=1)
+    whole, reported = called(model, params, mutable=('weights',))
+    (weights,) = reported['weights']['decoder']['attention']
+    assert weights.shape == (B, 1, T, S)
+    np.testing.assert_array_equal(weights[:, 0] * (SOURCE_SEGMENTS == 0)[:, None], 0.0)
+    real = SEGMENTS != 0
+    assert_near(stepped(model, params, (2, 3, 1))[0][real], whole[real])
 
 
 @pytest.mark.parametrize('decoder', DECODERS)
@@ -183,7 +201,7 @@ def test_it_is_a_sequence_to_sequence_model():
 
 
 def test_a_copied_state_is_the_one_that_the_encoder_ended_with():
-    model, params = trained('initial context', bidirectional=False, bridge='copied:Copied')
+    model, params = trained('initial context', bidirectional=False, bridge='copied:Copied', layers=1)
     state = read(model, params)
     embedded = params['params']['embedding'][SOURCE]
     encoder = {'params': params['params']['encoder']}

@@ -10,7 +10,7 @@ import pytest
 from jax.experimental import pallas as pl
 from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
-from saccade.ops.flops import count_primitive, count_primitive_static, flops, jaxpr_flops
+from saccade.ops.flops import count_primitive, count_primitive_static, flops, jaxpr_flops, sequential_steps
 
 B, D, F = 5, 8, 6
 PRODUCT = 2 * B * D * D
@@ -185,3 +185,9 @@ def test_branches_are_counted_as_executed_and_as_written():
 
     assert count_primitive(either, 'dot_general', 0, X, W) == 5
     assert count_primitive_static(either, 'dot_general', 0, X, W) == 2
+
+
+def test_steps_that_follow_one_another_are_counted_through_loops_in_loops():
+    assert sequential_steps(layer, X, W) == 0
+    assert sequential_steps(loop(7), X, W) == 7
+    assert sequential_steps(loop(3, loop(7)), X, W) == 3 + 3 * 7

@@ -9,6 +9,7 @@ import pytest
 
 from saccade.build import build
 from saccade.ops import blockwise, plain, score
+from saccade.ops.flops import flops
 from saccade.ops.mask import Causal, Full
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import DistanceTable
@@ -25,6 +26,7 @@ def normal(number, *shape):
 
 Q, KEYS, VALUES = normal(0, B, T, N, H), normal(1, B, S, K, H), normal(2, B, S, K, H)
 GAIN, TABLE = jnp.array([1.0, 2.0, 5.0, 0.5]), normal(3, S + T, N)
+OUT = normal(4, N, H)
 
 
 def distance(q, k, n):
@@ -35,7 +37,15 @@ def cosine(q, k, n):
     return float(GAIN[n]) * q @ k / (np.sqrt(q @ q) * np.sqrt(k @ k))
 
 
-TERMS = {'distance': (score.SquaredDistance(), distance), 'cosine': (score.Cosine(GAIN), cosine)}
+def additive(q, k, n):
+    return np.asarray(OUT)[n] @ np.tanh(q + k)
+
+
+TERMS = {
+    'distance': (score.SquaredDistance(), distance),
+    'cosine': (score.Cosine(GAIN), cosine),
+    'additive': (score.Additive(OUT), additive),
+}
 
 
 def bucket(distance):
@@ -78,7 +88,11 @@ def test_a_cosine_knows_no_length():
 def test_blocks_and_matrix_agree_in_outputs_and_gradients(name):
     """A query and a key of no length among them."""
     q, k, v = normal(4, B, 7, N, H).at[0, 2].set(0.0), normal(5, B, 7, K, H).at[1, 1].set(0.0), normal(6, B, 7, K, H)
-    made = {'distance': lambda gain: score.SquaredDistance(), 'cosine': score.Cosine}[name]
+    made = {
+        'distance': lambda gain: score.SquaredDistance(),
+        'cosine': score.Cosine,
+        'additive': lambda gain: score.Additive(gain[:, None] * OUT),
+    }[name]
 
     def run(attend, q, k, v, gain):
         y = attend(q, k, v, Scoring(Causal(), (made(gain),), SCALE))
@@ -93,7 +107,7 @@ def test_blocks_and_matrix_agree_in_outputs_and_gradients(name):
     given, expected = (jax.value_and_grad(run, (1, 2, 3, 4))(path, q, k, v, GAIN) for path in (by_blocks, by_matrix))
     jax.tree.map(lambda one, two: np.testing.assert_allclose(one, two, atol=1e-4), given, expected)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(given))
-    assert (jnp.abs(given[1][3]).max() > 0.01) == (name == 'cosine')
+    assert (jnp.abs(given[1][3]).max() > 0.01) == (name != 'distance')
 
 
 def test_the_product_that_cosine_needs_again_is_computed_once():
@@ -120,3 +134,11 @@ def test_the_gain_starts_where_it_is_told_and_stays_below_its_most():
 def test_a_gain_that_does_not_fit_is_refused(gain):
     with pytest.raises(UserError, match='gain must be above 0 and at most'):
         build({'use': 'score.cosine:Cosine', 'gain': gain})().init(jax.random.key(0), N, method='terms')
+
+
+def test_without_a_scale_no_product_is_made():
+    scoring = Scoring(Full(), (score.Additive(OUT),), scale=0.0)
+    pairs = scoring.pairs(jnp.arange(T), jnp.arange(S))
+    assert flops(lambda q, k: scoring.scores(q, k, pairs, scoring.init_carry(q))[0], Q, KEYS) == 2 * B * N * T * S * H
+    given = scoring.scores(Q, KEYS, pairs, scoring.init_carry(Q))[0]
+    np.testing.assert_allclose(given, scores(score.Additive(OUT)), atol=NEAR)

@@ -93,7 +93,9 @@ class Tower(nn.Module):
         given = [dict(inner.arguments) for block in self.pattern for inner in block.within()]
         heads = {arguments['heads'] for arguments in given if 'heads' in arguments}
         if len(heads) != 1:
-            raise UserError(f'{name}: shared needs layers of one number of heads, not of {sorted(heads)}')
+            raise UserError(
+                f'{name}: shared, {self.shared.name}, needs layers of one number of heads, not of {sorted(heads)}'
+            )
         terms = self.shared(name='shared').terms(*heads)
         if not terms:
             raise UserError(f'{name}: shared takes score terms, and {self.shared.name} makes none')

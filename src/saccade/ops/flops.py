@@ -55,6 +55,11 @@ def count_primitive(function: Callable[..., Any], name: str, *args: Any) -> int:
     return _tally(jax.make_jaxpr(function)(*args), _is_named(name), _executed)
 
 
+def sequential_steps(function: Callable[..., Any], *args: Any) -> int:
+    """Count how often the bodies of the scans in `function(*args)` run, one after another; 0 where there is no scan."""
+    return _tally(jax.make_jaxpr(function)(*args), _runs_of_a_scan, _executed)
+
+
 def count_primitive_static(function: Callable[..., Any], name: str, *args: Any) -> int:
     """Count how often a primitive is written in the program, every body and every branch once."""
     return _tally(jax.make_jaxpr(function)(*args), _is_named(name), _written)
@@ -114,6 +119,10 @@ _TIMES: dict[str, Combine] = {
     'shard_map': _shard_map,
     'pallas_call': _pallas_call,
 }
+
+
+def _runs_of_a_scan(equation: JaxprEqn) -> int:
+    return equation.params['length'] if equation.primitive.name == 'scan' else 0
 
 
 def _is_named(name: str) -> Cost:

@@ -7,7 +7,7 @@ it, whose methods are pure, so that a scan over the tokens may call them. It rea
 look at it, one or many a row.
 """
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from einops import rearrange
@@ -109,7 +109,3 @@ def over_source(look: Look, sources: int) -> Float[Array, 'B 1 T S']:
     at = look.first[..., None] + jnp.arange(look.weights.shape[-1])
     hit = at[..., None] == jnp.arange(sources)
     return jnp.einsum('BTW,BTWS->BTS', look.weights, hit.astype(look.weights.dtype))[:, None]
-
-
-def queries_segments(scope: Scope) -> Any:
-    return jnp.ones_like(scope.positions) if scope.segments is None else scope.segments

@@ -9,9 +9,9 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from flax import struct
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, PyTree
 
-from saccade.ops.recurrence import held, time_first
+from saccade.ops.recurrence import held, segments_of, time_first
 from saccade.recurrent.attention_base import Look, Looker, over_source
 from saccade.recurrent.base import Cell
 from saccade.recurrent.encoder import Encoded
@@ -61,9 +61,14 @@ class AttentionDecoder(nn.Module):
         """How states look at a source of a width."""
         return self.looking(self.stack.cells[-1].width, width)
 
+    def key(self, train: bool) -> PRNGKey | None:
+        """What choices and dropout are drawn with; None outside of training."""
+        return self.make_rng('dropout') if train and self.has_rng('dropout') else None
+
     def keys(self, tokens: int, train: bool) -> PRNGKey | None:
-        """A key for each token, where anything is to be drawn."""
-        return jax.random.split(self.make_rng('dropout'), tokens) if train and self.has_rng('dropout') else None
+        """One for each token."""
+        key = self.key(train)
+        return None if key is None else jax.random.split(key, tokens)
 
     def report(self, look: Look, sources: int) -> None:
         """Sow the weights, and what an estimator says of its choices, if they are asked for."""
@@ -88,10 +93,6 @@ def one_by_one(
     tokens = (time_first(u), time_first(scope.positions), time_first(segments_of(scope)), keys)
     carry, made = jax.lax.scan(body, carry, tokens)
     return carry, jax.tree.map(time_first, made)
-
-
-def segments_of(scope: Scope) -> Int[Array, 'B T']:
-    return jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
 
 
 def joined(look: Look) -> Look:

@@ -12,8 +12,9 @@ tokens, so that in training each layer is one scan over whole rows. Cost: a cell
 import flax.linen as nn
 from jaxtyping import Array, Float, PyTree
 
+from saccade.ops.recurrence import segments_of
 from saccade.recurrent.base import Cell
-from saccade.recurrent.decoder_base import Inputs, Writing, segments_of
+from saccade.recurrent.decoder_base import Inputs, Writing
 from saccade.recurrent.encoder import Encoded
 from saccade.recurrent.layers import Layers
 from saccade.types import Part, Scope

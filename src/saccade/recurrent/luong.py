@@ -10,20 +10,21 @@ https://arxiv.org/abs/1508.04025. Without input feeding no look depends on an ea
 rows, and all states look at once. Cost: a cell's and the attention's; with feeding, one token after another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.ops.project import project
-from saccade.recurrent.attention_base import Looker
-from saccade.recurrent.base import Recurrence
-from saccade.recurrent.decoder_base import AttentionDecoder, Inputs, Writing, joined, one_by_one, segments_of
+from saccade.ops.recurrence import segments_of
+from saccade.recurrent.attention_base import Look
+from saccade.recurrent.decoder_base import AttentionDecoder, Inputs, Writing, joined, one_by_one
 from saccade.recurrent.encoder import Encoded
 from saccade.types import PRNGKey, Scope
 
-Written = tuple[Float[Array, 'B T D'], Writing]
+Written = tuple[Float[Array, 'B T D'], Look, Writing]
+Attend = Callable[[Float[Array, 'B T D'], Scope, PRNGKey | None], tuple[Float[Array, 'B T D'], Look]]
 
 
 class Luong(AttentionDecoder, kw_only=True):
@@ -40,53 +41,40 @@ class Luong(AttentionDecoder, kw_only=True):
         batch, width = encoded.context.shape[0], self.stack.cells[-1].width
         return state.replace(fed=jnp.zeros((batch, width), encoded.hidden.dtype)) if self.input_feeding else state
 
-    def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:
-        C = state.source.values.shape[-1]
-        fed = self.stack.cells[-1].width if self.input_feeding else 0
-        steps, looker = self.stack.recurrences(x.shape[-1] + fed), self.looker(C)
-        kernel = self.joining(C)
+    def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:
+        memory = state.source
+        looker, kernel = self.looker(memory.values.shape[-1]), self.joining(memory.values.shape[-1])
+
+        def attend(
+            hidden: Float[Array, 'B T D'], scope: Scope, key: PRNGKey | None
+        ) -> tuple[Float[Array, 'B T D'], Look]:
+            look = looker(hidden, scope, memory, key)
+            both = jnp.concatenate([look.context, hidden.astype(look.context.dtype)], axis=-1)
+            return jnp.tanh(project(both, kernel)), look
+
         write = self._fed if self.input_feeding else self._at_once
-        return write(steps, looker, kernel, x, scope, state, train)
+        y, look, state = write(attend, x, scope, state, train)
+        self.report(look, memory.segments.shape[1])
+        return y, state
 
-    def _at_once(
-        self,
-        steps: Sequence[Recurrence],
-        looker: Looker,
-        kernel: Array,
-        x: Inputs,
-        scope: Scope,
-        state: Writing,
-        train: bool,
-    ) -> Written:
-        u, segments = steps[0].products(x), segments_of(scope)
-        hidden, cells = self.stack.whole(steps, u, segments, state.cells, train)
-        key = self.make_rng('dropout') if train and self.has_rng('dropout') else None
-        look = looker(hidden, scope, state.source, key)
-        self.report(look, state.source.segments.shape[1])
-        return attentional(look.context, hidden, kernel), state.replace(cells=cells)
+    def _at_once(self, attend: Attend, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:
+        steps = self.stack.recurrences(x.shape[-1])
+        hidden, cells = self.stack.whole(steps, steps[0].products(x), segments_of(scope), state.cells, train)
+        return *attend(hidden, scope, self.key(train)), state.replace(cells=cells)
 
-    def _fed(
-        self,
-        steps: Sequence[Recurrence],
-        looker: Looker,
-        kernel: Array,
-        x: Inputs,
-        scope: Scope,
-        state: Writing,
-        train: bool,
-    ) -> Written:
+    def _fed(self, attend: Attend, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:
+        E = x.shape[-1]
+        steps = self.stack.recurrences(E + state.fed.shape[-1])
+
         def write(carry: tuple, u: Array, scope: Scope, key: PRNGKey | None) -> tuple[tuple, tuple]:
             cells, fed = carry
-            cells = self.stack.one(steps, u + steps[0].products(fed, first=x.shape[-1]), cells, key)
-            hidden = self.stack.hidden(cells)[:, None]
-            look = looker(hidden, scope, state.source, key)
-            fed = attentional(look.context, hidden, kernel)[:, 0]
-            return (cells, fed), (fed, look)
+            cells = self.stack.one(steps, u + steps[0].products(fed, first=E), cells, key)
+            y, look = attend(self.stack.hidden(cells)[:, None], scope, key)
+            return (cells, y[:, 0]), (y[:, 0], look)
 
-        keys = self.keys(x.shape[1], train)
-        (cells, fed), (y, look) = one_by_one(write, (state.cells, state.fed), steps[0].products(x), scope, keys)
-        self.report(joined(look), state.source.segments.shape[1])
-        return y, state.replace(cells=cells, fed=fed)
+        u, keys = steps[0].products(x), self.keys(x.shape[1], train)
+        (cells, fed), (y, look) = one_by_one(write, (state.cells, state.fed), u, scope, keys)
+        return y, joined(look), state.replace(cells=cells, fed=fed)
 
 
 class Joining(nn.Module):
@@ -97,10 +85,3 @@ class Joining(nn.Module):
     @nn.compact
     def __call__(self, context_width: int) -> Float[Array, 'E D']:
         return self.param('kernel', nn.initializers.lecun_normal(), (context_width + self.width, self.width))
-
-
-def attentional(
-    context: Float[Array, 'B T C'], hidden: Float[Array, 'B T D'], kernel: Float[Array, 'E D']
-) -> Float[Array, 'B T D']:
-    """tanh([c ; s] W), the attentional state, in the dtype of what is read."""
-    return jnp.tanh(project(jnp.concatenate([context, hidden.astype(context.dtype)], axis=-1), kernel))

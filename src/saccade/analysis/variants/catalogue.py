@@ -74,7 +74,12 @@ class Kind:
         return {'use': Part(part).name, **given}
 
 
-MIXER = Kind('mixer', (Mixer,), ('attention',))
+# What else is in `recurrent` is for its decoders.
+WITHOUT_ATTENTION = tuple(
+    f'recurrent.{name}' for name in ('bidirectional', 'centred_convolution', 'convolution', 'recurrent')
+)
+
+MIXER = Kind('mixer', (Mixer,), ('attention', *WITHOUT_ATTENTION))
 KERNEL = Kind('kernel', (Kernel,), ('attention',))
 WEIGHTING = Kind('weighting', (Weighting,), ('weighting',))
 MASK = Kind('mask', (Mask,), ('ops.mask', 'ops.pattern'), (('length', 4),))

@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of a recurrent decoder in five steps, every number shown, beside what the module makes of them.
+
+python launch/five_steps.py --text="we are eating bread" --turns=3
+"""
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.five_steps import Recipe
+from saccade.train.main import run_main
+from saccade.types import UserError
+
+TEXT = flags.DEFINE_string('text', 'we are eating bread', 'What is read.')
+TURNS = flags.DEFINE_integer('turns', 2, 'How many words are written.', 1)
+WIDTH = flags.DEFINE_integer('width', 4, 'Of states and embeddings.', 1)
+SEED = flags.DEFINE_integer('seed', 0, 'Of the weights.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': there is no config; the model is a small one with random weights")
+    report = Recipe.of(TEXT.value, TURNS.value, WIDTH.value, SEED.value).report()
+    if JSON.value:
+        print(report.json())
+    else:
+        report.show(Console())
+
+
+if __name__ == '__main__':
+    run_main(main)

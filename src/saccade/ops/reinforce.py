@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""REINFORCE: a number whose gradient, by what chose, is that of the expected loss.
+
+    surrogate = sum over t of (G_t - b_t) log p(choice_t) + (G_t - b_t)^2 / 2,    G_t = sum over u >= t of loss_u
+
+with no gradient by G, and by b in the second term alone. A choice changes the losses that follow, and none before it.
+Williams 1992, https://doi.org/10.1007/BF00992696
+"""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+Choices = Mapping[str, Float[Array, 'B T']]
+
+
+def choices_in(reports: Mapping[str, PyTree]) -> list[Choices]:
+    """What the parts of a model report of their choices, in the collection 'choices'."""
+
+    def whole(tree: PyTree) -> bool:
+        return isinstance(tree, Mapping) and 'log_probability' in tree
+
+    return jax.tree.leaves(reports.get('choices', {}), is_leaf=whole)
+
+
+def surrogate(losses: Float[Array, 'B T'], weights: Float[Array, 'B T'], choices: Choices) -> Float[Array, '']:
+    """Sum over tokens; it is added to the sum of the losses.
+
+    Args:
+        losses: of each token, in nats.
+        weights: 1 where a token is a target, else 0.
+        choices: `log_probability` of the choice made at each token, and `baseline`, the losses to come as expected.
+    """
+    counted = jax.lax.stop_gradient(losses * weights)
+    to_come = jnp.cumsum(counted[:, ::-1], axis=1)[:, ::-1]
+    surplus = to_come - choices['baseline']
+    by_choice = jax.lax.stop_gradient(surplus) * choices['log_probability']
+    return jnp.sum(weights * (by_choice + 0.5 * jnp.square(surplus)))

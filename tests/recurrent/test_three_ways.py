@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Three ways of processing sequences in one block: recurrence, convolution, attention; and how far apart tokens are."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.ops.flops import sequential_steps
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.types import Scope, UserError
+
+CONFIG = Path(__file__).parents[2] / 'experiments' / 'causal_lm' / 'minimal.py'
+D = 8
+RECURRENT = {'use': 'recurrent.recurrent:Recurrent', 'cell': {'use': 'recurrent.rnn:RNN', 'width': D}}
+CONVOLUTION = {'use': 'recurrent.convolution:Convolution', 'size': 3, 'depthwise': False}
+ATTENTION = {
+    'use': 'attention.multi_head:MultiHead',
+    'heads': 2,
+    'kernel': {'use': 'attention.plain:Plain'},
+    'mask': {'use': 'ops.mask:Causal'},
+    'position': {'use': 'position.none:NoPosition'},
+}
+
+
+def mixer(spec, length, segments=None):
+    """A mixer's function of one row, with parameters as training begins; and a row."""
+    module, scope = build(spec)(), Scope(jnp.arange(length)[None], segments)
+    x = jnp.array(np.random.default_rng(0).normal(size=(1, length, D)), jnp.float32)
+    params = module.init(jax.random.key(0), x, scope, False)
+    return lambda x: module.apply(params, x, scope, False), x
+
+
+@pytest.mark.parametrize('spec', [RECURRENT, CONVOLUTION, ATTENTION], ids=['recurrence', 'convolution', 'attention'])
+def test_one_task_config_has_any_of_them_for_a_mixer(spec):
+    config = load_config(str(CONFIG), [f'--config.model.block.mixer={spec}'])
+    experiment = Experiment.of(config)
+    model, tokens = experiment.model(), jnp.zeros((2, 6), jnp.int32)
+    scope = Scope(jnp.tile(jnp.arange(6), (2, 1)))
+    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, scope, False))
+    logits = jax.eval_shape(lambda params: model.apply(params, tokens, scope, False), shapes)
+    assert logits.shape == (2, 6, model.vocabulary)
+    assert experiment.model['block']['mixer'].name == spec['use']
+
+
+def test_tokens_n_apart_are_n_steps_apart_in_a_recurrence_and_one_in_attention():
+    for length in (8, 32):
+        recurrence, x = mixer(RECURRENT, length)
+        attention, _ = mixer(ATTENTION, length)
+        assert sequential_steps(recurrence, x) == length
+        assert sequential_steps(attention, x) == 0
+        for function in (recurrence, attention):
+            by_first = jax.grad(lambda x, function=function: function(x)[0, -1].sum())(x)[0, 0]
+            assert np.abs(by_first).max() > 0
+
+
+def test_a_convolution_reaches_as_far_as_its_taps():
+    convolution, x = mixer(CONVOLUTION, 8)
+    by_x = jax.grad(lambda x: convolution(x)[0, -1].sum())(x)[0]
+    np.testing.assert_array_equal(np.abs(by_x).max(-1) > 0, np.arange(8) >= 8 - 3)
+
+
+def test_what_the_first_token_says_to_the_last_passes_through_every_state_between():
+    """One document more in the middle is enough to cut a recurrence in two; attention looks past it."""
+    segments = jnp.array([[1, 1, 1, 2, 1, 1, 1, 1]])
+    for spec, cut in ((RECURRENT, True), (ATTENTION, False)):
+        function, x = mixer(spec, 8, segments)
+        by_x = jax.grad(lambda x, function=function: function(x)[0, -1].sum())(x)[0]
+        assert (np.abs(by_x[0]).max() == 0) == cut
+
+
+@pytest.mark.parametrize(
+    ('use', 'more'),
+    [
+        ('recurrent.bidirectional:Bidirectional', {'cell': RECURRENT['cell']}),
+        ('recurrent.centred_convolution:CentredConvolution', {'size': 3, 'depthwise': True}),
+    ],
+)
+def test_what_looks_ahead_is_refused_by_a_causal_model(use, more):
+    config = load_config(str(CONFIG), [f'--config.model.block.mixer={ {"use": use, **more} }'])
+    model, tokens = Experiment.of(config).model(), jnp.zeros((1, 4), jnp.int32)
+    with pytest.raises(UserError, match=f'is causal: it cannot have {use}'):
+        jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, Scope(jnp.arange(4)[None]), False))
