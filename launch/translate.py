@@ -7,16 +7,13 @@ python launch/translate.py --workdir=runs/m30k --file=test.en --beams=5 > test.d
 """
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from absl import flags
 
 from saccade.analysis.alignment import Aligner
 from saccade.analysis.alignment_picture import require_ending, save
-from saccade.data.files import content_of, decoded
-from saccade.decode.translator import ROWS, Translator
+from saccade.decode.translator import ROWS, texts_of
 from saccade.train.main import run_main
 from saccade.train.translating import Asked, open_translator
 from saccade.types import UserError
@@ -29,7 +26,7 @@ TEXT = flags.DEFINE_string('text', None, 'What is to be translated.')
 FILE = flags.DEFINE_string('file', None, 'In its place: a file, a text a line, plain or .gz.')
 BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of the search; 1 is greedy, 0 as the run was judged.', 0)
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
-BATCH = flags.DEFINE_integer('batch', ROWS, 'Lines that are translated at once.', 1)
+BATCH = flags.DEFINE_integer('batch', ROWS, 'Lines that are translated at once; 1 answers each as it comes.', 1)
 ALIGNMENT = flags.DEFINE_string('alignment', None, 'File (.png, .svg, .pdf, .html): where the model looked at --text.')
 LAYER = flags.DEFINE_integer('layer', -1, 'Whose alignment, of the layers that look at the source; -1 is the last.')
 HEAD = flags.DEFINE_integer('head', 0, 'Which head of it, from 1; 0 for their mean.')
@@ -39,37 +36,20 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a text.')
 def main(overrides: list[str]) -> None:
     if overrides:
         raise UserError(f"'{overrides[0]}': a model translates with the config it was trained with")
-    if TEXT.value is not None and FILE.value:
-        raise UserError('give --text=TEXT or --file=FILE, or neither to read standard input')
-    if ALIGNMENT.value and TEXT.value is None:
-        raise UserError('--alignment is of one text; give it with --text')
     if ALIGNMENT.value:
         require_ending(Path(ALIGNMENT.value))
-    rows = 1 if TEXT.value is not None or (not FILE.value and sys.stdin.isatty()) else BATCH.value
+    if ALIGNMENT.value and TEXT.value is None:
+        raise UserError('--alignment is of one text; give it with --text')
+    texts, rows = texts_of(TEXT.value, FILE.value), BATCH.value if TEXT.value is None else 1
     asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, BEAMS.value, ALPHA.value, START.value, rows)
     translator = open_translator(asked)
-    for found in translator.translate(lines()):
+    for found in translator.translate(texts):
         record = {'source': found.source, 'text': found.text}
         if ALIGNMENT.value:
-            record['alignment'] = aligned(translator, found.source_ids, found.ids)
+            seen = Aligner.of(translator, LAYER.value, HEAD.value).align(found.source_ids, found.ids)
+            save(seen, Path(ALIGNMENT.value))
+            record['alignment'] = seen.record()
         print(json.dumps(record) if JSON.value else ' '.join(found.text.splitlines()), flush=True)
-
-
-def lines() -> Iterator[str]:
-    if TEXT.value is not None:
-        yield TEXT.value
-    elif FILE.value:
-        path = Path(FILE.value)
-        yield from decoded(content_of(path), path).removesuffix('\n').split('\n')
-    else:
-        yield from (line.rstrip('\r\n') for line in sys.stdin)
-
-
-def aligned(translator: Translator, source: list[int], target: list[int]) -> dict:
-    model, params, tokenizer, frame = translator.model, translator.params, translator.tokenizer, translator.frame
-    found = Aligner(model, params, tokenizer, frame, LAYER.value, HEAD.value).align(source, target)
-    save(found, Path(ALIGNMENT.value))
-    return found.record()
 
 
 if __name__ == '__main__':

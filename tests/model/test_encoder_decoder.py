@@ -3,6 +3,7 @@
 """The encoder-decoder: what each side sees, its steps beside a source that is read once, and what it refuses."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -233,6 +234,14 @@ def test_a_step_needs_no_parameter_that_makes_anything_of_the_source():
     one = TOKENS[:, :1], jnp.ones((B, 1), int)
     given, expected = (model().apply(each, *one, state, method='step')[0] for each in (broken, params()))
     np.testing.assert_array_equal(given, expected)
+
+
+def test_a_step_moves_none_of_the_keys_and_values_of_the_source():
+    state = jax.eval_shape(lambda params: model().apply(params, SOURCE, READ, T, method='read'), params())
+    step = jax.jit(functools.partial(model().apply, method='step'), donate_argnums=3)
+    cut = {'params': unstacked(params()['params'])}
+    compiled = step.lower(cut, TOKENS[:, :1], jnp.ones((B, 1), int), state).compile().as_text()
+    assert not re.search(rf'= f32\[{B},({N},{S}|{S},{N}),{D // N}\]\S* (copy|transpose|fusion)\(', compiled)
 
 
 RUNNERS = {

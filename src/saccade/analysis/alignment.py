@@ -20,6 +20,7 @@ from jaxtyping import Float, PyTree
 
 from saccade.data.pair_frame import PairFrame
 from saccade.data.tokenizer import Tokenizer
+from saccade.decode.translator import Translator
 from saccade.train.optimizer import path_of
 from saccade.types import Params, Scope, Seq2Seq, UserError
 
@@ -55,6 +56,12 @@ class Aligner:
     frame: PairFrame
     layer: int = -1
     head: int = 0
+
+    @classmethod
+    def of(cls, translator: Translator, layer: int = -1, head: int = 0) -> 'Aligner':
+        """One that looks inside what translates."""
+        given = (getattr(translator, name) for name in ('model', 'params', 'tokenizer', 'frame'))
+        return cls(*given, layer, head)
 
     def align(self, source: list[int], target: list[int]) -> Alignment:
         """Look at a source and at what was written of it, by their tokens.

@@ -67,8 +67,12 @@ class Texts:
 
 @struct.dataclass
 class _Now:
-    """Attributes: the state of all beams, their newest tokens, what is being written and what is finished, each for
-    every group; rows that are done; and how many steps there were."""
+    """Attributes:
+    state, newest: of all beams, and the token of each that is not in it yet.
+    live, finished: what each group is writing, and what it has written.
+    done: rows for which nothing more is sought.
+    steps: tokens of what is being written.
+    """
 
     state: State
     newest: Int[Array, 'B K']

@@ -4,15 +4,18 @@
 
 import itertools
 import logging
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 from saccade.build import refused
+from saccade.data.files import content_of, decoded
 from saccade.data.pair_frame import PairFrame
 from saccade.data.tokenizer import Tokenizer
 from saccade.decode.greedy import Greedy
@@ -92,6 +95,21 @@ class Translator:
                 'cut it into sentences'
             )
         return ids
+
+
+def texts_of(text: str | None, file: str | None) -> Iterator[str]:
+    """A text; or the lines of a file, plain or .gz; or those of standard input where neither is given.
+
+    Raises:
+        UserError: both are given, or the file cannot be read.
+    """
+    if text is not None and file:
+        raise UserError('give --text=TEXT or --file=FILE, or neither to read standard input')
+    if text is not None:
+        return iter([text])
+    if file:
+        return iter(decoded(content_of(Path(file)), Path(file)).removesuffix('\n').split('\n'))
+    return (line.rstrip('\r\n') for line in sys.stdin)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

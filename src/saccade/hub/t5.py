@@ -113,7 +113,7 @@ def _mixer(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
     return {
         'use': 'attention.multi_head:MultiHead',
         'heads': read(config, 'num_heads', int),
-        'head_width': read(config, 'd_kv', int),
+        'head_width': read(config, 'd_kv', int, 64),
         'scale': 1.0,
         'dropout': dropout,
         'mask': {'use': f'ops.mask:{mask}'},
