@@ -211,9 +211,11 @@ def test_a_copied_state_is_the_one_that_the_encoder_ended_with():
         np.testing.assert_array_equal(layer[0].c, begun.c)
 
 
-def test_a_state_that_does_not_fit_is_refused():
+@pytest.mark.parametrize(('bidirectional', 'layers'), [(True, 1), (True, 2), (False, 2)])
+def test_a_state_that_does_not_fit_is_refused(bidirectional, layers):
+    """As many states as the decoder has layers are not enough, where they are of two directions."""
     with pytest.raises(UserError, match=r'copied:Copied needs an encoder of one direction'):
-        trained('initial context', bidirectional=True, bridge='copied:Copied')
+        trained('initial context', bidirectional=bidirectional, layers=layers, bridge='copied:Copied')
 
 
 @pytest.mark.parametrize('fed', [False, True])

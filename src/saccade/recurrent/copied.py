@@ -11,6 +11,7 @@ direction. Cost: none.
 
 import flax.linen as nn
 import jax
+import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from saccade.recurrent.encoder import Encoded
@@ -20,8 +21,9 @@ from saccade.types import UserError
 class Copied(nn.Module):
     def __call__(self, encoded: Encoded, start: PyTree) -> PyTree:
         """The encoder's last states, which must have the shapes of those that nothing is known at."""
-        states = tuple(state for layer in encoded.states for state in layer)
-        if jax.tree.map(lambda leaf: leaf.shape, states) != jax.tree.map(lambda leaf: leaf.shape, start):
+        states = tuple(layer[0] for layer in encoded.states)
+        one_way = all(len(layer) == 1 for layer in encoded.states)
+        if not one_way or jax.tree.map(jnp.shape, states) != jax.tree.map(jnp.shape, start):
             raise UserError(
                 'recurrent.copied:Copied needs an encoder of one direction whose cell and layers are the '
                 "decoder's; recurrent.projected:Projected fits any to any"
