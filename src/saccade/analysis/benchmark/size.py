@@ -123,7 +123,8 @@ SEQ2SEQ_SIZES: Mapping[str, Both] = {
     'tiny': Both.of('marian', **_TINY),
     'tiny_t5': Both.of('t5', **_TINY),
 }
-START = 0  # the token that what is written begins with
+# What is written begins with START. Marian's row of padding has no gradient from the tokens: so none is trained on.
+PADDING, START = 0, 1
 
 
 def rows(size: Size, number: int) -> np.ndarray:
@@ -167,7 +168,12 @@ def pair_rows(size: PairSize, number: int) -> tuple[np.ndarray, np.ndarray]:
 
 def seq2seq_settings(size: PairSize | DecodingSize) -> dict[str, Any]:
     """The settings of a Marian or a T5 of this size in a config.json, without dropout and without an end."""
-    marks = {'pad_token_id': START, 'decoder_start_token_id': START, 'eos_token_id': None, 'forced_eos_token_id': None}
+    marks = {
+        'pad_token_id': PADDING,
+        'decoder_start_token_id': START,
+        'eos_token_id': None,
+        'forced_eos_token_id': None,
+    }
     common = {'vocab_size': size.vocabulary, 'd_model': size.width, **marks}
     if size.family == 't5':
         shape = {'d_kv': size.width // size.heads, 'd_ff': 4 * size.width, 'num_heads': size.heads}
