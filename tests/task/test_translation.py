@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from toy_seq2seq import made
 
+from saccade.build import build
 from saccade.decode.greedy import Greedy
 from saccade.metric.exact import ExactMatch
 from saccade.task.translation import Translation
+from saccade.train.optimizer import path_of
 from saccade.types import Judge, Part, Scope, Task, UserError
 
 NEAR = 1e-5
@@ -111,3 +113,53 @@ def test_it_is_a_task_and_a_judge():
 def test_a_smoothing_that_is_no_share_is_refused():
     with pytest.raises(UserError, match='label_smoothing'):
         task(label_smoothing=1.0)
+
+
+def hard_attention():
+    cell = {'use': 'recurrent.lstm:LSTM', 'width': 8}
+    looking = {
+        'use': 'recurrent.hard:Hard',
+        'score': {'use': 'recurrent.general:General'},
+        'estimator': {'use': 'recurrent.reinforce:Reinforce'},
+    }
+    spec = {
+        'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
+        'vocabulary': MODEL.vocabulary,
+        'context': 7,
+        'source_context': 7,
+        'width': 8,
+        'encoder': {'use': 'recurrent.encoder:Encoder', 'cell': cell, 'layers': 1, 'bidirectional': False},
+        'bridge': {'use': 'recurrent.copied:Copied'},
+        'decoder': {
+            'use': 'recurrent.luong:Luong',
+            'cell': cell,
+            'layers': 1,
+            'attention': looking,
+            'input_feeding': False,
+        },
+        'tied': True,
+    }
+    return build(spec)()
+
+
+def slopes(model, train):
+    """How the loss changes with the weights of the score, which alone decide what is chosen; and its totals."""
+    made_once = task().init(model, KEY, batch())
+
+    def total(params):
+        totals = task().loss(model, params, batch(), KEY, train)
+        return totals['loss'].total, totals
+
+    gradient, totals = jax.grad(total, has_aux=True)(made_once)
+    found = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(gradient)}
+    return np.concatenate([leaf.ravel() for path, leaf in found.items() if 'score' in path]), totals
+
+
+def test_choices_made_by_chance_are_learned_from_the_losses_that_follow():
+    model = hard_attention()
+    learned, totals = slopes(model, train=True)
+    assert np.abs(learned).max() > 0
+    assert totals['cross_entropy'].weight == totals['loss'].weight == TARGET.sum()
+    judged, totals = slopes(model, train=False)
+    assert not judged.any()
+    assert 'cross_entropy' not in totals

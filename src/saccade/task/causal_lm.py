@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, PyTree
 
 from saccade.ops.loss import cross_entropy
+from saccade.ops.reinforce import choices_in, surrogate
 from saccade.types import Batch, LanguageModel, Logits, Params, PRNGKey, Scope, Total, UserError
 
 
@@ -54,7 +55,7 @@ def totals_of(logits: Logits, reports: PyTree, batch: Batch, smoothing: float) -
     """Return totals of the logits of each next token, and of what the model's layers report.
 
     Args:
-        reports: the Linen collections 'losses' and 'metrics', where there are any.
+        reports: the Linen collections 'losses', 'metrics' and 'choices', where there are any.
     """
     targets, weights = batch['tokens'][:, 1:], is_target(batch).astype(jnp.float32)
     losses = cross_entropy(logits, targets, smoothing)
@@ -62,7 +63,7 @@ def totals_of(logits: Logits, reports: PyTree, batch: Batch, smoothing: float) -
     hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
     count = weights.sum()
     totals = {'loss': Total((losses * weights).sum(), count), 'accuracy': Total((hits * weights).sum(), count)}
-    return _with_reports(totals, reports)
+    return _with_reports(totals, reports, [surrogate(losses, weights, made) for made in choices_in(reports)])
 
 
 def is_target(batch: Batch) -> Bool[Array, 'B T']:
@@ -71,15 +72,19 @@ def is_target(batch: Batch) -> Bool[Array, 'B T']:
     return (segments[:, 1:] == segments[:, :-1]) & (segments[:, 1:] != 0)
 
 
-def _with_reports(totals: dict[str, Total], reports: PyTree) -> dict[str, Total]:
-    """Add the losses that layers report, and their metrics, weighted so that both are means over targets."""
+def _with_reports(totals: dict[str, Total], reports: PyTree, surrogates: list[Array]) -> dict[str, Total]:
+    """Add the losses that layers report, and their metrics, weighted so that both are means over targets.
+
+    Args:
+        surrogates: of the choices that were made by chance, summed over targets.
+    """
     loss = totals['loss']
     means = _means(reports.get('metrics', {}))
     totals = {name: Total(loss.weight * mean, loss.weight) for name, mean in means.items()} | totals
     losses = jax.tree.leaves(reports.get('losses', {}))
-    if not losses:
+    if not losses and not surrogates:
         return totals
-    added = loss.weight * sum(leaf.sum() for leaf in losses)
+    added = loss.weight * sum(leaf.sum() for leaf in losses) + sum(surrogates)
     return {**totals, 'cross_entropy': loss, 'loss': Total(loss.total + added, loss.weight)}
 
 

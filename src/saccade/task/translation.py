@@ -55,7 +55,7 @@ class Translation:
 
     def loss(self, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, `accuracy`, and what the model's layers report."""
-        reporting = ['losses', 'metrics'] if train else ['metrics']
+        reporting = ['losses', 'metrics', 'choices'] if train else ['metrics']
         logits, reports = model.apply(
             {'params': params}, *_given(batch), train, rngs={'dropout': key}, mutable=reporting
         )
