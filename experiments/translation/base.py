@@ -39,8 +39,7 @@ def transformer(
         source_vocabulary: of the source, where it has one of its own; then the decoder alone is tied.
         pre_norm: norms before the branches, and one after each tower: it needs no warm-up.
     """
-    width, dropout = reference(width), reference(dropout)
-    sizes = dict(heads=reference(heads), dropout=dropout, ratio=reference(ratio))
+    width, heads, dropout = reference(width), reference(heads), reference(dropout)
     use = 'block.pre_norm:PreNorm' if pre_norm else 'block.post_norm:PostNorm'
     tower = dict(
         width=width,
@@ -53,8 +52,9 @@ def transformer(
         run=dict(use='model.stack:Unrolled'),
         shared=None,
     )
-    reads = dict(use=use, norm=NORM, mixer=attention(FULL, **sizes), feedforward=feedforward(**sizes))
-    writes = dict(reads, mixer=attention(CAUSAL, **sizes), cross=attention(FULL, **sizes))
+    inwards = feedforward(reference(ratio), dropout)
+    reads = dict(use=use, norm=NORM, mixer=attention(FULL, heads, dropout), feedforward=inwards)
+    writes = dict(reads, mixer=attention(CAUSAL, heads, dropout), cross=attention(FULL, heads, dropout))
     return dict(
         use='model.encoder_decoder:EncoderDecoder',
         shared_embedding=source_vocabulary is None,
@@ -76,7 +76,7 @@ def reference(value: Any) -> FieldReference:
     return value if isinstance(value, FieldReference) else FieldReference(value)
 
 
-def attention(mask: dict[str, Any], heads: Any, dropout: Any, **others: Any) -> dict[str, Any]:
+def attention(mask: dict[str, Any], heads: Any, dropout: Any) -> dict[str, Any]:
     """Return multi-head attention without biases."""
     return dict(
         use='attention.multi_head:MultiHead',
@@ -89,5 +89,6 @@ def attention(mask: dict[str, Any], heads: Any, dropout: Any, **others: Any) -> 
     )
 
 
-def feedforward(dropout: Any, ratio: Any, **others: Any) -> dict[str, Any]:
+def feedforward(ratio: Any, dropout: Any) -> dict[str, Any]:
+    """Return two linear maps with biases, and ReLU between them."""
     return dict(use='feedforward.mlp:MLP', activation=RELU, ratio=ratio, dropout=dropout, **STARTS)

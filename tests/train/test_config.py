@@ -33,6 +33,16 @@ def file(tmp_path: Path) -> str:
     return str(tmp_path / 'config.py')
 
 
+def test_a_part_that_stands_in_two_places_is_overridden_in_one(tmp_path):
+    again = ['config.model.last = config.model.norm', 'config.twice = [config.model.norm]', 'return config']
+    shared = CONFIG.replace('    return config\n', ''.join(f'    {line}\n' for line in again))
+    (tmp_path / 'shared.py').write_text(shared)
+    found = load_config(str(tmp_path / 'shared.py'), ['--config.model.norm.epsilon=0.5', '--config.model.width=128'])
+    assert found['model']['norm']['epsilon'] == 0.5
+    assert found['model']['last']['epsilon'] == found['twice'][0]['epsilon'] == 1e-5
+    assert found['model']['hidden'] == 512  # references are still shared
+
+
 def test_derived_fields_follow_an_override(file):
     model = load_config(file, ['--config.model.width=128'])['model']
     assert model['hidden'] == 512

@@ -37,7 +37,7 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     Raises:
         UserError: the file or a field does not exist, or a value does not fit its field.
     """
-    config, _ = run_file('config', path, 'get_config')
+    config = _unshared(run_file('config', path, 'get_config')[0])
     before = [override for override in overrides if override.partition('=')[0].removeprefix(PREFIX) in _BEFORE_MODEL]
     for override in before:
         _apply(config, override)
@@ -90,6 +90,18 @@ def _files_beside(path: str) -> Iterator[None]:
 def _stands_in(folder: str, name: str) -> bool:
     """Whether a file or a package of this name is in the folder."""
     return any((Path(folder) / place).is_file() for place in (f'{name}.py', f'{name}/__init__.py'))
+
+
+def _unshared(value: Any) -> Any:
+    """The same with a config of its own wherever one stands, as a file may put one in several places.
+
+    Else what is overridden in one of them would change in all. References are what is meant to change together.
+    """
+    if isinstance(value, ConfigDict):
+        return ConfigDict({key: _unshared(held) for key, held in value.items(preserve_field_references=True)})
+    if isinstance(value, dict):
+        return {key: _unshared(held) for key, held in value.items()}
+    return type(value)(map(_unshared, value)) if isinstance(value, list | tuple) else value
 
 
 def _apply(config: ConfigDict, override: str) -> None:
