@@ -58,6 +58,8 @@ ENCODER = (
     f'--config.data.tokenizer={WORD}',
     "--config.data.pairing={'use': 'data.pairing:OnePassage'}",
     '--config.data.context=16',
+    # Positions that are weights, and that make a word differ from place to place before anything is learned.
+    "--config.model.position={'use': 'position.learned:Learned', 'length': 16}",
     '--config.model.vocabulary=40',
     '--config.model.width=16',
     '--config.model.layers=2',
