@@ -12,11 +12,12 @@ Another attention is one line, and experiments/sweeps/decoders.py compares all, 
 
 import dates
 from ml_collections import ConfigDict, FieldReference
-from recurrent import additive, bahdanau, recurrent, soft
+from recurrent import recurrent
 
 
 def get_config() -> ConfigDict:
     width = FieldReference(128)
+    attention = dict(use='recurrent.soft:Soft', score=dict(use='recurrent.additive:Additive', width=width))
 
     config = dates.get_config()
     config.model = recurrent(
@@ -24,7 +25,7 @@ def get_config() -> ConfigDict:
         context=config.data.get_ref('context'),
         source_context=config.data.get_ref('source_context'),
         width=width,
-        decoder=bahdanau(soft(additive(width))),
+        decoder=dict(use='recurrent.bahdanau:Bahdanau', attention=attention),
         dropout=0.0,
     )
     return config

@@ -30,7 +30,7 @@ def get_config() -> ConfigDict:
             width=64,
             heads=4,
             layers=2,
-            dropout=0.0,
+            dropout=0.0,  # the pairs are too many to be learned by heart
             pre_norm=True,
         ),
         data=dict(

@@ -17,8 +17,7 @@ It averages its last 10 checkpoints; here a moving average of about as many step
 
 from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from ml_collections.config_dict import placeholder
-from seq2seq import BLEU, CHRF, beams, seq2seq
+from seq2seq import BLEU, CHRF, beams, english_to_german, seq2seq
 
 
 def get_config() -> ConfigDict:
@@ -35,17 +34,12 @@ def get_config() -> ConfigDict:
             dropout=0.3,
             ratio=2.0,
         ),
-        data=dict(
-            use='data.parallel:Parallel',
-            name=placeholder(str),
-            path=placeholder(str),
-            source='en',
-            target='de',
+        data=english_to_german(
+            dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
+            name=None,
             validation=0.05,
-            tokenizer=dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
             source_context=source_context,
             context=context,
-            start=None,
         ),
         metrics=[dict(BLEU), dict(CHRF)],
         label_smoothing=0.1,

@@ -1,69 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent models of this folder's experiments, from the fixed context vector to attention, one word apart.
+"""What recurrent experiments of this folder share: a model whose decoder alone says how it knows its source.
 
-An experiment imports it from beside itself:
-
-    config.model = recurrent(vocabulary, context, source_context, width, decoder=fixed(fed=False))
-    config.model = recurrent(vocabulary, context, source_context, width, decoder=bahdanau(soft(additive(width))))
-    config.model = recurrent(vocabulary, context, source_context, width, decoder=luong(soft(GENERAL)))
-
-Sutskever et al. 2014, https://arxiv.org/abs/1409.3215 (no attention); Cho et al. 2014, https://arxiv.org/abs/1406.1078
-(the context at every step); Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473; Luong et al. 2015,
-https://arxiv.org/abs/1508.04025; Xu et al. 2015, https://arxiv.org/abs/1502.03044 (hard attention). Scores, attention
-and decoders are swapped as a whole from the command line, as all parts are.
+An experiment imports it from beside itself; experiments/sweeps/decoders.py has every such decoder.
 """
 
 from typing import Any
-
-Spec = dict[str, Any]
-
-DOT = dict(use='recurrent.dot:Dot')
-GENERAL = dict(use='recurrent.general:General')
-
-REINFORCE = dict(use='recurrent.reinforce:Reinforce', learned=True)
-GUMBEL = dict(use='recurrent.gumbel:Gumbel', temperature=1.0)
-STRAIGHT_THROUGH = dict(use='recurrent.straight_through:StraightThrough')
-
-
-def additive(width: Any) -> Spec:
-    """A score by a small network of a width."""
-    return dict(use='recurrent.additive:Additive', width=width)
-
-
-def soft(score: Spec) -> Spec:
-    """Attention to all of the source."""
-    return dict(use='recurrent.soft:Soft', score=score)
-
-
-def hard(score: Spec, estimator: Spec) -> Spec:
-    """Attention to one token of the source."""
-    return dict(use='recurrent.hard:Hard', score=score, estimator=estimator)
-
-
-def local_monotonic(score: Spec, reach: int) -> Spec:
-    """Attention to the tokens around the one that stands where the next is written."""
-    return dict(use='recurrent.local_monotonic:LocalMonotonic', score=score, reach=reach)
-
-
-def local_predictive(score: Spec, reach: int) -> Spec:
-    """Attention to the tokens around a place that each state predicts."""
-    return dict(use='recurrent.local_predictive:LocalPredictive', score=score, reach=reach)
-
-
-def fixed(fed: bool) -> Spec:
-    """A decoder that knows one vector of the source: as its first state alone, or at every step."""
-    return dict(use='recurrent.fixed_context:FixedContext', fed=fed)
-
-
-def bahdanau(attention: Spec) -> Spec:
-    """A decoder whose state looks before it reads a token."""
-    return dict(use='recurrent.bahdanau:Bahdanau', attention=attention)
-
-
-def luong(attention: Spec, input_feeding: bool = False) -> Spec:
-    """A decoder whose state looks after it has read a token."""
-    return dict(use='recurrent.luong:Luong', attention=attention, input_feeding=input_feeding)
 
 
 def recurrent(

@@ -9,17 +9,31 @@ The sizes of both sides are references that model and data have in common, so th
 from typing import Any
 
 from ml_collections import ConfigDict, FieldReference
+from ml_collections.config_dict import placeholder
 
 GREEDY = dict(use='decode.greedy:Greedy', max_tokens=0)
 BLEU = dict(use='metric.translation:BLEU', tokenize='13a', lowercase=False)
 CHRF = dict(use='metric.translation:ChrF', characters=6, words=0, beta=2, lowercase=False)
 EXACT = dict(use='metric.exact:ExactMatch')
-ROUGE = dict(use='metric.rouge:ROUGE', orders=[1, 2])
 
 
 def beams(count: int, alpha: float) -> dict[str, Any]:
     """Return beam search of so many beams, with the length penalty's exponent."""
     return dict(use='decode.beam:Beam', beams=count, alpha=alpha, max_tokens=0, groups=1, diversity=0.0)
+
+
+def english_to_german(tokenizer: dict[str, Any], name: str | None, **data: Any) -> dict[str, Any]:
+    """Return pairs in one vocabulary for both languages: a TFDS dataset by name, or the user's own by `data.path`."""
+    return dict(
+        use='data.parallel:Parallel',
+        name=placeholder(str) if name is None else name,
+        path=placeholder(str),
+        source='en',
+        target='de',
+        tokenizer=tokenizer,
+        start=None,
+        **data,
+    )
 
 
 def seq2seq(

@@ -8,20 +8,10 @@ An experiment imports it from beside itself.
 
 from typing import Any
 
-from ml_collections.config_dict import placeholder
+from seq2seq import english_to_german
 
 
 def wmt14(tokenizer: dict[str, Any], source_context: Any, context: Any) -> dict[str, Any]:
-    """Return the data, tokenised with one vocabulary for both languages."""
-    return dict(
-        use='data.parallel:Parallel',
-        name='wmt14_translate/de-en',
-        path=placeholder(str),
-        source='en',
-        target='de',
-        validation=0.1,
-        tokenizer=tokenizer,
-        source_context=source_context,
-        context=context,
-        start=None,
-    )
+    """Return the data, of rows so long."""
+    sizes = dict(source_context=source_context, context=context)
+    return english_to_german(tokenizer, name='wmt14_translate/de-en', validation=0.1, **sizes)

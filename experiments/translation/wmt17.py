@@ -13,8 +13,7 @@ file_format='array_record'; its folder is then --config.data.path. The big model
 
 from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from ml_collections.config_dict import placeholder
-from seq2seq import BLEU, CHRF, beams, seq2seq
+from seq2seq import BLEU, CHRF, beams, english_to_german, seq2seq
 
 
 def get_config() -> ConfigDict:
@@ -30,17 +29,12 @@ def get_config() -> ConfigDict:
             layers=6,
             dropout=0.1,
         ),
-        data=dict(
-            use='data.parallel:Parallel',
+        data=english_to_german(
+            dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
             name='wmt17_translate/de-en',
-            path=placeholder(str),
-            source='en',
-            target='de',
             validation=0.001,
-            tokenizer=dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
             source_context=source_context,
             context=context,
-            start=None,
         ),
         metrics=[dict(BLEU), dict(CHRF)],
         label_smoothing=0.1,

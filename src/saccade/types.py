@@ -153,6 +153,11 @@ class Scope:
         """What keys and values are made of: the source, or the tokens x themselves."""
         return Source(x, self.positions, self.segments) if self.source is None else self.source
 
+    @property
+    def numbered(self) -> Int[Array, 'B T']:
+        """The segments, which are all 1 where every row is one."""
+        return jax.numpy.ones_like(self.positions) if self.segments is None else self.segments
+
 
 @dataclass(frozen=True)
 class Can:

@@ -93,7 +93,7 @@ class Cache:
             index = (jnp.arange(slots.shape[0]), *(slice(None),) * (axis - 1), self.filled)
             return slots.at[index].set(jnp.take(new, 0, axis))
 
-        real = _segments(scope)[:, 0] != 0
+        real = scope.numbered[:, 0] != 0
         return self._changed(write, k, v, scope).replace(filled=(self.filled + real) % self.positions.shape[1])
 
     def extend(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
@@ -124,7 +124,7 @@ class Cache:
 
     def _changed(self, change: Callable[[Array, Array, int], Array], k: Keys, v: Values, scope: Scope) -> 'Cache':
         """Change each array by what a chunk brings it, and the axis of its slots."""
-        brought = (heads_first(k), heads_first(v), scope.positions, _segments(scope))
+        brought = (heads_first(k), heads_first(v), scope.positions, scope.numbered)
         found = {}
         for (name, axis), new in zip(_SLOT_AXES.items(), brought, strict=True):
             slots = getattr(self, name)
@@ -138,10 +138,6 @@ class Cache:
             for name, axis in _SLOT_AXES.items()
         }
         return self.replace(**taken, filled=jnp.zeros_like(self.filled))
-
-
-def _segments(scope: Scope) -> Int[Array, 'B T']:
-    return jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
 
 
 def heads_first(x: Array) -> Array:

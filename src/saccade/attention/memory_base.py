@@ -119,8 +119,7 @@ class FixedState(nn.Module):
         self._refuse(scope)
         N, H, V = self._sizes(x.shape[-1])
         q, k, v = (self._heads(name, x, width) for name, width in (('query', H), ('key', H), ('value', V)))
-        segments = jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
-        y, state = self.remember(x, q, k, v, scope, segments, state)
+        y, state = self.remember(x, q, k, v, scope, scope.numbered, state)
         if self.head_norm is not None:
             y = each_head(self.head_norm(name='head_norm'), y)
         y = y.astype(x.dtype)

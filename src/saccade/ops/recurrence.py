@@ -13,8 +13,6 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from saccade.types import Scope
-
 Step = Callable[[PyTree, Float[Array, 'B F']], PyTree]
 
 
@@ -64,11 +62,6 @@ def run(
 def held(real: Bool[Array, 'B'], new: PyTree, old: PyTree) -> PyTree:
     """The new state in rows that have a token, the old one in the others."""
     return jax.tree.map(lambda new, old: jnp.where(real[:, None], new, old), new, old)
-
-
-def segments_of(scope: Scope) -> Int[Array, 'B T']:
-    """The segment of each token; without segments a row is one."""
-    return jnp.ones_like(scope.positions) if scope.segments is None else scope.segments
 
 
 def time_first(x: Array) -> Array:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, PyTree
 
-from saccade.ops.recurrence import held, segments_of, time_first
+from saccade.ops.recurrence import held, time_first
 from saccade.recurrent.attention_base import Look, Looker, over_source
 from saccade.recurrent.base import Cell
 from saccade.recurrent.encoder import Encoded
@@ -90,7 +90,7 @@ def one_by_one(
         new, made = write(carry, u, Scope(positions[:, None], segments[:, None]), key)
         return held(segments != 0, new, carry), made
 
-    tokens = (time_first(u), time_first(scope.positions), time_first(segments_of(scope)), keys)
+    tokens = (time_first(u), time_first(scope.positions), time_first(scope.numbered), keys)
     carry, made = jax.lax.scan(body, carry, tokens)
     return carry, jax.tree.map(time_first, made)
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int, PyTree
 
-from saccade.ops.recurrence import Carried, run, segments_of
+from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.base import Cell
 from saccade.types import Hidden, Part, Scope, require_positive, require_share
 
@@ -49,7 +49,7 @@ class Encoder(nn.Module):
         name = Part(type(self)).name
         require_positive(name, layers=self.layers)
         require_share(name, dropout=self.dropout)
-        segments = segments_of(scope)
+        segments = scope.numbered
         states, context = [], None
         for layer in range(self.layers):
             x = x if layer == 0 else nn.Dropout(self.dropout)(x, deterministic=not train)

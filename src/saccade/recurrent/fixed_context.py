@@ -12,7 +12,6 @@ tokens, so that in training each layer is one scan over whole rows. Cost: a cell
 import flax.linen as nn
 from jaxtyping import Array, Float, PyTree
 
-from saccade.ops.recurrence import segments_of
 from saccade.recurrent.base import Cell
 from saccade.recurrent.decoder_base import Inputs, Writing
 from saccade.recurrent.encoder import Encoded
@@ -43,5 +42,5 @@ class FixedContext(nn.Module):
         u = steps[0].products(x)
         if context is not None:
             u = u + steps[0].products(context, first=E)[:, None]
-        hidden, cells = self.stack.whole(steps, u, segments_of(scope), state.cells, train)
+        hidden, cells = self.stack.whole(steps, u, scope.numbered, state.cells, train)
         return hidden.astype(x.dtype), state.replace(cells=cells)

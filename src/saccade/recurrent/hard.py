@@ -14,7 +14,6 @@ from flax import struct
 from jaxtyping import Array, Float
 
 from saccade.ops import plain
-from saccade.ops.recurrence import segments_of
 from saccade.ops.scoring import weighted_values
 from saccade.recurrent.attention_base import Likeness, Look, LookerBase, Memory
 from saccade.recurrent.estimator_base import Estimator, likeliest
@@ -32,7 +31,7 @@ class HardLooker(LookerBase):
 
     def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look:
         k, v = memory.heads()
-        q, scoring = self.likeness.queries(states, k), self.scoring(segments_of(scope), memory)
+        q, scoring = self.likeness.queries(states, k), self.scoring(scope.numbered, memory)
         pairs = scoring.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
         odds = plain.attention_weights(q, k, scoring, pairs)[:, 0]
         chosen, report = (likeliest(odds), {}) if key is None else self.estimator(odds, states, key)

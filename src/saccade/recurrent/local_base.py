@@ -17,7 +17,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from saccade.ops import plain
 from saccade.ops.mask import Given
-from saccade.ops.recurrence import segments_of
 from saccade.ops.scoring import Scoring
 from saccade.recurrent.attention_base import Look, LookerBase, Memory
 from saccade.types import PRNGKey, RowWeights, Scope, Scores
@@ -48,7 +47,7 @@ class LocalLooker(LookerBase):
         distance = rearrange(first[..., None] + jnp.arange(W) - p[..., None], 'B T W -> (B T) 1 1 W')
         k, v = own.heads()
         q = rearrange(self.likeness.queries(states, k), 'B T N A -> (B T) 1 N A')
-        asked = rearrange(segments_of(scope), 'B T -> (B T) 1')
+        asked = rearrange(scope.numbered, 'B T -> (B T) 1')
         scoring = self._within(own, asked, distance)
         context, weights = plain.attend(q, k, v, scoring, jnp.arange(1), jnp.arange(W))
         context = rearrange(context, '(B T) 1 1 C -> B T C', T=T)

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.ops.project import project
-from saccade.ops.recurrence import segments_of
 from saccade.recurrent.attention_base import Look
 from saccade.recurrent.decoder_base import AttentionDecoder, Inputs, Writing, joined, one_by_one
 from saccade.recurrent.encoder import Encoded
@@ -59,7 +58,7 @@ class Luong(AttentionDecoder, kw_only=True):
 
     def _at_once(self, attend: Attend, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:
         steps = self.stack.recurrences(x.shape[-1])
-        hidden, cells = self.stack.whole(steps, steps[0].products(x), segments_of(scope), state.cells, train)
+        hidden, cells = self.stack.whole(steps, steps[0].products(x), scope.numbered, state.cells, train)
         return *attend(hidden, scope, self.key(train)), state.replace(cells=cells)
 
     def _fed(self, attend: Attend, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:

@@ -17,7 +17,7 @@ from jaxtyping import Array, Int
 
 from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
-from saccade.ops.recurrence import Carried, run, segments_of
+from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.base import Cell
 from saccade.types import Can, Hidden, Part, Scope, UserError, require_share
 
@@ -72,4 +72,4 @@ def own_segments(mixer: nn.Module, scope: Scope) -> Int[Array, 'B T']:
     if scope.source is not None:
         raise UserError(f'{name} reads its own sequence alone, and no other')
     refuse_terms(name, scope.terms)
-    return segments_of(scope)
+    return scope.numbered

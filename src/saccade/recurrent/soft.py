@@ -15,7 +15,6 @@ from flax import struct
 from jaxtyping import Array, Float
 
 from saccade.ops import plain
-from saccade.ops.recurrence import segments_of
 from saccade.recurrent.attention_base import Likeness, Look, LookerBase, Memory
 from saccade.types import Part, PRNGKey, RowWeights, Scope, Weighting
 from saccade.weighting.softmax import Softmax
@@ -30,7 +29,7 @@ class SoftLooker(LookerBase):
 
     def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look:
         k, v = memory.heads()
-        q, scoring = self.likeness.queries(states, k), self.scoring(segments_of(scope), memory)
+        q, scoring = self.likeness.queries(states, k), self.scoring(scope.numbered, memory)
         context, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
         return Look(context[:, :, 0], weights[:, 0])
 
