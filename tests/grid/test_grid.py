@@ -22,6 +22,7 @@ pytestmark = pytest.mark.grid
 
 RELATIVE = {'float32': 1e-4, 'bfloat16': 0.1}  # of the largest logit; eight bits, through two layers
 UNBOUNDED = 1e30  # infinity makes NumPy warn
+SQUARES, LARGE = ('running_variance', 'running_square'), 100.0
 CHANGED = 6  # the first token that another one takes the place of
 CHUNK = 3  # tokens of a step
 
@@ -84,13 +85,18 @@ class Run:
 
 
 def drawn(model: Any, scope: Scope, dtype: str) -> Any:
-    """Parameters away from zero, and scales about one, of every layer."""
+    """Parameters away from zero, and scales about one, of every layer.
+
+    Running squares are those of large activations: by small ones nothing is normed, and scores grow layer by layer
+    until their weights are all of one token, where nothing has a slope.
+    """
     random = np.random.default_rng(SEED)
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), scope, False))['params']
 
     def draw(path: Any, leaf: jax.ShapeDtypeStruct) -> jax.Array:
         axes = leaf.ndim - is_stacked(path)
-        return jnp.asarray(random.normal(1.0 if axes <= 1 else 0.0, 0.2 if axes <= 1 else 0.3, leaf.shape), dtype)
+        found = random.normal(1.0 if axes <= 1 else 0.0, 0.2 if axes <= 1 else 0.3, leaf.shape)
+        return jnp.asarray(LARGE * found if path[-1].key in SQUARES else found, dtype)
 
     return jax.tree_util.tree_map_with_path(draw, shapes)
 

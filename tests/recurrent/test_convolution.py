@@ -30,7 +30,7 @@ def convolution(use, depthwise, size=3):
 @pytest.mark.parametrize(('use', 'behind', 'ahead'), [(CAUSAL, 2, 0), (CENTRED, 1, 1)])
 def test_it_is_the_loop_over_taps_within_a_document(use, behind, ahead, depthwise):
     module, params = convolution(use, depthwise)
-    kernel, bias = (np.asarray(params['params'][name]) for name in ('kernel', 'bias'))
+    kernel, bias = (np.asarray(params['params'][name]) for name in ('output', 'bias'))
     taps = [np.diag(row) for row in kernel] if depthwise else kernel.reshape(3, D, D)
     expected = np.tile(bias, (B, T, 1))
     for b in range(B):

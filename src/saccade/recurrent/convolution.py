@@ -70,8 +70,8 @@ class Convolution(nn.Module):
     def _around(self, x: Hidden, segments: Int[Array, 'B T'], before: int, after: int, train: bool) -> Hidden:
         require_positive(Part(type(self)).name, size=self.size)
         D = x.shape[-1]
-        # Drawn as the matrix of all that a token reads.
-        drawn = self.param('kernel', self.kernel_init(), (self.size, D) if self.depthwise else (self.size * D, D))
+        # Drawn as the matrix of all that a token reads, and named as what mixers end with.
+        drawn = self.param('output', self.kernel_init(), (self.size, D) if self.depthwise else (self.size * D, D))
         kernel = drawn if self.depthwise else drawn.reshape(self.size, D, D)
         ends = ((0, 0), (before, after))
         y = convolve(jnp.pad(x, (*ends, (0, 0))), jnp.pad(segments, ends), kernel, before)
