@@ -44,6 +44,7 @@ def get_config() -> ConfigDict:
             source_context=source_context,
             context=context,
             start=None,
+            buckets=(),
         ),
         metrics=[EXACT],
     )

@@ -6,13 +6,14 @@
     python launch/evaluate.py --workdir=runs/m30k --split=test
     python launch/translate.py --workdir=runs/m30k --file=DIR/val.en --beams=5
 
-DIR has train.en, train.de, val.en and val.de (Elliott et al. 2016, https://arxiv.org/abs/1605.00459). Sizes and rates
-are the text-only baseline's of Wu et al. 2021, https://arxiv.org/abs/2105.14462: 4 layers, width 128, shared BPE of
-10,000, about 41 BLEU on lower-cased text that is tokenised already, which sacrebleu is to take as it stands:
+DIR has train.en, train.de, val.en and val.de (Elliott et al. 2016, https://arxiv.org/abs/1605.00459). The layers are
+those of the text-only baseline of Wu et al. 2021, https://arxiv.org/abs/2105.14462: 4 and 4 of width 128, which has
+about 41 BLEU on lower-cased text that is tokenised already, and that sacrebleu is to take as it stands:
 
     --config.task.metrics.0.tokenize=none --config.data.path=DIR/tok
 
-It averages its last 10 checkpoints; here a moving average of about as many steps takes their place.
+What differs is made to learn sooner: norms before the branches, half as many tokens a step, 6,000 pieces of words
+and not 10,000, and a moving average of the parameters where they average their last 10 checkpoints.
 """
 
 from base import transformer
@@ -21,7 +22,7 @@ from seq2seq import BLEU, CHRF, beams, english_to_german, seq2seq
 
 
 def get_config() -> ConfigDict:
-    vocabulary, source_context, context = FieldReference(10_000), FieldReference(64), FieldReference(64)
+    vocabulary, source_context, context = FieldReference(6000), FieldReference(60), FieldReference(60)
 
     config = seq2seq(
         model=transformer(
@@ -31,12 +32,14 @@ def get_config() -> ConfigDict:
             width=128,
             heads=4,
             layers=4,
-            dropout=0.3,
+            dropout=0.2,
             ratio=2.0,
+            pre_norm=True,
         ),
         data=english_to_german(
             dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
             name=None,
+            buckets=(12, 16, 20, 24, 32),
             validation=0.05,
             source_context=source_context,
             context=context,
@@ -45,13 +48,11 @@ def get_config() -> ConfigDict:
         label_smoothing=0.1,
         search=beams(5, alpha=1.0),
     )
-    config.steps = 8000
-    # About 15 tokens a side: 4,096 of the target are as many rows.
-    config.batch_size = 256
-    config.eval_every = 500
-    config.eval_batches = 1
+    config.steps = 4500
+    config.batch_size = 40  # of the longest pairs; about 2,300 tokens a side in all
+    config.eval_every = 1000
     config.checkpoint_every = 500
-    config.ema = 0.998
-    config.schedule = dict(use='train.schedule:InverseSqrt', width=128, warmup=2000, scale=2.53)  # 5e-3 at most
+    config.ema = 0.999
+    config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=2e-3, warmup=500, decay=1200, floor=0.0)
     config.sample = dict(use='decode.translator:Translated', text='Two young men are outside near many bushes.')
     return config

@@ -14,6 +14,7 @@ from ml_collections.config_dict import placeholder
 GREEDY = dict(use='decode.greedy:Greedy', max_tokens=0)
 BLEU = dict(use='metric.translation:BLEU', tokenize='13a', lowercase=False)
 CHRF = dict(use='metric.translation:ChrF', characters=6, words=0, beta=2, lowercase=False)
+BUCKETS = (16, 24, 32, 48, 64, 96)  # those below the context of an experiment are used
 EXACT = dict(use='metric.exact:ExactMatch')
 
 
@@ -22,8 +23,14 @@ def beams(count: int, alpha: float) -> dict[str, Any]:
     return dict(use='decode.beam:Beam', beams=count, alpha=alpha, max_tokens=0, groups=1, diversity=0.0)
 
 
-def english_to_german(tokenizer: dict[str, Any], name: str | None, **data: Any) -> dict[str, Any]:
-    """Return pairs in one vocabulary for both languages: a TFDS dataset by name, or the user's own by `data.path`."""
+def english_to_german(
+    tokenizer: dict[str, Any], name: str | None, buckets: tuple[int, ...], **data: Any
+) -> dict[str, Any]:
+    """Return pairs in one vocabulary for both languages: a TFDS dataset by name, or the user's own by `data.path`.
+
+    Args:
+        buckets: lengths that pairs are batched by.
+    """
     return dict(
         use='data.parallel:Parallel',
         name=placeholder(str) if name is None else name,
@@ -32,6 +39,7 @@ def english_to_german(tokenizer: dict[str, Any], name: str | None, **data: Any) 
         target='de',
         tokenizer=tokenizer,
         start=None,
+        buckets=buckets,
         **data,
     )
 

@@ -13,7 +13,7 @@ file_format='array_record'; its folder is then --config.data.path. The big model
 
 from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import BLEU, CHRF, beams, english_to_german, seq2seq
+from seq2seq import BLEU, BUCKETS, CHRF, beams, english_to_german, seq2seq
 
 
 def get_config() -> ConfigDict:
@@ -32,6 +32,7 @@ def get_config() -> ConfigDict:
         data=english_to_german(
             dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
             name='wmt17_translate/de-en',
+            buckets=BUCKETS,
             validation=0.001,
             source_context=source_context,
             context=context,

@@ -579,6 +579,15 @@ class Data(Protocol):
 
 
 @runtime_checkable
+class Bucketed(Data, Protocol):
+    """Data with batches of several lengths to learn from."""
+
+    def batches_like(self, batch_size: int) -> Sequence[dict[str, jax.ShapeDtypeStruct]]:
+        """Shapes of all of these batches, those of `batch_like` first."""
+        ...
+
+
+@runtime_checkable
 class Task(Protocol):
     """What is learned.
 

@@ -3,6 +3,7 @@
 """Generated pairs: right, a function of their number, and none of validation in training."""
 
 import datetime
+import itertools
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from saccade.data.dates import LANGUAGES, Dates
 from saccade.data.drawing import Draws
 from saccade.data.generated import Generated, Pair
+from saccade.data.pipeline import train_batches
 from saccade.data.sequences import Addition, Copy, Recall, Reverse, Sort
 from saccade.data.tokenizer import Character
-from saccade.types import Data, Part, UserError
+from saccade.types import Bucketed, Data, Part, UserError
 
 SHORT = dict(symbols=5, shortest=1, longest=4)
 
@@ -181,6 +183,36 @@ def test_it_is_data_and_its_batches_have_the_shapes_it_says(tmp_path):
     }
 
 
+def test_pairs_lie_in_the_bucket_of_the_shortest_rows_that_hold_them(tmp_path):
+    made = data((Copy, dict(symbols=5, shortest=1, longest=20)), buckets=(8, 16, 64))
+    prepared = made.prepare(tmp_path)
+    train = prepared.splits['train']
+    seen = []
+    for bucket, length, shorter in zip(train.buckets, (8, 16, 48), (0, 8, 16), strict=True):
+        assert bucket.times == 48 / length
+        for row in (bucket.rows[row] for row in range(len(bucket.rows))):
+            assert row['source'].shape == (length,)
+            assert row['tokens'].shape == (length + 1,)
+            assert shorter < np.count_nonzero(row['source_segments']) <= length
+            whole = train.rows[int(row['row'])]
+            assert {name: whole[name][: np.size(part)].tolist() for name, part in row.items() if np.ndim(part)} == {
+                name: part.tolist() for name, part in row.items() if np.ndim(part)
+            }
+            seen.append(int(row['row']))
+    assert sorted(seen) == list(range(120))
+    assert not prepared.splits['validation'].buckets
+
+
+def test_the_batches_of_buckets_have_the_shapes_that_are_said(tmp_path):
+    made = data((Copy, dict(symbols=5, shortest=1, longest=20)), buckets=(8, 16))
+    assert isinstance(made, Bucketed)
+    said = made.batches_like(4)
+    assert said[0] == made.batch_like(4)
+    batches = train_batches(made.prepare(tmp_path).splits['train'], 4, 0, 0)
+    found = {tuple(batch['source'].shape) for batch in itertools.islice(batches, 20)}
+    assert found == {like['source'].shape for like in said} == {(4, 48), (12, 16), (24, 8)}
+
+
 class Same:
     version = 1
 
@@ -198,6 +230,8 @@ class Same:
         (lambda: Recall(keys=2, values=1, pairs=3), 'asks 1 of 3 pairs of 2 keys'),
         (lambda: data((Copy, SHORT), held_out=0.0), 'held_out must be above 0'),
         (lambda: data((Copy, SHORT), train=0), 'train must be at least 1'),
+        (lambda: data((Copy, SHORT), buckets=(8, 8)), r'data.buckets: \[8, 8\] must be lengths of 1 or more that grow'),
+        (lambda: data((Copy, SHORT), buckets=(0,)), r'data.buckets: \[0\] must be lengths of 1 or more that grow'),
     ],
 )
 def test_what_cannot_be_is_refused(make, message):

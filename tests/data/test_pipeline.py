@@ -8,12 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from saccade.data.pack import Padded
 from saccade.data.pipeline import _shuffled, eval_batches, random_windows, train_batches
+from saccade.data.split import Bucket, bucketed
 from saccade.data.text import TextSplit
 from saccade.types import UserError
 
@@ -50,6 +52,61 @@ def test_each_epoch_holds_each_row_once_in_an_order_of_its_own():
     epochs = [flat[start : start + ROWS] for start in range(0, 40, ROWS)]
     assert all(sorted(epoch) == list(range(ROWS)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) == 4
+
+
+def _buckets(*buckets):
+    """Rows [n, ...] of each (rows, tokens of a row): times 4 / tokens as many as fill 4 tokens."""
+    sources, first = [], 0
+    for rows, tokens in buckets:
+        sources.append(Bucket(_Numbered(range(first, first + rows), tokens), 4 / tokens))
+        first += rows
+    return replace(_split(first), buckets=tuple(sources))
+
+
+class _Numbered:
+    def __init__(self, numbers, tokens):
+        self._numbers, self._tokens = numbers, tokens
+
+    def __len__(self):
+        return len(self._numbers)
+
+    def __getitem__(self, row):
+        return {'tokens': np.full(self._tokens, self._numbers[row])}
+
+    def padding(self):
+        return {'tokens': np.zeros(self._tokens)}
+
+
+def _bucketed(count, start=0, **processes):
+    iterator = train_batches(_buckets((8, 4), (24, 2), (32, 1)), 4, 0, start, **processes)
+    taken = [batch['tokens'] for batch in itertools.islice(iterator, count)]
+    iterator.close()
+    return taken
+
+
+def test_batches_of_buckets_have_one_length_and_about_as_many_tokens():
+    assert {batch.shape for batch in _bucketed(14)} == {(4, 4), (8, 2), (16, 1)}
+
+
+def test_an_epoch_of_buckets_holds_each_row_once():
+    batches = _bucketed(14)  # 2 + 3 + 2 an epoch
+    for epoch in (batches[:7], batches[7:]):
+        assert sorted(np.concatenate([batch[:, 0] for batch in epoch]).tolist()) == list(range(64))
+    assert [batch.shape for batch in batches[:7]] != sorted(batch.shape for batch in batches[:7])
+
+
+def test_batches_of_buckets_are_a_function_of_their_number_and_are_shared_out():
+    whole = _bucketed(10)
+    for resumed, batch in zip(_bucketed(6, start=4), whole[4:], strict=True):
+        np.testing.assert_array_equal(resumed, batch)
+    halves = zip(*(_bucketed(10, process=process, processes=2) for process in range(2)), strict=True)
+    for halved, batch in zip(halves, whole, strict=True):
+        np.testing.assert_array_equal(np.concatenate(halved), batch)
+
+
+@pytest.mark.parametrize(('longest', 'times', 'rows'), [(80, 52 / 12, 336), (80, 1.0, 80), (6, 2.6, 14), (7, 1.5, 10)])
+def test_a_batch_of_shorter_rows_divides_by_the_powers_of_two_that_one_of_the_longest_divides_by(longest, times, rows):
+    assert bucketed(longest, times) == rows
 
 
 @pytest.mark.parametrize('seed', [0, 1])

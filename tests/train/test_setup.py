@@ -2,29 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cost of an experiment is that of the step that a run would compile, and is counted without one."""
 
+import itertools
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
+from saccade.data.pipeline import train_batches
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.plan import Plan
 from saccade.train.setup import Cost, make_backend
 from saccade.types import UserError
 
-QUICKSTART = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
+EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 
 
-def experiment(**changes):
+def experiment(path='causal_lm/quickstart.py', **changes):
     overrides = [f'--config.{field.replace("__", ".")}={value}' for field, value in changes.items()]
-    return Experiment.of(load_config(QUICKSTART, overrides))
+    return Experiment.of(load_config(str(EXPERIMENTS / path), overrides))
 
 
 @pytest.mark.parametrize('changes', [{}, {'accumulate': 2, 'ema': 0.9, 'model__tied': False}])
 def test_the_cost_is_the_plan_of_the_step_that_is_compiled(changes):
     run = experiment(model__layers=2, **changes)
-    backend = make_backend(run, run.data().batch_like(run.batch_size))
+    backend = make_backend(run)
     plan = Plan.of('', backend, run.model, run.batch_size * run.data().context)
     cost = Cost.of(run)
     assert (cost.parameters, cost.flops, cost.tokens) == (plan.total, plan.flops, plan.tokens)
@@ -52,3 +55,25 @@ def test_counting_makes_no_arrays():
 def test_parts_that_do_not_fit_are_refused():
     with pytest.raises(UserError, match='width 192 is not divisible by 5 heads'):
         Cost.of(experiment(model__block__mixer__heads=5))
+
+
+@pytest.mark.parametrize('backend', ['jit', 'pmap'])
+def test_a_step_is_compiled_for_every_bucket(backend, tmp_path):
+    run = experiment(
+        'translation/generated.py',
+        backend=backend,
+        data__buckets='(6,)',
+        data__train=64,
+        data__validation=8,
+        model__decoder__width=8,
+        model__decoder__layers=1,
+        batch_size=jax.device_count(),
+    )
+    compiled, split = make_backend(run), run.data().prepare(tmp_path).splits['train']
+    state, shapes, losses = compiled.init(0), set(), []
+    for rows in itertools.islice(train_batches(split, run.batch_size, 0, 0), 8):
+        shapes.add(rows['source'].shape)
+        state, metrics = compiled.train_step(state, compiled.place(rows))
+        losses.append(float(compiled.host(metrics)['loss']))
+    assert len(shapes) == 2
+    assert np.isfinite(losses).all()

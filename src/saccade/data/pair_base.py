@@ -22,7 +22,7 @@ from saccade.data.cache import digest, explained, kept, trained
 from saccade.data.pair_frame import PairFrame
 from saccade.data.ragged import Ragged, encoded
 from saccade.data.records import DatasetRecords, Records, RecordSource
-from saccade.data.split import Prepared, Row, Split, batch_of
+from saccade.data.split import Bucket, Prepared, Row, Split, batch_of, bucketed
 from saccade.data.tokenizer import Tokenizer, Trainer
 from saccade.data.tokenizer_file import open_tokenizer
 from saccade.types import Part, UserError
@@ -36,17 +36,19 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class PairRows:
-    """Rows of pairs, each made when it is asked for."""
+    """Rows of pairs, each made when it is asked for. Attributes: numbers, of the rows among those of the split."""
 
     frame: PairFrame
     source: Ragged
     target: Ragged
+    numbers: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.source)
+        return len(self.numbers)
 
     def __getitem__(self, row: int) -> Row:
-        return self.frame.row(self.source[row], self.target[row]) | {'row': np.int32(row)}
+        number = int(self.numbers[row])
+        return self.frame.row(self.source[number], self.target[number]) | {'row': np.int32(number)}
 
     def padding(self) -> Row:
         """A row of which nothing counts."""
@@ -91,19 +93,30 @@ class FromPairs:
     source_context: tokens of what is read, the end token among them.
     context: tokens of what is written, the end token among them.
     start: the special token that what is written starts with; None: the end token.
+    buckets: lengths, in tokens of a side, of pairs that are learned from in batches of their own, with as many more
+        rows as such pairs are shorter, as far as they are below the contexts; empty for rows of one length.
     """
 
     tokenizer: Part[Trainer]
     source_context: int
     context: int
     start: str | None = None
+    buckets: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         PairFrame(self.source_context, self.context, start=0, end=0)
+        if any(shorter >= longer for shorter, longer in itertools.pairwise((0, *self.buckets))):
+            raise UserError(f'data.buckets: {list(self.buckets)} must be lengths of 1 or more that grow')
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        return batch_of(PairFrame(self.source_context, self.context, start=0, end=0).padding(), batch_size)
+        return self.batches_like(batch_size)[0]
+
+    def batches_like(self, batch_size: int) -> list[dict[str, jax.ShapeDtypeStruct]]:
+        """Return the shapes of all batches that are learned from; first of the longest rows, last of the shortest."""
+        *shorter, frame = self._frames(PairFrame(self.source_context, self.context, start=0, end=0))
+        frames = [frame, *reversed(shorter)]
+        return [batch_of(each.padding(), bucketed(batch_size, frame.tokens / each.tokens)) for each in frames]
 
     def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
         """Tokenise the pairs, or find that done in the cache.
@@ -125,7 +138,7 @@ class FromPairs:
         return Prepared(
             used,
             {
-                name: _Prepared.of(name, arrays, records.splits[name]).split(frame, used)
+                name: _Prepared.of(name, arrays, records.splits[name]).split(self._frames(frame), used)
                 for name, arrays in found.items()
             },
         )
@@ -137,6 +150,11 @@ class FromPairs:
             UserError: the tokenizer lacks a special token.
         """
         return PairFrame.of(tokenizer, self.source_context, self.context, self.start)
+
+    def _frames(self, frame: PairFrame) -> list[PairFrame]:
+        """The frames of pairs by their length, the longest last."""
+        longest = max(self.source_context, self.context)
+        return [*(frame.shorter(length) for length in self.buckets if length < longest), frame]
 
     @property
     def _columns(self) -> tuple[str, str]:
@@ -225,23 +243,41 @@ class _Prepared:
         )
         return replace(self, tokens=tokens, texts=texts, record=self.record[chosen])
 
-    def split(self, frame: PairFrame, tokenizer: Tokenizer) -> PairSplit:
-        """Make rows of the pairs, having said what is wrong with them.
+    def split(self, frames: Sequence[PairFrame], tokenizer: Tokenizer) -> PairSplit:
+        """Make rows of the pairs, having said what is wrong with them; those to learn from lie in buckets too.
+
+        Args:
+            frames: of the pairs by their length, the longest last.
 
         Raises:
             UserError: none is short enough to learn from.
         """
         self._say_unknown(tokenizer)
-        return self._fitting(frame)._rows(frame, tokenizer)
+        fitting = self._fitting(frames[-1])
+        buckets = fitting._buckets(frames) if self.name == 'train' and len(frames) > 1 else ()
+        return fitting._rows(frames[-1], tokenizer, buckets)
+
+    @property
+    def _sizes(self) -> np.ndarray:
+        """[pairs, 2], tokens of either side."""
+        return np.stack([each.lengths for each in self.tokens], axis=-1)
 
     def _place(self, pair: int) -> str:
         return self.records.place(int(self.record[pair]))
 
-    def _rows(self, frame: PairFrame, tokenizer: Tokenizer) -> PairSplit:
-        read, written = (each.lengths <= room for each, room in zip(self.tokens, frame.room, strict=True))
+    def _buckets(self, frames: Sequence[PairFrame]) -> tuple[Bucket, ...]:
+        """The pairs by the first of the frames that both of their sides fit in."""
+        fits = [(self._sizes <= one.room).all(axis=-1) for one in frames]
+        first = np.argmax(fits, axis=0)
+        found = [(one, PairRows(one, *self.tokens, np.flatnonzero(first == n))) for n, one in enumerate(frames)]
+        return tuple(Bucket(rows, frames[-1].tokens / one.tokens) for one, rows in found if len(rows))
+
+    def _rows(self, frame: PairFrame, tokenizer: Tokenizer, buckets: tuple[Bucket, ...]) -> PairSplit:
+        fits = (self._sizes <= frame.room).all(axis=-1)
         return PairSplit(
-            rows=PairRows(frame, *self.tokens),
-            targets=int((self.tokens[1].lengths + 1)[read & written].sum()),  # the end token is one
+            rows=PairRows(frame, *self.tokens, np.arange(len(self.record))),
+            buckets=buckets,
+            targets=int((self.tokens[1].lengths + 1)[fits].sum()),  # the end token is one
             unit='tokens',
             sources=Texts(self.texts[0]),
             references=Texts(self.texts[1]),
@@ -249,21 +285,21 @@ class _Prepared:
         )
 
     def _fitting(self, frame: PairFrame) -> '_Prepared':
-        longer = np.stack([each.lengths > room for each, room in zip(self.tokens, frame.room, strict=True)])
-        long = np.flatnonzero(longer.any(axis=0))
+        longer = self._sizes > frame.room
+        long = np.flatnonzero(longer.any(axis=-1))
         if not len(long):
             return self
         training = self.name == 'train'
         _LOG.warning(
             '%s: %d of %d pairs are longer than their rows (data.source_context of %d tokens: %d; data.context of %d: '
             '%d); the first is %s; %s',
-            self.name, len(long), len(self.record), frame.source_context, longer[0].sum(), frame.context,
-            longer[1].sum(), self._place(int(long[0])),
+            self.name, len(long), len(self.record), frame.source_context, longer[:, 0].sum(), frame.context,
+            longer[:, 1].sum(), self._place(int(long[0])),
             'training leaves them out' if training else 'they are judged, but no such source is translated',
         )  # fmt: skip
         if training and len(long) == len(self.record):
             raise UserError('data: no pair is short enough to learn from; raise data.source_context and data.context')
-        return self.only(np.flatnonzero(~longer.any(axis=0))) if training else self
+        return self.only(np.flatnonzero(~longer.any(axis=-1))) if training else self
 
     def _say_unknown(self, tokenizer: Tokenizer) -> None:
         for side, tokens in zip(_SIDES, self.tokens, strict=True):

@@ -7,7 +7,7 @@ Bengio 2015 too. What is written starts with it as well, unless data say with wh
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,6 +48,15 @@ class PairFrame:
     def room(self) -> tuple[int, int]:
         """Tokens that a source may have, and a target, beside the one that ends each."""
         return self.source_context - 1, self.context - 1
+
+    def shorter(self, length: int) -> 'PairFrame':
+        """The frame of pairs of which neither side is longer than so many tokens."""
+        return replace(self, source_context=min(length, self.source_context), context=min(length, self.context))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of both sides."""
+        return self.source_context + self.context
 
     def row(self, source: Ids, target: Ids = ()) -> Row:
         """The row of a pair. A side that is longer than its room is left empty, and then nothing is to be learned."""

@@ -4,7 +4,8 @@
 
 Batch number n is a function of the seed and n alone. So the whole state of the data is one integer, the same
 on any number of processes: each yields its own contiguous share of every batch, and the shares of processes
-0, 1, ... joined are the batch.
+0, 1, ... joined are the batch. Where rows lie in buckets by their length, a batch is of one bucket, and the buckets
+take turns as often as they have batches; each runs through epochs of its own.
 """
 
 import dataclasses
@@ -15,7 +16,7 @@ import grain
 import numpy as np
 
 from saccade.data.pack import WindowRows
-from saccade.data.split import Row, RowSource, Split
+from saccade.data.split import Bucket, Row, RowSource, Split
 from saccade.types import UserError
 
 # Making a batch is a few small copies: two threads keep ahead of the step, and eight batches are small.
@@ -32,19 +33,27 @@ def train_batches(
     Prefetches in threads until the iterator is dropped or its `close()` is called.
 
     Args:
-        batch_size: rows in a batch, over all processes.
+        batch_size: rows in a batch, over all processes; of shorter ones, that lie in buckets, there are more.
         start: batches already consumed.
         process: which of the `processes` this is.
 
     Raises:
         UserError: the batch does not divide among the processes; a number is out of range.
     """
-    share = _share(batch_size, process, processes)
     _require(seed >= 0, f'seed: {seed} must not be negative')
     _require(start >= 0, f'start: {start} must not be negative')
     _require(len(split.rows) < _MOST_ROWS, f'{len(split.rows)} rows are too many to shuffle: use a larger stride')
-    batches = _shuffled(len(split.rows), seed).repeat().batch(batch_size, drop_remainder=True)[start:]
-    return _prefetched(batches, _reader(split.rows, share))
+    buckets = split.buckets or (Bucket(split.rows, 1.0),)
+
+    def batches(bucket: Bucket) -> grain.MapDataset:
+        size = bucket.batch_size(batch_size)
+        share = _share(size, process, processes)
+        numbers = _shuffled(len(bucket.rows), seed).repeat().batch(size, drop_remainder=True)
+        return numbers.map(_reader(bucket.rows, share))
+
+    streams = [batches(bucket) for bucket in buckets]
+    turns = [len(bucket.rows) / bucket.batch_size(batch_size) for bucket in buckets]
+    return _prefetched(grain.MapDataset.mix(streams, turns)[start:])
 
 
 def eval_batches(
@@ -64,7 +73,7 @@ def eval_batches(
     _require(limit is None or limit >= 1, f'limit: {limit} must be at least 1 batch')
     whole = -(-len(split.rows) // batch_size) * batch_size
     batches = grain.MapDataset.range(whole).batch(batch_size)[:limit]
-    return _prefetched(batches, _reader(split.rows, share))
+    return _prefetched(batches.map(_reader(split.rows, share)))
 
 
 def random_windows(split: Split, batch_size: int, windows: int, seed: int) -> Iterator[Row]:
@@ -95,8 +104,8 @@ def _row(rows: RowSource, number: int) -> Row:
     return rows[number] if number < len(rows) else rows.padding()
 
 
-def _prefetched(batches: grain.MapDataset, read: Callable[[np.ndarray], Row]) -> Iterator[Row]:
-    return iter(batches.map(read).to_iter_dataset(_READ))
+def _prefetched(batches: grain.MapDataset) -> Iterator[Row]:
+    return iter(batches.to_iter_dataset(_READ))
 
 
 def _share(batch_size: int, process: int, processes: int) -> slice:

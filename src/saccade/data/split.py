@@ -32,6 +32,29 @@ class RowSource(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Bucket:
+    """Rows of about one length, which are shorter than a split's own.
+
+    Attributes:
+        rows: random access to them.
+        times: how many of them have as many tokens as one of the split's own.
+    """
+
+    rows: RowSource
+    times: float
+
+    def batch_size(self, longest: int) -> int:
+        """Rows of a batch with about as many tokens as `longest` of the split's own."""
+        return bucketed(longest, self.times)
+
+
+def bucketed(longest: int, times: float) -> int:
+    """Return `times` as many rows, or a few less: what divides by a power of two still does, as devices ask for."""
+    unit = longest & -longest or 1
+    return int(longest * times) // unit * unit
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Split:
     """One part of the data.
@@ -40,11 +63,13 @@ class Split:
         rows: random access to the rows.
         targets: what is predicted, as many as there are of `unit`.
         unit: what a target is, in the plural.
+        buckets: the rows by their length, to learn from in batches of one length each; empty to take them as they are.
     """
 
     rows: RowSource
     targets: int
     unit: str = 'targets'
+    buckets: tuple[Bucket, ...] = ()
 
     def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """Metrics that follow from the means of the whole split, by name."""

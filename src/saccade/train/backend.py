@@ -6,7 +6,7 @@ Both compile the step ahead of time; the executable that is analysed for the pla
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -22,6 +22,29 @@ from saccade.types import Batch, Params, UserError
 Rows = Mapping[str, np.ndarray]
 
 
+class Steps:
+    """A step compiled for batches of several shapes."""
+
+    def __init__(self, compiled: Sequence[tuple[PyTree, Any]]) -> None:
+        """Take a program for each of the batches, as they are placed."""
+        self._programs = {_shapes(batch): program for batch, program in compiled}
+
+    def __call__(self, state: TrainState, batch: Batch | Rows) -> tuple[TrainState, Any]:
+        return self._programs[_shapes(batch)](state, batch)
+
+    def memory_analysis(self) -> Any:
+        """What the first of them needs."""
+        return self._first.memory_analysis()
+
+    def as_text(self) -> str:
+        """The first of them in HLO."""
+        return self._first.as_text()
+
+    @property
+    def _first(self) -> Any:
+        return next(iter(self._programs.values()))
+
+
 @runtime_checkable
 class Backend(Protocol):
     """A step compiled for the devices at hand.
@@ -29,7 +52,7 @@ class Backend(Protocol):
     Attributes:
         learner: the step as a pure function of all rows.
         like: shapes, dtypes and places of a state as it is saved and restored.
-        rows_like: shapes of a global batch.
+        rows_like: shapes of a global batch, of the longest rows that there are.
         train_step: the compiled (state, batch) -> (state, metrics). It takes the state over.
         eval_step: the compiled (params, batch) -> totals.
         devices: how many there are in all.
@@ -38,14 +61,14 @@ class Backend(Protocol):
     learner: Learner
     like: TrainState
     rows_like: PyTree
-    train_step: Any
+    train_step: Steps
     eval_step: Any
     devices: int
 
     def init(self, seed: int) -> TrainState: ...
 
-    def place(self, rows: Rows) -> Batch:
-        """Put this process's rows of a global batch on its devices."""
+    def place(self, rows: Rows) -> Batch | Rows:
+        """Put this process's rows of a global batch on its devices, or into the order in which the step does."""
         ...
 
     def load(self, state: TrainState) -> TrainState:
@@ -64,23 +87,24 @@ class Backend(Protocol):
 class JitBackend:
     """`jax.jit` over a mesh with the axes data, fsdp and tensor."""
 
-    def __init__(self, learner: Learner, rows: PyTree, mesh: Mapping[str, int]) -> None:
+    def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
         self.learner = learner
         self._mesh = make_mesh(mesh)
         self.devices = self._mesh.size
         split = self._mesh.shape['data'] * self._mesh.shape['fsdp'] * learner.accumulate
-        _check_rows(jax.tree.leaves(rows)[0].shape[0], split, 'data x fsdp x accumulate')
+        _check_rows(batches, split, 'data x fsdp x accumulate')
         whole = NamedSharding(self._mesh, PartitionSpec())
         self._rows = NamedSharding(self._mesh, ROWS)
-        self.rows_like = jax.tree.map(lambda leaf: _placed(leaf, self._rows), rows)
-        shapes = jax.eval_shape(learner.init, _key_data(0), rows)
+        placed = [jax.tree.map(lambda leaf: _placed(leaf, self._rows), rows) for rows in batches]
+        self.rows_like = placed[0]
+        shapes = jax.eval_shape(learner.init, _key_data(0), self.rows_like)
         places = shardings(shapes, self._mesh)
         self.like = jax.tree.map(_placed, shapes, places)
         self._init = jax.jit(learner.init, in_shardings=(whole, self._rows), out_shardings=places)
         step = jax.jit(
             learner.train_step, in_shardings=(places, self._rows), out_shardings=(places, whole), donate_argnums=0
         )
-        self.train_step = step.lower(self.like, self.rows_like).compile()
+        self.train_step = Steps([(rows, step.lower(self.like, rows).compile()) for rows in placed])
         evaluate = jax.jit(learner.eval_step, in_shardings=(places.params, self._rows), out_shardings=whole)
         self.eval_step = evaluate.lower(self.like.params, self.rows_like).compile()
 
@@ -104,43 +128,44 @@ class JitBackend:
 class PmapBackend:
     """`jax.pmap`: every device has a copy of the state and a share of the rows."""
 
-    def __init__(self, learner: Learner, rows: PyTree, mesh: Mapping[str, int]) -> None:
-        self.learner, self.rows_like = learner, rows
+    def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
+        self.learner, self.rows_like = learner, batches[0]
         replica = dataclasses.replace(learner, axis='devices')
         self.devices, self._local = jax.device_count(), jax.local_device_count()
         asked = {name: size for name, size in mesh.items() if size not in (1, -1)}
         if asked not in ({}, {'data': self.devices}):
             raise UserError(f"config.backend: 'pmap' only splits rows; it cannot serve the mesh {asked}: use 'jit'")
-        count = jax.tree.leaves(rows)[0].shape[0]
-        _check_rows(count, self.devices * learner.accumulate, 'devices x accumulate')
-        share = jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct((count // self.devices, *leaf.shape[1:]), leaf.dtype), rows
-        )
+        _check_rows(batches, self.devices * learner.accumulate, 'devices x accumulate')
+        share = jax.tree.map(self._share, self.rows_like)
         self.like = jax.eval_shape(learner.init, _key_data(0), share)
-        shares, states = jax.tree.map(self._stacked, share), jax.tree.map(self._stacked, self.like)
+        states = jax.tree.map(self._stacked, self.like)
+        placed = [jax.tree.map(lambda leaf: self._stacked(self._share(leaf)), rows) for rows in batches]
         self._init = jax.jit(
             lambda key: learner.init(key, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), share))
         )
         step = jax.pmap(replica.train_step, axis_name='devices', donate_argnums=0)
-        self.train_step = step.lower(states, shares).compile()
+        self.train_step = Steps([(rows, step.lower(states, rows).compile()) for rows in placed])
         evaluate = jax.pmap(replica.eval_step, axis_name='devices')
-        self.eval_step = evaluate.lower(states.params, shares).compile()
+        self.eval_step = evaluate.lower(states.params, placed[0]).compile()
         self._spread = jax.pmap(lambda _, state: state, in_axes=(0, None), out_axes=0)
 
     def init(self, seed: int) -> TrainState:
         return self.load(self._init(_key_data(seed)))
 
-    def place(self, rows: Rows) -> Batch:
+    def place(self, rows: Rows) -> Rows:
         return {name: part.reshape(self._local, -1, *part.shape[1:]) for name, part in rows.items()}
 
     def load(self, state: TrainState) -> TrainState:
         return self._spread(np.zeros(self._local), state)
 
     def unload(self, state: TrainState) -> TrainState:
-        return jax.tree.map(lambda leaf: leaf.addressable_data(0).reshape(leaf.shape[1:]), state)
+        return jax.tree.map(_of_one, state)
 
     def host(self, values: PyTree) -> PyTree:
-        return jax.tree.map(np.asarray, self.unload(values))
+        return jax.tree.map(lambda leaf: np.asarray(_of_one(leaf)), values)
+
+    def _share(self, leaf: Any) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((leaf.shape[0] // self.devices, *leaf.shape[1:]), leaf.dtype)
 
     def _stacked(self, leaf: Any) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((self._local, *leaf.shape), leaf.dtype)
@@ -161,9 +186,20 @@ def replace_params(backend: Backend, state: TrainState, params: Params) -> Train
     return backend.load(saved.replace(params=placed, ema=ema))
 
 
-def _check_rows(rows: int, split: int, words: str) -> None:
-    if rows % split:
-        raise UserError(f'config.batch_size: {rows} rows do not divide by {words} = {split}')
+def _check_rows(batches: Sequence[PyTree], split: int, words: str) -> None:
+    for batch in batches:
+        rows = jax.tree.leaves(batch)[0].shape[0]
+        if rows % split:
+            raise UserError(f'config.batch_size: {rows} rows do not divide by {words} = {split}')
+
+
+def _of_one(leaf: jax.Array) -> jax.Array:
+    """What the first device here has of a leaf that every device has a copy of."""
+    return leaf.addressable_data(0).reshape(leaf.shape[1:])
+
+
+def _shapes(batch: PyTree) -> tuple[tuple[int, ...], ...]:
+    return tuple(leaf.shape for leaf in jax.tree.leaves(batch))
 
 
 def _placed(leaf: Any, sharding: Any) -> jax.ShapeDtypeStruct:

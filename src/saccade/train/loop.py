@@ -21,7 +21,7 @@ from rich.console import Console
 
 from saccade.build import load
 from saccade.data.pipeline import eval_batches, train_batches
-from saccade.data.split import Prepared
+from saccade.data.split import Prepared, Row
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
@@ -74,7 +74,7 @@ class Run:
         self.sample = experiment.sample() if experiment.sample else None
         self.sinks = [sink() for sink in experiment.logging] if jax.process_index() == 0 else []
         require_lengths(experiment)
-        self.backend = make_backend(experiment, self.data.batch_like(experiment.batch_size))
+        self.backend = make_backend(experiment)
         self.tokens = experiment.batch_size * self.data.context
         self.workdir, self.config = Workdir.check(workdir, config), config
         self.plan = Plan.of(_what(config), self.backend, experiment.model, self.tokens)
@@ -148,11 +148,12 @@ class Run:
             prepared.splits['train'], run.batch_size, run.seed, start, jax.process_index(), jax.process_count()
         )
         while step < run.steps and not stopped():
-            batch = self.backend.place(next(batches))
+            rows = next(batches)
+            batch = self.backend.place(rows)
             with self._profiled(step + 1):
                 state, metrics = self.backend.train_step(state, batch)
             step, found = step + 1, None
-            meter.add(step, metrics)
+            meter.add(step, metrics, self._share(rows))
             if due(step, run.log_every) or step == run.steps:
                 log.write(step, 'train', meter.read())
             if due(step, run.eval_every) and step < run.steps:
@@ -164,6 +165,11 @@ class Run:
                 self._save(checkpoints, step, state, found)
         meter.check()
         return state, step
+
+    def _share(self, rows: Row) -> float:
+        """How much this process's rows of a batch are of the batch that the plan is of."""
+        planned, ours = (sum(leaf.size for leaf in jax.tree.leaves(tree)) for tree in (self.backend.rows_like, rows))
+        return ours * jax.process_count() / planned
 
     def _measure(self, state: TrainState, prepared: Prepared, step: int, limit: int = 0) -> Evaluation:
         """Evaluate the state, on so many batches of the validation split or on all."""
@@ -220,11 +226,12 @@ class Meter:
 
     def restart(self) -> None:
         """Start the clock anew, after something that was not training."""
-        self._since, self._steps = time.perf_counter(), 0
+        self._since, self._steps = time.perf_counter(), 0.0
 
-    def add(self, step: int, metrics: PyTree) -> None:
+    def add(self, step: int, metrics: PyTree, share: float) -> None:
+        """Take the metrics of a step that is such a share of the one that was planned."""
         self._unread.append((step, metrics))
-        self._steps += 1
+        self._steps += share
         if len(self._unread) > IN_FLIGHT:
             jax.block_until_ready(self._unread[-1 - IN_FLIGHT][1])
 

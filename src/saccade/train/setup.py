@@ -7,14 +7,13 @@ from functools import partial
 
 import jax
 import numpy as np
-from jaxtyping import PyTree
 
 from saccade.ops.flops import flops
 from saccade.train.backend import BACKENDS, Backend
 from saccade.train.experiment import Experiment
 from saccade.train.learner import Learner
 from saccade.train.trained import kept_shapes, param_shapes
-from saccade.types import UserError
+from saccade.types import Bucketed, UserError
 
 
 def make_learner(experiment: Experiment) -> Learner:
@@ -48,8 +47,10 @@ def require_lengths(experiment: Experiment) -> None:
             raise UserError(f'config.eval_lengths: {length} tokens: {error}') from error
 
 
-def make_backend(experiment: Experiment, rows: PyTree) -> Backend:
-    """Compile the step of an experiment for batches of this shape."""
+def make_backend(experiment: Experiment) -> Backend:
+    """Compile the step of an experiment for batches of all the shapes that its data have."""
+    data, size = experiment.data(), experiment.batch_size
+    rows = data.batches_like(size) if isinstance(data, Bucketed) else [data.batch_like(size)]
     return BACKENDS[experiment.backend](make_learner(experiment), rows, dict(experiment.mesh))
 
 

@@ -61,7 +61,7 @@ def mfu(config_path: str, overrides: Sequence[str], options: Options) -> Report:
         raise UserError('--what=mfu is for a GPU or TPU, and JAX finds only a CPU; --force runs it all the same')
     config = load_config(config_path, [f'{PREFIX}dtype=bfloat16', *overrides])
     experiment = Experiment.of(config)
-    backend = make_backend(experiment, experiment.data().batch_like(experiment.batch_size))
+    backend = make_backend(experiment)
     return _report(config, backend, *_measure(backend, experiment, options))
 
 
