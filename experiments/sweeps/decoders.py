@@ -9,27 +9,35 @@ Luong et al. 2015, section 3, https://arxiv.org/abs/1508.04025, has most of thes
 are the same throughout.
 """
 
-CELLS = dict(cell=dict(use='recurrent.lstm:LSTM', width=128), layers=1, dropout=0.0)
 GENERAL = dict(use='recurrent.general:General')
-ADDITIVE = dict(use='recurrent.additive:Additive', width=128)
 
 
 def get_sweep() -> dict:
-    soft, additive = dict(use='recurrent.soft:Soft', score=GENERAL), dict(use='recurrent.soft:Soft', score=ADDITIVE)
-    decoders = dict(
+    return side_by_side(decoders(width=128, dropout=0.0), seeds=3)
+
+
+def side_by_side(found: dict[str, dict], seeds: int) -> dict:
+    """Return the sweep over decoders by name."""
+    return dict(runs=dict(list=[{'name': name, 'model.decoder': each} for name, each in found.items()]), seeds=seeds)
+
+
+def decoders(width: int, dropout: float) -> dict[str, dict]:
+    """Return all decoders of a width, by name."""
+    cells = dict(cell=dict(use='recurrent.lstm:LSTM', width=width), layers=1, dropout=dropout)
+    additive = dict(use='recurrent.additive:Additive', width=width)
+    found = dict(
         context_as_state=dict(use='recurrent.fixed_context:FixedContext', fed=False),
         context_at_every_step=dict(use='recurrent.fixed_context:FixedContext', fed=True),
-        bahdanau=dict(use='recurrent.bahdanau:Bahdanau', attention=additive),
-        luong=_luong(soft),
-        luong_fed=_luong(soft) | dict(input_feeding=True),
+        bahdanau=dict(use='recurrent.bahdanau:Bahdanau', attention=dict(use='recurrent.soft:Soft', score=additive)),
+        luong=_luong(dict(use='recurrent.soft:Soft', score=GENERAL)),
+        luong_fed=_luong(dict(use='recurrent.soft:Soft', score=GENERAL)) | dict(input_feeding=True),
         local_monotonic=_luong(dict(use='recurrent.local_monotonic:LocalMonotonic', score=GENERAL, reach=5)),
         local_predictive=_luong(dict(use='recurrent.local_predictive:LocalPredictive', score=GENERAL, reach=5)),
         hard_reinforce=_hard(dict(use='recurrent.reinforce:Reinforce', learned=True)),
         hard_gumbel=_hard(dict(use='recurrent.gumbel:Gumbel', temperature=1.0)),
         hard_straight_through=_hard(dict(use='recurrent.straight_through:StraightThrough')),
     )
-    points = [dict(name=name, **{'model.decoder': each | CELLS}) for name, each in decoders.items()]
-    return dict(runs=dict(list=points), seeds=3)
+    return {name: each | cells for name, each in found.items()}
 
 
 def _luong(attention: dict) -> dict:
