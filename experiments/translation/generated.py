@@ -45,6 +45,7 @@ def get_config() -> ConfigDict:
             context=context,
             start=None,
             buckets=(),
+            source_tokenizer=None,
         ),
         metrics=[EXACT],
     )

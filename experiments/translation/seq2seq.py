@@ -40,6 +40,7 @@ def english_to_german(
         tokenizer=tokenizer,
         start=None,
         buckets=buckets,
+        source_tokenizer=None,
         **data,
     )
 

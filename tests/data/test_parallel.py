@@ -13,7 +13,7 @@ import tensorflow_datasets as tfds
 from saccade.data.dataset import Picked
 from saccade.data.parallel import Parallel
 from saccade.data.records import DatasetRecords, Records
-from saccade.data.tokenizer import BPE, Word
+from saccade.data.tokenizer import BPE, Character, Tokenizer, Word
 from saccade.types import Data, Part, UserError
 
 WORDS = Part(Word).but(vocabulary=60)
@@ -51,6 +51,36 @@ def refusal(tmp_path, made):
         made.prepare(tmp_path / 'cache')
     (line,) = str(raised.value).splitlines()
     return line
+
+
+def test_either_side_may_have_a_vocabulary_of_its_own(folder, tmp_path):
+    made = data(folder, source_tokenizer=Part(Character), source_context=32)
+    prepared = made.prepare(tmp_path / 'cache')
+    both = prepared.tokenizer
+    row = prepared.splits['train'].rows[0]
+    read, written = row['source'][row['source_segments'] != 0], row['tokens'][row['segments'] != 0]
+    assert both.source.decode(read[:-1]) == EN[0]
+    assert both.decode(written[1:-1]) == DE[0]
+    assert (read[-1], written[-1]) == (both.source.end, both.end)
+    assert 'h' not in EN[0]
+    assert 'hund' in both.backend.get_vocab()
+    assert {len(token) for token in both.source.backend.get_vocab() if token.isalpha()} == {1}
+    assert 'runs' not in both.backend.get_vocab()
+    assert 'ß' not in both.source.backend.get_vocab()
+
+
+def test_a_second_tokenizer_is_saved_beside_the_first_and_found_again(folder, tmp_path):
+    made = data(folder, source_tokenizer=Part(Character), source_context=32)
+    both = made.prepare(tmp_path / 'cache').tokenizer
+    both.save(tmp_path / 'tokenizer.json')
+    loaded = Tokenizer.load(tmp_path / 'tokenizer.json')
+    assert (loaded.digest, loaded.source.digest) == (both.digest, both.source.digest)
+    assert loaded.digest != Tokenizer(both.backend).digest
+    kept = data(folder, source_tokenizer=Part(Character), source_context=32).prepare(
+        tmp_path / 'other', tmp_path / 'tokenizer.json'
+    )
+    assert kept.tokenizer.digest == both.digest
+    assert Tokenizer(both.backend).source.digest == Tokenizer(both.backend).digest
 
 
 def test_a_folder_of_line_aligned_files_has_its_splits(folder, tmp_path):

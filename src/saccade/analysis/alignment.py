@@ -70,14 +70,17 @@ class Aligner:
             UserError: they are too long, there is no such layer or head, or attention over the source reports none.
         """
         room = self.frame.context
-        read = [*source, self.frame.end]
+        read = self.frame.read(source)
         if len(read) > self.frame.source_context or len(target) > room:
             raise UserError(f'{len(read)} tokens read and {len(target)} written do not fit the rows of the model')
         # A text that took all the room there is has no end token.
         given, written = [self.frame.start, *target][:room], [*target, self.frame.end][:room]
         layers = list(_over_source(self._weights(read, given), *_sizes(len(given), len(read), self.frame)))
         weights, what = self._picked(layers)
-        labels = [[*map(self._label, side)] for side in (written, read)]
+        labels = (
+            [_label(used, number) for number in side]
+            for used, side in ((self.tokenizer, written), (self.tokenizer.source, read))
+        )
         return Alignment(*labels, weights[: len(given), : len(read)], what)
 
     def _weights(self, read: list[int], given: list[int]) -> PyTree:
@@ -100,9 +103,9 @@ class Aligner:
         weights = heads.mean(axis=0) if self.head == 0 else heads[self.head - 1]
         return weights, f'layer {number} of {len(layers)}' + (f', {whose}' if len(heads) > 1 else '')
 
-    def _label(self, number: int) -> str:
-        text = self.tokenizer.decode([number]) or self.tokenizer.token(number)
-        return text.replace(' ', _SPACE)
+
+def _label(tokenizer: Tokenizer, number: int) -> str:
+    return (tokenizer.decode([number]) or tokenizer.token(number)).replace(' ', _SPACE)
 
 
 def _sizes(T: int, S: int, frame: PairFrame) -> tuple[int, int]:

@@ -95,6 +95,8 @@ class FromPairs:
     start: the special token that what is written starts with; None: the end token.
     buckets: lengths, in tokens of a side, of pairs that are learned from in batches of their own, with as many more
         rows as such pairs are shorter, as far as they are below the contexts; empty for rows of one length.
+    source_tokenizer: how to train one on the sources alone, where they have a vocabulary of their own; `tokenizer` is
+        then trained on the targets alone.
     """
 
     tokenizer: Part[Trainer]
@@ -102,6 +104,7 @@ class FromPairs:
     context: int
     start: str | None = None
     buckets: tuple[int, ...] = ()
+    source_tokenizer: Part[Trainer] | None = None
 
     def __post_init__(self) -> None:
         PairFrame(self.source_context, self.context, start=0, end=0)
@@ -165,11 +168,16 @@ class FromPairs:
         raise NotImplementedError
 
     def _trained(self, records: Records, cache: Path) -> Tokenizer:
-        corpus = digest(records.digest, self._columns)
-        return trained(self.tokenizer, lambda: self._read(records.splits['train']), corpus, cache)
+        def of(tokenizer: Part[Trainer], sides: slice) -> Tokenizer:
+            corpus = digest(records.digest, self._columns[sides])
+            return trained(tokenizer, lambda: self._read(records.splits['train'], sides), corpus, cache)
 
-    def _read(self, records: RecordSource) -> Iterator[str]:
-        return itertools.chain.from_iterable(self._pairs(records))
+        if self.source_tokenizer is None:
+            return of(self.tokenizer, slice(0, 2))
+        return Tokenizer(of(self.tokenizer, slice(1, 2)).backend, of(self.source_tokenizer, slice(0, 1)))
+
+    def _read(self, records: RecordSource, sides: slice) -> Iterator[str]:
+        return itertools.chain.from_iterable(pair[sides] for pair in self._pairs(records))
 
     def _pairs(self, records: RecordSource) -> Iterator[tuple[str, str]]:
         """The texts of each pair, each read when its turn comes.
@@ -191,9 +199,9 @@ class FromPairs:
         texts = list(zip(*self._pairs(records), strict=True))
         there = self._filled(texts, records)
         arrays: dict[str, np.ndarray] = {'record': there}
-        for side, column in zip(_SIDES, texts, strict=True):
+        for side, column, used in zip(_SIDES, texts, (tokenizer.source, tokenizer), strict=True):
             chosen = [column[index] for index in there]
-            arrays[f'{side}_tokens'], arrays[f'{side}_lengths'] = encoded(chosen, tokenizer)
+            arrays[f'{side}_tokens'], arrays[f'{side}_lengths'] = encoded(chosen, used)
             written = [text.encode() for text in chosen]
             arrays[f'{side}_bytes'] = np.frombuffer(b''.join(written), np.uint8)
             arrays[f'{side}_sizes'] = np.array([len(text) for text in written], np.int64)
@@ -302,8 +310,8 @@ class _Prepared:
         return self.only(np.flatnonzero(~longer.any(axis=-1))) if training else self
 
     def _say_unknown(self, tokenizer: Tokenizer) -> None:
-        for side, tokens in zip(_SIDES, self.tokens, strict=True):
-            unknown = np.flatnonzero(np.isin(tokens.values, [*tokenizer.unknown]))
+        for side, tokens, used in zip(_SIDES, self.tokens, (tokenizer.source, tokenizer), strict=True):
+            unknown = np.flatnonzero(np.isin(tokens.values, [*used.unknown]))
             if len(unknown):
                 pair = int(np.searchsorted(tokens.spans[:, 1], unknown[0], side='right'))
                 said = '%s: %d of %d tokens of the %s are unknown to the tokenizer; the first is in %s'

@@ -23,12 +23,15 @@ _WRITTEN = ('tokens', 'segments', 'positions')
 
 @dataclass(frozen=True)
 class PairFrame:
-    """Attributes: tokens that a model reads, and that it writes; the ids that start and end what is written."""
+    """Attributes: tokens that a model reads, and that it writes; ids that start and end what is written, and end what
+    is read where that has a vocabulary of its own.
+    """
 
     source_context: int
     context: int
     start: int
     end: int
+    source_end: int | None = None
 
     def __post_init__(self) -> None:
         require_positive('data', source_context=self.source_context, context=self.context)
@@ -40,9 +43,10 @@ class PairFrame:
         Raises:
             UserError: it lacks one.
         """
-        if tokenizer.end is None:
+        end, source_end = tokenizer.end, tokenizer.source.end
+        if end is None or source_end is None:
             raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
-        return cls(source_context, context, tokenizer.end if start is None else tokenizer.special(start), tokenizer.end)
+        return cls(source_context, context, end if start is None else tokenizer.special(start), end, source_end)
 
     @property
     def room(self) -> tuple[int, int]:
@@ -58,10 +62,14 @@ class PairFrame:
         """Tokens of both sides."""
         return self.source_context + self.context
 
+    def read(self, source: Ids) -> list[int | np.integer]:
+        """What is read of a source."""
+        return [*source, self.end if self.source_end is None else self.source_end]
+
     def row(self, source: Ids, target: Ids = ()) -> Row:
         """The row of a pair. A side that is longer than its room is left empty, and then nothing is to be learned."""
         row = self.padding()
-        read, written = [*source, self.end], [self.start, *target, self.end]
+        read, written = self.read(source), [self.start, *target, self.end]
         if len(read) <= self.source_context:
             _put(row, _READ, read)
             if len(written) <= self.context + 1:

@@ -30,14 +30,20 @@ _ENDS = ('<|endoftext|>', '<|end_of_text|>', '</s>', '<eos>', END, '[SEP]')
 
 
 class Tokenizer:
-    """A trained tokenizer."""
+    """A trained tokenizer.
 
-    def __init__(self, backend: tokenizers.Tokenizer):
+    Attributes:
+        source: the tokenizer of texts that are read so that others are written: itself, or one of a vocabulary of
+            their own, which is saved beside it.
+    """
+
+    def __init__(self, backend: tokenizers.Tokenizer, source: 'Tokenizer | None' = None):
         # A text that spells a special token out is still text.
         backend.encode_special_tokens = True
         backend.no_truncation()
         backend.no_padding()
         self.backend = backend
+        self.source = self if source is None else source
 
     @property
     def size(self) -> int:
@@ -77,7 +83,8 @@ class Tokenizer:
     @property
     def digest(self) -> str:
         """The SHA-256 of everything that decides which ids a text gets, in hexadecimal."""
-        return hashlib.sha256(self.backend.to_str().encode()).hexdigest()
+        both = [self.backend] if self.source is self else [self.backend, self.source.backend]
+        return hashlib.sha256(''.join(backend.to_str() for backend in both).encode()).hexdigest()
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text; no special token is added.
@@ -127,6 +134,8 @@ class Tokenizer:
             UserError: the file cannot be written.
         """
         path = Path(path)
+        if self.source is not self:
+            self.source.save(_beside(path))
         draft = path.with_name(f'.{path.name}.{uuid.uuid4().hex}')
         try:
             draft.write_text(self.backend.to_str(pretty=True), encoding='utf-8')
@@ -146,8 +155,10 @@ class Tokenizer:
             text = Path(path).read_text(encoding='utf-8')
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f'cannot read the tokenizer {path}: {error}') from error
+        beside = _beside(Path(path))
+        source = cls.load(beside) if beside.is_file() else None
         try:
-            return cls(tokenizers.Tokenizer.from_str(text))
+            return cls(tokenizers.Tokenizer.from_str(text), source)
         except Exception as error:  # the library raises no narrower class
             raise UserError(f'{path} is not a tokenizer.json: {error}') from error
 
@@ -314,6 +325,11 @@ class BPE(Reserving):
         )
         backend.train_from_iterator(texts, trainer)
         return self.finished(backend)
+
+
+def _beside(path: Path) -> Path:
+    """Where the tokenizer of what is read is kept, if there are two."""
+    return path.with_name(f'source_{path.name}')
 
 
 def _beginning(words: Sequence[int | None]) -> list[bool]:

@@ -83,10 +83,10 @@ class Translator:
 
     def _encoded(self, number: int, text: str) -> list[int]:
         try:
-            ids = self.tokenizer.encode(text)
+            ids = self.tokenizer.source.encode(text)
         except UserError as error:
             raise UserError(f'text {number}: {error}') from error
-        unknown = sum(token in self.tokenizer.unknown for token in ids)
+        unknown = sum(token in self.tokenizer.source.unknown for token in ids)
         if unknown:
             _LOG.warning('text %d: %d of %d tokens are unknown to the tokenizer', number, unknown, len(ids))
         if len(ids) > self.frame.room[0]:

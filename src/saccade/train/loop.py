@@ -22,6 +22,7 @@ from rich.console import Console
 from saccade.build import load
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Prepared, Row
+from saccade.data.tokenizer import Tokenizer
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
@@ -33,7 +34,7 @@ from saccade.train.plan import Plan, peak_flops
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.trained import start_from, tokenizer_of
 from saccade.train.workdir import Workdir
-from saccade.types import Params, UserError
+from saccade.types import Model, Params, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
 IN_FLIGHT = 2
@@ -98,12 +99,7 @@ class Run:
         kept = self.workdir.tokenizer if self.workdir.tokenizer.exists() else None
         given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
         prepared = self.data.prepare(cache_folder(), kept or given)
-        model = self.experiment.model()
-        if model.vocabulary < prepared.tokenizer.size:
-            raise UserError(
-                f'config.model.vocabulary: {model.vocabulary} is smaller than the tokenizer, which has '
-                f'{prepared.tokenizer.size} tokens; set it to at least {prepared.tokenizer.size}'
-            )
+        require_vocabularies(self.experiment.model(), prepared.tokenizer)
         self.workdir.store(self.config)
         if kept is None and jax.process_index() == 0:
             prepared.tokenizer.save(self.workdir.tokenizer)
@@ -260,6 +256,29 @@ class Meter:
             metrics['mfu'] = self._steps * self._plan.flops / seconds / self._peak
         self.restart()
         return metrics
+
+
+def require_vocabularies(model: Model, tokenizer: Tokenizer) -> None:
+    """Refuse a model that has no place for every token, or one vocabulary where there are two.
+
+    Raises:
+        UserError: so it is.
+    """
+    sizes = {'vocabulary': (model.vocabulary, tokenizer.size)}
+    if tokenizer.source is not tokenizer:
+        own = getattr(model, 'source_vocabulary', None)
+        if own is None:
+            raise UserError(
+                f'data.source_tokenizer: the model has one embedding for both sides; give it a source vocabulary of '
+                f'{tokenizer.source.size}'
+            )
+        sizes['source_vocabulary'] = (own, tokenizer.source.size)
+    for name, (there, needed) in sizes.items():
+        if there < needed:
+            raise UserError(
+                f'config.model.{name}: {there} is smaller than the tokenizer, which has {needed} tokens; set it to at '
+                f'least {needed}'
+            )
 
 
 def due(step: int, every: int) -> bool:
