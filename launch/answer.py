@@ -13,11 +13,11 @@ from absl import flags
 from saccade.decode.answer import Reader, lines, record
 from saccade.train.experiment import Experiment
 from saccade.train.main import run_main
-from saccade.train.trained import open_trained
+from saccade.train.trained import CHECKPOINTS, open_trained
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', ['latest', 'best'], 'Which checkpoint.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
 QUESTION = flags.DEFINE_string('question', None, 'What is asked.')
 CONTEXT = flags.DEFINE_string('context', None, 'The text that has the answer.')
 CONTEXT_FILE = flags.DEFINE_string('context_file', None, 'In its place: a file with that text.')

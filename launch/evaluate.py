@@ -11,10 +11,11 @@ from absl import flags
 
 from saccade.train.evaluate import Asked, evaluate_run
 from saccade.train.main import run_main
+from saccade.train.trained import CHECKPOINTS
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
-CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', ['latest', 'best'], 'Which checkpoint.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
 SPLIT = flags.DEFINE_string('split', 'validation', 'Which split: train, validation, or test where the data have one.')
 WINDOWS = flags.DEFINE_integer('windows', 0, 'Estimate the loss on so many random windows too, as nanoGPT does.')
 LENGTH = flags.DEFINE_integer('length', 0, 'Length of a sequence in tokens; 0 for that of training.')

@@ -15,13 +15,14 @@ from saccade.analysis.alignment import Aligner
 from saccade.analysis.alignment_picture import require_ending, save
 from saccade.decode.translator import ROWS, texts_of
 from saccade.train.main import run_main
+from saccade.train.trained import CHECKPOINTS
 from saccade.train.translating import Asked, open_translator
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
 START = flags.DEFINE_string('start', None, 'Of a Hugging Face directory: the special token that begins a translation.')
-CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', ['latest', 'best'], 'Which checkpoint.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
 TEXT = flags.DEFINE_string('text', None, 'What is to be translated.')
 FILE = flags.DEFINE_string('file', None, 'In its place: a file, a text a line, plain or .gz.')
 BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of the search; 1 is greedy, 0 as the run was judged.', 0)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from saccade.data.tokenizer import Byte
+from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.trained import Trained, param_shapes
+from saccade.train.trained import Trained, averaged, param_shapes
 from saccade.types import Scope, UserError
 
 ELECTRA = str(Path(__file__).parents[2] / 'experiments/masked_lm/electra_small.py')
@@ -41,3 +43,18 @@ def test_which_of_two_must_be_said_and_of_one_need_not(electra):
     assert one.only('') is one
     with pytest.raises(UserError, match="--part='generator': there is one model, which has no parts"):
         one.only('generator')
+
+
+def test_the_average_is_the_mean_of_the_last_checkpoints(tmp_path):
+    values = {step: np.float32([step, step**2]) for step in (2, 4, 8)}
+    like = {'w': jax.ShapeDtypeStruct((2,), np.float32)}
+    with Checkpoints(tmp_path, keep_last=3) as checkpoints:
+        with pytest.raises(UserError, match='no usable checkpoint'):
+            averaged(checkpoints, like, 2)
+        for step, value in values.items():
+            checkpoints.save(step, {'params': {'w': value}, 'ema': {'w': 100 * value}})
+        checkpoints.wait()
+        for count, used in ((2, (4, 8)), (3, (2, 4, 8)), (20, (2, 4, 8))):
+            found = averaged(checkpoints, like, count)
+            assert found.step == 8
+            np.testing.assert_allclose(found.state['w'], np.mean([values[step] for step in used], axis=0), rtol=1e-6)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import numpy as np
@@ -85,12 +85,12 @@ class Asked:
     """How a run is to be evaluated.
 
     Attributes:
-        which: checkpoint.
+        which: checkpoint, as in `train.trained.CHECKPOINTS`.
         windows: random ones of the split to estimate the loss on too, as nanoGPT does.
         length: of a sequence in tokens; 0 for that of training.
     """
 
-    which: Literal['latest', 'best'] = 'latest'
+    which: str = 'latest'
     split: str = 'validation'
     windows: int = 0
     length: int = 0
