@@ -18,7 +18,7 @@ and not 10,000, and a moving average of the parameters where they average their 
 
 from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import BLEU, CHRF, beams, english_to_german, seq2seq
+from seq2seq import BLEU, CHRF, beams, pairs, seq2seq
 
 
 def get_config() -> ConfigDict:
@@ -36,7 +36,7 @@ def get_config() -> ConfigDict:
             ratio=2.0,
             pre_norm=True,
         ),
-        data=english_to_german(
+        data=pairs(
             dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
             name=None,
             buckets=(12, 16, 20, 24, 32),

@@ -16,6 +16,7 @@ BLEU = dict(use='metric.translation:BLEU', tokenize='13a', lowercase=False)
 CHRF = dict(use='metric.translation:ChrF', characters=6, words=0, beta=2, lowercase=False)
 BUCKETS = (16, 24, 32, 48, 64, 96)  # those below the context of an experiment are used
 EXACT = dict(use='metric.exact:ExactMatch')
+ROUGE = dict(use='metric.rouge:ROUGE', orders=[1, 2])
 
 
 def beams(count: int, alpha: float) -> dict[str, Any]:
@@ -23,20 +24,26 @@ def beams(count: int, alpha: float) -> dict[str, Any]:
     return dict(use='decode.beam:Beam', beams=count, alpha=alpha, max_tokens=0, groups=1, diversity=0.0)
 
 
-def english_to_german(
-    tokenizer: dict[str, Any], name: str | None, buckets: tuple[int, ...], **data: Any
+def pairs(
+    tokenizer: dict[str, Any],
+    name: str | None,
+    buckets: tuple[int, ...],
+    source: str = 'en',
+    target: str = 'de',
+    **data: Any,
 ) -> dict[str, Any]:
-    """Return pairs in one vocabulary for both languages: a TFDS dataset by name, or the user's own by `data.path`.
+    """Return pairs in one vocabulary for both sides: a TFDS dataset by name, or the user's own by `data.path`.
 
     Args:
         buckets: lengths that pairs are batched by.
+        source, target: languages, or columns.
     """
     return dict(
         use='data.parallel:Parallel',
         name=placeholder(str) if name is None else name,
         path=placeholder(str),
-        source='en',
-        target='de',
+        source=source,
+        target=target,
         tokenizer=tokenizer,
         start=None,
         buckets=buckets,

@@ -8,10 +8,10 @@ An experiment imports it from beside itself.
 
 from typing import Any
 
-from seq2seq import BUCKETS, english_to_german
+from seq2seq import BUCKETS, pairs
 
 
 def wmt14(tokenizer: dict[str, Any], source_context: Any, context: Any) -> dict[str, Any]:
     """Return the data, of rows so long."""
     sizes = dict(source_context=source_context, context=context)
-    return english_to_german(tokenizer, name='wmt14_translate/de-en', buckets=BUCKETS, validation=0.1, **sizes)
+    return pairs(tokenizer, name='wmt14_translate/de-en', buckets=BUCKETS, validation=0.1, **sizes)

@@ -13,7 +13,7 @@ file_format='array_record'; its folder is then --config.data.path. The big model
 
 from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import BLEU, BUCKETS, CHRF, beams, english_to_german, seq2seq
+from seq2seq import BLEU, BUCKETS, CHRF, beams, pairs, seq2seq
 
 
 def get_config() -> ConfigDict:
@@ -29,7 +29,7 @@ def get_config() -> ConfigDict:
             layers=6,
             dropout=0.1,
         ),
-        data=english_to_german(
+        data=pairs(
             dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
             name='wmt17_translate/de-en',
             buckets=BUCKETS,
