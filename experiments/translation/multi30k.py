@@ -48,11 +48,11 @@ def get_config() -> ConfigDict:
         label_smoothing=0.1,
         search=beams(5, alpha=1.0),
     )
-    config.steps = 4500
+    config.steps = 3500
     config.batch_size = 40  # of the longest pairs; about 2,300 tokens a side in all
     config.eval_every = 1000
     config.checkpoint_every = 500
-    config.ema = 0.999
+    config.ema = 0.998
     config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=2e-3, warmup=500, decay=1200, floor=0.0)
     config.sample = dict(use='decode.translator:Translated', text='Two young men are outside near many bushes.')
     return config

@@ -99,9 +99,13 @@ def test_the_average_of_parameters_follows_its_recurrence(batch):
     this = learner(ema=0.9)
     state = begin(this, batch)
     average, step = state.params, jax.jit(this.train_step)
-    for _ in range(3):
+    for decay in (1 / 10, 2 / 11, 3 / 12):
         state, _ = step(state, batch)
-        average = jax.tree.map(lambda a, p: 0.9 * a + 0.1 * p, average, state.params)
+        average = jax.tree.map(lambda a, p, decay=decay: decay * a + (1 - decay) * p, average, state.params)
+    assert differences(state.ema, average) < SAME_NUMBERS
+    before, late = state.ema, state.replace(step=jnp.asarray(1000))
+    state, _ = step(late, batch)
+    average = jax.tree.map(lambda a, p: 0.9 * a + 0.1 * p, before, state.params)
     assert differences(state.ema, average) < SAME_NUMBERS
 
 

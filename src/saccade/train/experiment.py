@@ -30,7 +30,8 @@ class Experiment:
         mesh: devices along each named axis; -1 is the rest.
         dtype: of the computation; parameters and optimizer state are float32.
         accumulate: microbatches a step.
-        ema: decay of the moving average of the parameters that evaluation uses; 0 for none.
+        ema: decay of the moving average of the parameters that evaluation uses, (1 + step) / (10 + step) until that is
+            more; 0 for none.
         init_from: a run or a Hugging Face directory whose weights to start from.
         adapt: what makes those weights fit this model, as `train.upcycle:grouped` or `train.partial:body`; None where
             they must fit already.

@@ -55,7 +55,7 @@ class Learner:
 
     Attributes:
         accumulate: microbatches a step.
-        ema: decay of the average of the parameters; 0 for none.
+        ema: decay of the average of the parameters, which is less in the first steps; 0 for none.
         axis: name of the device axis to sum over, under `pmap`.
         adapter: makes the model's parameters of those that are trained.
     """
@@ -87,7 +87,7 @@ class Learner:
         totals, gradient = self._gradient(state, batch)
         updates, opt_state = self.optimizer.update(gradient, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
-        ema = jax.tree.map(self._averaged, state.ema, params) if self.ema else None
+        ema = self._averaged(state.ema, params, state.step) if self.ema else None
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
         # What a statistic is to move by is no slope of the loss.
         slopes = jnp.array(jax.tree.leaves(each_leaf(gradient, lambda path, _: not is_statistic(path))))
@@ -133,9 +133,11 @@ class Learner:
         # Merged before they are rounded: in bfloat16 a small update of a large weight would be lost.
         return cast(self.adapter.merged(params), self.dtype)
 
-    def _averaged(self, old: Array, new: Array) -> Array:
+    def _averaged(self, average: Params, params: Params, step: Array) -> Params:
+        """Move the average; at first, when it would be of the initial parameters, by more (as TensorFlow's does)."""
+        move = 1.0 - jnp.minimum(self.ema, (1 + step) / (10 + step))
         # In this form the average of what does not change is that, bit for bit.
-        return old + (1.0 - self.ema) * (new - old)
+        return jax.tree.map(lambda old, new: old + move * (new - old), average, params)
 
     def _accumulated(self, microbatch: Any, batch: Batch) -> PyTree:
         if self.accumulate == 1:
