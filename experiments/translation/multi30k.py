@@ -53,6 +53,9 @@ def get_config() -> ConfigDict:
     config.eval_every = 1000
     config.checkpoint_every = 500
     config.ema = 0.998
-    config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=2e-3, warmup=500, decay=1200, floor=0.0)
+    steps = config.get_ref('steps')
+    config.schedule = dict(
+        use='train.schedule:WarmupStableDecay', peak=2e-3, warmup=steps // 7, decay=steps // 3, floor=0.0
+    )
     config.sample = dict(use='decode.translator:Translated', text='Two young men are outside near many bushes.')
     return config
