@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the tokens of a pair stand in a row, and what is left empty."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from saccade.data.pair_frame import PairFrame
-from saccade.data.tokenizer import Word
+from saccade.data.tokenizer import BERT, Byte, Tokenizer, Word
 from saccade.types import UserError
 
 FRAME = PairFrame(source_context=4, context=3, start=7, end=9)
@@ -21,6 +23,16 @@ def test_a_source_ends_and_a_target_starts_and_ends():
     np.testing.assert_array_equal(row['segments'], [1, 1, 1, 0])
     np.testing.assert_array_equal(row['positions'], [0, 1, 2, 0])
     assert row['end'] == 9
+
+
+def test_a_source_of_another_vocabulary_ends_with_its_own_end_token():
+    row = replace(FRAME, source_end=0).row([1, 2], [3])
+    np.testing.assert_array_equal(row['source'], [1, 2, 0, 0])
+    assert row['source_segments'].sum() == 3
+    assert (row['tokens'][2], row['end']) == (9, 9)
+    both = Tokenizer(Byte().train([]).backend, Byte(end=None, specials=BERT).train([]))
+    frame = PairFrame.of(both, 4, 3)
+    assert (frame.source_end, frame.end) == (both.source.special('[SEP]'), both.end) == (3, 0)
 
 
 def test_the_room_is_what_fits_to_the_last_token():
