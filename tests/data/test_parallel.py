@@ -132,6 +132,15 @@ def test_a_table_goes_by_the_numbers_or_names_of_its_columns(tmp_path):
     assert sorted(pairs(splits['train']) + pairs(splits['validation'])) == sorted(zip(EN, DE, strict=True))
 
 
+def test_a_test_beside_tables_is_a_split_of_its_own(tmp_path):
+    for split, texts in (('train', zip(EN, DE, strict=True)), ('dev', [('one cat', 'eine katze')])):
+        lines(tmp_path / f'{split}.tsv', ['\t'.join(pair) for pair in texts])
+    made = data(tmp_path, source='0', target='1')
+    assert set(made.prepare(tmp_path / 'cache').splits) == {'train', 'validation'}
+    lines(tmp_path / 'test.tsv', ['two men sit\tzwei männer sitzen'])
+    assert pairs(made.prepare(tmp_path / 'cache').splits['test']) == [('two men sit', 'zwei männer sitzen')]
+
+
 def mocked(name, empty=None):
     """What `open_records` makes of a dataset as TFDS describes it, one of whose texts may be empty."""
     with tfds.testing.mock_data(num_examples=8):
@@ -149,7 +158,7 @@ def mocked(name, empty=None):
 @pytest.mark.parametrize(('name', 'source'), [('wmt17_translate/de-en', 'en'), ('ted_hrlr_translate/az_to_en', 'az')])
 def test_a_dataset_of_tfds_by_its_name(name, source, tmp_path, monkeypatch):
     pytest.importorskip('tensorflow_datasets.translate')
-    monkeypatch.setattr('saccade.data.parallel.open_records', lambda *given: mocked(given[0]))
+    monkeypatch.setattr('saccade.data.parallel.open_records', lambda *given, **_: mocked(given[0]))
     target = 'de' if source == 'en' else 'en'
     made = data('', source=source, target=target, tokenizer=Part(BPE).but(vocabulary=300), context=500)
     made = replace(made, path=None, name=name, source_context=500)
@@ -160,7 +169,7 @@ def test_a_dataset_of_tfds_by_its_name(name, source, tmp_path, monkeypatch):
 
 def test_an_empty_text_of_a_dataset_is_left_out_and_counted(tmp_path, monkeypatch, caplog):
     pytest.importorskip('tensorflow_datasets.translate')
-    monkeypatch.setattr('saccade.data.parallel.open_records', lambda *given: mocked(given[0], empty=2))
+    monkeypatch.setattr('saccade.data.parallel.open_records', lambda *given, **_: mocked(given[0], empty=2))
     made = data('', tokenizer=Part(BPE).but(vocabulary=300), context=500, source_context=500)
     with caplog.at_level(logging.WARNING):
         splits = replace(made, path=None, name='wmt17_translate/de-en').prepare(tmp_path).splits

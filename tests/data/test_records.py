@@ -240,6 +240,14 @@ def test_the_first_split_of_validation_judges(tmp_path):
     assert found.splits['validation'].place(1) == 'saccade_toy_labelled, validation_matched[1]'
 
 
+def test_splits_of_tests_are_opened_where_they_are_asked_for(tmp_path):
+    found = open_records('saccade_toy_labelled', None, tmp_path, 0.5, tests=True)
+    without = open_records('saccade_toy_labelled', None, tmp_path, 0.5)
+    assert set(found.splits) - set(without.splits) == {'test'}
+    assert {record['sentence'].split()[0] for record in contents(found)['test']} == {'test'}
+    assert found.digest != without.digest
+
+
 def test_a_class_that_is_kept_secret_is_none(tmp_path):
     found = open_records('saccade_toy_secret', None, tmp_path, 0.5)
     assert {record['label'] for record in contents(found)['validation']} == {None}

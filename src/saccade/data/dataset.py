@@ -71,6 +71,17 @@ def pick(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> dic
     return _carved(name, splits['train'], validation)
 
 
+def tests_beside(name: str, builder: tfds.core.DatasetBuilder, picked: Mapping[str, Picked]) -> dict[str, Picked]:
+    """Return the splits of tests by their names, but for one that was picked for validation."""
+    taken = {each.split for each in picked.values()}
+    found = sources(name, builder).items()
+    return {
+        split: Picked(source, range(len(source)), split)
+        for split, source in found
+        if split.startswith('test') and split not in taken
+    }
+
+
 def sources(name: str, builder: tfds.core.DatasetBuilder) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Return the records of each split of a prepared dataset, for random access.
 

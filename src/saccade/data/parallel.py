@@ -39,4 +39,4 @@ class Parallel(FromPairs):
         given = None if self.path else self.name
         require_source(given, self.path, self.validation)
         found = open_parallel(Path(self.path).expanduser(), self._columns, self.validation) if self.path else None
-        return found or open_records(given, self.path, cache, self.validation, self._columns)
+        return found or open_records(given, self.path, cache, self.validation, self._columns, tests=True)

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from saccade.data.cache import digest
-from saccade.data.dataset import Picked, dataset_digest, pick, require_source
+from saccade.data.dataset import Picked, dataset_digest, pick, require_source, tests_beside
 from saccade.data.document import held_out
 from saccade.data.named import open_named
 from saccade.data.record_files import FileRecords, Record, format_of, read_records, require_columns
@@ -68,7 +68,12 @@ class DatasetRecords(Sequence[Record]):
 
 
 def open_records(
-    name: str | None, path: str | None, cache: Path, validation: float, columns: Sequence[str] = ()
+    name: str | None,
+    path: str | None,
+    cache: Path,
+    validation: float,
+    columns: Sequence[str] = (),
+    tests: bool = False,
 ) -> Records:
     """Open records, and prepare them where that has not been done.
 
@@ -79,6 +84,8 @@ def open_records(
         validation: fraction kept for validation, where there is no split of its own.
         columns: those that each record must have. A .csv or .tsv whose columns are all asked for by number has no
             line of names.
+        tests: whether what is neither to learn from nor to choose by is opened too, where there is such: the splits of
+            a dataset, or files of a folder, whose names begin with 'test'.
 
     Raises:
         UserError: not exactly one of name and path is given, there are no such records, they cannot be read, or a
@@ -86,11 +93,11 @@ def open_records(
     """
     require_source(name, path, validation)
     if name is not None:
-        return _of_dataset(name, open_named(name, Path(cache)), validation, columns)
+        return _of_dataset(name, open_named(name, Path(cache)), validation, columns, tests)
     there = Path(path).expanduser()
     if (there / 'dataset_info.json').is_file():
-        return _of_dataset(there.name, tfds.builder_from_directory(there), validation, columns)
-    return _of_folder(there, columns) if there.is_dir() else held_apart(read_records(there, columns), validation)
+        return _of_dataset(there.name, tfds.builder_from_directory(there), validation, columns, tests)
+    return _of_folder(there, columns, tests) if there.is_dir() else held_apart(read_records(there, columns), validation)
 
 
 def strings(records: RecordSource, column: str) -> Iterator[str]:
@@ -106,16 +113,22 @@ def strings(records: RecordSource, column: str) -> Iterator[str]:
         yield value
 
 
-def _of_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float, columns: Sequence[str]) -> Records:
+def _of_dataset(
+    name: str, builder: tfds.core.DatasetBuilder, validation: float, columns: Sequence[str], tests: bool
+) -> Records:
     features = builder.info.features
     require_columns(name, columns, features)
     picked = pick(name, builder, validation)
+    if tests:
+        picked |= tests_beside(name, builder, picked)
     splits = {split: DatasetRecords(name, examples, features) for split, examples in picked.items()}
     return Records(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
 
 
-def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
+def _of_folder(folder: Path, columns: Sequence[str], tests: bool) -> Records:
     files = {split: _file_of(folder, split, names) for split, names in _SPLITS.items()}
+    if tests and any(re.match(r'test\.', file.name, re.IGNORECASE) for file in _files(folder)):
+        files['test'] = _file_of(folder, 'test', 'test')
     splits = {split: read_records(file, columns) for split, file in files.items()}
     return Records(splits, digest(_FORMAT, {split: records.digest for split, records in splits.items()}))
 
@@ -137,13 +150,17 @@ def held_apart(records: FileRecords, validation: float) -> Records:
     return Records(splits, digest(_FORMAT, records.digest, validation))
 
 
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if format_of(file) and not file.name.startswith('.'))
+
+
 def _file_of(folder: Path, split: str, names: str) -> Path:
     """The file of a folder that is named after a split.
 
     Raises:
         UserError: there is none, or more than one.
     """
-    files = sorted(file for file in folder.iterdir() if format_of(file) and not file.name.startswith('.'))
+    files = _files(folder)
     named = [file for file in files if re.match(rf'({names})\.', file.name, re.IGNORECASE)]
     if len(named) != 1:
         wanted = ' or '.join(f'{name}.*' for name in names.split('|'))
