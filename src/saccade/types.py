@@ -55,6 +55,9 @@ PRNGKey = Key[Array, ''] | Array
 #   source    [B S] int32     what is read
 #   source_segments, source_positions [B S] int32   of its tokens, as those of `tokens`
 #   end       [B] int32       the id of the token that ends what is written
+# and, for skip-grams:
+#   frequency [B T] float32   the token's share of the words of the training split; 0 where it is none
+#   noise     [B M] int32     words drawn by their frequency, to be told from those that are there
 Batch = Mapping[str, Array]
 
 IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's

@@ -25,7 +25,7 @@ from saccade.data.frame import Frame, Values
 from saccade.data.split import Row
 from saccade.data.tokenizer import Tokenizer
 from saccade.model.stack import HIDDEN, layer_states
-from saccade.types import LanguageModel, Model, Params, Scope, UserError
+from saccade.types import LanguageModel, Model, Params, Part, Scope, UserError
 
 Pool = Callable[[Float[Array, 'B T D']], Float[Array, 'B D']]
 Place = tuple[int, int]  # characters of a text, from and to
@@ -134,6 +134,11 @@ class Embedder:
         Raises:
             UserError: there is no such layer, the text has no token, or chunks cannot overlap so much.
         """
+        if not hasattr(self.model, 'layers'):
+            raise UserError(
+                f'{Part(type(self.model)).name} has no layers to read vectors of a text from; its embedding may be '
+                'asked for the nearest to a token'
+            )
         ((ids, places),) = self.tokenizer.encode_places([text])
         if not ids:
             raise UserError(f'the text {text!r} has no token')

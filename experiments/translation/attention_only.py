@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The words of one_to_one.py by attention alone: no token knows of another but by attention over the source.
+
+    python launch/train.py --config=experiments/translation/attention_only.py --workdir=runs/attention_only
+    python launch/decompose.py --workdir=runs/attention_only --out=report.html
+
+The "AO" of Aitken et al. 2021, https://arxiv.org/abs/2110.15253: positions are added to the embedded words, and each
+side is feed-forward. Ours is a layer of the Transformer in one head, whose self-attention a convolution over one token
+stands in for; so it has the residual connections and the projections of queries, keys and values, which theirs has not.
+"""
+
+import one_to_one
+from base import NO_NORM, transformer
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    config = one_to_one.get_config()
+    each_alone = dict(use='recurrent.convolution:Convolution', size=1, depthwise=False)
+    model = transformer(
+        vocabulary=config.model.get_ref('vocabulary'),
+        context=config.data.get_ref('context'),
+        source_context=config.data.get_ref('source_context'),
+        width=128,
+        heads=1,
+        layers=1,
+        dropout=0.0,
+        pre_norm=True,
+    )
+    for tower in (model['encoder'], model['decoder']):
+        tower['norm'] = NO_NORM
+        tower['block'] |= dict(norm=NO_NORM, mixer=each_alone)
+    config.model = model
+    return config

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+r"""Words translated one by one, on which attention can be taken apart: does it go by the time or by the words?
+
+    python launch/train.py --config=experiments/translation/one_to_one.py --workdir=runs/one_to_one
+    python launch/decompose.py --workdir=runs/one_to_one --out=report.html
+
+Aitken et al. 2021, https://arxiv.org/abs/2110.15253, whose "AED" this is: recurrent, one way, the product of two hidden
+states for a score. attention_only.py beside it is their "AO"; their "VED" has no attention. In two other tasks where a
+word is read follows from what the words are:
+
+    --config.model.decoder="{'use': 'recurrent.fixed_context:FixedContext', 'fed': False, 'layers': 1, \
+        'cell': {'use': 'recurrent.gru:GRU', 'width': 128}}"
+    --config.data.generator="{'use': 'data.one_to_one:Permuted', 'symbols': 20, 'shortest': 10, 'longest': 10}"
+    --config.data.generator="{'use': 'data.scan:Scan'}" --config.data.source_context=12 --config.data.context=49
+"""
+
+import generated
+from ml_collections import ConfigDict, FieldReference
+from recurrent import recurrent
+
+
+def get_config() -> ConfigDict:
+    config = generated.get_config()
+    config.data.generator = dict(use='data.one_to_one:OneToOne', symbols=20, shortest=10, longest=10)
+    config.data.source_context = 11
+    config.data.context = 11
+    config.model = recurrent(
+        vocabulary=config.model.decoder.get_ref('vocabulary'),
+        context=config.data.get_ref('context'),
+        source_context=config.data.get_ref('source_context'),
+        width=FieldReference(128),
+        decoder=dict(
+            use='recurrent.luong:Luong',
+            attention=dict(use='recurrent.soft:Soft', score=dict(use='recurrent.dot:Dot')),
+            input_feeding=False,
+        ),
+        dropout=0.0,
+        cell='recurrent.gru:GRU',
+    )
+    config.model.encoder.bidirectional = False
+    config.model.bridge = dict(use='recurrent.copied:Copied')
+    config.steps = 600
+    return config

@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What attention over a source goes by: states taken apart into time, token and rest, and scores into nine terms.
+
+python launch/decompose.py --workdir=runs/one_to_one --out=report.html
+"""
+
+from pathlib import Path
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.decomposing import Decomposition
+from saccade.analysis.decomposition_page import page
+from saccade.train.main import run_main
+from saccade.train.workdir import write_atomically
+from saccade.types import UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, 'The folder of a run that reads a text and writes another.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', ['latest', 'best'], 'Which checkpoint.')
+ROWS = flags.DEFINE_integer('rows', 256, 'Rows of the validation split that means are taken of.', 1)
+OUT = flags.DEFINE_string('out', None, 'File (.html) for the tables, and for pictures of the terms.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': a run is looked at with the config it was trained with")
+    if not WORKDIR.value:
+        raise UserError('give --workdir=FOLDER, the folder of a run')
+    if OUT.value and not OUT.value.lower().endswith('.html'):
+        raise UserError(f'--out={OUT.value}: the report is a page; name a file that ends in .html')
+    found = Decomposition.of(WORKDIR.value, ROWS.value, CHECKPOINT.value)
+    if OUT.value:
+        write_atomically(Path(OUT.value), page(found))
+    report = found.report()
+    print(report.json()) if JSON.value else report.show(Console())
+
+
+if __name__ == '__main__':
+    run_main(main)

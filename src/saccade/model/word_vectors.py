@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Two vectors for each word: one where it is looked at, one where it stands around another.
+
+    v = E[tokens],    u = C[tokens]
+
+Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality", section 2,
+https://arxiv.org/abs/1310.4546. E is named `embedding`, as in every model of text, so that any of them may start from
+it; C starts from zero, as in the authors' program. There is nothing else to learn. Cost: a lookup.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, Int
+
+from saccade.types import Part, Tokens, require_positive
+
+
+@struct.dataclass
+class Vectors:
+    """Attributes: of the tokens as centres and as contexts of others, and of the noise as contexts."""
+
+    centres: Float[Array, 'B T D']
+    contexts: Float[Array, 'B T D']
+    noise: Float[Array, 'B M D']
+
+
+class WordVectors(nn.Module):
+    """Attributes:
+    vocabulary: V, at least the tokenizer's size.
+    context: the longest row, in tokens.
+    width: D.
+    embedding_init: of E.
+    """
+
+    vocabulary: int
+    context: int
+    width: int
+    embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
+
+    why_not: ClassVar[dict[str, str]] = {
+        'LanguageModel': 'it has vectors for words and writes none: launch/embed.py --nearest=WORD shows what is near',
+    }
+
+    @nn.compact
+    def __call__(self, tokens: Tokens, noise: Int[Array, 'B M']) -> Vectors:
+        require_positive(Part(type(self)).name, vocabulary=self.vocabulary, width=self.width)
+        shape = self.vocabulary, self.width
+        centres = self.param('embedding', self.embedding_init(), shape)
+        contexts = self.param('context_embedding', nn.initializers.zeros, shape)
+        return Vectors(_rows(centres, tokens), _rows(contexts, tokens), _rows(contexts, noise))
+
+
+def _rows(table: Float[Array, 'V D'], tokens: Int[Array, 'B _']) -> Float[Array, 'B _ D']:
+    # Widened before the lookup, whose gradient sums over every place where a token stands.
+    return jnp.take(table.astype(jnp.float32), tokens, axis=0).astype(table.dtype)

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What attention goes by, once it is learned: the time where that tells, the words where only these do."""
+
+from pathlib import Path
+
+import pytest
+
+from saccade.analysis.decomposing import Decomposition
+from saccade.train.config import load_config
+from saccade.train.loop import Options, train
+
+FOLDER = Path(__file__).parents[2] / 'experiments/translation'
+PERMUTED = "data.generator={'use': 'data.one_to_one:Permuted', 'symbols': 20, 'shortest': 10, 'longest': 10}"
+LEARNED = 0.98  # of the targets
+MOST = 0.7  # of the scores
+
+
+def learned(workdir, name, *overrides):
+    sizes = (
+        'steps=200',
+        'eval_every=0',
+        'checkpoint_every=0',
+        'log_every=50',
+        'data.validation=200',
+        'data.train=16000',
+    )
+    config = load_config(str(FOLDER / f'{name}.py'), [f'--config.{each}' for each in (*sizes, *overrides)])
+    final = train(config, str(workdir), Options(quiet=True))
+    assert final['accuracy'] > LEARNED
+    (record,) = Decomposition.of(str(workdir), 200).records
+    return record
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['one_to_one', 'attention_only'], ids=['recurrent', 'attention alone'])
+def test_where_words_keep_their_places_attention_goes_by_the_time(name, tmp_path):
+    record = learned(tmp_path, name)
+    assert record['terms']['temporal x temporal'] > MOST
+    assert record['alone']['temporal x temporal'] > LEARNED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['one_to_one', 'attention_only'], ids=['recurrent', 'attention alone'])
+def test_where_words_tell_the_next_attention_goes_by_the_words(name, tmp_path):
+    record = learned(tmp_path, name, PERMUTED)
+    assert record['terms']['input x input'] > MOST
+    assert record['alone']['input x input'] > record['alone']['temporal x temporal'] + 0.3
