@@ -12,7 +12,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.trained import param_shapes
 
 ROOT = Path(__file__).parents[1] / 'experiments/translation'
-OURS = ('dates', 'dates_recurrent', 'generated', 'multi30k', 'pointer', 'wmt17')
+OURS = ('copying', 'dates', 'dates_recurrent', 'generated', 'multi30k', 'pointer', 'wmt17')
 RECALL = "{'use': 'data.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, 'asked': 2}"
 ADDITION = "{'use': 'data.sequences:Addition', 'digits': 3}"
 
