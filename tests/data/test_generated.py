@@ -12,7 +12,7 @@ from saccade.data.dates import LANGUAGES, Dates
 from saccade.data.drawing import Draws
 from saccade.data.generated import Generated, Pair
 from saccade.data.pipeline import train_batches
-from saccade.data.sequences import Addition, Copy, Recall, Reverse, Sort
+from saccade.data.sequences import Addition, Copy, Pointer, Recall, Reverse, Sort
 from saccade.data.tokenizer import Character
 from saccade.types import Bucketed, Data, Part, UserError
 
@@ -50,6 +50,12 @@ def recalled(source, target):
     assert len(target.split()) == 2
 
 
+def pointed(source, target):
+    *words, pointer = source.split()
+    assert len(words) == 6
+    assert words[int(pointer.removeprefix('@'))] == target
+
+
 def same(order):
     def check(source, target):
         assert order(numbers(source)) == numbers(target)
@@ -64,6 +70,7 @@ KINDS = [
     ((Reverse, SHORT), same(lambda words: words[::-1])),
     ((Sort, SHORT), same(sorted)),
     ((Addition, dict(digits=3)), added),
+    ((Pointer, dict(symbols=5, length=6)), pointed),
     ((Recall, dict(keys=6, values=5, pairs=4, asked=2)), recalled),
     ((Dates, {}), lambda source, target: datetime.date.fromisoformat(target)),
 ]
@@ -80,7 +87,7 @@ def test_every_target_is_right_and_none_of_validation_is_in_training(generator, 
             right(source, target)
     train, validation = (pairs(prepared, split) for split in ('train', 'validation'))
     assert not set(train) & set(validation)
-    if generator[0] is not Recall and generator[0] is not Addition:
+    if generator[0] not in (Recall, Addition, Pointer):  # of which the question is held out, and not the answer
         assert not {target for _, target in train} & {target for _, target in validation}
     assert len(set(train)) > 40
 
@@ -227,6 +234,7 @@ class Same:
         (lambda: Dates(first=2000, last=1999), 'years of four digits'),
         (lambda: Addition(digits=16), 'digits must be 1 to 15, not 16'),
         (lambda: Copy(symbols=3, shortest=4, longest=3), 'longest is 3, and shortest is 4'),
+        (lambda: Pointer(symbols=3, length=0), 'length must be at least 1, not 0'),
         (lambda: Recall(keys=2, values=1, pairs=3), 'asks 1 of 3 pairs of 2 keys'),
         (lambda: data((Copy, SHORT), held_out=0.0), 'held_out must be above 0'),
         (lambda: data((Copy, SHORT), train=0), 'train must be at least 1'),

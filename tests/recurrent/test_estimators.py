@@ -9,69 +9,37 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.analysis.claims.estimators import Estimates
 from saccade.build import build
 from saccade.ops.reinforce import choices_in, surrogate
 from saccade.types import UserError
 
 DRAWS = 20_000
-SCORES = jnp.array([0.5, -0.3, 1.0, 0.1])
-LOSSES = jnp.array([1.0, 2.5, 0.3, 4.0])  # of each choice, in nats: not linear in what is read
-ESTIMATORS = {
-    'reinforce': {'use': 'recurrent.reinforce:Reinforce'},
-    'gumbel': {'use': 'recurrent.gumbel:Gumbel', 'temperature': 1.0},
-    'straight-through': {'use': 'recurrent.straight_through:StraightThrough'},
-}
-
-
-def loss_of(weights):
-    """The loss of what is read; at one-hot weights it is one of LOSSES, and in between it is bent."""
-    return jnp.square(weights @ jnp.sqrt(LOSSES))
-
-
-EXACT = jax.grad(lambda scores: jax.nn.softmax(scores) @ LOSSES)(SCORES)
 
 
 @functools.cache
-def estimates(name, baseline=0.0):
-    """Gradients by the scores, one a draw."""
-    module = build(ESTIMATORS[name])()
-    params = module.init(jax.random.key(0), 1)
-    if name == 'reinforce':
-        params = {'params': params['params'] | {'bias': jnp.array([baseline])}}
-    estimator = module.apply(params, 1)
-
-    def sampled(scores, key):
-        odds = jax.nn.softmax(scores)[None, None]
-        chosen, choices = estimator(odds, jnp.zeros((1, 1, 1)), key)
-        loss = loss_of(chosen[0, 0])
-        return loss + (surrogate(loss[None, None], jnp.ones((1, 1)), choices) if choices else 0.0)
-
-    keys = jax.random.split(jax.random.key(1), DRAWS)
-    return np.asarray(jax.jit(jax.vmap(jax.grad(sampled), (None, 0)))(SCORES, keys))
-
-
-def bias(found):
-    """The distance of the mean from the exact gradient, and four standard errors of it."""
-    return np.linalg.norm(found.mean(0) - EXACT), 4 * np.sqrt(variance(found) / DRAWS)
-
-
-def variance(found):
-    return found.var(axis=0).sum()
+def estimates(name):
+    return Estimates.of(name, DRAWS)
 
 
 def test_reinforce_is_unbiased_and_a_baseline_lowers_its_variance():
-    plain, better = estimates('reinforce'), estimates('reinforce', baseline=float(jax.nn.softmax(SCORES) @ LOSSES))
+    plain, better = estimates('REINFORCE'), estimates('REINFORCE, baseline')
     for found in (plain, better):
-        away, noise = bias(found)
-        assert away < noise
-    assert variance(better) < 0.6 * variance(plain)
+        assert found.bias < 4 * found.noise
+    assert better.variance < 0.6 * plain.variance
 
 
-@pytest.mark.parametrize('name', ['gumbel', 'straight-through'])
+@pytest.mark.parametrize('name', ['Gumbel, temperature 1', 'straight-through'])
 def test_the_others_are_biased_and_vary_less(name):
-    away, noise = bias(estimates(name))
-    assert away > 2 * noise
-    assert variance(estimates(name)) < variance(estimates('reinforce'))
+    found = estimates(name)
+    assert found.bias > 8 * found.noise
+    assert found.variance < estimates('REINFORCE').variance
+
+
+def test_the_lower_the_temperature_the_less_bias_and_the_more_variance():
+    cold, warm = estimates('Gumbel, temperature 0.5'), estimates('Gumbel, temperature 1')
+    assert cold.bias < warm.bias
+    assert cold.variance > warm.variance
 
 
 def test_a_choice_answers_for_the_losses_from_its_token_on():

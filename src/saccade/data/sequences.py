@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences of words to be copied, reversed, put in order, added up, or looked up: what attention is made to do.
+"""Sequences of words to be copied, reversed, put in order, added up, pointed into, or looked up: what attention is for.
 
 Copying and reversing show how much of a sequence a fixed vector can hold (Cho et al. 2014, section 4,
 https://arxiv.org/abs/1409.1259); associative recall is that of Ba et al. 2016, section 4.1,
-https://arxiv.org/abs/1610.06258, of which Arora et al. 2023, https://arxiv.org/abs/2312.04927, ask many keys at once.
+https://arxiv.org/abs/1610.06258, of which Arora et al. 2023, https://arxiv.org/abs/2312.04927, ask many keys at once;
+pointers are those of Zhang et al. 2021, section 3, https://arxiv.org/abs/2107.12580, of one place each.
 """
 
 from dataclasses import dataclass
@@ -91,6 +92,33 @@ class Addition:
         a, b = (draws.below(10 ** draws.between(1, self.digits)) for _ in range(2))
         total = str(a + b)
         return Pair(f'{a}+{b}', total[::-1] if self.backwards else total, f'{min(a, b)}+{max(a, b)}')
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """7 1 4 @2 is written as 4: the word at the place that the last one points to, counted from 0.
+
+    The pointer comes last, so that no word can be passed over while they are read.
+
+    Attributes:
+        symbols: how many words there are to choose from.
+        length: of the sequence that is pointed into, in words.
+    """
+
+    symbols: int
+    length: int
+
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_positive('data.generator', symbols=self.symbols, length=self.length)
+
+    def pair(self, draws: Draws) -> Pair:
+        """Make a pair of what is drawn."""
+        words = [draws.below(self.symbols) for _ in range(self.length)]
+        place = draws.below(self.length)
+        source = f'{_joined(words)} @{place}'
+        return Pair(source, str(words[place]), source)
 
 
 @dataclass(frozen=True)

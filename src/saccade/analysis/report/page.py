@@ -15,6 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from saccade.analysis.report import tables
+from saccade.analysis.report.across import across
 from saccade.analysis.report.compare import Comparison
 from saccade.analysis.report.curves import curves, names
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
@@ -55,6 +56,7 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         overview=overview(comparison),
         verdict=verdict(comparison),
         forest=forest(comparison),
+        across=across(comparison),
         lengths=lengths(comparison),
         curves=curves(comparison),
         named=any(not name.isdecimal() for name in names(comparison).values()),

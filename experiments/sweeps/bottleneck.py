@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long may a sequence be that passes through one vector, and how long with attention?
+
+    python launch/sweep.py --config=experiments/translation/copying.py --sweep=experiments/sweeps/bottleneck.py \\
+        --workdir=runs/bottleneck --jobs=2
+    python launch/report.py --workdir=runs/bottleneck --metric=accuracy
+
+Copying and reversing 10 to 200 symbols, as Cho et al. 2014, section 4, https://arxiv.org/abs/1409.1259, and Bahdanau et
+al. 2015, figure 2, https://arxiv.org/abs/1409.0473, have it of sentences. Without attention the decoder is given the
+encoder's last state at every step; with it, it is Luong's. The report draws accuracy by length, and exact_match
+(--metric=exact_match --best=highest) is the share of sequences that are written without a mistake.
+"""
+
+LENGTHS = (10, 20, 50, 100, 200)  # symbols
+CELLS = dict(cell=dict(use='recurrent.lstm:LSTM', width=64), layers=1, dropout=0.0)
+
+
+def get_sweep() -> dict:
+    attention = dict(use='recurrent.soft:Soft', score=dict(use='recurrent.general:General'))
+    decoders = dict(
+        fixed=dict(use='recurrent.fixed_context:FixedContext', fed=True),
+        attention=dict(use='recurrent.luong:Luong', attention=attention, input_feeding=False),
+    )
+    points = [
+        {'name': f'{task}_{length}_{name}', 'model.decoder': decoder | CELLS, **_data(task, length)}
+        for task in ('copy', 'reverse')
+        for length in LENGTHS
+        for name, decoder in decoders.items()
+    ]
+    return dict(runs=dict(list=points), seeds=3)
+
+
+def _data(task: str, length: int) -> dict:
+    use = f'data.sequences:{task.capitalize()}'
+    return {
+        'data.generator': dict(use=use, symbols=10, shortest=length, longest=length),
+        'data.source_context': length + 1,  # the end token is one
+        'data.context': length + 1,
+    }

@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""By which estimate of its gradient does hard attention learn to follow a pointer, and how soon?
+
+    python launch/sweep.py --config=experiments/translation/pointer.py --sweep=experiments/sweeps/estimators.py \\
+        --workdir=runs/estimators --jobs=2
+    python launch/report.py --workdir=runs/estimators --metric=exact_match --best=highest
+
+Soft attention and none at all stand beside the three; their bias and variance are `launch/claims.py --what=estimators`.
+"""
+
+CELLS = dict(cell=dict(use='recurrent.lstm:LSTM', width=64), layers=1, dropout=0.0)
+SCORE = dict(use='recurrent.general:General')
+
+
+def get_sweep() -> dict:
+    decoders = dict(
+        reinforce=_hard(dict(use='recurrent.reinforce:Reinforce', learned=True)),
+        gumbel=_hard(dict(use='recurrent.gumbel:Gumbel', temperature=1.0)),
+        straight_through=_hard(dict(use='recurrent.straight_through:StraightThrough')),
+        soft=_luong(dict(use='recurrent.soft:Soft', score=SCORE)),
+        none=dict(use='recurrent.fixed_context:FixedContext', fed=False),
+    )
+    points = [dict(name=name, **{'model.decoder': each | CELLS}) for name, each in decoders.items()]
+    return dict(runs=dict(list=points), seeds=3)
+
+
+def _hard(estimator: dict) -> dict:
+    return _luong(dict(use='recurrent.hard:Hard', score=SCORE, estimator=estimator))
+
+
+def _luong(attention: dict) -> dict:
+    return dict(use='recurrent.luong:Luong', attention=attention, input_feeding=False)

@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sequences of so many symbols that a recurrent model must write again: with attention, unless it is given none.
+
+    python launch/train.py --config=experiments/translation/copying.py --workdir=runs/copying \\
+        --config.data.generator.longest=50
+    python launch/train.py --config=experiments/translation/copying.py --workdir=runs/copying_fixed \\
+        --config.model.decoder="{'use': 'recurrent.fixed_context:FixedContext', 'fed': True, 'layers': 1,
+            'cell': {'use': 'recurrent.lstm:LSTM', 'width': 64}}"
+
+All sequences are of one length, `data.generator.longest`, which rows and model follow. A vector of one size holds only
+so much of them (Cho et al. 2014, https://arxiv.org/abs/1409.1259): experiments/sweeps/bottleneck.py.
+"""
+
+import generated
+from ml_collections import ConfigDict, FieldReference
+from recurrent import recurrent
+
+
+def get_config() -> ConfigDict:
+    length = FieldReference(20)
+    attention = dict(use='recurrent.soft:Soft', score=dict(use='recurrent.general:General'))
+
+    config = generated.get_config()
+    config.data.generator = dict(use='data.sequences:Copy', symbols=10, shortest=length, longest=length)
+    config.data.train = 50_000
+    config.data.source_context = length + 1
+    config.data.context = length + 1
+    config.model = recurrent(
+        vocabulary=config.data.tokenizer.get_ref('vocabulary'),
+        context=config.data.get_ref('context'),
+        source_context=config.data.get_ref('source_context'),
+        width=64,
+        decoder=dict(use='recurrent.luong:Luong', attention=attention, input_feeding=False),
+        dropout=0.0,
+    )
+    config.steps = 1000
+    config.eval_every = 250
+    config.schedule.peak = 5e-3
+    return config

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A pointer into 20 words, and hard attention that must follow it: minutes on one core.
+
+    python launch/train.py --config=experiments/translation/pointer.py --workdir=runs/pointer
+    python launch/translate.py --workdir=runs/pointer --alignment=map.png \\
+        --text="3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3 2 3 8 4 @9"
+
+The encoder reads forwards: the words are read before it is known which is wanted. The choice of one of their states is
+learned by straight-through estimates; the other estimators of its gradient, soft attention, and none are points of
+experiments/sweeps/estimators.py.
+"""
+
+import generated
+from ml_collections import ConfigDict, FieldReference
+from recurrent import recurrent
+
+
+def get_config() -> ConfigDict:
+    length, width = FieldReference(20), FieldReference(64)
+    attention = dict(
+        use='recurrent.hard:Hard',
+        score=dict(use='recurrent.general:General'),
+        estimator=dict(use='recurrent.straight_through:StraightThrough'),
+    )
+
+    config = generated.get_config()
+    config.data.generator = dict(use='data.sequences:Pointer', symbols=20, length=length)
+    config.data.train = 100_000
+    config.data.source_context = length + 2
+    config.data.context = 2
+    config.model = recurrent(
+        vocabulary=config.data.tokenizer.get_ref('vocabulary'),
+        context=config.data.get_ref('context'),
+        source_context=config.data.get_ref('source_context'),
+        width=width,
+        decoder=dict(use='recurrent.luong:Luong', attention=attention, input_feeding=False),
+        dropout=0.0,
+    )
+    config.model.encoder.bidirectional = False
+    config.batch_size = 128
+    config.steps = 4000
+    config.eval_every = 1000
+    config.schedule.peak = 5e-3
+    return config

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Make a claim's table again, and its picture.
+
+python launch/claims.py --what=interaction --out=steps.png   # from the first token to the last: O(n) beside O(1)
+python launch/claims.py --what=gradient                      # what a loss says of a token n before it
+python launch/claims.py --what=time                          # of a layer, beside its sequential steps
+python launch/claims.py --what=conversation --turns=8        # read anew at each turn, or gone on with from a cache
+python launch/claims.py --what=estimators                    # of the gradient of a choice: bias and variance
+"""
+
+from pathlib import Path
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.claims.chart import Claim, require_ending
+from saccade.analysis.claims.conversation import conversation
+from saccade.analysis.claims.distance import LENGTHS, gradient, interaction, wall_time
+from saccade.analysis.claims.estimators import estimators
+from saccade.train.main import run_main
+from saccade.types import UserError
+
+_WHAT = {
+    'interaction': lambda: interaction(LENGTH.value),
+    'gradient': lambda: gradient(LENGTH.value),
+    'time': lambda: wall_time(LENGTH.value),
+    'conversation': lambda: conversation(TURNS.value),
+    'estimators': lambda: estimators(DRAWS.value),
+}
+WHAT = flags.DEFINE_enum('what', None, list(_WHAT), 'Which claim.')
+LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Tokens from the first to the last, of the first three.')
+TURNS = flags.DEFINE_integer('turns', 8, 'Of the conversation.')
+DRAWS = flags.DEFINE_integer('draws', 20_000, 'Of each estimator.', 2)
+OUT = flags.DEFINE_string('out', None, 'File (.png, .svg, .pdf) for a picture of the table.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': there is no config; the models are small ones, as training begins")
+    if WHAT.value is None:
+        raise UserError(f'give --what={", ".join(_WHAT)}')
+    if OUT.value:
+        require_ending(Path(OUT.value))
+    claim: Claim = _WHAT[WHAT.value]()
+    if OUT.value:
+        claim.chart.save(Path(OUT.value))
+    print(claim.report.json()) if JSON.value else claim.report.show(Console())
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What variants are worth across the values of a number that the sweep goes through, as the length of a sequence."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+
+from saccade.analysis.report.compare import PICTURED, Comparison
+from saccade.analysis.report.drawing import NARROW, WIDE, Canvas, Picture, beside, colour, draw, frame, limits, marker
+from saccade.analysis.report.words import metric_name
+
+_FEWEST = 3  # points of a line that shows a course
+_LONGEST = 12  # characters of a name beside its line; longer ones are called by their number in the key
+
+Lines = Mapping[str, Sequence[tuple[float, float]]]
+
+
+@dataclass(frozen=True)
+class Across:
+    """Attributes: field, which number it is; lines, by all else that differs, with the mean at each value; picture."""
+
+    field: str
+    lines: Lines
+    picture: Picture
+
+
+def across(comparison: Comparison) -> Across | None:
+    """The metric against the number that has the most values; None where none has three beside the same others."""
+    columns = list(zip(*(standing.fields for standing in comparison.ranked), strict=True))
+    numbers = {place: _numbers(texts) for place, texts in enumerate(columns)}
+    swept = [place for place, values in numbers.items() if values is not None and len(set(values)) >= _FEWEST]
+    if not swept:
+        return None
+    place = max(swept, key=lambda place: len(set(numbers[place])))
+    others = [texts for texts in columns if not _follows(texts, numbers[place])]
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for row, (x, standing) in enumerate(zip(numbers[place], comparison.ranked, strict=True)):
+        lines.setdefault(', '.join(texts[row] for texts in others), []).append((x, standing.mean))
+    drawn = {name: sorted(points) for name, points in lines.items() if len(points) >= _FEWEST}
+    drawn = dict(list(drawn.items())[:PICTURED])
+    field = comparison.columns[place]
+    return Across(field, drawn, _picture(comparison, field, drawn)) if drawn else None
+
+
+def _numbers(texts: Sequence[str]) -> list[float] | None:
+    """The values, where all are numbers."""
+    try:
+        values = [float(text) for text in texts]
+    except ValueError:
+        return None
+    return values if all(map(math.isfinite, values)) else None
+
+
+def _follows(texts: Sequence[str], values: Sequence[float]) -> bool:
+    """Whether a field has one value wherever the number has one, as sizes that are derived from it do."""
+    return len(set(zip(values, texts, strict=True))) == len(set(values))
+
+
+def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:
+    title = f'{metric_name(comparison.metric).capitalize()} by {field}'
+    points = [point for line in lines.values() for point in line]
+    xs, ys = zip(*points, strict=True)
+    short = all(len(name) <= _LONGEST for name in lines)
+    called = {name: name if short else str(number) for number, name in enumerate(lines, start=1)}
+
+    def paint(axes: Axes, canvas: Canvas) -> None:
+        frame(axes, canvas, max(called.values(), key=len))
+        axes.set_xscale('log' if min(xs) > 0 and max(xs) >= 10 * min(xs) else 'linear')
+        for number, line in enumerate(lines.values(), start=1):
+            axes.plot(*zip(*line, strict=True), color=colour(number), marker=marker(number))
+        axes.set(xlabel=field, ylabel=metric_name(comparison.metric), ylim=limits(ys, kept=ys[0]))
+        tips = [(*line[-1], called[name], colour(place)) for place, (name, line) in enumerate(lines.items(), start=1)]
+        beside(axes, canvas, tips)
+
+    return Picture(title, draw('across', title, paint, [NARROW, WIDE]))

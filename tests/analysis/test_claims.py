@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of recurrence, attention and decoding is so, in the tables that anybody can make again."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from saccade.analysis.claims.chart import Chart
+from saccade.analysis.claims.conversation import conversation
+from saccade.analysis.claims.distance import gradient, interaction, wall_time
+from saccade.analysis.claims.estimators import estimators
+from saccade.types import UserError
+
+LENGTHS = (8, 16, 32)
+
+
+def figures(claim):
+    return json.loads(claim.report.json())
+
+
+def test_the_distance_of_tokens_grows_with_the_length_in_a_recurrence_and_not_in_attention():
+    found = figures(interaction(LENGTHS))
+    assert found['steps'] == {'RNN': [8, 16, 32], 'convolution': [4, 8, 16], 'attention': [1, 1, 1]}
+    assert found['layers'] == {'RNN': [1, 1, 1], 'convolution': [4, 8, 16], 'attention': [1, 1, 1]}
+
+
+def test_the_gradient_of_a_plain_recurrence_decays_exponentially_and_that_of_attention_not_at_all():
+    norms = {name: np.array(values) for name, values in figures(gradient((8, 16, 24, 32)))['norms'].items()}
+    decay = norms['RNN'][1:] / norms['RNN'][:-1]
+    assert (decay < 0.2).all()
+    np.testing.assert_allclose(np.log(decay), np.log(decay).mean(), rtol=0.5)  # a line on a logarithmic axis
+    assert norms['LSTM'][-1] > 10 * norms['RNN'][-1]
+    assert norms['attention'].max() < 3 * norms['attention'].min()
+    assert norms['attention'][-1] > 1000 * norms['RNN'][-1]
+
+
+def test_every_mixer_is_timed_beside_its_sequential_steps():
+    found = figures(wall_time((8, 16), rounds=1))
+    assert found['steps'] == {'RNN': [16, 32], 'LSTM': [16, 32], 'convolution': [0, 0], 'attention': [0, 0]}
+    assert all(time > 0 for times in found['milliseconds'].values() for time in times)
+
+
+def test_a_transcript_that_is_read_anew_costs_the_square_of_the_turns_and_a_cache_as_much_at_each():
+    found = figures(conversation(turns=4, rounds=1))
+    anew, cached = (np.array(found['models'][name]['flops']) for name in ('encoder-decoder', 'cached decoder'))
+    assert (np.diff(anew) > 0.5 * anew[0]).all()
+    assert (np.diff(cached) == 0).all()
+    assert found['exponents']['encoder-decoder'] > 1.5
+    assert found['exponents']['cached decoder'] == pytest.approx(1.0)
+    assert all(time > 0 for model in found['models'].values() for time in model['milliseconds'])
+
+
+def test_the_bias_and_variance_of_each_estimator_are_told():
+    claim = estimators(500)
+    assert set(figures(claim)['estimators']) == {row[0] for row in claim.report.tables[0].rows}
+    assert claim.chart.x[-1] == 500
+
+
+@pytest.mark.parametrize('ending', ['png', 'svg', 'pdf'])
+def test_a_chart_is_written_as_its_name_says(ending, tmp_path):
+    path = tmp_path / f'chart.{ending}'
+    Chart('tokens', 'steps', (1, 2, 4), {'a': (1, 2, 4), 'b': (1, 0, 2)}).save(path)
+    assert path.read_bytes()[:5] in (b'\x89PNG\r', b'<?xml', b'%PDF-')
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ('make', 'message'),
+    [
+        (lambda: interaction((1, 8)), 'lengths of at least 2 tokens'),
+        (lambda: conversation(turns=1), '--turns=1: growth needs at least 2'),
+        (lambda: Chart('a', 'b', (1,), {'c': (1,)}).save(Path('x.gif')), 'ends in .png'),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(make, message):
+    with pytest.raises(UserError, match=message):
+        make()

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a report shows of a number that a sweep goes through."""
+
+import pytest
+from report_study import config, records, write_run
+
+from saccade.analysis.report.across import across
+from saccade.analysis.report.compare import Question, compare
+from saccade.analysis.report.runs import read_study
+from saccade.analysis.report.write import report
+
+LENGTHS = (10, 50, 200)
+ACCURACY = {('d:A', length): 0.9 for length in LENGTHS} | {('d:B', length): 8 / length for length in LENGTHS}
+
+
+def compared(folder, measured=ACCURACY):
+    for (use, length), accuracy in measured.items():
+        settings = config(data={'use': use, 'longest': length, 'context': length + 1})
+        logged = records(0, 1)
+        logged[-1]['accuracy'] = accuracy
+        write_run(folder / f'{use[-1]}{length}', settings, logged)
+    return compare(read_study(folder), Question('accuracy'))
+
+
+def test_each_line_has_the_metric_at_each_value_whatever_follows_from_it(tmp_path):
+    found = across(compared(tmp_path))
+    assert found.field in ('longest', 'context')
+    assert {name: [y for _, y in line] for name, line in found.lines.items()} == {
+        'A': [pytest.approx(0.9)] * 3,
+        'B': [pytest.approx(8 / length) for length in LENGTHS],
+    }
+
+
+def test_the_page_shows_it(tmp_path):
+    compared(tmp_path)
+    page = report(tmp_path, Question('accuracy')).files[0].read_text()
+    assert '<h2>Accuracy by ' in page
+    assert 'id="across-wide' in page
+
+
+def test_two_values_show_no_course(tmp_path):
+    assert across(compared(tmp_path, {(use, length): 0.5 for use in ('d:A', 'd:B') for length in (10, 50)})) is None
