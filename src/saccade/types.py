@@ -141,6 +141,8 @@ class Scope:
         source: where a mixer takes keys and values from; None for the tokens themselves.
         terms: score terms that all layers share.
         types: 1 for tokens of the second of two texts, else 0; None: there is one text.
+        prefix: how many tokens at the start of a row are read before any is written, so that a mask may show them to
+            each other; None: none are. A row is one segment then.
     """
 
     positions: Int[Array, 'B T']
@@ -148,6 +150,7 @@ class Scope:
     source: Source | None = None
     terms: tuple[Any, ...] = ()
     types: Int[Array, 'B T'] | None = None
+    prefix: Int[Array, 'B'] | None = None
 
     def read(self, x: Hidden) -> Source:
         """What keys and values are made of: the source, or the tokens x themselves."""
