@@ -55,6 +55,10 @@ PRNGKey = Key[Array, ''] | Array
 #   source    [B S] int32     what is read
 #   source_segments, source_positions [B S] int32   of its tokens, as those of `tokens`
 #   end       [B] int32       the id of the token that ends what is written
+# and, for a task that makes both of `tokens`, under its own name the id of each special token [B] that a source may
+# begin with, and:
+#   sentinels [B K] int32     the ids of the tokens that stand for what is left out, in order
+#   start     [B] int32       the id of the token that starts what is written
 Batch = Mapping[str, Array]
 
 IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's
