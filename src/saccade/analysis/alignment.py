@@ -70,7 +70,7 @@ class Aligner:
             UserError: they are too long, there is no such layer or head, or attention over the source reports none.
         """
         room = self.frame.context
-        read = [*source, self.frame.end]
+        read = self.frame.read(source)
         if len(read) > self.frame.source_context or len(target) > room:
             raise UserError(f'{len(read)} tokens read and {len(target)} written do not fit the rows of the model')
         # A text that took all the room there is has no end token.

@@ -95,8 +95,7 @@ def sentinels_of(tokenizer: Tokenizer, count: int) -> np.ndarray:
     if len(there) < count:
         missing = next(name for name in names if name not in specials)
         raise UserError(
-            f'data.sentinels: the tokenizer has {len(there)} of {count} sentinels; {missing!r} is not among its '
-            'special tokens'
+            f'the tokenizer has {len(there)} of {count} sentinels; {missing!r} is not among its special tokens'
         )
     return np.array([specials[name] for name in names], np.int32)
 

@@ -91,12 +91,14 @@ class FromPairs:
     source_context: tokens of what is read, the end token among them.
     context: tokens of what is written, the end token among them.
     start: the special token that what is written starts with; None: the end token.
+    mode: the special token before each source, of a model that knows several; None for none.
     """
 
     tokenizer: Part[Trainer]
     source_context: int
     context: int
     start: str | None = None
+    mode: str | None = None
 
     def __post_init__(self) -> None:
         PairFrame(self.source_context, self.context, start=0, end=0)
@@ -136,7 +138,8 @@ class FromPairs:
         Raises:
             UserError: the tokenizer lacks a special token.
         """
-        return PairFrame.of(tokenizer, self.source_context, self.context, self.start)
+        frame = PairFrame.of(tokenizer, self.source_context, self.context, self.start)
+        return frame.in_mode(tokenizer, self.mode)
 
     @property
     def _columns(self) -> tuple[str, str]:

@@ -3,11 +3,13 @@
 """How a text that is read and one that is written stand in a row: x1 .. xm [end], and [start] y1 .. yn [end].
 
 Sutskever, Vinyals and Le 2014, section 2, https://arxiv.org/abs/1409.3215, end both by one token; Bahdanau, Cho and
-Bengio 2015 too. What is written starts with it as well, unless data say with which: T5 and Marian with padding.
+Bengio 2015 too. What is written starts with it as well, unless data say with which: T5 and Marian with padding. A model
+that was trained in several modes is told by a token before the source in which it is to work (Tay et al. 2022, "UL2",
+section 3.1.3, https://arxiv.org/abs/2205.05131).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,12 +25,17 @@ _WRITTEN = ('tokens', 'segments', 'positions')
 
 @dataclass(frozen=True)
 class PairFrame:
-    """Attributes: tokens that a model reads, and that it writes; the ids that start and end what is written."""
+    """Attributes:
+    source_context, context: tokens that a model reads, and that it writes.
+    start, end: the ids that start and end what is written.
+    mode: that of the token before each source; None for none.
+    """
 
     source_context: int
     context: int
     start: int
     end: int
+    mode: int | None = None
 
     def __post_init__(self) -> None:
         require_positive('data', source_context=self.source_context, context=self.context)
@@ -44,20 +51,32 @@ class PairFrame:
             raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
         return cls(source_context, context, tokenizer.end if start is None else tokenizer.special(start), tokenizer.end)
 
+    def in_mode(self, tokenizer: Tokenizer, mode: str | None) -> 'PairFrame':
+        """The same with this special token before each source.
+
+        Raises:
+            UserError: the tokenizer lacks it.
+        """
+        return replace(self, mode=None if mode is None else tokenizer.special(mode))
+
     @property
     def room(self) -> tuple[int, int]:
-        """Tokens that a source may have, and a target, beside the one that ends each."""
-        return self.source_context - 1, self.context - 1
+        """Tokens that a source may have, and a target, beside the one that ends each, and the mode."""
+        return self.source_context - len(self.read([])), self.context - 1
 
     def row(self, source: Ids, target: Ids = ()) -> Row:
         """The row of a pair. A side that is longer than its room is left empty, and then nothing is to be learned."""
         row = self.padding()
-        read, written = [*source, self.end], [self.start, *target, self.end]
+        read, written = self.read(source), [self.start, *target, self.end]
         if len(read) <= self.source_context:
             _put(row, _READ, read)
             if len(written) <= self.context + 1:
                 _put(row, _WRITTEN, written)
         return row
+
+    def read(self, source: Ids) -> list[int]:
+        """All that is read of a source: the mode, its own tokens, and the one that ends it."""
+        return [*([] if self.mode is None else [self.mode]), *source, self.end]
 
     def padding(self) -> Row:
         """A row of which nothing counts."""

@@ -35,7 +35,8 @@ class Denoising:
     label_smoothing: float = 0.0
 
     then: ClassVar[dict[str, str]] = {
-        'fill gaps in': 'launch/translate.py --text="The [MASK] argument must be [MASK]."'
+        'fill gaps in': 'launch/fill_mask.py --text="The [MASK] argument must be [MASK]."',
+        'continue a text': 'launch/translate.py --text="Return the number of"',
     }
 
     def __post_init__(self) -> None:
