@@ -86,3 +86,8 @@ def test_a_run_shows_what_its_model_puts_into_gaps():
     shown = GapsFilled('a [MASK] d', mode='[R]')(MODEL, PARAMS, TOKENIZER, jax.random.key(0))
     (span,) = GapFiller.of(MODEL, PARAMS, TOKENIZER, None, '[R]').fill('a [MASK] d').spans
     assert shown == f'a [{span}] d'
+
+
+def test_a_sample_that_cannot_be_shown_says_why_and_ends_no_run():
+    shown = GapsFilled('a b c d e f g a b [MASK]')(MODEL, PARAMS, TOKENIZER, jax.random.key(0))
+    assert shown == 'no sample: the text has 10 tokens, and the model reads 8 at most'

@@ -96,7 +96,10 @@ class GapsFilled:
     start: str | None = None
 
     def __call__(self, model: Seq2Seq, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
-        """Return the text with what was put into its gaps in brackets."""
-        found = GapFiller.of(model, params, tokenizer, self.start, self.mode).fill(self.text)
+        """Return the text with what was put into its gaps in brackets; or why that cannot be, which ends no run."""
+        try:
+            found = GapFiller.of(model, params, tokenizer, self.start, self.mode).fill(self.text)
+        except UserError as error:
+            return f'no sample: {error}'
         first, *rest = self.text.split(GAP)
         return first + ''.join(f'[{span}]{part}' for span, part in zip(found.spans, rest, strict=True))
