@@ -74,7 +74,7 @@ class PairFrame:
                 _put(row, _WRITTEN, written)
         return row
 
-    def read(self, source: Ids) -> list[int]:
+    def read(self, source: Ids) -> list[int | np.integer]:
         """All that is read of a source: the mode, its own tokens, and the one that ends it."""
         return [*([] if self.mode is None else [self.mode]), *source, self.end]
 
