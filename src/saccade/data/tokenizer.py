@@ -64,7 +64,8 @@ class Tokenizer:
         specials = self.specials
         found = [specials[name] for name in names if name in specials]
         if not found:
-            shown = [*specials] if len(specials) < 10 else [*specials][:3] + ['...'] + [*specials][-5:]
+            names_there = [*specials]
+            shown = names_there if len(specials) < 10 else [*names_there[:3], '...', *names_there[-5:]]
             there = ', '.join(shown) or 'no special tokens'
             raise UserError(f'the tokenizer has no special token {" or ".join(map(repr, names))}; it has {there}')
         return found[0]
