@@ -96,12 +96,12 @@ def test_what_is_corrupted_of_a_row_depends_on_its_number_and_not_on_its_place()
     assert same == [False, True, True, True]
 
 
-def test_of_several_modes_each_is_reported():
+def test_of_several_modes_each_is_reported_but_in_training():
     found = loss()
     assert set(found) == {'loss', 'accuracy', 'loss_R', 'accuracy_R', 'loss_S', 'accuracy_S'}
     assert found['loss_R'].weight + found['loss_S'].weight == found['loss'].weight
     assert found['loss_R'].total + found['loss_S'].total == pytest.approx(float(found['loss'].total), rel=NEAR)
-    assert set(loss(denoisers=(SPANS,))) == {'loss', 'accuracy'}
+    assert set(loss(denoisers=(SPANS,))) == set(loss(train=True)) == {'loss', 'accuracy'}
 
 
 def test_label_smoothing_is_of_training_alone():

@@ -47,15 +47,16 @@ class Denoising:
         return model.init(key, *given(self.corrupted(model, key, batch)[0]), False)['params']
 
     def loss(self, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
-        """Return totals over targets: `loss` in nats, `accuracy`, what layers report, and of each of several modes.
+        """Return totals over targets: `loss` in nats, `accuracy`, and what layers report.
 
-        Without training, what is left out depends on the row alone.
+        Without training, what is left out depends on the row alone, and there are totals of each of several modes: of
+        a whole split, as the rows of one step may lack a mode.
         """
         drop, corrupt = jax.random.split(key)
         rows, which = self.corrupted(model, corrupt if train else jax.random.key(0), batch)
         logits, reports = forced(model, params, rows, drop, train)
         totals = totals_of(logits, reports, rows, self.label_smoothing if train else 0.0)
-        for mode, mine in self._by_mode().items():
+        for mode, mine in ({} if train else self._by_mode()).items():
             chosen = jnp.isin(which, jnp.array(mine))[:, None]
             own = totals_of(logits, {}, {**rows, 'segments': jnp.where(chosen, rows['segments'], 0)}, 0.0)
             totals |= {f'{name}_{mode.strip("[]<>")}': total for name, total in own.items()}
