@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fill the [MASK]s of a text in with a masked language model; several turns are mask-predict.
 
+A model that was trained by denoising, as T5, puts any number of tokens into each.
+
 python launch/fill_mask.py --workdir=runs/bert --text="The [MASK] argument must be a [MASK]."
 python launch/fill_mask.py --workdir=runs/bert --text="Return [MASK] [MASK] [MASK] [MASK]." --turns=4
+python launch/fill_mask.py --workdir=runs/ul2 --mode="[R]" --text="The [MASK] argument must be [MASK]."
 """
 
 import json
@@ -12,14 +15,16 @@ from dataclasses import asdict
 from absl import flags
 
 from saccade.decode.fill import Filler
+from saccade.decode.gaps import GapFiller
 from saccade.train.main import run_main
 from saccade.train.trained import open_trained
-from saccade.types import UserError
+from saccade.types import Seq2Seq, UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
 TEXT = flags.DEFINE_string('text', None, 'Text with [MASK] in the place of what is to be filled in.')
 PART = flags.DEFINE_string('part', '', 'Which of the models of the run, where it trained several together.')
+MODE = flags.DEFINE_string('mode', None, 'Special token before the text, of a denoising model of several modes: "[R]".')
 TOP = flags.DEFINE_integer('top', 5, 'How many choices are shown of each.', 1)
 TURNS = flags.DEFINE_integer('turns', 1, 'Turns of mask-predict; 1 fills each mask in on its own.', 1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
@@ -31,6 +36,12 @@ def main(overrides: list[str]) -> None:
     if TEXT.value is None:
         raise UserError('give --text="...", with [MASK] in the place of what is to be filled in')
     trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
+    if isinstance(trained.model, Seq2Seq):
+        start = trained.config.get('data', {}).get('start')
+        gaps = GapFiller.of(trained.model, trained.params, trained.tokenizer, start, MODE.value)
+        found = gaps.fill(TEXT.value)
+        print(json.dumps(asdict(found)) if JSON.value else found.text)
+        return
     filler = Filler(trained.model, trained.params, trained.tokenizer)
     choices, turns = filler.fill(TEXT.value, TOP.value), list(filler.turns(TEXT.value, TURNS.value))
     if JSON.value:

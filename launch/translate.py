@@ -4,6 +4,7 @@
 
 python launch/translate.py --workdir=runs/dates --text="the third of March 1999" --alignment=map.png
 python launch/translate.py --workdir=runs/m30k --file=test.en --beams=5 > test.de
+python launch/translate.py --workdir=runs/ul2 --mode="[S]" --text="Return the number of"
 """
 
 import json
@@ -22,6 +23,7 @@ from saccade.types import UserError
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
 START = flags.DEFINE_string('start', None, 'Of a Hugging Face directory: the special token that begins a translation.')
+MODE = flags.DEFINE_string('mode', None, 'Special token before each text, of a model of several modes: "[S]".')
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
 TEXT = flags.DEFINE_string('text', None, 'What is to be translated.')
 FILE = flags.DEFINE_string('file', None, 'In its place: a file, a text a line, plain or .gz.')
@@ -44,6 +46,8 @@ def main(overrides: list[str]) -> None:
     texts, rows = texts_of(TEXT.value, FILE.value), BATCH.value if TEXT.value is None else 1
     asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, BEAMS.value, ALPHA.value, START.value, rows)
     translator = open_translator(asked)
+    if MODE.value is not None:
+        translator = translator.in_mode(MODE.value)
     for found in translator.translate(texts):
         record = {'source': found.source, 'text': found.text}
         if ALIGNMENT.value:

@@ -58,6 +58,10 @@ PRNGKey = Key[Array, ''] | Array
 # and, for skip-grams:
 #   frequency [B T] float32   the token's share of the words of the training split; 0 where it is none
 #   noise     [B M] int32     words drawn by their frequency, to be told from those that are there
+# and, for a task that makes both of `tokens`, under its own name the id of each special token [B] that a source may
+# begin with, and:
+#   sentinels [B K] int32     the ids of the tokens that stand for what is left out, in order
+#   start     [B] int32       the id of the token that starts what is written
 Batch = Mapping[str, Array]
 
 IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's
@@ -144,6 +148,8 @@ class Scope:
         source: where a mixer takes keys and values from; None for the tokens themselves.
         terms: score terms that all layers share.
         types: 1 for tokens of the second of two texts, else 0; None: there is one text.
+        prefix: how many tokens at the start of a row are read before any is written, so that a mask may show them to
+            each other; None: none are. A row is one segment then.
     """
 
     positions: Int[Array, 'B T']
@@ -151,6 +157,7 @@ class Scope:
     source: Source | None = None
     terms: tuple[Any, ...] = ()
     types: Int[Array, 'B T'] | None = None
+    prefix: Int[Array, 'B'] | None = None
 
     def read(self, x: Hidden) -> Source:
         """What keys and values are made of: the source, or the tokens x themselves."""

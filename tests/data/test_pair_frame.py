@@ -72,3 +72,16 @@ def test_what_is_written_starts_with_the_end_token_or_one_that_is_named():
 def test_sizes_below_1_are_refused():
     with pytest.raises(UserError, match='source_context must be at least 1'):
         PairFrame(0, 3, 0, 0)
+
+
+def test_a_mode_stands_before_a_source_and_takes_a_place():
+    tokenizer = Word(vocabulary=9, specials=('[S]',)).train(['a b'])
+    frame = PairFrame.of(tokenizer, 4, 3).in_mode(tokenizer, '[S]')
+    mode = tokenizer.specials['[S]']
+    assert frame.room == (2, 2)
+    np.testing.assert_array_equal(frame.row([6, 7], [8])['source'], [mode, 6, 7, tokenizer.end])
+    np.testing.assert_array_equal(frame.row([6, 7], [8])['source_positions'], [0, 1, 2, 3])
+    assert frame.row([5, 6, 7])['source_segments'].sum() == 0
+    assert frame.in_mode(tokenizer, None) == PairFrame.of(tokenizer, 4, 3)
+    with pytest.raises(UserError, match=r"no special token '\[X\]'"):
+        frame.in_mode(tokenizer, '[X]')

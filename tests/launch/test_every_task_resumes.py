@@ -32,7 +32,18 @@ MASKED = (
     '--config.batch_size=8',
     '--config.schedule.warmup=2',
 )
+DENOISED = (
+    '--config.data.context=24',
+    '--config.model.decoder.vocabulary=400',
+    '--config.model.decoder.width=16',
+    '--config.model.decoder.layers=1',
+    '--config.batch_size=8',
+    '--config.schedule.warmup=2',
+)
+ON_TEXT = (MASKED, DENOISED)
 RUNS = {
+    'denoising/t5.py': DENOISED,
+    'denoising/prefix_lm.py': DENOISED,
     'masked_lm/quickstart.py': MASKED,
     'translation/dates.py': (*DATES[:-1], '--config.data.buckets=(24, 32)'),
     'translation/dates_recurrent.py': DATES,
@@ -43,7 +54,7 @@ RUNS = {
 @pytest.mark.parametrize('name', RUNS)
 def test_a_run_that_lost_its_last_checkpoint_takes_the_same_steps_again(runner, tmp_path, name):
     workdir = tmp_path / 'run'
-    text = (f'--config.data.path={runner.text}',) if RUNS[name] is MASKED else ()
+    text = (f'--config.data.path={runner.text}',) if RUNS[name] in ON_TEXT else ()
     command = (f'--config={EXPERIMENTS / name}', f'--workdir={workdir}', *text, *RUNS[name], *BRIEF)
     first = runner.run('train', *command)
     assert first.returncode == 0, first.stderr

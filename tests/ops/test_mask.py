@@ -10,6 +10,7 @@ import pytest
 from saccade.ops.mask import (
     Both,
     Causal,
+    CausalAfterPrefix,
     Chunked,
     ChunkedWithMemory,
     Either,
@@ -277,3 +278,33 @@ def test_a_mask_is_a_pytree_whose_shape_parameters_are_static():
     leaves, structure = jax.tree.flatten(Both(Window(3), Either(Causal(), SEGMENTS)))
     assert len(leaves) == 2
     assert structure != jax.tree.structure(Both(Window(4), Either(Causal(), SEGMENTS)))
+
+
+def test_after_a_prefix_of_its_own_a_row_is_causal():
+    counts = np.array([0, 4])
+    mask = CausalAfterPrefix().of(Scope(jnp.zeros((2, T), int), prefix=jnp.array(counts)))
+    expected = [[[j <= i or j < count for j in range(S)] for i in range(T)] for count in counts]
+    np.testing.assert_array_equal(table(mask), expected)
+    np.testing.assert_array_equal(table(mask, range(2, 7), range(5, 9)), table(mask)[:, 2:7, 5:9])
+    assert mask.live(range(2), range(8, 11))
+
+
+def test_the_prefix_is_counted_by_positions_and_padding_is_none_of_it():
+    places, segments = np.array([[0, 0, 0, 1, 2, 3]]), np.array([[0, 0, 1, 1, 1, 1]])
+    scope = Scope(jnp.array(places), jnp.array(segments), prefix=jnp.array([2]))
+    inside = np.asarray(within_segments(CausalAfterPrefix().of(scope), scope)(jnp.arange(6), jnp.arange(6)))[0]
+    for i, j in np.ndindex(6, 6):
+        assert inside[i, j] == (i > 1 and j > 1 and (j <= i or j < 4))
+
+
+def test_without_a_prefix_a_row_is_causal():
+    given, bare = Scope(jnp.zeros((2, T), int), prefix=jnp.array([3, 3])), Scope(jnp.zeros((2, T), int))
+    assert type(CausalAfterPrefix().of(bare)) is Causal
+    np.testing.assert_array_equal(table(CausalAfterPrefix()), table(Causal()))
+    assert Window(2).of(given) == Window(2)
+    for mask, plain in (
+        (CausalAfterPrefix() & Window(2, 9), Causal() & Window(2, 9)),
+        (Window(1) | CausalAfterPrefix(),) * 2,
+    ):
+        np.testing.assert_array_equal(table(mask.of(bare)), table(plain))
+        assert (table(mask.of(given)) != table(mask.of(bare))).any()

@@ -128,7 +128,7 @@ class Latent(nn.Module):
         turned, rotated = position.rotate(q[..., self.head_width :], rotated, scope.positions, source.positions)
         q = jnp.concatenate([q[..., : self.head_width], turned], axis=-1)
         terms = self._served((*position.terms(self.heads), *scope.terms))
-        scoring = Scoring(self.mask(), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
+        scoring = Scoring(self.mask().of(scope), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
         mixed, state = attend(self._by_scores(self.kernel(name='kernel')), q, latent, rotated, scoring)
         output = self.param('output', flat(self.output_init, 2), (self.heads, self.value_width, x.shape[-1]))
         return nn.Dropout(self.dropout)(merge_heads(mixed, output), deterministic=not train), state

@@ -126,7 +126,7 @@ class MultiHead(nn.Module):
         q, k, v = self._own(x, scope, position) if lent is None else (self._queries(x, scope, position), *lent)
         own = (term for number, part in enumerate(self.terms) for term in _made(part, number, N))
         terms = (*position.terms(N), *scope.terms, *own)
-        scoring = Scoring(self._mask(), terms, H**-0.5 if self.scale is None else self.scale)
+        scoring = Scoring(self._mask().of(scope), terms, H**-0.5 if self.scale is None else self.scale)
         mixed, state = attend(self.kernel(name='kernel'), q, k, v, scoring)
         return self._output(x, mixed, train), state, (k, v)
 

@@ -97,6 +97,7 @@ class FromPairs:
         rows as such pairs are shorter, as far as they are below the contexts; empty for rows of one length.
     source_tokenizer: how to train one on the sources alone, where they have a vocabulary of their own; `tokenizer` is
         then trained on the targets alone.
+    mode: the special token before each source, of a model that knows several; None for none.
     """
 
     tokenizer: Part[Trainer]
@@ -105,6 +106,7 @@ class FromPairs:
     start: str | None = None
     buckets: tuple[int, ...] = ()
     source_tokenizer: Part[Trainer] | None = None
+    mode: str | None = None
 
     def __post_init__(self) -> None:
         PairFrame(self.source_context, self.context, start=0, end=0)
@@ -152,7 +154,8 @@ class FromPairs:
         Raises:
             UserError: the tokenizer lacks a special token.
         """
-        return PairFrame.of(tokenizer, self.source_context, self.context, self.start)
+        frame = PairFrame.of(tokenizer, self.source_context, self.context, self.start)
+        return frame.in_mode(tokenizer, self.mode)
 
     def _frames(self, frame: PairFrame) -> list[PairFrame]:
         """The frames of pairs by their length, the longest last."""

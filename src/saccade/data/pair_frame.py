@@ -3,7 +3,9 @@
 """How a text that is read and one that is written stand in a row: x1 .. xm [end], and [start] y1 .. yn [end].
 
 Sutskever, Vinyals and Le 2014, section 2, https://arxiv.org/abs/1409.3215, end both by one token; Bahdanau, Cho and
-Bengio 2015 too. What is written starts with it as well, unless data say with which: T5 and Marian with padding.
+Bengio 2015 too. What is written starts with it as well, unless data say with which: T5 and Marian with padding. A model
+that was trained in several modes is told by a token before the source in which it is to work (Tay et al. 2022, "UL2",
+section 3.1.3, https://arxiv.org/abs/2205.05131).
 """
 
 from collections.abc import Sequence
@@ -23,8 +25,11 @@ _WRITTEN = ('tokens', 'segments', 'positions')
 
 @dataclass(frozen=True)
 class PairFrame:
-    """Attributes: tokens that a model reads, and that it writes; ids that start and end what is written, and end what
-    is read where that has a vocabulary of its own.
+    """Attributes:
+    source_context, context: tokens that a model reads, and that it writes.
+    start, end: the ids that start and end what is written.
+    source_end: that of what ends what is read, where this has a vocabulary of its own.
+    mode: that of the token before each source; None for none.
     """
 
     source_context: int
@@ -32,6 +37,7 @@ class PairFrame:
     start: int
     end: int
     source_end: int | None = None
+    mode: int | None = None
 
     def __post_init__(self) -> None:
         require_positive('data', source_context=self.source_context, context=self.context)
@@ -48,10 +54,18 @@ class PairFrame:
             raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
         return cls(source_context, context, end if start is None else tokenizer.special(start), end, source_end)
 
+    def in_mode(self, tokenizer: Tokenizer, mode: str | None) -> 'PairFrame':
+        """The same with this special token before each source.
+
+        Raises:
+            UserError: the tokenizer lacks it.
+        """
+        return replace(self, mode=None if mode is None else tokenizer.source.special(mode))
+
     @property
     def room(self) -> tuple[int, int]:
-        """Tokens that a source may have, and a target, beside the one that ends each."""
-        return self.source_context - 1, self.context - 1
+        """Tokens that a source may have, and a target, beside the one that ends each, and the mode."""
+        return self.source_context - len(self.read([])), self.context - 1
 
     def shorter(self, length: int) -> 'PairFrame':
         """The frame of pairs of which neither side is longer than so many tokens."""
@@ -62,10 +76,6 @@ class PairFrame:
         """Tokens of both sides."""
         return self.source_context + self.context
 
-    def read(self, source: Ids) -> list[int | np.integer]:
-        """What is read of a source."""
-        return [*source, self.end if self.source_end is None else self.source_end]
-
     def row(self, source: Ids, target: Ids = ()) -> Row:
         """The row of a pair. A side that is longer than its room is left empty, and then nothing is to be learned."""
         row = self.padding()
@@ -75,6 +85,11 @@ class PairFrame:
             if len(written) <= self.context + 1:
                 _put(row, _WRITTEN, written)
         return row
+
+    def read(self, source: Ids) -> list[int | np.integer]:
+        """All that is read of a source: the mode, its own tokens, and the one that ends it."""
+        end = self.end if self.source_end is None else self.source_end
+        return [*([] if self.mode is None else [self.mode]), *source, end]
 
     def padding(self) -> Row:
         """A row of which nothing counts."""

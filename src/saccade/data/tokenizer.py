@@ -70,7 +70,9 @@ class Tokenizer:
         specials = self.specials
         found = [specials[name] for name in names if name in specials]
         if not found:
-            there = ', '.join(specials) or 'no special tokens'
+            names_there = [*specials]
+            shown = names_there if len(specials) < 10 else [*names_there[:3], '...', *names_there[-5:]]
+            there = ', '.join(shown) or 'no special tokens'
             raise UserError(f'the tokenizer has no special token {" or ".join(map(repr, names))}; it has {there}')
         return found[0]
 

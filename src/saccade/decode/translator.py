@@ -6,7 +6,7 @@ import itertools
 import logging
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,20 @@ class Translator:
         while some := list(itertools.islice(numbered, self.rows)):
             yield from self._together(some)
 
+    def in_mode(self, mode: str | None) -> 'Translator':
+        """The same with a special token before each source, as a model of several modes was trained; None for none.
+
+        Raises:
+            UserError: the tokenizer lacks it.
+        """
+        return replace(self, frame=self.frame.in_mode(self.tokenizer, mode))
+
+    def write(self, sources: list[list[int]]) -> list[list[int]]:
+        """Return the tokens that are written of sources, at most as many as `rows`."""
+        written = jax.device_get(_written(self.search, self.model, self.params, self.batch(sources)))
+        found = zip(sources, written.tokens, written.counts, strict=False)
+        return [ids[:count].tolist() for _, ids, count in found]
+
     def batch(self, sources: list[list[int]]) -> dict[str, np.ndarray]:
         """The batch of these sources, filled up with rows of padding; of an empty source nothing is written."""
         filled = [*sources, *(self.rows - len(sources)) * [[]]]
@@ -76,9 +90,7 @@ class Translator:
 
     def _together(self, numbered: list[tuple[int, str]]) -> Iterator[Rendering]:
         sources = [self._encoded(number, text) for number, text in numbered]
-        written = jax.device_get(_written(self.search, self.model, self.params, self.batch(sources)))
-        for (_, source), read, ids, count in zip(numbered, sources, written.tokens, written.counts, strict=False):
-            new = ids[:count].tolist()
+        for (_, source), read, new in zip(numbered, sources, self.write(sources), strict=True):
             yield Rendering(source, self.tokenizer.decode(new), read, new)
 
     def _encoded(self, number: int, text: str) -> list[int]:
@@ -125,15 +137,17 @@ class Translated:
         text: to be translated.
         search: how.
         start: the special token that what is written starts with, as the data have it.
+        mode: that before the source.
     """
 
     text: str
     search: Part[Search] = _GREEDY
     start: str | None = None
+    mode: str | None = None
 
     def __call__(self, model: Seq2Seq, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
         """Return the text and what was written of it."""
         frame = PairFrame.of(tokenizer, model.source_context, model.context, self.start)
-        translator = Translator(model, params, tokenizer, frame, self.search(), rows=1)
+        translator = Translator(model, params, tokenizer, frame, self.search(), rows=1).in_mode(self.mode)
         (rendering,) = translator.translate([self.text])
         return f'{rendering.source}  =>  {rendering.text}'

@@ -70,11 +70,21 @@ class Decoder(Tower, kw_only=True):
         return DecoderState(layers, jnp.zeros(B, jnp.int32), source.replace(hidden=None))
 
     def step(
-        self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState, table: Table | None = None
+        self,
+        tokens: Tokens,
+        segments: Int[Array, 'B T'],
+        state: DecoderState,
+        table: Table | None = None,
+        prefix: Int[Array, 'B'] | None = None,
     ) -> tuple[Logits, DecoderState]:
-        """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance."""
+        """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance.
+
+        Args:
+            prefix: as `Scope` has it, of a chunk that holds all of it.
+        """
         count = jnp.cumsum(segments != 0, axis=-1)
-        scope = Scope(state.position[:, None] + jnp.maximum(count - 1, 0), segments, state.source)
+        positions = state.position[:, None] + jnp.maximum(count - 1, 0)
+        scope = Scope(positions, segments, state.source, prefix=prefix)
 
         def through(stack: Stack, x: Hidden, scope: Scope) -> tuple[Hidden, tuple[State, ...]]:
             return stack.step(x, scope, state.layers)

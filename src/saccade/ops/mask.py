@@ -46,6 +46,10 @@ class MaskBase:
         """`live` where the sequence may start anywhere in the row: False where it is known of every start."""
         return self.live(q, k)
 
+    def of(self, scope: Scope) -> 'MaskBase':
+        """The mask for these rows, where it depends on what is known of each."""
+        return self
+
     def __and__(self, other: 'MaskBase') -> 'MaskBase':
         return Both(self, other)
 
@@ -65,6 +69,9 @@ class Both(MaskBase):
 
     def live(self, q: range, k: range) -> bool:
         return self.first.live(q, k) and self.second.live(q, k)
+
+    def of(self, scope: Scope) -> MaskBase:
+        return self.first.of(scope) & self.second.of(scope)
 
     @property
     def anchored(self) -> bool:
@@ -90,6 +97,9 @@ class Either(MaskBase):
 
     def live(self, q: range, k: range) -> bool:
         return self.first.live(q, k) or self.second.live(q, k)
+
+    def of(self, scope: Scope) -> MaskBase:
+        return self.first.of(scope) | self.second.of(scope)
 
     @property
     def anchored(self) -> bool:
@@ -293,6 +303,34 @@ class Prefix(Anchored):
     def live_anywhere(self, q: range, k: range) -> bool:
         # The sequence starts at the query or before it.
         return super().live_anywhere(q, k) and k[0] - q[-1] < self.count
+
+
+@struct.dataclass
+class PrefixOfRow(Anchored):
+    """Every query attends to the first keys of its row, as many as there are of each.
+
+    Attributes:
+        counts: keys at the start of the sequence.
+    """
+
+    counts: Int[Array, 'B']
+
+    def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, 'B T S']:
+        allowed = k_index[..., None, :] < self.counts[:, None, None]
+        return jnp.broadcast_to(allowed, (self.counts.shape[0], q_index.shape[-1], k_index.shape[-1]))
+
+
+@struct.dataclass
+class CausalAfterPrefix(Causal):
+    """Query i attends to keys j <= i, and to all of what its row was given to read: a prefix LM.
+
+    Raffel et al. 2020, section 3.2.1, https://arxiv.org/abs/1910.10683; Liu et al. 2018, section 4.2.3,
+    https://arxiv.org/abs/1801.10198, whose decoder alone reads and writes one row. Rows of which nothing is said, as of
+    a language model, have no prefix.
+    """
+
+    def of(self, scope: Scope) -> MaskBase:
+        return Causal() if scope.prefix is None else Causal() | PrefixOfRow(scope.prefix)
 
 
 @struct.dataclass

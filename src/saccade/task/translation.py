@@ -20,6 +20,7 @@ from saccade.task.causal_lm import scope_of, totals_of
 from saccade.types import (
     Batch,
     Estimate,
+    Logits,
     Params,
     Part,
     PRNGKey,
@@ -51,14 +52,11 @@ class Translation:
 
     def init(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, *_given(batch), False)['params']
+        return model.init(key, *given(batch), False)['params']
 
     def loss(self, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, `accuracy`, and what the model's layers report."""
-        reporting = ['losses', 'metrics', 'choices'] if train else ['metrics']
-        logits, reports = model.apply(
-            {'params': params}, *_given(batch), train, rngs={'dropout': key}, mutable=reporting
-        )
+        logits, reports = forced(model, params, batch, key, train)
         return totals_of(logits, reports, batch, self.label_smoothing if train else 0.0)
 
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
@@ -79,7 +77,13 @@ class Translation:
         return {name: each for metric in self.metrics for name, each in metric()(texts, references).items()}
 
 
-def _given(batch: Batch) -> tuple[Array, Scope, Array, Scope]:
+def forced(model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey, train: bool) -> tuple[Logits, Mapping[str, Any]]:
+    """Return the logits of each token given those before it in the batch, and what the model's layers report."""
+    reporting = ['losses', 'metrics', 'choices'] if train else ['metrics']
+    return model.apply({'params': params}, *given(batch), train, rngs={'dropout': key}, mutable=reporting)
+
+
+def given(batch: Batch) -> tuple[Array, Scope, Array, Scope]:
     """What a model is given of a batch: the source, and what was written before each target."""
     source = Scope(batch['source_positions'], batch['source_segments'])
     return batch['source'], source, batch['tokens'][:, :-1], scope_of(batch)

@@ -53,8 +53,8 @@ def _frame(trained: Trained, asked: Asked) -> PairFrame:
     data = Experiment.of(trained.config).data() if 'data' in trained.config else None
     if isinstance(data, FromPairs):
         return data.frame(trained.tokenizer)
-    model = trained.model
-    return PairFrame.of(trained.tokenizer, model.source_context, model.context, asked.start)
+    model, start = trained.model, asked.start or getattr(data, 'start', None)
+    return PairFrame.of(trained.tokenizer, model.source_context, model.context, start)
 
 
 def _search(trained: Trained, asked: Asked) -> Search:

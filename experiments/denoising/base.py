@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments of this folder share: T5's layers in any size, and how a model learns to undo corruption.
+
+An experiment imports it from beside itself and gives the model and its denoisers. Run as it stands, it trains on the
+documentation of the Python that runs it: nothing is downloaded. Sizes are references that model and data share.
+"""
+
+from typing import Any
+
+from ml_collections import ConfigDict, FieldReference
+from ml_collections.config_dict import placeholder
+
+SENTINELS = 100  # as many as T5 has
+CAUSAL, FULL = dict(use='ops.mask:Causal'), dict(use='ops.mask:Full')
+PREFIX = dict(use='ops.mask:CausalAfterPrefix')
+NORM = dict(use='norm.rms:RMSNorm')
+NO_POSITION = dict(use='position.none:NoPosition')
+
+
+def spans(rate: float, mean: float, mode: str | None = None) -> dict[str, Any]:
+    """Return a denoiser that drops spans of a mean length [tokens]; UL2's R, or its X where much or long is dropped."""
+    return dict(use='ops.denoising:Spans', rate=rate, mean=mean, mode=mode, weight=1.0)
+
+
+def sequential(least: float, most: float, mode: str | None = None) -> dict[str, Any]:
+    """Return a denoiser that drops all that follows a prefix, a share of the row between these two: UL2's S."""
+    return dict(use='ops.denoising:Sequential', least=least, most=most, mode=mode, weight=1.0)
+
+
+def encoder_decoder(vocabulary: Any, context: Any, width: Any, heads: Any, layers: Any) -> dict[str, Any]:
+    """Return T5 version 1.1 in small, for rows of so many tokens: Shazeer 2020, https://arxiv.org/abs/2002.05202."""
+    width, heads, layers = map(FieldReference, (width, heads, layers))
+    reads = _block(_attention(FULL, heads))
+    writes = dict(_block(_attention(CAUSAL, heads)), cross=_attention(FULL, heads))
+    common = dict(vocabulary=vocabulary, context=context + 2, width=width, layers=layers, dropout=0.0, norm=NORM)
+    tower = dict(common, position=NO_POSITION, run=dict(use='model.stack:Unrolled'))
+    return dict(
+        use='model.encoder_decoder:EncoderDecoder',
+        shared_embedding=True,
+        encoder=dict(use='model.encoder:Encoder', block=reads, shared=_table(both_sides=True), **tower),
+        decoder=dict(use='model.decoder:Decoder', block=writes, shared=_table(both_sides=False), tied=True, **tower),
+    )
+
+
+def one_decoder(vocabulary: Any, context: Any, width: Any, heads: Any, layers: Any) -> dict[str, Any]:
+    """Return a decoder that reads and writes in one row; what it reads sees all of itself."""
+    block = _block(_attention(PREFIX, heads, position=dict(use='position.rotary:Rotary')))
+    return dict(
+        use='model.prefix_decoder:PrefixDecoder',
+        source_context=context + 2,
+        decoder=dict(
+            use='model.decoder:Decoder',
+            vocabulary=vocabulary,
+            context=2 * context + 4,
+            width=width,
+            layers=layers,
+            dropout=0.0,
+            block=block,
+            norm=NORM,
+            position=NO_POSITION,
+            run=dict(use='model.stack:Unrolled'),
+            shared=None,
+            tied=True,
+        ),
+    )
+
+
+def denoising(model: dict[str, Any], denoisers: list[dict[str, Any]], vocabulary: Any, context: Any) -> ConfigDict:
+    """Return an experiment with this model, of whose rows each is corrupted by one of these.
+
+    Args:
+        context: tokens of a row before it is corrupted.
+    """
+    steps = FieldReference(3000)
+    modes = list(dict.fromkeys(each['mode'] for each in denoisers if each['mode'] is not None))
+
+    config = ConfigDict()
+    config.seed = 0
+    config.steps = steps
+    config.batch_size = 16
+    config.log_every = 50
+    config.eval_every = 500
+    config.eval_batches = 20
+    config.checkpoint_every = 500
+    config.logging = []
+    config.backend = 'jit'
+    config.mesh = dict(data=-1, fsdp=1, tensor=1)
+    config.dtype = 'float32'
+    config.accumulate = 1
+    config.ema = 0.0
+    config.init_from = ''
+    config.adapt = None
+    config.low_rank = None
+    config.task = dict(use='task.denoising:Denoising', denoisers=denoisers, label_smoothing=0.0)
+    config.data = dict(
+        use='data.marked:MarkedText',
+        name='pydocs',
+        path=placeholder(str),
+        context=context,
+        pack=dict(use='data.pack:Windows'),  # one stream, cut into rows of one length, as T5's
+        tokenizer=dict(
+            use='data.tokenizer:BPE',
+            vocabulary=vocabulary,
+            specials=[*(f'<extra_id_{number}>' for number in range(SENTINELS)), *modes],
+        ),
+        sentinels=SENTINELS,
+        modes=modes,
+        start=None,
+    )
+    config.model = model
+    config.optimizer = dict(
+        use='train.optimizer:Optimizer',
+        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.98),
+        weight_decay=0.01,
+        clip_norm=1.0,
+        rates=None,
+    )
+    config.schedule = dict(use='train.schedule:Cosine', peak=2e-3, floor=2e-4, warmup=steps // 10)
+    config.sample = dict(
+        use='decode.gaps:GapsFilled',
+        text='Return the [MASK] of the list. If the argument is [MASK], an exception is raised.',
+        mode=modes[0] if modes else None,
+        start=None,
+    )
+    return config
+
+
+def _block(mixer: dict[str, Any]) -> dict[str, Any]:
+    """Return a layer of T5 version 1.1: RMS pre-norm, gated GELU, no biases."""
+    gelu = dict(use='jax.nn:gelu', approximate=True)
+    feedforward = dict(use='feedforward.gated:Gated', activation=gelu, ratio=8 / 3)
+    return dict(use='block.pre_norm:PreNorm', norm=NORM, mixer=mixer, feedforward=feedforward)
+
+
+def _attention(mask: dict[str, Any], heads: Any, position: dict[str, Any] = NO_POSITION) -> dict[str, Any]:
+    kernel = dict(use='attention.plain:Plain')
+    return dict(use='attention.multi_head:MultiHead', heads=heads, kernel=kernel, mask=mask, position=position)
+
+
+def _table(both_sides: bool) -> dict[str, Any]:
+    return dict(use='position.relative_bias:RelativeBias', buckets=32, furthest=128, both_sides=both_sides)

@@ -1,0 +1,19 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""T5's span corruption, in small: an encoder-decoder writes what was left out, 15% in spans of 3 tokens on average.
+
+    python launch/train.py --config=experiments/denoising/t5.py --workdir=runs/t5
+    python launch/fill_mask.py --workdir=runs/t5 --text="Return the [MASK] of the list."
+
+Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section 3.1.4,
+https://arxiv.org/abs/1910.10683. Another rate or length is `--config.task.denoisers.0.rate=0.5`.
+"""
+
+from base import denoising, encoder_decoder, spans
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    vocabulary, context = FieldReference(2048), FieldReference(128)
+    model = encoder_decoder(vocabulary, context, width=128, heads=4, layers=3)
+    return denoising(model, [spans(rate=0.15, mean=3.0)], vocabulary, context)

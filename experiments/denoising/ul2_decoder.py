@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""UL2's mixture of denoisers for a decoder alone: source and target stand in one row, and the target alone is learned.
+
+    python launch/train.py --config=experiments/denoising/ul2_decoder.py --workdir=runs/ul2-decoder
+    python launch/translate.py --workdir=runs/ul2-decoder --mode="[S]" --text="Return the number of"
+
+Tay et al. 2022, section 3.2, https://arxiv.org/abs/2205.05131. The source sees all of itself; that it be causal too is
+`--config.model.decoder.block.mixer.mask="{'use': 'ops.mask:Causal'}"`. What is not said here is as in ul2.py.
+"""
+
+import ul2
+from base import denoising, one_decoder
+from ml_collections import ConfigDict, FieldReference
+
+
+def get_config() -> ConfigDict:
+    vocabulary, context = FieldReference(2048), FieldReference(256)
+    model = one_decoder(vocabulary, context, width=128, heads=4, layers=4)
+    return denoising(model, ul2.MIXTURE, vocabulary, context)

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fill gaps of any length in a text, by a model that was trained to write what was left out of texts.
+
+Each gap is read as a sentinel, and what the model writes after that sentinel is put in its place: Raffel et al. 2020,
+"T5", figure 2, https://arxiv.org/abs/1910.10683.
+"""
+
+from dataclasses import dataclass
+
+from saccade.data.marked import sentinels_of
+from saccade.data.pair_frame import PairFrame
+from saccade.data.tokenizer import Tokenizer
+from saccade.decode.greedy import Greedy
+from saccade.decode.translator import Translator
+from saccade.types import Params, PRNGKey, Seq2Seq, UserError
+
+GAP = '[MASK]'
+
+
+@dataclass(frozen=True)
+class Gapless:
+    """Attributes: a text without gaps, and what was put into each of them."""
+
+    text: str
+    spans: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class GapFiller:
+    """Attributes: translator, of a model that knows sentinels."""
+
+    translator: Translator
+
+    @classmethod
+    def of(
+        cls, model: Seq2Seq, params: Params, tokenizer: Tokenizer, start: str | None, mode: str | None
+    ) -> 'GapFiller':
+        """One that writes greedily.
+
+        Args:
+            start: the special token that what is written starts with; None: the end token.
+            mode: that before the text; None for none.
+        """
+        frame = PairFrame.of(tokenizer, model.source_context, model.context, start)
+        return cls(Translator(model, params, tokenizer, frame, Greedy(), rows=1).in_mode(mode))
+
+    def fill(self, text: str) -> Gapless:
+        """Fill the gaps of a text, which stand in it as [MASK].
+
+        Raises:
+            UserError: there is none, there are more than sentinels, or the text is too long.
+        """
+        tokenizer, parts = self.translator.tokenizer, text.split(GAP)
+        if len(parts) == 1:
+            raise UserError(f'the text has no {GAP}, so there is nothing to fill in')
+        sentinels = sentinels_of(tokenizer, len(parts) - 1).tolist()
+        ids = tokenizer.encode(parts[0])
+        for sentinel, part in zip(sentinels, parts[1:], strict=True):
+            ids += [sentinel, *tokenizer.encode(part)]
+        room = self.translator.frame.room[0]
+        if len(ids) > room:
+            raise UserError(f'the text has {len(ids)} tokens, and the model reads {room} at most')
+        (written,) = self.translator.write([ids])
+        spans = _between(written, sentinels, set(tokenizer.specials.values()))
+        filled = [token for part in ids for token in spans.get(part, [part])]
+        return Gapless(tokenizer.decode(filled), [tokenizer.decode(spans[sentinel]) for sentinel in sentinels])
+
+
+def _between(written: list[int], sentinels: list[int], specials: set[int]) -> dict[int, list[int]]:
+    """What was written after the first of each sentinel, until the next special token; often nothing, early on."""
+    spans: dict[int, list[int]] = {}
+    current: list[int] = []
+    for token in written:
+        if token in specials:
+            current = []
+            if token in sentinels:
+                spans.setdefault(token, current)
+        else:
+            current.append(token)
+    return {sentinel: spans.get(sentinel, []) for sentinel in sentinels}
+
+
+@dataclass(frozen=True)
+class GapsFilled:
+    """What a run of a denoising model shows at each evaluation.
+
+    Attributes:
+        text: with gaps.
+        mode: the special token before it; None for none.
+        start: that which what is written starts with, as the data have it.
+    """
+
+    text: str
+    mode: str | None = None
+    start: str | None = None
+
+    def __call__(self, model: Seq2Seq, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
+        """Return the text with what was put into its gaps in brackets; or why that cannot be, which ends no run."""
+        try:
+            found = GapFiller.of(model, params, tokenizer, self.start, self.mode).fill(self.text)
+        except UserError as error:
+            return f'no sample: {error}'
+        first, *rest = self.text.split(GAP)
+        return first + ''.join(f'[{span}]{part}' for span, part in zip(found.spans, rest, strict=True))

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""One decoder that reads a source and writes of it: both stand in one row, and the source is the row's prefix.
+
+    row = source, tokens;   logits = decoder(row), at the tokens;   mask: j <= i, or j in the source
+
+Liu et al. 2018, "Generating Wikipedia by Summarizing Long Sequences", section 4.2.3, https://arxiv.org/abs/1801.10198;
+with a source that sees all of itself it is the prefix LM of Dong et al. 2019, "Unified Language Model Pre-training",
+section 3, https://arxiv.org/abs/1905.03197, and of Raffel et al. 2020, figure 4, https://arxiv.org/abs/1910.10683. It
+does so where its mixers' mask is `ops.mask:CausalAfterPrefix`; under `ops.mask:Causal` it is a plain language model of
+the two. Whatever trains and decodes an encoder-decoder does so here. Cost: a decoder's of S + T tokens.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from saccade.model.decoder import Decoder, DecoderState
+from saccade.types import Logits, Part, Scope, Tokens, UserError
+
+_NAME = 'model.prefix_decoder:PrefixDecoder'
+
+
+class PrefixDecoder(nn.Module):
+    """Attributes:
+    decoder: what reads and writes; its context is of both.
+    source_context: of it, what is read.
+    """
+
+    decoder: Part[Decoder]
+    source_context: int
+
+    why_not: ClassVar[dict[str, str]] = {
+        'LanguageModel': 'it writes of a source that it is given: launch/translate.py has it do so',
+    }
+
+    @property
+    def vocabulary(self) -> int:
+        return self.decoder['vocabulary']
+
+    @property
+    def context(self) -> int:
+        return self.decoder['context'] - self.source_context
+
+    def __call__(
+        self, source: Int[Array, 'B S'], source_scope: Scope, tokens: Tokens, scope: Scope, train: bool
+    ) -> Logits:
+        prefix = _lengths(source_scope)
+        both = Scope(
+            jnp.concatenate([source_scope.positions, prefix[:, None] + scope.positions], axis=-1),
+            jnp.concatenate([_there(source_scope), _there(scope)], axis=-1),
+            prefix=prefix,
+        )
+        row = jnp.concatenate([source, tokens], axis=-1)
+        return self._with_decoder(lambda decoder: decoder(row, both, train))[:, source.shape[1] :]
+
+    def read(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
+        """State for `capacity` tokens a row, padding included, after these sources."""
+
+        def run(decoder: Decoder) -> DecoderState:
+            state = decoder.init_state(source, source.shape[1] + capacity)
+            return decoder.step(source, _there(source_scope), state, prefix=_lengths(source_scope))[1]
+
+        return self._with_decoder(run)
+
+    def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
+        """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance."""
+        return self._with_decoder(lambda decoder: decoder.step(tokens, segments, state))
+
+    @nn.compact
+    def _with_decoder(self, run: Callable[[Decoder], Any]) -> Any:
+        if not 0 < self.source_context < self.decoder['context']:
+            raise UserError(
+                f'{_NAME}: source_context: {self.source_context} of the {self.decoder["context"]} tokens of '
+                f'decoder.context leave nothing to write; it must be at least 1 and less than these'
+            )
+        return run(self.decoder(name='decoder'))
+
+
+def _there(scope: Scope) -> Int[Array, 'B T']:
+    """The segments of a side, which has one text."""
+    return (scope.numbered != 0).astype(jnp.int32)
+
+
+def _lengths(scope: Scope) -> Int[Array, 'B']:
+    return _there(scope).sum(axis=-1)

@@ -1,0 +1,306 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Drop spans of a row, and make of it two sequences: what is left is read, what was dropped is to be written.
+
+    x = a b c d e f g, without b c and f g:     source = a <0> d e <1>,   target = <0> b c <1> f g <2>
+
+Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section 3.1.4
+and figure 2, https://arxiv.org/abs/1910.10683. A row starts with what is kept and ends with what is dropped, as its
+authors' code has it, and each way to cut it so is equally probable. One span without sentinels is a prefix LM. Each row
+is cut by a key of its own, so that its place in a batch does not matter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from einops import rearrange
+from flax import struct
+from jaxtyping import Array, Bool, Int, Key
+
+from saccade.ops.masking import RowKeys
+from saccade.types import UserError
+
+_NAME = 'ops.denoising'
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Attributes: least and most tokens that are dropped of a row of 0, 1, ... tokens, and in how many spans."""
+
+    least: Int[np.ndarray, '_']
+    most: Int[np.ndarray, '_']
+    spans: Int[np.ndarray, '_']
+
+
+@dataclass(frozen=True, kw_only=True)
+class Denoiser:
+    """One way to corrupt a row.
+
+    Attributes:
+        mode: the special token that its sources begin with (Tay et al. 2022, "UL2", section 3.1.3,
+            https://arxiv.org/abs/2205.05131); None for none.
+        weight: how often a row gets it, beside the weights of others.
+    """
+
+    mode: str | None = None
+    weight: float = 1.0
+
+    marked: ClassVar[bool]  # whether sentinels stand for what was dropped
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0:
+            raise UserError(f'{_NAME}: weight must be above 0, not {self.weight}')
+
+    def counts(self, length: int) -> Counts:
+        """Of rows of up to so many tokens; of one that is shorter than two, nothing is dropped.
+
+        Raises:
+            UserError: a row of this length is too short for what it is to lose.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans(Denoiser):
+    """Spans of a mean length: UL2's R-denoisers, and with long or many of them its X-denoisers.
+
+    Attributes:
+        rate: the share of the tokens that is dropped.
+        mean: tokens of a span, on average.
+    """
+
+    rate: float
+    mean: float
+
+    marked: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.rate < 1:
+            raise UserError(f'{_NAME}:Spans: rate must be above 0 and below 1, not {self.rate}')
+        least = max(1.0, self.rate / (1 - self.rate))
+        if self.mean < least:
+            raise UserError(
+                f'{_NAME}:Spans: mean must be at least {least:g} tokens at a rate of {self.rate}, not {self.mean}, '
+                'for a token is kept before each span'
+            )
+
+    def counts(self, length: int) -> Counts:
+        if length < 2 or np.rint(self.rate * length / self.mean) < 1:
+            raise UserError(
+                f'{_NAME}:Spans: rows of {length} tokens lose {self.rate * length:.3g} at a rate of {self.rate}, too '
+                f'few for a span of {self.mean:g} on average; make the rows longer, or the mean smaller'
+            )
+        lengths = np.arange(length + 1)
+        dropped = _inside(np.rint(self.rate * lengths), lengths)
+        spans = np.clip(np.rint(dropped / self.mean), np.minimum(dropped, 1), np.minimum(dropped, lengths - dropped))
+        return Counts(dropped, dropped, spans.astype(np.int32))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequential(Denoiser):
+    """The rest of a row after a prefix of any length: a prefix LM, and UL2's S-denoiser.
+
+    Raffel et al. 2020, section 3.2.3, cut anywhere; UL2, table 1, drops a quarter on average. No sentinel is needed.
+
+    Attributes:
+        least, most: shares of the tokens between which the rest is drawn.
+    """
+
+    least: float = 0.0
+    most: float = 1.0
+
+    marked: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.least <= self.most <= 1:
+            raise UserError(
+                f'{_NAME}:Sequential: least {self.least} and most {self.most} must be shares of 1, in this order'
+            )
+
+    def counts(self, length: int) -> Counts:
+        if length < 2:
+            raise UserError(f'{_NAME}:Sequential: rows of {length} tokens have no prefix with a rest')
+        lengths = np.arange(length + 1)
+        least, most = (_inside(np.rint(share * lengths), lengths) for share in (self.least, self.most))
+        return Counts(least, most, np.minimum(most, 1))
+
+
+def _inside(dropped: np.ndarray, lengths: np.ndarray) -> Int[np.ndarray, '_']:
+    """At least one token, and not all; none of a row that has less than two."""
+    return np.where(lengths < 2, 0, np.clip(dropped, 1, np.maximum(lengths - 1, 1))).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Denoisers, one of which each row gets.
+
+    Attributes:
+        length: the longest row, in tokens.
+    """
+
+    denoisers: tuple[Denoiser, ...]
+    length: int
+
+    def __post_init__(self) -> None:
+        if not self.denoisers:
+            raise UserError(f'{_NAME}: there must be a denoiser')
+
+    @property
+    def sentinels(self) -> int:
+        """How many are needed; one follows the last span."""
+        counts = [each.counts(self.length).spans.max() + 1 for each in self.denoisers if each.marked]
+        return int(max(counts, default=0))
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The longest source and the longest target, in tokens, of which one ends each."""
+        modes = any(each.mode is not None for each in self.denoisers)
+        read, written = zip(*map(self._longest, self.denoisers), strict=True)
+        return max(read) + modes + 1, max(written) + 1
+
+    def _longest(self, denoiser: Denoiser) -> tuple[int, int]:
+        counts = denoiser.counts(self.length)
+        marks = denoiser.marked * counts.spans
+        read = np.arange(self.length + 1) - counts.least + marks
+        return int(read.max()), int((counts.most + marks).max()) + denoiser.marked
+
+    @property
+    def shares(self) -> Sequence[float]:
+        """How probable each is."""
+        total = sum(each.weight for each in self.denoisers)
+        return [each.weight / total for each in self.denoisers]
+
+
+@struct.dataclass
+class Marks:
+    """The special tokens of each row, by their ids.
+
+    Attributes:
+        sentinels: in their order.
+        modes: of each denoiser; what stands for one that has none is not used.
+        start: what is written starts with it.
+        end: both sides end with it.
+    """
+
+    sentinels: Int[Array, 'B K']
+    modes: Int[Array, 'B E']
+    start: Int[Array, 'B']
+    end: Int[Array, 'B']
+
+
+@struct.dataclass
+class Sides:
+    """What is read and what is written, with the token that starts it; how long each is; whose work it is.
+
+    Of a row of less than two tokens both are empty.
+    """
+
+    source: Int[Array, 'B S']
+    source_lengths: Int[Array, 'B']
+    tokens: Int[Array, 'B M']
+    lengths: Int[Array, 'B']
+    which: Int[Array, 'B']
+
+
+def denoise(
+    keys: RowKeys, tokens: Int[Array, 'B T'], lengths: Int[Array, 'B'], mixture: Mixture, marks: Marks
+) -> Sides:
+    """Corrupt each row by one of the denoisers.
+
+    Args:
+        lengths: of each row, whose tokens stand at its start.
+    """
+    counts = [each.counts(mixture.length) for each in mixture.denoisers]
+    least, most, spans = (
+        jnp.asarray(np.stack([getattr(each, name) for each in counts])) for name in ('least', 'most', 'spans')
+    )
+    marked = jnp.array([each.marked for each in mixture.denoisers])
+    moded = jnp.array([each.mode is not None for each in mixture.denoisers])
+
+    def one(key: Array, tokens: Int[Array, 'T'], length: Int[Array, ''], marks: Marks) -> Sides:
+        choose, share, cut = jax.random.split(key, 3)
+        which = jax.random.choice(choose, len(counts), p=jnp.array(mixture.shares))
+        dropped = jax.random.randint(share, (), least[which, length], most[which, length] + 1)
+        noise = noise_spans(cut, length, dropped, spans[which, length], tokens.shape[0])
+        mode = jnp.where(moded[which], marks.modes[which], -1)
+        return _sides(tokens, noise, length, marks, mode, marked[which], mixture.sizes).replace(which=which)
+
+    return jax.vmap(one)(keys, tokens, lengths, marks)
+
+
+def noise_spans(
+    key: Key[Array, ''], length: Int[Array, ''], dropped: Int[Array, ''], spans: Int[Array, ''], T: int
+) -> Bool[Array, 'T']:
+    """Which tokens are dropped: so many, in so many spans, with a kept token at least before each."""
+    of_kept, of_dropped = jax.random.split(key)
+    kept, gone = _parts(of_kept, length - dropped, spans, T), _parts(of_dropped, dropped, spans, T)
+    stops = jnp.cumsum(kept + gone)
+    real = (jnp.arange(T) < spans).astype(jnp.int32)
+    edges = jnp.zeros(T + 1, jnp.int32).at[stops - gone].add(real).at[stops].add(-real)
+    return jnp.cumsum(edges)[:T] > 0
+
+
+def _parts(key: Key[Array, ''], items: Int[Array, ''], parts: Int[Array, ''], T: int) -> Int[Array, 'T']:
+    """The sizes of parts that items are cut into, none of them empty; every way to cut is equally probable."""
+    place = jnp.arange(T)
+    order = jnp.where((place > 0) & (place < items), jax.random.uniform(key, (T,)), jnp.inf)
+    begins = jnp.argsort(jnp.argsort(order)) < parts - 1
+    return jnp.zeros(T, jnp.int32).at[jnp.cumsum(begins)].add(place < items)
+
+
+def _sides(
+    tokens: Int[Array, 'T'],
+    noise: Bool[Array, 'T'],
+    length: Int[Array, ''],
+    marks: Marks,
+    mode: Int[Array, ''],
+    marked: Bool[Array, ''],
+    sizes: tuple[int, int],
+) -> Sides:
+    """The two sides of one row; a mode of -1 is none."""
+    begins = noise & ~jnp.roll(noise, 1)  # the first token is never dropped, so what comes round says nothing
+    span, real, always = jnp.cumsum(begins), noise.any(), jnp.ones(1, bool)
+    sentinel = _sentinel(marks, span - 1)
+    left = (jnp.arange(tokens.shape[0]) < length) & (~noise | (begins & marked))
+    source, source_length = _packed(
+        [mode[None], jnp.where(noise, sentinel, tokens), marks.end[None]],
+        [(mode >= 0)[None], left, always],
+        sizes[0],
+        real,
+    )
+    dropped, written = jnp.stack([sentinel, tokens], axis=-1), jnp.stack([begins & marked, noise], axis=-1)
+    target, target_length = _packed(
+        [marks.start[None], _flat(dropped), _sentinel(marks, span[-1])[None], marks.end[None]],
+        [always, _flat(written), marked[None], always],
+        sizes[1] + 1,
+        real,
+    )
+    return Sides(source, source_length, target, target_length, jnp.zeros((), jnp.int32))
+
+
+def _sentinel(marks: Marks, number: Int[Array, '*T']) -> Int[Array, '*T']:
+    return marks.sentinels[number] if marks.sentinels.shape[0] else jnp.zeros_like(number)
+
+
+def _flat(pairs: Array) -> Array:
+    return rearrange(pairs, 'T two -> (T two)')
+
+
+def _packed(
+    values: Sequence[Array], wanted: Sequence[Array], size: int, real: Bool[Array, '']
+) -> tuple[Int[Array, '_'], Int[Array, '']]:
+    """What is wanted of values, side by side at the start of an array of this size; and how many there are.
+
+    Args:
+        real: whether anything is.
+    """
+    kept = jnp.concatenate(wanted) & real
+    at = jnp.where(kept, jnp.cumsum(kept) - 1, size)
+    packed = jnp.zeros(size, jnp.int32).at[at].set(jnp.concatenate(values), mode='drop')
+    return packed, kept.sum()

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Denoising: parts of a row are left out, and what is left is read to write them.
+
+    loss = - sum over t of log p(target_{t+1} | target_{<= t}, source) / number of targets
+
+One denoiser is the span corruption of Raffel et al. 2020, "T5", section 3.1.4, https://arxiv.org/abs/1910.10683, or a
+prefix LM, section 3.2.3; a mixture of several, each with a token of its own before its sources, is Tay et al. 2022,
+"UL2", section 3.1, https://arxiv.org/abs/2205.05131. Rows are corrupted anew at each step. A row is one text, whatever
+documents stand in it, and the model any that reads and writes: an encoder-decoder, or one decoder.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from saccade.ops.denoising import Denoiser, Marks, Mixture, denoise
+from saccade.ops.masking import row_keys
+from saccade.task.causal_lm import totals_of
+from saccade.task.translation import forced, given
+from saccade.types import Batch, Params, Part, PRNGKey, Seq2Seq, Total, UserError, require_share
+
+
+@dataclass(frozen=True)
+class Denoising:
+    """Attributes:
+    denoisers: as `ops.denoising:Spans`; each row gets one of them.
+    label_smoothing: the share of the target distribution that is uniform, in training.
+    """
+
+    denoisers: tuple[Part[Denoiser], ...]
+    label_smoothing: float = 0.0
+
+    then: ClassVar[dict[str, str]] = {
+        'fill gaps in': 'launch/fill_mask.py --text="The [MASK] argument must be [MASK]."',
+        'continue a text': 'launch/translate.py --text="Return the number of"',
+    }
+
+    def __post_init__(self) -> None:
+        require_share('task', label_smoothing=self.label_smoothing)
+
+    def init(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> Params:
+        """Initialise the model's parameters for batches of this shape."""
+        return model.init(key, *given(self.corrupted(model, key, batch)[0]), False)['params']
+
+    def loss(self, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals over targets: `loss` in nats, `accuracy`, and what layers report.
+
+        Without training, what is left out depends on the row alone, and there are totals of each of several modes: of
+        a whole split, as the rows of one step may lack a mode.
+        """
+        drop, corrupt = jax.random.split(key)
+        rows, which = self.corrupted(model, corrupt if train else jax.random.key(0), batch)
+        logits, reports = forced(model, params, rows, drop, train)
+        totals = totals_of(logits, reports, rows, self.label_smoothing if train else 0.0)
+        for mode, mine in ({} if train else self._by_mode()).items():
+            chosen = jnp.isin(which, jnp.array(mine))[:, None]
+            own = totals_of(logits, {}, {**rows, 'segments': jnp.where(chosen, rows['segments'], 0)}, 0.0)
+            totals |= {f'{name}_{mode.strip("[]<>")}': total for name, total in own.items()}
+        return totals
+
+    def corrupted(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[dict[str, Array], Int[Array, 'B']]:
+        """Return the batch of sources and targets, and which of the denoisers each row got.
+
+        Raises:
+            UserError: the rows, the special tokens or the model do not suffice for a denoiser.
+        """
+        # What is one token more than the context is there for models of which every token is a target.
+        tokens, there = batch['tokens'][:, :-1], batch['segments'][:, :-1] != 0
+        mixture = Mixture(tuple(part() for part in self.denoisers), tokens.shape[1])
+        marks = self._marks(mixture, batch)
+        _require_room(model, mixture)
+        sides = denoise(row_keys(key, batch['row']), tokens, there.sum(axis=-1), mixture, marks)
+        rows = {
+            **_side(sides.source, sides.source_lengths, ('source', 'source_segments', 'source_positions')),
+            **_side(sides.tokens, sides.lengths, ('tokens', 'segments', 'positions')),
+        }
+        return {**rows, 'row': batch['row'], 'end': batch['end']}, sides.which
+
+    def _marks(self, mixture: Mixture, batch: Batch) -> Marks:
+        there, modes = batch['sentinels'].shape[1], [each.mode for each in mixture.denoisers]
+        if there < mixture.sentinels:
+            raise UserError(
+                f'data.sentinels: {there} are too few: the denoisers of task need {mixture.sentinels} for rows of '
+                f'{mixture.length} tokens, and the tokenizer as many special tokens <extra_id_0>, <extra_id_1> ...'
+            )
+        for mode in modes:
+            if mode is not None and mode not in batch:
+                raise UserError(f"task.denoisers: there is no mode '{mode}' in data.modes; name it there")
+        none = jnp.zeros_like(batch['start'])
+        ids = jnp.stack([none if mode is None else batch[mode] for mode in modes], axis=-1)
+        return Marks(batch['sentinels'], ids, batch['start'], batch['end'])
+
+    def _by_mode(self) -> dict[str, list[int]]:
+        """The numbers of the denoisers of each mode, where there are several."""
+        modes = [part().mode for part in self.denoisers]
+        numbers = {mode: [at for at, other in enumerate(modes) if other == mode] for mode in modes if mode is not None}
+        return numbers if len(numbers) > 1 else {}
+
+
+def _require_room(model: Seq2Seq, mixture: Mixture) -> None:
+    (read, written), room = mixture.sizes, (model.source_context, model.context)
+    if read > room[0] or written > room[1]:
+        raise UserError(
+            f'task.denoisers: of rows of {mixture.length} tokens {read} are read and {written} written at most, and '
+            f'the model reads {room[0]} and writes {room[1]}; make its contexts longer, or data.context shorter'
+        )
+
+
+def _side(tokens: Int[Array, 'B T'], lengths: Int[Array, 'B'], names: tuple[str, str, str]) -> dict[str, Array]:
+    """The tokens, segments and positions of one side, by their names in a batch."""
+    segments = (jnp.arange(tokens.shape[1]) < lengths[:, None]).astype(jnp.int32)
+    return dict(zip(names, (tokens, segments, jnp.arange(tokens.shape[1]) * segments), strict=True))
