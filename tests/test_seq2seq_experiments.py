@@ -13,8 +13,8 @@ from saccade.train.trained import param_shapes
 
 ROOT = Path(__file__).parents[1] / 'experiments/translation'
 OURS = (
-    'attention_only', 'copying', 'dates', 'dates_recurrent', 'generated', 'multi30k', 'multi30k_recurrent', 'one_to_one',
-    'pointer', 'summarize', 'wmt17',
+    'attention_only', 'copying', 'dates', 'dates_recurrent', 'generated', 'multi30k', 'multi30k_recurrent',
+    'one_to_one', 'pointer', 'summarize', 'wmt17',
 )  # fmt: skip
 RECALL = "{'use': 'data.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, 'asked': 2}"
 ADDITION = "{'use': 'data.sequences:Addition', 'digits': 3}"
