@@ -16,7 +16,7 @@ ACCURACY = {('d:A', length): 0.9 for length in LENGTHS} | {('d:B', length): 8 / 
 
 def compared(folder, measured=ACCURACY):
     for (use, length), accuracy in measured.items():
-        settings = config(data={'use': use, 'longest': length, 'context': length + 1})
+        settings = config(data={'use': use, 'longest': length, 'context': length + 1, 'source_context': length + 1})
         logged = records(0, 1)
         logged[-1]['accuracy'] = accuracy
         write_run(folder / f'{use[-1]}{length}', settings, logged)
@@ -25,7 +25,7 @@ def compared(folder, measured=ACCURACY):
 
 def test_each_line_has_the_metric_at_each_value_whatever_follows_from_it(tmp_path):
     found = across(compared(tmp_path))
-    assert found.field in ('longest', 'context')
+    assert found.field == 'longest'
     assert {name: [y for _, y in line] for name, line in found.lines.items()} == {
         'A': [pytest.approx(0.9)] * 3,
         'B': [pytest.approx(8 / length) for length in LENGTHS],
@@ -41,3 +41,9 @@ def test_the_page_shows_it(tmp_path):
 
 def test_two_values_show_no_course(tmp_path):
     assert across(compared(tmp_path, {(use, length): 0.5 for use in ('d:A', 'd:B') for length in (10, 50)})) is None
+
+
+def test_numbers_that_were_drawn_together_show_no_course(tmp_path):
+    for name, (width, rate) in enumerate(((10, 0.3), (20, 0.1), (30, 0.2))):
+        write_run(tmp_path / str(name), config(data={'use': 'd:A', 'width': width, 'rate': rate}), records(0, 1))
+    assert across(compare(read_study(tmp_path), Question())) is None

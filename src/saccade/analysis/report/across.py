@@ -5,6 +5,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 
@@ -34,7 +35,8 @@ def across(comparison: Comparison) -> Across | None:
     swept = [place for place, values in numbers.items() if values is not None and len(set(values)) >= _FEWEST]
     if not swept:
         return None
-    place = max(swept, key=lambda place: len(set(numbers[place])))
+    # Of several, as a length and the sizes that follow from it, the one in the fewest fields.
+    place = max(swept, key=lambda place: (len(set(numbers[place])), -len(comparison.columns[place])))
     others = [texts for texts in columns if not _follows(texts, numbers[place])]
     lines: dict[str, list[tuple[float, float]]] = {}
     for row, (x, standing) in enumerate(zip(numbers[place], comparison.ranked, strict=True)):
@@ -55,8 +57,14 @@ def _numbers(texts: Sequence[str]) -> list[float] | None:
 
 
 def _follows(texts: Sequence[str], values: Sequence[float]) -> bool:
-    """Whether a field has one value wherever the number has one, as sizes that are derived from it do."""
-    return len(set(zip(values, texts, strict=True))) == len(set(values))
+    """Whether a field has one value wherever the number has one, as sizes that are derived from it do; these grow with
+    it, or fall, and what was drawn beside it does neither.
+    """
+    pairs = sorted(set(zip(values, texts, strict=True)))
+    own = _numbers([text for _, text in pairs])
+    steps = [after - before for before, after in pairwise(own or ())]
+    in_order = all(step >= 0 for step in steps) or all(step <= 0 for step in steps)
+    return len(pairs) == len(set(values)) and in_order
 
 
 def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:

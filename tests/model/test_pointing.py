@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hard attention follows a pointer into 20 words, by whichever estimator of its gradient it learns."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from learning import Lesson, framed
+
+from saccade.build import build
+
+LENGTH, SYMBOLS, WIDTH = 20, 20, 64
+RIGHT = 0.95  # share of rows
+
+CELLS = {'cell': {'use': 'recurrent.lstm:LSTM', 'width': WIDTH}, 'layers': 1}
+
+
+def pointed(key, count):
+    """Words, a pointer to one of them, and that one: `data.sequences:Pointer` in one program with what learns of it."""
+    of_words, of_pointer = jax.random.split(key)
+    words = jax.random.randint(of_words, (count, LENGTH), 1, SYMBOLS + 1)
+    pointer = jax.random.randint(of_pointer, (count, 1), 0, LENGTH)
+    return framed(jnp.concatenate([words, 1 + SYMBOLS + pointer], axis=1), jnp.take_along_axis(words, pointer, axis=1))
+
+
+def model(decoder):
+    return build(
+        {
+            'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
+            'vocabulary': 1 + SYMBOLS + LENGTH,
+            'context': 2,
+            'source_context': LENGTH + 2,
+            'width': WIDTH,
+            'encoder': {'use': 'recurrent.encoder:Encoder', 'bidirectional': False, **CELLS},
+            'bridge': {'use': 'recurrent.projected:Projected'},
+            'decoder': decoder | CELLS,
+            'tied': True,
+        }
+    )()
+
+
+def taught(decoder, steps):
+    lesson = Lesson(pointed, rows=128, steps=steps, peak=5e-3, enough=lambda learned: learned.rows >= RIGHT)
+    return lesson.taught(model(decoder)).rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    'estimator',
+    [
+        {'use': 'recurrent.reinforce:Reinforce', 'learned': True},
+        {'use': 'recurrent.gumbel:Gumbel', 'temperature': 1.0},
+        {'use': 'recurrent.straight_through:StraightThrough'},
+    ],
+    ids=['reinforce', 'gumbel', 'straight-through'],
+)
+def test_hard_attention_learns_to_follow_a_pointer(estimator):
+    attention = {'use': 'recurrent.hard:Hard', 'score': {'use': 'recurrent.general:General'}, 'estimator': estimator}
+    luong = {'use': 'recurrent.luong:Luong', 'attention': attention, 'input_feeding': False}
+    assert taught(luong, 4000) >= RIGHT
+
+
+@pytest.mark.slow
+def test_without_attention_it_cannot_be_guessed():
+    assert taught({'use': 'recurrent.fixed_context:FixedContext', 'fed': False}, 600) < 2 / SYMBOLS + 0.1
