@@ -66,20 +66,21 @@ def batch():
         prefix = 'source_' if name == 'source' else ''
         made[name] = random.integers(1, V, (B, length)).astype(np.int32) * there
         made |= {f'{prefix}segments': there, f'{prefix}positions': np.arange(length, dtype=np.int32) * there}
-    return {name: jnp.asarray(array) for name, array in made.items()}
+    return made
 
 
 def drawn(model):
     """Weights that make attention look at something."""
     task = Translation(search=Part(object), metrics=())
-    shapes = jax.eval_shape(lambda: task.init(model(), jax.random.key(0), batch()))
+    rows = jax.tree.map(jnp.asarray, batch())
+    shapes = jax.eval_shape(lambda: task.init(model(), jax.random.key(0), rows))
     random = np.random.default_rng(1)
     return jax.tree.map(lambda leaf: jnp.array(random.normal(0, 1.0, leaf.shape), jnp.float32), shapes)
 
 
 def weights(model, params):
     """The model's own, [L B N T S]."""
-    given = batch()
+    given = jax.tree.map(jnp.asarray, batch())
     scopes = (
         Scope(given['source_positions'], given['source_segments']),
         Scope(given['positions'][:, :-1], given['segments'][:, :-1]),
@@ -98,8 +99,8 @@ def weights(model, params):
 @pytest.mark.parametrize('name', MODELS)
 def test_the_nine_terms_make_the_weights_of_the_model(name):
     model, params = MODELS[name](), drawn(MODELS[name]())
-    given = jax.device_get(batch())
-    heads = heads_of(model, params, batch())
+    given = batch()
+    heads = heads_of(model, params, given)
     found = []
     for head in heads:
         queries = Decomposed.of(head.queries, given['tokens'][:, :-1], given['segments'][:, :-1] > 0)
@@ -138,12 +139,18 @@ def test_without_attention_there_are_the_hidden_states_and_no_scores():
     assert head.keys.std() > 0.1
 
 
-def test_a_score_that_is_no_product_has_no_terms():
-    additive = {'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.additive:Additive', 'width': 6}}
-    model = recurrent(LUONG | {'attention': additive})
+@pytest.mark.parametrize(
+    ('attention', 'width'),
+    [
+        ({'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.additive:Additive', 'width': 6}}, 6),
+        ({'use': 'recurrent.local_monotonic:LocalMonotonic', 'score': {'use': 'recurrent.dot:Dot'}, 'reach': 1}, 8),
+    ],
+)
+def test_scores_that_are_not_the_products_of_all_pairs_have_no_terms(attention, width):
+    model = recurrent(LUONG | {'attention': attention})
     (head,) = heads_of(model, drawn(model), batch())
     assert head.scale is None
-    assert head.queries.shape == (B, T, 6)
+    assert head.queries.shape == (B, T, width)
 
 
 @pytest.mark.parametrize(

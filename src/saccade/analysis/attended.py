@@ -18,10 +18,13 @@ from einops import repeat
 from jaxtyping import Array, Float
 
 from saccade.attention.base import ScoreKernel
+from saccade.data.split import Row
 from saccade.model.stack import Scanned, Unrolled
 from saccade.recurrent.attention_base import LookerBase
 from saccade.recurrent.encoder import Encoded
+from saccade.recurrent.hard import HardLooker
 from saccade.recurrent.layers import Layers
+from saccade.recurrent.soft import SoftLooker
 from saccade.task.causal_lm import scope_of
 from saccade.types import Batch, Keys, Params, Part, Queries, Scope, UserError
 
@@ -33,7 +36,7 @@ class Head:
     Attributes:
         name: which it is.
         queries, keys: states of the decoder, and of the encoder.
-        scale: factor of their products; None where scores are not these products.
+        scale: factor of their products; None where scores are not these products, of all pairs there are.
     """
 
     name: str
@@ -48,7 +51,7 @@ class _Seen:
     states look at what was read.
     """
 
-    layers: list[tuple[Queries, Keys, float]] = field(default_factory=list)
+    layers: list[tuple[Queries, Keys, float | None]] = field(default_factory=list)
     encoded: Encoded | None = None
     hidden: Float[Array, 'B T D'] | None = None
     looker: Any = None
@@ -60,7 +63,8 @@ class _Seen:
             return made
         if isinstance(module, ScoreKernel) and 'cross' in module.path and context.method_name == '__call__':
             q, k, _, scoring, _ = given
-            self.layers.append((q, repeat(k, 'B S K H -> B S (K G) H', G=q.shape[2] // k.shape[2]), scoring.scale))
+            scale = None if scoring.terms else scoring.scale
+            self.layers.append((q, repeat(k, 'B S K H -> B S (K G) H', G=q.shape[2] // k.shape[2]), scale))
         elif isinstance(module, Layers) and context.method_name == 'whole':
             self.hidden = made[0]
         elif isinstance(made, Encoded):
@@ -79,14 +83,14 @@ class _Seen:
         return [(self.looker.likeness.queries(self.hidden, keys), keys)]
 
     def scales(self) -> list[float | None]:
-        """Of each layer's products; None where there are none, or where they are not the scores."""
+        """Of each layer's products; None where these are not its scores, or not those of all tokens of the source."""
         if self.layers or self.hidden is None:
             return [scale for *_, scale in self.layers]
-        likeness = getattr(self.looker, 'likeness', None)
-        return [None if likeness is None or likeness.terms else likeness.scale]
+        whole = isinstance(self.looker, SoftLooker | HardLooker) and not self.looker.likeness.terms
+        return [self.looker.likeness.scale if whole else None]
 
 
-def heads_of(model: Part, params: Params, batch: Batch) -> list[Head]:
+def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
     """Queries and keys of each head that looks at the source.
 
     Raises:
@@ -103,7 +107,7 @@ def heads_of(model: Part, params: Params, batch: Batch) -> list[Head]:
         scales.extend(seen.scales())
         return seen.compared()
 
-    layers = jax.device_get(run(params, dict(batch)))
+    layers = jax.device_get(run(params, batch))
     if not layers:
         raise UserError(
             f'{model.name}: it has no states of a decoder that are there at once: take recurrent.fixed_context:'

@@ -13,10 +13,11 @@ from saccade.analysis.attended import Head, heads_of
 from saccade.analysis.benchmark.report import Report, Table
 from saccade.analysis.decomposition import PARTS, Decomposed, ScoreTerms
 from saccade.data.pipeline import eval_batches
+from saccade.data.split import Row
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Batch, Model, Part, Seq2Seq, UserError
+from saccade.types import Model, Part, Seq2Seq, UserError
 
 TERMS = [f'{query} x {key}' for query in PARTS for key in PARTS]
 _NOTES = (
@@ -36,7 +37,7 @@ class DecomposedHead:
     scale: float | None
 
     @classmethod
-    def of(cls, head: Head, batch: Batch) -> 'DecomposedHead':
+    def of(cls, head: Head, batch: Row) -> 'DecomposedHead':
         """Take what a head compares apart, by the tokens that were read on either side."""
         written, read = batch['tokens'][:, :-1], batch['source']
         return cls(
@@ -46,9 +47,9 @@ class DecomposedHead:
             head.scale,
         )
 
-    @cached_property
+    @property
     def terms(self) -> ScoreTerms | None:
-        """The nine terms of its scores; None where these are not the products."""
+        """The nine terms of its scores; None where these are not the products. They are large, and not kept."""
         return None if self.scale is None else ScoreTerms.of(self.decoder, self.encoder, self.scale)
 
     def record(self) -> dict[str, Any]:
@@ -56,10 +57,9 @@ class DecomposedHead:
         sides = {name: getattr(self, name).shares() for name in ('encoder', 'decoder')}
         found: dict[str, Any] = {name: dict(zip(PARTS, shares.tolist(), strict=True)) for name, shares in sides.items()}
         error = max(self.encoder.error(), self.decoder.error())
-        if self.terms is not None:
-            shares, alone = self.terms.shares(), self.terms.alone()
-            found |= {'terms': _by_term(shares), 'alone': _by_term(alone)}
-            error = max(error, self.terms.error())
+        if (terms := self.terms) is not None:
+            found |= {'terms': _by_term(terms.shares()), 'alone': _by_term(terms.alone())}
+            error = max(error, terms.error())
         return {'head': self.name, **found, 'error': error}
 
 
@@ -69,7 +69,7 @@ class Decomposition:
 
     what: str
     heads: list[DecomposedHead]
-    batch: Batch = field(repr=False)
+    batch: Row = field(repr=False)
 
     @classmethod
     def of(cls, workdir: str, rows: int, which: str = 'latest') -> 'Decomposition':

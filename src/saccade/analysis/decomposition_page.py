@@ -29,7 +29,7 @@ def page(found: Decomposition) -> str:
     parts = [Markup('<h1>{}</h1>').format(found.what)]
     parts += [_table(table) for table in report.tables]
     parts += [Markup('<p>{}</p>').format(note) for note in report.notes]
-    parts += [_picture(head) for head in found.heads if head.terms is not None]
+    parts += [_picture(head) for head in found.heads if head.scale is not None]
     return Markup(
         '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{}</title><style>{}</style>\n{}</html>\n'
     ).format(found.what, Markup(_STYLE), Markup('\n').join(parts))
@@ -51,7 +51,7 @@ def _picture(head: DecomposedHead) -> Markup:
     stream = io.BytesIO()
     _drawn(head).savefig(stream, format='png', dpi=80)
     data = base64.b64encode(stream.getvalue()).decode()
-    said = f'{head.name}: a row of the validation split; across are the tokens read, down those written'
+    said = f'{head.name}: the first row of the validation split; across are the tokens read, down those written'
     return Markup('<h2>{}</h2>\n<img alt="{}" src="data:image/png;base64,{}">').format(said, said, data)
 
 

@@ -73,7 +73,7 @@ class Translation:
         real = np.flatnonzero(predictions['row'] >= 0)
         tokens, counts, rows = (predictions[name][real] for name in ('tokens', 'counts', 'row'))
         texts = [split.text(ids[:count]) for ids, count in zip(tokens, counts, strict=True)]
-        references = [split.references[row] for row in rows]
+        references = [split.references[row] for row in rows.tolist()]
         return {name: each for metric in self.metrics for name, each in metric()(texts, references).items()}
 
 
