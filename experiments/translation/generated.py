@@ -46,6 +46,7 @@ def get_config() -> ConfigDict:
             start=None,
             buckets=(),
             source_tokenizer=None,
+            mode=None,
         ),
         metrics=[EXACT],
     )

@@ -48,6 +48,7 @@ def pairs(
         start=None,
         buckets=buckets,
         source_tokenizer=None,
+        mode=placeholder(str),
         **data,
     )
 
