@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""One vector holds a short sequence and no long one; attention looks symbols up: `experiments/sweeps/bottleneck.py`."""
+
+import jax
+import pytest
+from learning import Lesson, framed
+
+from saccade.build import build
+
+SYMBOLS, WIDTH = 10, 64
+SHORT, LONG = 5, 30
+RIGHT = 0.95  # share of tokens
+
+CELLS = {'cell': {'use': 'recurrent.lstm:LSTM', 'width': WIDTH}, 'layers': 1}
+FIXED = {'use': 'recurrent.fixed_context:FixedContext', 'fed': True}
+ATTENTION = {
+    'use': 'recurrent.luong:Luong',
+    'attention': {'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.general:General'}},
+    'input_feeding': False,
+}
+
+
+def model(decoder, length):
+    return build(
+        {
+            'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
+            'vocabulary': 1 + SYMBOLS,
+            'context': length + 1,
+            'source_context': length + 1,
+            'width': WIDTH,
+            'encoder': {'use': 'recurrent.encoder:Encoder', 'bidirectional': True, **CELLS},
+            'bridge': {'use': 'recurrent.projected:Projected'},
+            'decoder': decoder | CELLS,
+            'tied': True,
+        }
+    )()
+
+
+def accuracy(decoder, length, backwards):
+    """The share of tokens that are right after as many steps as attention needs at most."""
+
+    def draw(key, count):
+        symbols = jax.random.randint(key, (count, length), 1, SYMBOLS + 1)
+        return framed(symbols, symbols[:, ::-1] if backwards else symbols)
+
+    lesson = Lesson(draw, rows=64, steps=400, peak=5e-3, enough=lambda learned: learned.tokens >= RIGHT)
+    return lesson.taught(model(decoder, length)).tokens
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('backwards', [False, True], ids=['copy', 'reverse'])
+def test_without_attention_accuracy_falls_with_length_and_with_it_it_does_not(backwards):
+    short, long = (accuracy(FIXED, length, backwards) for length in (SHORT, LONG))
+    assert short > long + 0.2
+    assert accuracy(ATTENTION, LONG, backwards) >= RIGHT
