@@ -13,11 +13,12 @@ from rich.console import Console
 from saccade.analysis.decomposing import Decomposition
 from saccade.analysis.decomposition_page import page
 from saccade.train.main import run_main
+from saccade.train.trained import CHECKPOINTS
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, 'The folder of a run that reads a text and writes another.')
-CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', ['latest', 'best'], 'Which checkpoint.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
 ROWS = flags.DEFINE_integer('rows', 256, 'Rows of the validation split that means are taken of.', 1)
 OUT = flags.DEFINE_string('out', None, 'File (.html) for the tables, and for pictures of the terms.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
