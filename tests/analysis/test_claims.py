@@ -27,6 +27,12 @@ def test_the_distance_of_tokens_grows_with_the_length_in_a_recurrence_and_not_in
     assert found['layers'] == {'RNN': [1, 1, 1], 'convolution': [4, 8, 16], 'attention': [1, 1, 1]}
 
 
+def test_a_way_that_no_gradient_survives_is_found_all_the_same():
+    found = figures(interaction((256,)))
+    assert (found['steps']['RNN'], found['layers']['RNN']) == ([256], [1])
+    assert figures(gradient((256,)))['norms']['RNN'] == [0.0]
+
+
 def test_the_gradient_of_a_plain_recurrence_decays_exponentially_and_that_of_attention_not_at_all():
     norms = {name: np.array(values) for name, values in figures(gradient((8, 16, 24, 32)))['norms'].items()}
     decay = norms['RNN'][1:] / norms['RNN'][:-1]
