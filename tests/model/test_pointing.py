@@ -57,7 +57,7 @@ def taught(decoder, steps):
 def test_hard_attention_learns_to_follow_a_pointer(estimator):
     attention = {'use': 'recurrent.hard:Hard', 'score': {'use': 'recurrent.general:General'}, 'estimator': estimator}
     luong = {'use': 'recurrent.luong:Luong', 'attention': attention, 'input_feeding': False}
-    assert taught(luong, 4000) >= RIGHT
+    assert taught(luong, 8000) >= RIGHT
 
 
 @pytest.mark.slow
