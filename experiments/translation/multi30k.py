@@ -48,7 +48,7 @@ def get_config() -> ConfigDict:
         label_smoothing=0.1,
         search=beams(5, alpha=1.0),
     )
-    config.steps = 3500
+    config.steps = 8000
     config.batch_size = 40  # of the longest pairs; about 2,300 tokens a side in all
     config.eval_every = 1000
     config.checkpoint_every = 500
