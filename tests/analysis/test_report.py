@@ -262,7 +262,7 @@ def test_links_lead_to_the_files_of_each_run(folder, files):
 def test_ids_are_unique_over_all_pictures(files):
     page = files['index.html']
     ids = re.findall(r'\bid="([^"]*)"', page)
-    assert page.count('<svg') == 2 + 4 * 2 + 3  # forest and four curves in two widths, three costs
+    assert page.count('<svg') == 2 + 2 + 4 * 2 + 3  # forest, numbers and four curves in two widths, three costs
     assert len(ids) == len(set(ids)) > 100
     assert set(re.findall(r'(?:url\(#|href="#)([^")]*)', page)) <= set(ids)
 
