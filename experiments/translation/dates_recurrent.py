@@ -11,21 +11,9 @@ Another attention is one line, and experiments/sweeps/decoders.py compares all, 
 """
 
 import dates
-from ml_collections import ConfigDict, FieldReference
-from recurrent import recurrent
+from ml_collections import ConfigDict
+from recurrent import by_bahdanau
 
 
 def get_config() -> ConfigDict:
-    width = FieldReference(128)
-    attention = dict(use='recurrent.soft:Soft', score=dict(use='recurrent.additive:Additive', width=width))
-
-    config = dates.get_config()
-    config.model = recurrent(
-        vocabulary=config.model.decoder.get_ref('vocabulary'),
-        context=config.data.get_ref('context'),
-        source_context=config.data.get_ref('source_context'),
-        width=width,
-        decoder=dict(use='recurrent.bahdanau:Bahdanau', attention=attention),
-        dropout=0.0,
-    )
-    return config
+    return by_bahdanau(dates.get_config(), width=128, dropout=0.0)

@@ -9,21 +9,9 @@ experiments/sweeps/multi30k_decoders.py compares it with no attention and with L
 """
 
 import multi30k
-from ml_collections import ConfigDict, FieldReference
-from recurrent import recurrent
+from ml_collections import ConfigDict
+from recurrent import by_bahdanau
 
 
 def get_config() -> ConfigDict:
-    width = FieldReference(256)
-    attention = dict(use='recurrent.soft:Soft', score=dict(use='recurrent.additive:Additive', width=width))
-
-    config = multi30k.get_config()
-    config.model = recurrent(
-        vocabulary=config.model.decoder.get_ref('vocabulary'),
-        context=config.data.get_ref('context'),
-        source_context=config.data.get_ref('source_context'),
-        width=width,
-        decoder=dict(use='recurrent.bahdanau:Bahdanau', attention=attention),
-        dropout=0.3,
-    )
-    return config
+    return by_bahdanau(multi30k.get_config(), width=256, dropout=0.3)

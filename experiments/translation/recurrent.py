@@ -7,6 +7,23 @@ An experiment imports it from beside itself; experiments/sweeps/decoders.py has 
 
 from typing import Any
 
+from ml_collections import ConfigDict, FieldReference
+
+
+def by_bahdanau(config: ConfigDict, width: int, dropout: float) -> ConfigDict:
+    """Return an experiment with an LSTM and Bahdanau's attention in its Transformer's place."""
+    width = FieldReference(width)
+    attention = dict(use='recurrent.soft:Soft', score=dict(use='recurrent.additive:Additive', width=width))
+    config.model = recurrent(
+        vocabulary=config.model.decoder.get_ref('vocabulary'),
+        context=config.data.get_ref('context'),
+        source_context=config.data.get_ref('source_context'),
+        width=width,
+        decoder=dict(use='recurrent.bahdanau:Bahdanau', attention=attention),
+        dropout=dropout,
+    )
+    return config
+
 
 def recurrent(
     vocabulary: Any,
