@@ -39,7 +39,7 @@ def get_config() -> ConfigDict:
     )
     config.model.encoder.bidirectional = False
     config.batch_size = 128
-    config.steps = 4000
+    config.steps = 8000  # REINFORCE needs most of them, the others a quarter
     config.eval_every = 1000
     config.schedule.peak = 5e-3
     return config
