@@ -299,7 +299,7 @@ def test_the_prefix_is_counted_by_positions_and_padding_is_none_of_it():
 
 def test_without_a_prefix_a_row_is_causal():
     given, bare = Scope(jnp.zeros((2, T), int), prefix=jnp.array([3, 3])), Scope(jnp.zeros((2, T), int))
-    assert type(CausalAfterPrefix().of(bare)) is Causal
+    assert isinstance(CausalAfterPrefix().of(bare), Causal)
     np.testing.assert_array_equal(table(CausalAfterPrefix()), table(Causal()))
     assert Window(2).of(given) == Window(2)
     for mask, plain in (

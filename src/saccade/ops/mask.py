@@ -330,7 +330,7 @@ class CausalAfterPrefix(Causal):
     """
 
     def of(self, scope: Scope) -> MaskBase:
-        return Causal() if scope.prefix is None else Causal() | PrefixOfRow(scope.prefix)
+        return self if scope.prefix is None else Causal() | PrefixOfRow(scope.prefix)
 
 
 @struct.dataclass

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flax import struct
 
-from saccade.ops.mask import Both, ByPosition, Causal, Full, SameSegment
+from saccade.ops.mask import Both, ByPosition, Causal, CausalAfterPrefix, Full, SameSegment
 from saccade.ops.scoring import Scoring
 from saccade.types import Kernel, Keys, Mask, Part, Queries, ScoreTerm, UserError
 
@@ -52,6 +52,8 @@ def refuse_terms(name: str, terms: Sequence[ScoreTerm]) -> None:
 
 def _read(mask: Mask, name: str) -> Reach:
     match mask:
+        case CausalAfterPrefix():
+            pass  # refused whether or not these rows have a prefix: others will
         case Causal():
             return Reach(causal=True)
         case Full():
