@@ -85,9 +85,10 @@ def test_nothing_goes_beyond_the_side_of_the_page(seen):
 
 
 def test_all_pictures_are_there_and_each_tab_shows_its_own(seen):
-    end, costs = ['Bits per byte at the end of training'], ['parameters', 'FLOPs', 'training time']
+    end, costs = ['at the end of training', 'by heads'], ['parameters', 'FLOPs', 'training time']
     for axis, pictures in zip(('steps', 'tokens', 'FLOPs', 'training time'), seen['tabs'], strict=True):
-        assert pictures == [*end, f'Bits per byte against {axis}', *(f'Bits per byte against {cost}' for cost in costs)]
+        shown = [*end, f'against {axis}', *(f'against {cost}' for cost in costs)]
+        assert pictures == [f'Bits per byte {what}' for what in shown]
 
 
 def test_pictures_can_be_read(seen):
