@@ -18,7 +18,6 @@ MOST = 0.5  # of the scores: more than all other terms together
 
 def learned(workdir, name, *overrides):
     sizes = (
-        'steps=300',
         'eval_every=0',
         'checkpoint_every=0',
         'log_every=50',
