@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every test runs under: JAX on the CPU, and array shapes checked against their annotations."""
 
+import atexit
+import gc
 import os
+import shutil
+import tempfile
 
 os.environ.setdefault('JAX_PLATFORMS', 'cpu')
 if 'backend_optimization' not in os.environ.get('XLA_FLAGS', ''):  # tests compile much and run little: half the time
@@ -11,6 +15,10 @@ if 'backend_optimization' not in os.environ.get('XLA_FLAGS', ''):  # tests compi
         ' --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1'
     )
 os.environ.setdefault('JAX_TRACEBACK_IN_LOCATIONS_LIMIT', '0')
+if 'JAX_COMPILATION_CACHE_DIR' not in os.environ:  # what one process has compiled, none of the others does again
+    os.environ['JAX_COMPILATION_CACHE_DIR'] = tempfile.mkdtemp(prefix='saccade_programs_')
+    atexit.register(shutil.rmtree, os.environ['JAX_COMPILATION_CACHE_DIR'], ignore_errors=True)
+os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0')
 
 import functools
 import sys
@@ -47,6 +55,8 @@ def but_closures(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
 
     return check
 
+
+gc.set_threshold(200_000, 20, 50)  # traces are many small objects, of which few are garbage: a sixth of the time
 
 # Before anything of saccade is imported: the hook decorates modules as they are loaded.
 flax.struct.dataclass = unchecked(flax.struct.dataclass)

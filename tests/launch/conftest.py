@@ -6,10 +6,13 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -82,21 +85,29 @@ class Runner:
 
     def start(self, script: str, *arguments: Any, devices: int = 1) -> subprocess.Popen:
         """Start a launcher with so many simulated devices."""
-        flags = f'{os.environ["XLA_FLAGS"]} --xla_force_host_platform_device_count={devices}'
         return subprocess.Popen(
-            [sys.executable, str(ROOT / 'launch' / f'{script}.py'), *map(str, arguments)],
+            [sys.executable, *self._command(script, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.folder,
-            env={**self.environment, 'XLA_FLAGS': flags},
+            env=self._with(devices),
         )
 
     def run(self, script: str, *arguments: Any, devices: int = 1) -> subprocess.CompletedProcess:
         """Run a launcher to its end."""
-        process = self.start(script, *arguments, devices=devices)
-        out, err = process.communicate(timeout=240)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        command = self._command(script, arguments)
+        with tempfile.TemporaryDirectory() as folder:
+            output = [Path(folder) / name for name in ('out', 'err')]
+            status = forked.run(command, self.folder, self._with(devices), output)
+            return subprocess.CompletedProcess(command, status, *(path.read_text() for path in output))
+
+    def _command(self, script: str, arguments: Sequence[Any]) -> list[str]:
+        return [str(ROOT / 'launch' / f'{script}.py'), *map(str, arguments)]
+
+    def _with(self, devices: int) -> dict[str, str]:
+        flags = f'{os.environ["XLA_FLAGS"]} --xla_force_host_platform_device_count={devices}'
+        return {**self.environment, 'XLA_FLAGS': flags}
 
     def train(self, workdir: Path, *overrides: str, devices: int = 1) -> subprocess.CompletedProcess:
         """Train the small model to its end."""
@@ -114,14 +125,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
     folder = tmp_path_factory.mktemp('folder')
     text = folder / 'small.txt'
     text.write_text(' '.join(words))
-    cache = tmp_path_factory.mktemp('cache')
-    own = {
-        'SACCADE_CACHE': str(cache / 'data'),
-        'JAX_COMPILATION_CACHE_DIR': str(cache / 'programs'),  # most runs are of one config
-        'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
-        'JAX_PLATFORMS': 'cpu',
-    }
-    return Runner(folder, text, {**os.environ, **own})
+    return Runner(folder, text, {**os.environ, 'SACCADE_CACHE': str(tmp_path_factory.mktemp('cache'))})
 
 
 @pytest.fixture(scope='session')
