@@ -11,6 +11,8 @@ from typing import Any
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
 
+from saccade.train.settings import settings
+
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 NO_POSITION = dict(use='position.none:NoPosition')
 
@@ -22,26 +24,13 @@ def starts(layers: FieldReference) -> dict[str, Any]:
 
 def causal_lm(**model: Any) -> ConfigDict:
     """Return an experiment with a decoder of these fields, whose data have its context and its vocabulary."""
-    steps = FieldReference(1000)
-
-    config = ConfigDict()
-    config.seed = 0
-    config.steps = steps
+    config = settings(steps=1000)
     config.batch_size = 16
     config.log_every = 20
     config.eval_every = 250
     config.eval_batches = 10
     config.eval_lengths = []
     config.checkpoint_every = 250
-    config.logging = []
-    config.backend = 'jit'
-    config.mesh = dict(data=-1, fsdp=1, tensor=1)
-    config.dtype = 'float32'
-    config.accumulate = 1
-    config.ema = 0.0
-    config.init_from = ''
-    config.adapt = None
-    config.low_rank = None
     config.task = dict(use='task.causal_lm:CausalLM', label_smoothing=0.0)
     config.data = dict(
         use='data.text:TextData',
@@ -61,13 +50,9 @@ def causal_lm(**model: Any) -> ConfigDict:
         )
         | model
     )
-    config.optimizer = dict(
-        use='train.optimizer:Optimizer',
-        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.95),
-        weight_decay=0.1,
-        clip_norm=1.0,
-        rates=None,
-    )
-    config.schedule = dict(use='train.schedule:Cosine', peak=3e-3, floor=3e-4, warmup=steps // 20)
+    config.optimizer.rule.b2 = 0.95
+    config.optimizer.weight_decay = 0.1
+    config.schedule.update(peak=3e-3, floor=3e-4)
+    config.schedule.warmup = config.get_ref('steps') // 20
     config.sample = dict(use='decode.sample:Sample', prompt='', tokens=60, temperature=0.8)
     return config

@@ -11,6 +11,8 @@ from typing import Any
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
 
+from saccade.train.settings import settings
+
 SENTINELS = 100  # as many as T5 has
 CAUSAL, FULL = dict(use='ops.mask:Causal'), dict(use='ops.mask:Full')
 PREFIX = dict(use='ops.mask:CausalAfterPrefix')
@@ -72,26 +74,11 @@ def denoising(model: dict[str, Any], denoisers: list[dict[str, Any]], vocabulary
     Args:
         context: tokens of a row before it is corrupted.
     """
-    steps = FieldReference(3000)
     modes = list(dict.fromkeys(each['mode'] for each in denoisers if each['mode'] is not None))
 
-    config = ConfigDict()
-    config.seed = 0
-    config.steps = steps
+    config = settings(steps=3000)
     config.batch_size = 16
-    config.log_every = 50
-    config.eval_every = 500
     config.eval_batches = 20
-    config.checkpoint_every = 500
-    config.logging = []
-    config.backend = 'jit'
-    config.mesh = dict(data=-1, fsdp=1, tensor=1)
-    config.dtype = 'float32'
-    config.accumulate = 1
-    config.ema = 0.0
-    config.init_from = ''
-    config.adapt = None
-    config.low_rank = None
     config.task = dict(use='task.denoising:Denoising', denoisers=denoisers, label_smoothing=0.0)
     config.data = dict(
         use='data.marked:MarkedText',
@@ -109,14 +96,8 @@ def denoising(model: dict[str, Any], denoisers: list[dict[str, Any]], vocabulary
         start=None,
     )
     config.model = model
-    config.optimizer = dict(
-        use='train.optimizer:Optimizer',
-        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.98),
-        weight_decay=0.01,
-        clip_norm=1.0,
-        rates=None,
-    )
-    config.schedule = dict(use='train.schedule:Cosine', peak=2e-3, floor=2e-4, warmup=steps // 10)
+    config.optimizer.rule.b2 = 0.98
+    config.schedule.update(peak=2e-3, floor=2e-4)
     config.sample = dict(
         use='decode.gaps:GapsFilled',
         text='Return the [MASK] of the list. If the argument is [MASK], an exception is raised.',

@@ -17,27 +17,14 @@ which any other model starts whose table is as large, with its tokenizer; learne
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
 
+from saccade.train.settings import settings
+
 
 def get_config() -> ConfigDict:
-    vocabulary, context, steps = FieldReference(4096), FieldReference(128), FieldReference(2000)
+    vocabulary, context = FieldReference(4096), FieldReference(128)
 
-    config = ConfigDict()
-    config.seed = 0
-    config.steps = steps
-    config.batch_size = 32
+    config = settings(steps=2000)
     config.log_every = 100
-    config.eval_every = 500
-    config.eval_batches = 0
-    config.checkpoint_every = 500
-    config.logging = []
-    config.backend = 'jit'
-    config.mesh = dict(data=-1, fsdp=1, tensor=1)
-    config.dtype = 'float32'
-    config.accumulate = 1
-    config.ema = 0.0
-    config.init_from = ''
-    config.adapt = None
-    config.low_rank = None
     config.task = dict(use='task.skip_gram:SkipGram', window=5, negatives=5, subsample=1e-3)  # 1e-5 for large corpora
     config.data = dict(
         use='data.skip_gram:SkipGramText',
@@ -50,12 +37,7 @@ def get_config() -> ConfigDict:
         power=0.75,
     )
     config.model = dict(use='model.word_vectors:WordVectors', vocabulary=vocabulary, context=context, width=96)
-    config.optimizer = dict(
-        use='train.optimizer:Optimizer',
-        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.999),
-        weight_decay=0.0,
-        clip_norm=None,
-        rates=None,
-    )
-    config.schedule = dict(use='train.schedule:Cosine', peak=3e-3, floor=0.0, warmup=steps // 50)
+    config.optimizer.update(weight_decay=0.0, clip_norm=None)
+    config.schedule.peak = 3e-3
+    config.schedule.warmup = config.get_ref('steps') // 50
     return config

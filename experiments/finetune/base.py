@@ -11,6 +11,8 @@ from typing import Any
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
 
+from saccade.train.settings import settings
+
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 
 
@@ -23,27 +25,15 @@ def of_records(use: str, vocabulary: FieldReference, lowercase: bool = True, **d
 
 def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference, **model: Any) -> ConfigDict:
     """Return an experiment with an encoder of these fields, whose data have its context."""
-    steps, norm = FieldReference(600), dict(use='norm.layer:LayerNorm')
+    norm = dict(use='norm.layer:LayerNorm')
 
-    config = ConfigDict()
-    config.seed = 0
-    config.steps = steps
-    config.batch_size = 32
-    config.log_every = 50
+    config = settings(steps=600)
     config.eval_every = 200
-    config.eval_batches = 0
     config.checkpoint_every = 200
-    config.logging = []
-    config.backend = 'jit'
-    config.mesh = dict(data=-1, fsdp=1, tensor=1)
-    config.dtype = 'float32'
-    config.accumulate = 1
-    config.ema = 0.0
     config.init_from = ''  # a run or a Hugging Face directory, which gives the model too, but for its heads
     config.inherit = 'model'
     config.init_part = ''
     config.adapt = dict(use='train.partial:body')
-    config.low_rank = None
     config.task = task
     config.data = data | dict(context=model['context'])
     config.model = (
@@ -73,12 +63,4 @@ def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference
         )
         | model
     )
-    config.optimizer = dict(
-        use='train.optimizer:Optimizer',
-        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.999),
-        weight_decay=0.01,
-        clip_norm=1.0,
-        rates=None,
-    )
-    config.schedule = dict(use='train.schedule:Cosine', peak=1e-3, floor=0.0, warmup=steps // 10)
     return config

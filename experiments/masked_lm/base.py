@@ -11,6 +11,8 @@ from typing import Any
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
 
+from saccade.train.settings import settings
+
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 GELU = dict(use='jax.nn:gelu', approximate=False)
 TANH = dict(use='jax.numpy:tanh')
@@ -44,25 +46,8 @@ def bert_block(heads: Any, dropout: Any, ratio: Any = 4.0) -> dict[str, Any]:
 
 def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any) -> ConfigDict:
     """Return an experiment with an encoder of these fields, whose data have its context and its vocabulary."""
-    steps = FieldReference(1000)
-
-    config = ConfigDict()
-    config.seed = 0
-    config.steps = steps
-    config.batch_size = 32
-    config.log_every = 50
-    config.eval_every = 500
+    config = settings(steps=1000)
     config.eval_batches = 20
-    config.checkpoint_every = 500
-    config.logging = []
-    config.backend = 'jit'
-    config.mesh = dict(data=-1, fsdp=1, tensor=1)
-    config.dtype = 'float32'
-    config.accumulate = 1
-    config.ema = 0.0
-    config.init_from = ''
-    config.adapt = None
-    config.low_rank = None
     config.task = dict(
         use='task.masked_lm:MaskedLM',
         share=0.15,
@@ -98,14 +83,7 @@ def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any)
         )
         | model
     )
-    config.optimizer = dict(
-        use='train.optimizer:Optimizer',
-        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.999),
-        weight_decay=0.01,
-        clip_norm=1.0,
-        rates=None,
-    )
-    config.schedule = dict(use='train.schedule:Cosine', peak=1e-3, floor=1e-4, warmup=steps // 10)
+    config.schedule.floor = 1e-4
     config.sample = dict(use='decode.fill:Filled', text='The [MASK] argument must be a [MASK].')
     config.baseline = dict(use='data.passages:unigram_nats')
     return config

@@ -8,8 +8,10 @@ The sizes of both sides are references that model and data have in common, so th
 
 from typing import Any
 
-from ml_collections import ConfigDict, FieldReference
+from ml_collections import ConfigDict
 from ml_collections.config_dict import placeholder
+
+from saccade.train.settings import settings
 
 GREEDY = dict(use='decode.greedy:Greedy', max_tokens=0)
 BLEU = dict(use='metric.translation:BLEU', tokenize='13a', lowercase=False)
@@ -61,25 +63,8 @@ def seq2seq(
     search: dict[str, Any] | None = None,
 ) -> ConfigDict:
     """Return an experiment with this model on these data, which writes greedily unless it is given a search."""
-    steps = FieldReference(2000)
-
-    config = ConfigDict()
-    config.seed = 0
-    config.steps = steps
+    config = settings(steps=2000)
     config.batch_size = 64
-    config.log_every = 50
-    config.eval_every = 500
-    config.eval_batches = 0
-    config.checkpoint_every = 500
-    config.logging = []
-    config.backend = 'jit'
-    config.mesh = dict(data=-1, fsdp=1, tensor=1)
-    config.dtype = 'float32'
-    config.accumulate = 1
-    config.ema = 0.0
-    config.init_from = ''
-    config.adapt = None
-    config.low_rank = None
     config.task = dict(
         use='task.translation:Translation',
         label_smoothing=label_smoothing,
@@ -88,12 +73,7 @@ def seq2seq(
     )
     config.data = data
     config.model = model
-    config.optimizer = dict(
-        use='train.optimizer:Optimizer',
-        rule=dict(use='optax:scale_by_adam', b1=0.9, b2=0.98, eps=1e-9),  # Vaswani et al. 2017, section 5.3
-        weight_decay=0.0,
-        clip_norm=1.0,
-        rates=None,
-    )
-    config.schedule = dict(use='train.schedule:Cosine', peak=1e-3, floor=0.0, warmup=steps // 10)
+    # Vaswani et al. 2017, section 5.3.
+    config.optimizer.rule = dict(use='optax:scale_by_adam', b1=0.9, b2=0.98, eps=1e-9)
+    config.optimizer.weight_decay = 0.0
     return config
