@@ -59,10 +59,16 @@ def test_a_transcript_that_is_read_anew_costs_the_square_of_the_turns_and_a_cach
     assert all(time > 0 for model in found['models'].values() for time in model['milliseconds'])
 
 
-def test_the_bias_and_variance_of_each_estimator_are_told():
-    claim = estimators(500)
-    assert set(figures(claim)['estimators']) == {row[0] for row in claim.report.tables[0].rows}
-    assert claim.chart.x[-1] == 500
+def test_reinforce_has_no_bias_and_most_variance_and_a_baseline_takes_of_it():
+    claim = estimators(10_000)
+    found = figures(claim)['estimators']
+    assert set(found) == {row[0] for row in claim.report.tables[0].rows}
+    seen = {name for name, each in found.items() if each['bias'] > 4 * each['noise']}
+    assert seen == {'Gumbel, temperature 0.5', 'Gumbel, temperature 1', 'straight-through'}
+    falling = sorted(found, key=lambda name: -found[name]['variance'])
+    assert falling[:2] == ['REINFORCE', 'REINFORCE, baseline']
+    assert claim.chart.x[-1] == 10_000
+    assert claim.chart.lines['REINFORCE'][-1] == pytest.approx(found['REINFORCE']['bias'], rel=1e-3)
 
 
 @pytest.mark.parametrize('ending', ['png', 'svg', 'pdf'])

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from saccade.build import build
 from saccade.decode.greedy import Greedy
 from saccade.task.translation import Translation
 from saccade.types import Part
@@ -23,6 +24,20 @@ EXAMINED = 500  # rows
 OPTIMIZED = {'xla_backend_optimization_level': 3, 'xla_cpu_use_fusion_emitters': True}
 
 Draw = Callable[[jax.Array, int], Mapping[str, jax.Array]]
+
+
+def recurrent(decoder, width, bidirectional, **sizes):
+    """A recurrent model of one layer of LSTM cells on either side, all of this width."""
+    cells = {'cell': {'use': 'recurrent.lstm:LSTM', 'width': width}, 'layers': 1}
+    given = {
+        'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
+        'width': width,
+        'encoder': {'use': 'recurrent.encoder:Encoder', 'bidirectional': bidirectional, **cells},
+        'bridge': {'use': 'recurrent.projected:Projected'},
+        'decoder': decoder | cells,
+        'tied': True,
+    }
+    return build(given | sizes)()
 
 
 def framed(read, written):

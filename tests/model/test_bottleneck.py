@@ -4,37 +4,18 @@
 
 import jax
 import pytest
-from learning import Lesson, framed
-
-from saccade.build import build
+from learning import Lesson, framed, recurrent
 
 SYMBOLS, WIDTH = 10, 64
 SHORT, LONG = 5, 30
 RIGHT = 0.95  # share of tokens
 
-CELLS = {'cell': {'use': 'recurrent.lstm:LSTM', 'width': WIDTH}, 'layers': 1}
 FIXED = {'use': 'recurrent.fixed_context:FixedContext', 'fed': True}
 ATTENTION = {
     'use': 'recurrent.luong:Luong',
     'attention': {'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.general:General'}},
     'input_feeding': False,
 }
-
-
-def model(decoder, length):
-    return build(
-        {
-            'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
-            'vocabulary': 1 + SYMBOLS,
-            'context': length + 1,
-            'source_context': length + 1,
-            'width': WIDTH,
-            'encoder': {'use': 'recurrent.encoder:Encoder', 'bidirectional': True, **CELLS},
-            'bridge': {'use': 'recurrent.projected:Projected'},
-            'decoder': decoder | CELLS,
-            'tied': True,
-        }
-    )()
 
 
 def accuracy(decoder, length, backwards):
@@ -45,7 +26,8 @@ def accuracy(decoder, length, backwards):
         return framed(symbols, symbols[:, ::-1] if backwards else symbols)
 
     lesson = Lesson(draw, rows=64, steps=400, peak=5e-3, enough=lambda learned: learned.tokens >= RIGHT)
-    return lesson.taught(model(decoder, length)).tokens
+    sizes = {'vocabulary': 1 + SYMBOLS, 'source_context': length + 1, 'context': length + 1}
+    return lesson.taught(recurrent(decoder, WIDTH, bidirectional=True, **sizes)).tokens
 
 
 @pytest.mark.slow

@@ -5,14 +5,10 @@
 import jax
 import jax.numpy as jnp
 import pytest
-from learning import Lesson, framed
-
-from saccade.build import build
+from learning import Lesson, framed, recurrent
 
 LENGTH, SYMBOLS, WIDTH = 20, 20, 64
 RIGHT = 0.95  # share of rows
-
-CELLS = {'cell': {'use': 'recurrent.lstm:LSTM', 'width': WIDTH}, 'layers': 1}
 
 
 def pointed(key, count):
@@ -24,19 +20,8 @@ def pointed(key, count):
 
 
 def model(decoder):
-    return build(
-        {
-            'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
-            'vocabulary': 1 + SYMBOLS + LENGTH,
-            'context': 2,
-            'source_context': LENGTH + 2,
-            'width': WIDTH,
-            'encoder': {'use': 'recurrent.encoder:Encoder', 'bidirectional': False, **CELLS},
-            'bridge': {'use': 'recurrent.projected:Projected'},
-            'decoder': decoder | CELLS,
-            'tied': True,
-        }
-    )()
+    sizes = {'vocabulary': 1 + SYMBOLS + LENGTH, 'source_context': LENGTH + 2, 'context': 2}
+    return recurrent(decoder, WIDTH, bidirectional=False, **sizes)
 
 
 def taught(decoder, steps):
