@@ -51,8 +51,8 @@ def test_parameters_and_their_moments_are_placed_by_path(path, shape, spec):
 )
 def test_a_mesh_that_cannot_be_is_refused(sizes, words):
     with pytest.raises(UserError, match=words):
-        make_mesh(sizes)
+        make_mesh(sizes, jax.devices())
 
 
 def test_the_rest_of_the_devices_go_where_minus_one_stands():
-    assert make_mesh({'data': -1}).shape['data'] == jax.device_count()
+    assert make_mesh({'data': -1}, jax.devices()).shape['data'] == jax.device_count()

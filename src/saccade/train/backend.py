@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
 from saccade.train.learner import Learner, TrainState
@@ -84,28 +84,45 @@ class Backend(Protocol):
         ...
 
 
+class OnMesh:
+    """A step as `jax.jit` has it over a mesh, before anything is compiled; the devices need not be there.
+
+    Attributes: whole and rows, how a leaf lies that every device has, and one of a batch; batches, as they are placed;
+    places and like, of the state.
+    """
+
+    def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mesh) -> None:
+        split = mesh.shape['data'] * mesh.shape['fsdp'] * learner.accumulate
+        _check_rows(batches, split, 'data x fsdp x accumulate')
+        self.learner = learner
+        self.whole, self.rows = (NamedSharding(mesh, axes) for axes in (PartitionSpec(), ROWS))
+        self.batches = [jax.tree.map(lambda leaf: _placed(leaf, self.rows), batch) for batch in batches]
+        shapes = jax.eval_shape(learner.init, _key_data(0), self.batches[0])
+        self.places = shardings(shapes, mesh)
+        self.like = jax.tree.map(_placed, shapes, self.places)
+
+    def train_step(self, batch: PyTree) -> jax.stages.Lowered:
+        """The training step for batches like this one, which takes the state over."""
+        return jax.jit(
+            self.learner.train_step,
+            in_shardings=(self.places, self.rows),
+            out_shardings=(self.places, self.whole),
+            donate_argnums=0,
+        ).lower(self.like, batch)
+
+
 class JitBackend:
     """`jax.jit` over a mesh with the axes data, fsdp and tensor."""
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
-        self.learner = learner
-        self._mesh = make_mesh(mesh)
-        self.devices = self._mesh.size
-        split = self._mesh.shape['data'] * self._mesh.shape['fsdp'] * learner.accumulate
-        _check_rows(batches, split, 'data x fsdp x accumulate')
-        whole = NamedSharding(self._mesh, PartitionSpec())
-        self._rows = NamedSharding(self._mesh, ROWS)
-        placed = [jax.tree.map(lambda leaf: _placed(leaf, self._rows), rows) for rows in batches]
-        self.rows_like = placed[0]
-        shapes = jax.eval_shape(learner.init, _key_data(0), self.rows_like)
-        places = shardings(shapes, self._mesh)
-        self.like = jax.tree.map(_placed, shapes, places)
-        self._init = jax.jit(learner.init, in_shardings=(whole, self._rows), out_shardings=places)
-        step = jax.jit(
-            learner.train_step, in_shardings=(places, self._rows), out_shardings=(places, whole), donate_argnums=0
+        spread = OnMesh(learner, batches, make_mesh(mesh, jax.devices()))
+        self.learner, self._rows, self.devices = learner, spread.rows, spread.rows.mesh.size
+        self.like, self.rows_like = spread.like, spread.batches[0]
+        self._init = jax.jit(learner.init, in_shardings=(spread.whole, spread.rows), out_shardings=spread.places)
+        self.train_step = Steps([(rows, spread.train_step(rows).compile()) for rows in spread.batches])
+        evaluate = jax.jit(
+            learner.eval_step, in_shardings=(spread.places.params, spread.rows), out_shardings=spread.whole
         )
-        self.train_step = Steps([(rows, step.lower(self.like, rows).compile()) for rows in placed])
-        evaluate = jax.jit(learner.eval_step, in_shardings=(places.params, self._rows), out_shardings=whole)
         self.eval_step = evaluate.lower(self.like.params, self.rows_like).compile()
 
     def init(self, seed: int) -> TrainState:

@@ -10,7 +10,8 @@ the width, parameters (Rajbhandari et al. 2020, ZeRO stage 3); `tensor` splits h
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -38,8 +39,8 @@ RULES = (
 )
 
 
-def make_mesh(sizes: Mapping[str, int]) -> Mesh:
-    """Arrange all devices along the named axes.
+def make_mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh:
+    """Arrange these devices along the named axes, all of them.
 
     Raises:
         UserError: an axis is unknown, or the sizes ask for another number of devices than there are.
@@ -47,7 +48,6 @@ def make_mesh(sizes: Mapping[str, int]) -> Mesh:
     unknown = [name for name in sizes if name not in AXES]
     if unknown:
         raise UserError(f"config.mesh: there is no axis '{unknown[0]}'; there are {', '.join(AXES)}")
-    devices = jax.devices()
     shape = _filled([sizes.get(name, 1) for name in AXES], len(devices))
     if math.prod(shape) > len(devices):
         raise UserError(f'config.mesh: {_words(shape)} asks for {math.prod(shape)} devices; there are {len(devices)}')

@@ -67,14 +67,13 @@ class Plan:
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
         step = flops(backend.learner.train_step, backend.like, backend.rows_like)
         memory = backend.train_step.memory_analysis()
-        peak = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
         return cls(
             what=what,
             devices=f'{backend.devices} x {jax.devices()[0].device_kind} ({type(backend).__name__})',
             parameters=by_role(backend.like.params),
             flops=step,
             tokens=tokens,
-            peak_bytes=peak - memory.alias_size_in_bytes,
+            peak_bytes=peak_bytes(memory),
             temp_bytes=memory.temp_size_in_bytes,
             state_bytes=state_bytes(backend.learner, backend.like.params),
             attention=list(attention_paths(model)),
@@ -113,6 +112,12 @@ class Plan:
 
     def _decoding(self) -> str:
         return '' if self.state_bytes is None else f'; {self.state_bytes / 2**10:,.0f} KiB to decode a row'
+
+
+def peak_bytes(memory: Any) -> int:
+    """All that a compiled program needs of a device, what it takes over counted once."""
+    held = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+    return held + memory.temp_size_in_bytes
 
 
 def state_bytes(learner: Learner, params: Params) -> int | None:

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """From an experiment to its step: as a pure function, compiled for the devices, or only counted."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from saccade.ops.flops import flops
 from saccade.train.backend import BACKENDS, Backend
@@ -49,9 +51,13 @@ def require_lengths(experiment: Experiment) -> None:
 
 def make_backend(experiment: Experiment) -> Backend:
     """Compile the step of an experiment for batches of all the shapes that its data have."""
+    return BACKENDS[experiment.backend](make_learner(experiment), batches_like(experiment), dict(experiment.mesh))
+
+
+def batches_like(experiment: Experiment) -> Sequence[PyTree]:
+    """Shapes of the global batches that its data have, the longest rows first."""
     data, size = experiment.data(), experiment.batch_size
-    rows = data.batches_like(size) if isinstance(data, Bucketed) else [data.batch_like(size)]
-    return BACKENDS[experiment.backend](make_learner(experiment), rows, dict(experiment.mesh))
+    return data.batches_like(size) if isinstance(data, Bucketed) else [data.batch_like(size)]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""See whether a run fits, here or on a TPU slice that need not be there, and what it sends between chips.
+
+python launch/preflight.py --config=experiments/causal_lm/gpt2_124m.py --topology=v5e:4x4 --config.mesh.fsdp=16
+"""
+
+import jax
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.preflight.chips import Chips
+from saccade.analysis.preflight.preflight import Preflight
+from saccade.train.config import load_config
+from saccade.train.main import run_main
+from saccade.types import UserError
+
+CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE.')
+TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile for, as v5e:4x4; none for the devices here.')
+ALTERNATIVES = flags.DEFINE_bool('alternatives', True, 'Compile it with rematerialised layers and microbatches too.')
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
+
+
+def main(overrides: list[str]) -> None:
+    if not CONFIG.value:
+        raise UserError('give --config=FILE; experiments/ has the files we ship')
+    if TOPOLOGY.value:
+        jax.config.update('jax_platforms', 'cpu')  # of this process; libtpu only compiles
+    chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
+    report = Preflight.of(CONFIG.value, load_config(CONFIG.value, overrides), chips, ALTERNATIVES.value).report()
+    print(report.json()) if JSON.value else report.show(Console())
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Devices to compile for: those of this host, or the chips of a TPU slice that is nowhere near.
+
+A slice is named as its makers do, v5e:4x4 or v5p:4x4x4; `libtpu`, an extra, compiles for it.
+"""
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.experimental import topologies
+
+from saccade.types import UserError
+
+# Memory of one chip in GiB, by the start of JAX's device_kind; from the vendor's data sheets.
+MEMORY = {'TPU v4': 32, 'TPU v5 lite': 16, 'TPU v5e': 16, 'TPU v5': 95, 'TPU v6': 32}
+
+
+@dataclass(frozen=True)
+class Chips:
+    """Attributes: name; devices; memory of each in bytes, None where it is not known."""
+
+    name: str
+    devices: Sequence[Any]
+    memory: int | None
+
+    @classmethod
+    def here(cls) -> 'Chips':
+        """Those of this host. Simulated ones share its memory."""
+        device, count = jax.devices()[0], jax.device_count()
+        known = (device.memory_stats() or {}).get('bytes_limit')
+        if known is None and device.platform == 'cpu' and hasattr(os, 'sysconf'):
+            known = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // count
+        return cls(f'{count} x {device.device_kind}, here', jax.devices(), known)
+
+    @classmethod
+    def of_slice(cls, topology: str) -> 'Chips':
+        """Those of a TPU slice.
+
+        Raises:
+            UserError: there is no such slice, or nothing that compiles for it.
+        """
+        if importlib.util.find_spec('libtpu') is None:
+            raise UserError(f"--topology={topology}: nothing here compiles for TPUs: pip install -e '.[tpu]'")
+        # Else libtpu asks Google's servers which TPU this is, and complains that it is none.
+        quiet = {'TPU_SKIP_MDS_QUERY': '1', 'TPU_WORKER_HOSTNAMES': 'localhost', 'TPU_ACCELERATOR_TYPE': 'v5litepod-16'}
+        for name, value in quiet.items():
+            os.environ.setdefault(name, value)
+        try:
+            devices = topologies.get_topology_desc(platform='tpu', topology_name=topology).devices
+        except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
+            raise UserError(
+                f'--topology={topology}: no such TPU slice ({str(error).splitlines()[0]}); one is named v5e:4x4 or '
+                f'v5p:4x4x4'
+            ) from None
+        kind = devices[0].device_kind
+        memory = next((size for name, size in MEMORY.items() if kind.startswith(name)), None)
+        return cls(f'{len(devices)} x {kind}, {topology}', devices, None if memory is None else memory * 2**30)

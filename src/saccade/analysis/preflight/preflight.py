@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a run fits the chips it is meant for, and what it sends between them, before any data is read.
+
+The very step that would run is compiled, as it is and with what saves memory: rematerialised layers, and microbatches.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from saccade.analysis.benchmark.report import Report, Table
+from saccade.analysis.preflight.chips import Chips
+from saccade.analysis.preflight.collectives import Sent, collectives
+from saccade.ops.flops import flops
+from saccade.train.backend import OnMesh
+from saccade.train.experiment import Experiment
+from saccade.train.mesh import make_mesh
+from saccade.train.plan import by_role, peak_bytes
+from saccade.train.setup import batches_like, make_learner
+from saccade.types import UserError
+
+REMAT = 'nothing_saveable'
+_RUNNERS = 'model.stack:'
+_USED = re.compile(r'Used ([\d.]+)([KMGT]?) of')  # how the TPU's compiler says that a program is too large
+_UNITS = {'': 1, 'K': 2**10, 'M': 2**20, 'G': 2**30, 'T': 2**40}
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to run the step.
+
+    Attributes:
+        changes: of the config, as flags; nothing of the config as it is.
+        peak_bytes: of one chip.
+        fits: whether a chip has the memory for it; None where that is not known.
+        sent: what one chip sends to others; nothing of a program that is too large to be compiled.
+    """
+
+    changes: str
+    peak_bytes: int
+    fits: bool | None
+    sent: list[Sent]
+
+    @classmethod
+    def of(cls, changes: str, config: Config, chips: Chips) -> 'Way':
+        """Compile the step of an experiment."""
+        spread = _spread(Experiment.of(config), chips)
+        try:
+            compiled = spread.train_step(spread.batches[0]).compile()
+        except jax.errors.JaxRuntimeError as error:
+            if not (used := _USED.search(str(error))):
+                raise
+            return cls(changes, int(float(used[1]) * _UNITS[used[2]]), False, [])
+        peak = peak_bytes(compiled.memory_analysis())
+        fits = None if chips.memory is None else peak <= chips.memory
+        return cls(changes, peak, fits, collectives(compiled.as_text()))
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """Attributes: what was looked at; chips; parameters by role; FLOPs and tokens of a step over all chips; bytes of
+    what one chip holds between steps, by what it is; ways to run it, the first as the config has it.
+    """
+
+    what: str
+    chips: Chips
+    parameters: dict[str, int]
+    flops: int
+    tokens: int
+    held: dict[str, int]
+    ways: list[Way]
+
+    @classmethod
+    def of(cls, what: str, config: Config, chips: Chips, alternatives: bool = True) -> 'Preflight':
+        """Compile the step of an experiment for some chips.
+
+        Args:
+            alternatives: whether to compile it in ways that take less memory too.
+
+        Raises:
+            UserError: the parts do not fit each other, or the mesh does not fit the chips.
+        """
+        experiment = Experiment.of(config)
+        if experiment.backend != 'jit':
+            raise UserError("config.backend: a preflight is of programs that are one over all devices: use 'jit'")
+        spread = _spread(experiment, chips)
+        batch = spread.batches[0]
+        return cls(
+            what=what,
+            chips=chips,
+            parameters=by_role(spread.like.params),
+            flops=flops(spread.learner.train_step, spread.like, batch),
+            tokens=experiment.batch_size * experiment.data().context,
+            held={
+                'parameters': _on_one(spread.like.params),
+                'optimizer': _on_one(spread.like.opt_state),
+                'average': _on_one(spread.like.ema),
+                'batch': _on_one(batch),
+            },
+            ways=[Way.of('', config, chips), *(_saving(config, chips, _rows(batch)) if alternatives else ())],
+        )
+
+    def report(self) -> Report:
+        """All of it."""
+        roles = [(role, f'{count:,}') for role, count in self.parameters.items()]
+        held = [(name, _mib(size)) for name, size in self.held.items() if size]
+        ways = [(way.changes or 'as it is', _mib(way.peak_bytes), _YES[way.fits]) for way in self.ways]
+        sent = [(each.kind, f'{each.count:,}', _mib(each.bytes)) for each in self.ways[0].sent]
+        tables = (
+            Table(f'{self.what} on {self.chips.name}: parameters', ('role', 'parameters'), roles),
+            Table('What a chip holds between steps', ('', 'MiB'), held),
+            Table('What a step needs of a chip at the peak', ('', 'MiB', 'fits'), ways),
+            Table('What a chip sends in a step', ('collective', 'times', 'MiB'), sent),
+        )
+        return Report(self.what, self.figures(), tables if sent else tables[:-1], tuple(self._notes()))
+
+    def figures(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            'chips': {'name': self.chips.name, 'count': len(self.chips.devices), 'memory': self.chips.memory},
+            'parameters': self.parameters,
+            'flops': self.flops,
+            'tokens': self.tokens,
+            'held': self.held,
+            'ways': [asdict(way) for way in self.ways],
+        }
+
+    def _notes(self) -> Iterator[str]:
+        yield f'A step: {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products, over all chips.'
+        if self.ways[0].fits is False:
+            needs = f'It needs {_mib(self.ways[0].peak_bytes)} MiB, and a chip has {_mib(self.chips.memory or 0)}.'
+            changes = next((way.changes for way in self.ways if way.fits), '')
+            yield f'{needs} ' + (f'It fits with {changes}' if changes else 'What would fit: more chips along fsdp.')
+
+
+_YES = {True: 'yes', False: 'no', None: 'not known'}
+
+
+def _spread(experiment: Experiment, chips: Chips) -> OnMesh:
+    mesh = make_mesh(dict(experiment.mesh), chips.devices)
+    return OnMesh(make_learner(experiment), batches_like(experiment), mesh)
+
+
+def _saving(config: Config, chips: Chips, rows: int) -> Iterator[Way]:
+    """In two microbatches for one, with rematerialised layers, with both; and in ever more of them until it fits.
+
+    Args:
+        rows: of a batch, that one chip has.
+    """
+    given = config.get('accumulate', 1)
+    accumulates = [given * 2**power for power in range(1, rows.bit_length()) if rows % (given * 2**power) == 0]
+    flags, saving = _rematerialised(config)
+    for accumulate in accumulates[:1]:
+        yield Way.of(*_in_microbatches('', config, accumulate), chips)
+    if flags:
+        yield Way.of(flags, saving, chips)
+    for accumulate in accumulates if flags else accumulates[1:]:
+        way = Way.of(*_in_microbatches(flags, saving, accumulate), chips)
+        yield way
+        if way.fits is not False:
+            return
+
+
+def _in_microbatches(flags: str, config: Config, accumulate: int) -> tuple[str, Config]:
+    return f'{flags} --config.accumulate={accumulate}'.strip(), {**config, 'accumulate': accumulate}
+
+
+def _rematerialised(config: Config, path: str = 'config') -> tuple[str, Config]:
+    """The flags that keep nothing of the layers for the backward pass, and the config with them."""
+    if str(config.get('use', '')).startswith(_RUNNERS):
+        changed = config.get('remat') != REMAT
+        return (f'--{path}.remat={REMAT}' if changed else ''), {**config, 'remat': REMAT}
+    inner = {name: value for name, value in config.items() if isinstance(value, Mapping)}
+    found = {name: _rematerialised(value, f'{path}.{name}') for name, value in inner.items()}
+    flags = ' '.join(flag for flag, _ in found.values() if flag)
+    return flags, {**config, **{name: changed for name, (_, changed) in found.items()}}
+
+
+def _rows(batch: Any) -> int:
+    leaf = jax.tree.leaves(batch)[0]
+    return leaf.sharding.shard_shape(leaf.shape)[0]
+
+
+def _on_one(tree: Any) -> int:
+    """Bytes that one device has of what lies over all of them."""
+    leaves = jax.tree.leaves(tree)
+    return sum(int(np.prod(leaf.sharding.shard_shape(leaf.shape))) * leaf.dtype.itemsize for leaf in leaves)
+
+
+def _mib(size: int) -> str:
+    return f'{size / 2**20:,.1f}'

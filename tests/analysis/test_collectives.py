@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a program sends is counted by hand: loops as often as they run, groups however they are written."""
+
+import pytest
+
+from saccade.analysis.preflight.collectives import Sent, collectives
+
+HEADER = 'HloModule jit_f, is_scheduled=true, num_partitions=8\n'
+LOOP = (
+    HEADER
+    + """
+%add (a: f32[], b: f32[]) -> f32[] {
+  ROOT %sum = f32[] add(%a, %b)
+}
+
+%body (state: (s32[], f32[64,32])) -> (s32[], f32[64,32]) {
+  %whole = f32[64,32]{1,0:T(8,128)} all-gather(%part), replica_groups=[2,4]<=[8], dimensions={0}
+  ROOT %next = (s32[], f32[64,32]{1,0}) tuple(%count, %whole)
+}
+
+%condition (state: (s32[], f32[64,32])) -> pred[] {
+  ROOT %less = pred[] compare(%count, %trips), direction=LT
+}
+
+ENTRY %main (x: f32[16,32]) -> f32[] {
+  %loop = (s32[], f32[64,32]{1,0}) while(%start), condition=%condition, body=%body, \
+backend_config={"known_trip_count":{"n":"6"},"known_init_step":{"init":"0"}}
+  ROOT %all = f32[100]{0} all-reduce(%each), replica_groups={{0,1},{2,3},{4,5},{6,7}}, to_apply=%add
+}
+"""
+)
+
+
+def one(instruction):
+    (found,) = collectives(f'{HEADER}\nENTRY %main (x: f32[8]) -> f32[8] {{\n  {instruction}\n}}\n')
+    return found
+
+
+def test_a_loop_counts_as_often_as_it_runs():
+    assert collectives(LOOP) == [
+        Sent('all-gather', 6, 6 * 64 * 32 * 4 * 3 // 4),
+        Sent('all-reduce', 1, 2 * 100 * 4 * 1 // 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('groups', 'devices'),
+    [
+        ('replica_groups={{0,1,2,3},{4,5,6,7}}', 4),
+        ('replica_groups=[4,2]<=[8]', 2),
+        ("replica_groups=mesh['a'=4,'b'=1,'c'=2], device_ids=([2,4]T(1,0)) {'a'}", 4),
+        ("replica_groups=mesh['a'=4,'c'=2] {'a','c'}", 8),
+        ("replica_groups=mesh['a'=4,'c'=2] {'a':(1)2}", 2),
+        ('replica_groups={}', 8),
+    ],
+)
+def test_groups_are_read_however_they_are_written(groups, devices):
+    found = one(f'ROOT %all = f32[96]{{0}} all-reduce(%each), channel_id=1, {groups}, to_apply=%add')
+    assert found.bytes == 2 * 96 * 4 * (devices - 1) // devices
+
+
+@pytest.mark.parametrize(
+    ('instruction', 'kind', 'sent'),
+    [
+        ('%a = bf16[64]{0} reduce-scatter(%x), replica_groups={}', 'reduce-scatter', 64 * 2 * 7),
+        ('%a = pred[64]{0} all-to-all(%x), replica_groups={}', 'all-to-all', 64 * 7 // 8),
+        ('%a = f8e4m3fn[64]{0} collective-permute(%x), source_target_pairs={{0,1}}', 'collective-permute', 64),
+        ('%a = (f32[64]{0}, f32[], s8[8]{0}) all-reduce(%x, %y, %z), replica_groups={}', 'all-reduce', 264 * 14 // 8),
+        ('%a = (f32[8]{0}, f32[64]{0}) all-gather-start(%x), replica_groups={}', 'all-gather', 256 * 7 // 8),
+        (
+            '%a = (f32[64]{0}, f32[64]{0}, u32[], u32[]) collective-permute-start(%x), source_target_pairs={{0,1}}',
+            'collective-permute',
+            256,
+        ),
+    ],
+)
+def test_every_kind_sends_what_a_ring_does(instruction, kind, sent):
+    assert one(instruction) == Sent(kind, 1, sent)
+
+
+def test_what_sends_nothing_is_not_there():
+    assert collectives(LOOP.replace('all-gather', 'dot').replace('all-reduce', 'add')) == []
