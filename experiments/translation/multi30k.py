@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Captions from English to German: a Transformer of about 3 M parameters on the 29,000 pairs of Multi30k.
+"""Captions from English to German: a Transformer of 2.1 M parameters on the 29,000 pairs of Multi30k.
 
     python launch/train.py --config=experiments/translation/multi30k.py --workdir=runs/m30k --config.data.path=DIR
     python launch/evaluate.py --workdir=runs/m30k --split=test

@@ -50,6 +50,7 @@ class Chips:
         quiet = {'TPU_SKIP_MDS_QUERY': '1', 'TPU_WORKER_HOSTNAMES': 'localhost', 'TPU_ACCELERATOR_TYPE': 'v5litepod-16'}
         for name, value in quiet.items():
             os.environ.setdefault(name, value)
+        os.environ.pop('XLA_FLAGS', None)  # those of this host; what libtpu does not know of them ends the process
         try:
             devices = topologies.get_topology_desc(platform='tpu', topology_name=topology).devices
         except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
