@@ -74,8 +74,8 @@ def breaches(source: Path) -> list[str]:
 
 
 def foreign(config: Path) -> set[str]:
-    """What an experiment imports beside ml_collections, the standard library and the files of its folder."""
-    beside = {path.stem for path in config.parent.glob('*.py')}
+    """What an experiment imports beside ml_collections, the standard library, and files of its folder and above."""
+    beside = {path.stem for folder in (config.parent, config.parent.parent) for path in folder.glob('*.py')}
     return {module.split('.')[0] for module in imports(config)} - {'ml_collections'} - beside - sys.stdlib_module_names
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
-
-from saccade.train.settings import settings
+from run_settings import settings
 
 SENTINELS = 100  # as many as T5 has
 CAUSAL, FULL = dict(use='ops.mask:Causal'), dict(use='ops.mask:Full')

@@ -16,8 +16,7 @@ which any other model starts whose table is as large, with its tokenizer; learne
 
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
-
-from saccade.train.settings import settings
+from run_settings import settings
 
 
 def get_config() -> ConfigDict:

@@ -10,8 +10,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 from ml_collections.config_dict import placeholder
-
-from saccade.train.settings import settings
+from run_settings import settings
 
 GREEDY = dict(use='decode.greedy:Greedy', max_tokens=0)
 BLEU = dict(use='metric.translation:BLEU', tokenize='13a', lowercase=False)

@@ -129,6 +129,20 @@ def test_a_config_imports_the_files_beside_it_and_no_others(tmp_path, monkeypatc
     assert set(sys.modules) == modules
 
 
+def test_a_config_imports_the_files_above_it_that_nothing_installed_is_called_like(tmp_path):
+    paths, modules = list(sys.path), set(sys.modules)
+    for name in ('first', 'second'):
+        (tmp_path / name / 'below').mkdir(parents=True)
+        (tmp_path / name / 'above.py').write_text(f'name = {name!r}')
+        (tmp_path / name / 'ml_collections.py').write_text('raise AssertionError')
+        (tmp_path / name / 'below' / 'config.py').write_text(
+            'from above import name\nfrom ml_collections import ConfigDict\n'
+            'def get_config():\n    return ConfigDict(dict(name=name))'
+        )
+        assert load_config(str(tmp_path / name / 'below' / 'config.py')) == {'name': name}
+    assert (sys.path, set(sys.modules)) == (paths, modules)
+
+
 def test_what_a_config_imports_and_cannot_have_is_named(tmp_path):
     first, _ = two_folders(tmp_path)
     (first / 'beside.py').unlink()

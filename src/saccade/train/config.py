@@ -50,7 +50,7 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
 def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
     """Run the Python file that a flag names; return what its function returns, and the file's docstring.
 
-    The file may import those beside it, as a script may.
+    The file may import those beside it, as a script may, and those of the folder above.
 
     Raises:
         UserError: there is no such file, it is not Python, it imports what there is not, or it does not define the
@@ -65,7 +65,7 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
             raise UserError(f'--{flag}={path}: {Path(error.filename).name}: line {error.lineno}: {error.msg}') from None
         except ImportError as error:
             raise UserError(
-                f'--{flag}={path}: {error}; it may import files beside it, and what is installed'
+                f'--{flag}={path}: {error}; it may import files beside it or above it, and what is installed'
             ) from error
         if not callable(names.get(function)):
             raise UserError(f'--{flag}={path}: it defines no {function}()')
@@ -74,22 +74,25 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
 
 @contextmanager
 def _files_beside(path: str) -> Iterator[None]:
-    """Let a file import those beside it, and forget them after it: in another folder the same name is another file."""
-    folder = str(Path(path).resolve().parent)
-    before = set(sys.modules)
-    sys.path.insert(0, folder)
+    """Let a file import those beside it, and those above that nothing installed is called like.
+
+    They are forgotten after it: in another folder the same name is another file.
+    """
+    folder = Path(path).resolve().parent
+    modules, paths = set(sys.modules), sys.path[:]
+    sys.path[:] = [str(folder), *paths, str(folder.parent)]
     try:
         yield
     finally:
-        sys.path.remove(folder)
-        for name in set(sys.modules) - before:
-            if _stands_in(folder, name.partition('.')[0]):
+        sys.path[:] = paths
+        for name in set(sys.modules) - modules:
+            if any(_stands_in(place, name.partition('.')[0]) for place in (folder, folder.parent)):
                 del sys.modules[name]
 
 
-def _stands_in(folder: str, name: str) -> bool:
+def _stands_in(folder: Path, name: str) -> bool:
     """Whether a file or a package of this name is in the folder."""
-    return any((Path(folder) / place).is_file() for place in (f'{name}.py', f'{name}/__init__.py'))
+    return any((folder / place).is_file() for place in (f'{name}.py', f'{name}/__init__.py'))
 
 
 def _unshared(value: Any) -> Any:
