@@ -15,7 +15,11 @@ if 'backend_optimization' not in os.environ.get('XLA_FLAGS', ''):  # tests compi
         ' --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1'
     )
 os.environ.setdefault('JAX_TRACEBACK_IN_LOCATIONS_LIMIT', '0')
-if 'JAX_COMPILATION_CACHE_DIR' not in os.environ:  # what one process has compiled, none of the others does again
+# What was compiled for one file of tests, or by a launcher, is not compiled again. Each worker has a folder of its own:
+# JAX writes a program bit by bit, and another might read the half of it.
+if worker := os.environ.get('PYTEST_XDIST_WORKER'):
+    os.environ['JAX_COMPILATION_CACHE_DIR'] += f'/{worker}'
+else:
     os.environ['JAX_COMPILATION_CACHE_DIR'] = tempfile.mkdtemp(prefix='saccade_programs_')
     atexit.register(shutil.rmtree, os.environ['JAX_COMPILATION_CACHE_DIR'], ignore_errors=True)
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0')
