@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """See whether a run fits, here or on a TPU slice that need not be there, and what it sends between chips.
 
-python launch/preflight.py --config=experiments/causal_lm/gpt2_124m.py --topology=v5e:4x4 --config.mesh.fsdp=16
+python launch/preflight.py --config=experiments/causal_lm/quickstart.py --topology=v5e:4x4 --config.mesh.fsdp=16
 """
 
 import jax
