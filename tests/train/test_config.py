@@ -134,9 +134,9 @@ def test_a_config_imports_the_files_above_it_that_nothing_installed_is_called_li
     for name in ('first', 'second'):
         (tmp_path / name / 'below').mkdir(parents=True)
         (tmp_path / name / 'above.py').write_text(f'name = {name!r}')
-        (tmp_path / name / 'ml_collections.py').write_text('raise AssertionError')
+        (tmp_path / name / 'tabnanny.py').write_text('raise AssertionError')  # Python has one, which is not loaded yet
         (tmp_path / name / 'below' / 'config.py').write_text(
-            'from above import name\nfrom ml_collections import ConfigDict\n'
+            'import tabnanny\nfrom above import name\nfrom ml_collections import ConfigDict\n'
             'def get_config():\n    return ConfigDict(dict(name=name))'
         )
         assert load_config(str(tmp_path / name / 'below' / 'config.py')) == {'name': name}
