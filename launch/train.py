@@ -6,6 +6,7 @@ python launch/train.py --config=experiments/causal_lm/quickstart.py --workdir=ru
 """
 
 import json
+from contextlib import nullcontext
 
 import jax
 from absl import flags
@@ -13,6 +14,7 @@ from absl import flags
 from saccade.train.config import load_config
 from saccade.train.loop import Options, train, what_next
 from saccade.train.main import run_main
+from saccade.train.processes import Meeting
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
@@ -22,15 +24,16 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the final evalua
 COORDINATOR = flags.DEFINE_string('coordinator', None, 'host:port of process 0, where several processes train.')
 PROCESSES = flags.DEFINE_integer('processes', None, 'How many processes train together.')
 PROCESS = flags.DEFINE_integer('process', None, 'Number of this process, from 0.')
+DISTRIBUTED = flags.DEFINE_bool('distributed', False, 'Train with the other processes of this Slurm step or TPU slice.')
 
 
 def main(overrides: list[str]) -> None:
     if not CONFIG.value or not WORKDIR.value:
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     config = load_config(CONFIG.value, overrides)
-    if COORDINATOR.value:
-        jax.distributed.initialize(COORDINATOR.value, PROCESSES.value, PROCESS.value)
-    final = train(config, WORKDIR.value, Options(_window(PROFILE.value), quiet=JSON.value))
+    several = DISTRIBUTED.value or COORDINATOR.value
+    with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
+        final = train(config, WORKDIR.value, Options(_window(PROFILE.value), quiet=JSON.value))
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:

@@ -4,26 +4,14 @@
 
 import json
 import signal
-import socket
-import subprocess
-import time
-from pathlib import Path
 
 import pytest
+from watched import STEPS, assert_same, kill_after, losses
 
 from saccade.train.config import load_config
 from saccade.train.log import read
 from saccade.train.loop import train
 from saccade.types import UserError
-
-STEPS = 20
-# Losses that must be the same numbers but for the order of sums: relative difference.
-SAME_NUMBERS = 1e-5
-
-
-def losses(workdir: Path) -> dict[tuple[int, str], float]:
-    records = read(workdir / 'metrics.jsonl')
-    return {(line['step'], line['split']): line['loss'] for line in records if line['split'] != 'plan'}
 
 
 def test_a_run_prints_its_plan_its_progress_and_what_to_try_next(finished):
@@ -129,15 +117,6 @@ def test_eight_devices_give_the_losses_of_one(runner, finished, tmp_path, overri
     assert_same(losses(tmp_path / 'run'), losses(finished))
 
 
-def test_two_processes_give_the_losses_of_one(runner, finished, tmp_path):
-    flags = [*runner.small(tmp_path / 'run'), f'--coordinator=127.0.0.1:{free_port()}', '--processes=2']
-    processes = [runner.start('train', *flags, f'--process={number}') for number in (0, 1)]
-    for process in processes:
-        _, err = process.communicate(timeout=240)
-        assert process.returncode == 0, err
-    assert_same(losses(tmp_path / 'run'), losses(finished))
-
-
 @pytest.mark.slow
 def test_a_checkpoint_of_eight_devices_goes_on_with_one(runner, finished, tmp_path):
     mesh = ('--config.mesh.data=2', '--config.mesh.fsdp=2', '--config.mesh.tensor=2')
@@ -221,39 +200,3 @@ def test_a_diverging_run_stops_naming_step_and_leaf(runner, tmp_path):
     assert done.returncode == 2
     assert 'is not finite' in done.stderr
     assert 'step' in done.stderr
-
-
-def kill_after(
-    runner, workdir: Path, step: int, number: int, *overrides: str, devices: int = 1
-) -> subprocess.CompletedProcess:
-    """Send a signal to a run as soon as it has logged a step."""
-    process = runner.start('train', *runner.small(workdir), *overrides, devices=devices)
-    try:
-        wait_for_step(process, workdir / 'metrics.jsonl', step)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-def wait_for_step(process: subprocess.Popen, metrics: Path, step: int) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and process.poll() is None:
-        if metrics.exists() and f'"step": {step}, ' in metrics.read_text():
-            return
-        time.sleep(0.002)
-    raise AssertionError(process.communicate())
-
-
-def assert_same(found: dict, wanted: dict) -> None:
-    assert found.keys() <= wanted.keys()
-    assert len(found) >= STEPS - 1
-    for key, loss in found.items():
-        assert loss == pytest.approx(wanted[key], rel=SAME_NUMBERS), key
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(('127.0.0.1', 0))
-        return listener.getsockname()[1]

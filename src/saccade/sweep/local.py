@@ -4,7 +4,6 @@
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 from collections import deque
@@ -15,6 +14,7 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from saccade.sweep.engine import Event, Job
+from saccade.train.processes import gpus as gpus_here
 from saccade.train.workdir import writing
 from saccade.types import UserError
 
@@ -38,7 +38,7 @@ def shares(jobs: int | None = None) -> list[Share]:
     Raises:
         UserError: there are not so many GPUs or cores.
     """
-    gpus, cores = _gpus(), _cores()
+    gpus, cores = gpus_here(), _cores()
     jobs = jobs if jobs is not None else len(gpus) or 1
     there, what = (len(gpus), 'GPU') if gpus else (len(cores), 'core')
     if not 1 <= jobs <= there:
@@ -139,16 +139,3 @@ def _cores() -> list[int]:
     if hasattr(os, 'sched_getaffinity'):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
-
-
-def _gpus() -> list[str]:
-    """Name the GPUs that a process started from here would use, without touching them."""
-    if os.environ.get('JAX_PLATFORMS') == 'cpu':
-        return []
-    if 'CUDA_VISIBLE_DEVICES' in os.environ:
-        named = map(str.strip, os.environ['CUDA_VISIBLE_DEVICES'].split(','))
-        return [gpu for gpu in named if gpu not in ('', '-1')]
-    if not shutil.which('nvidia-smi'):
-        return []
-    listed = subprocess.run(['nvidia-smi', '--list-gpus'], capture_output=True, text=True, check=False)
-    return [str(number) for number, _ in enumerate(listed.stdout.splitlines())] if listed.returncode == 0 else []

@@ -6,7 +6,6 @@ import contextlib
 import math
 import os
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from saccade.train.learner import TrainState
 from saccade.train.log import Log
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
+from saccade.train.processes import stopped_together
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.trained import start_from, tokenizer_of
 from saccade.train.workdir import Workdir
@@ -85,7 +85,7 @@ class Run:
         prepared, steps = self._prepare(), self.experiment.steps
         with Checkpoints(self.workdir.checkpoints, self.experiment.keep_last, self.experiment.keep_best) as checkpoints:
             state, start = self._start(checkpoints)
-            with self._log(start) as log, stop_signal() as stopped:
+            with self._log(start) as log, stopped_together() as stopped:
                 state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
                 found = self._conclude(state, prepared, log if start < steps else None) if done == steps else None
                 self._save(checkpoints, done, state, found)
@@ -134,7 +134,7 @@ class Run:
         prepared: Prepared,
         checkpoints: Checkpoints,
         log: Log,
-        stopped: Callable[[], bool],
+        stopped: Callable[[int], bool],
     ) -> tuple[TrainState, int]:
         run, step = self.experiment, start
         if start == 0:
@@ -143,7 +143,7 @@ class Run:
         batches = train_batches(
             prepared.splits['train'], run.batch_size, run.seed, start, jax.process_index(), jax.process_count()
         )
-        while step < run.steps and not stopped():
+        while step < run.steps and not stopped(step):
             rows = next(batches)
             batch = self.backend.place(rows)
             with self._profiled(step + 1):
@@ -283,21 +283,6 @@ def require_vocabularies(model: Model, tokenizer: Tokenizer) -> None:
 
 def due(step: int, every: int) -> bool:
     return every > 0 and step % every == 0
-
-
-@contextlib.contextmanager
-def stop_signal() -> Iterator[Callable[[], bool]]:
-    """Turn SIGTERM and Ctrl-C into a question that the loop asks between steps."""
-    received: list[int] = []
-    handlers = {
-        number: signal.signal(number, lambda number, _: received.append(number))
-        for number in (signal.SIGTERM, signal.SIGINT)
-    }
-    try:
-        yield lambda: bool(received)
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def _as_dict(state: TrainState) -> dict[str, Any]:

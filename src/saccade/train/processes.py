@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Several processes as one run: how they meet, stop after the same step, and end when one of them is lost.
+
+JAX's distributed runtime does the work: it finds the others of a Slurm step or a TPU slice, watches over them, and
+tells all when one is told to stop. A process that fails leaves at once, for the others wait for it in a sum.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import jax
+from jax.experimental import multihost_utils
+
+from saccade.types import UserError
+
+HEARTBEAT = 30  # seconds without a sign of a process after which the others give it up
+# A scheduler that is about to end a job sends one of these; which, is the cluster's choice.
+STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
+
+_HEAD_START = 3  # seconds that process 0 leaves the others to say the same mistake: without it JAX aborts them
+_AGAIN = 'start all its processes again, and the run goes on from its last checkpoint'
+# Waits for a word from the process that started it, and if that ends without one says so for it.
+_WORD = b'done\n'
+_WATCH = 'trap "" TERM INT USR1 USR2; read word || echo "$0" >&2'
+# As the sums of one kind of device or another, and the barriers of the runtime, say that another process is gone.
+_LOST = re.compile(r'Gloo|NCCL|heartbeat|barrier|UNAVAILABLE|DEADLINE_EXCEEDED|[Cc]onnection (reset|closed|refused)')
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Where the processes of a run meet. What is None is found by JAX: from Slurm, Open MPI or the TPU slice.
+
+    Attributes:
+        coordinator: host:port of process 0.
+        processes: how many there are.
+        process: number of this one, from 0.
+    """
+
+    coordinator: str | None = None
+    processes: int | None = None
+    process: int | None = None
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """Meet the others and be one run with them; a failure inside ends this process, and so the others.
+
+        Raises:
+            UserError: the others are not found.
+        """
+        self._join()
+        watcher = _watcher()
+        try:
+            yield
+        except BaseException as error:
+            _leave(error, watcher)
+        jax.distributed.shutdown()
+        watcher.communicate(_WORD)
+
+    def _join(self) -> None:
+        ours = range(len(gpus())) if _alone_on_its_host() else None
+        try:
+            jax.distributed.initialize(
+                self.coordinator,
+                self.processes,
+                self.process,
+                local_device_ids=ours or None,
+                heartbeat_timeout_seconds=HEARTBEAT,
+            )
+        except (ValueError, TypeError) as error:
+            raise UserError(
+                f'--distributed: no Slurm step, Open MPI run or TPU slice is found here ({error}); start it there, or '
+                f'say --coordinator=HOST:PORT --processes=COUNT --process=NUMBER'
+            ) from error
+        except jax.errors.JaxRuntimeError as error:
+            raise UserError(f'the {self.processes or ""} processes did not meet: {_first_line(error)}') from error
+
+
+@contextmanager
+def stop_signal() -> Iterator[Callable[[], bool]]:
+    """Turn the signals that end a process into a question that is asked when it can be heard."""
+    received: list[int] = []
+    with _handled(lambda number, _: received.append(number), STOPS):
+        yield lambda: bool(received)
+
+
+@contextmanager
+def stopped_together() -> Iterator[Callable[[int], bool]]:
+    """Whether to stop after so many steps: the same answer in all processes, whichever was told to."""
+    if jax.process_count() == 1:
+        with stop_signal() as stopped:
+            yield lambda step: stopped()
+        return
+    # SIGTERM is heard by JAX's runtime, which has the processes agree on a step that none has passed.
+    others = tuple(number for number in STOPS if number != signal.SIGTERM)
+    with _handled(lambda *_: os.kill(os.getpid(), signal.SIGTERM), others):
+        yield multihost_utils.reached_preemption_sync_point
+
+
+def gpus() -> list[str]:
+    """Name the GPUs that a process started from here would use, without touching them."""
+    if os.environ.get('JAX_PLATFORMS') == 'cpu':
+        return []
+    if 'CUDA_VISIBLE_DEVICES' in os.environ:
+        named = map(str.strip, os.environ['CUDA_VISIBLE_DEVICES'].split(','))
+        return [gpu for gpu in named if gpu not in ('', '-1')]
+    if not shutil.which('nvidia-smi'):
+        return []
+    listed = subprocess.run(['nvidia-smi', '--list-gpus'], capture_output=True, text=True, check=False)
+    return [str(number) for number, _ in enumerate(listed.stdout.splitlines())] if listed.returncode == 0 else []
+
+
+@contextmanager
+def _handled(handler: Callable, numbers: tuple[signal.Signals, ...]) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _watcher() -> subprocess.Popen:
+    """Start what speaks for this process where JAX's runtime, having lost another process, aborts it."""
+    words = f'error: process {jax.process_index()} was aborted or killed: {_AGAIN}'
+    return subprocess.Popen(['sh', '-c', _WATCH, words], stdin=subprocess.PIPE)
+
+
+def _leave(error: BaseException, watcher: subprocess.Popen) -> None:
+    """Say what happened and end now: an orderly end waits for the others, who wait for this process."""
+    if isinstance(error, UserError):
+        print(f'error: {error}', file=sys.stderr)
+    elif _LOST.search(str(error)):
+        lost = f'process {jax.process_index()} has lost another process of this run ({_first_line(error)})'
+        print(f'error: {lost}: {_AGAIN}', file=sys.stderr)
+    else:
+        traceback.print_exception(error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if isinstance(error, UserError) and jax.process_index() == 0:
+        time.sleep(_HEAD_START)
+    watcher.communicate(_WORD)
+    os._exit(2 if isinstance(error, UserError) else 1)
+
+
+def _alone_on_its_host() -> bool:
+    """Whether Slurm runs one process on each host; JAX would give it the first of the host's GPUs alone."""
+    return os.environ.get('SLURM_NTASKS') == os.environ.get('SLURM_STEP_NUM_NODES', '')
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
