@@ -21,6 +21,7 @@ from saccade.sweep.conduct import carry_out
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.local import Local, shares
 from saccade.sweep.plan import Plan
+from saccade.sweep.slurm import Slurm, settings_of
 from saccade.train.main import run_main
 from saccade.types import UserError
 
@@ -28,6 +29,8 @@ CONFIG = flags.DEFINE_string('config', None, 'Experiment file; --config.FIELD=VA
 SWEEP = flags.DEFINE_string('sweep', None, 'File with get_sweep(); experiments/sweeps/ has those we ship.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder; each run has one of its own below it.")
 JOBS = flags.DEFINE_integer('jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores.')
+ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
+SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, partition, ...')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs and their cost, and start nothing.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the sweep and how each run ended, and nothing else.')
 
@@ -39,15 +42,18 @@ def main(overrides: list[str]) -> None:
         raise UserError('give --config=FILE, --sweep=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     jax.config.update('jax_platforms', 'cpu')  # of this process, which only counts; the runs choose for themselves
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
-    engine = partial(Local, shares(JOBS.value))
+    engine = {
+        'local': lambda: partial(Local, shares(JOBS.value)),
+        'slurm': lambda: partial(Slurm, folder.path, settings_of(SLURM.value, JOBS.value), console.print),
+    }[ENGINE.value]()
     plan = Plan.of(CONFIG.value, SWEEP.value, overrides)
     sweep = folder.joined(plan.sweep)
-    console.print('\n'.join([*plan.lines(), f'now         {summary(sweep)}']), soft_wrap=True, markup=False)
+    say = partial(console.print, soft_wrap=True, markup=False)
+    say('\n'.join([*plan.lines(), f'now         {summary(sweep)}']))
     console.print(plan.table())
     if not DRY_RUN.value:
         sweep = carry_out(folder, sweep, engine, TRAIN, display(console, folder))
-        report = f'See what it shows: python launch/report.py --workdir={WORKDIR.value}'
-        console.print('\n'.join([*ending(sweep), report]), soft_wrap=True, markup=False)
+        say('\n'.join([*ending(sweep), f'See what it shows: python launch/report.py --workdir={WORKDIR.value}']))
     if JSON.value:
         print(json.dumps(asdict(sweep)))
     sys.exit(0 if DRY_RUN.value or all(run.status == 'finished' for run in sweep.runs) else 1)

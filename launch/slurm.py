@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Train on a Slurm cluster, on one host or many: submit the run, or find it again, and show what it prints.
+
+python launch/slurm.py --config=experiments/causal_lm/gpt2_124m.py --workdir=runs/gpt2 --slurm=time=240 \
+    --slurm=nodes=2 --slurm=gpus_per_node=8 --slurm=partition=gpu --config.mesh.fsdp=16
+"""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+from absl import flags
+
+from saccade.sweep.engine import Job
+from saccade.sweep.follow import follow
+from saccade.sweep.slurm import Slurm, settings_of
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.main import run_main
+from saccade.train.workdir import Workdir
+from saccade.types import UserError
+
+CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder, on a disk that all hosts share.")
+SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, nodes, gpus_per_node, ...')
+
+TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
+
+
+def main(overrides: list[str]) -> None:
+    if not (CONFIG.value and WORKDIR.value):
+        raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
+    settings, config = settings_of(SLURM.value), load_config(CONFIG.value, overrides)
+    Experiment.of(config)  # a mistake is better met here than when the job has waited its turn
+    workdir = Workdir.check(WORKDIR.value, config)
+    command = (*TRAIN, f'--config={CONFIG.value}', f'--workdir={workdir.path}', *overrides)
+    job = Job(workdir.path.name, command, workdir.path / 'printed.log')
+    show = partial(print, end='', flush=True)
+    status = follow(Slurm(workdir.path, settings, print), job, show)
+    sys.exit(1 if status is None else status)
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Carry out one job by an engine, and show what it prints."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TextIO
+
+from saccade.sweep.engine import Engine, Job
+from saccade.train.processes import stop_signal
+
+_POLL = 0.5  # seconds between two looks at the engine and at the log
+
+
+def follow(engine: Engine, job: Job, show: Callable[[str], None]) -> int | None:
+    """Hand in a job and show what is added to its log.
+
+    Returns:
+        The status that it ended with; None where this was told to stop before.
+    """
+    engine.submit(job)
+    with _from_its_end(job.log) as log, stop_signal() as stopped:
+        while not stopped():
+            ends = [event.exit for event in engine.poll() if event.exit is not None]
+            show(log.read())
+            if ends:
+                return ends[0]
+            time.sleep(_POLL)
+    engine.stop()
+    return None
+
+
+def _from_its_end(path: Path) -> TextIO:
+    path.touch()
+    file = path.open(encoding='utf-8', errors='replace')
+    file.seek(0, 2)
+    return file
