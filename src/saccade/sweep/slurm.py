@@ -16,6 +16,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,8 @@ class Training:
 
     def _await(self) -> None:
         """Wait for the end of the training: within a wait, too, that a signal has interrupted."""
-        os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        with suppress(ChildProcessError):  # it has ended, and was seen to
+            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
 
 
 class Slurm:
@@ -111,9 +113,8 @@ class Slurm:
         """Leave the jobs in the cluster's hands."""
         if self._begun:
             numbers = [self._numbers[name] for name in self._begun]
-            self._say(
-                f'{len(numbers)} jobs go on, and the same command finds them; to end them: scancel {" ".join(numbers)}'
-            )
+            ended = f'scancel {" ".join(numbers)}'
+            self._say(f'The jobs go on, and the same command finds them; to end them: {ended}')
         return []
 
     def __enter__(self) -> 'Slurm':
