@@ -16,8 +16,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ class Slurm:
         if not jobs:
             return []
         try:
-            with self._executor.batch():
+            with redirect_stderr(StringIO()), self._executor.batch():  # which would repeat what sbatch complains of
                 submitted = [self._executor.submit(Training(job.command, job.log)) for job in jobs]
         except (FailedJobError, FailedSubmissionError) as error:
             raise UserError(f'Slurm takes no such job: {_complaint(error)}') from error

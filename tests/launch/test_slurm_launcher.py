@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Training on a Slurm cluster, from the command line: real jobs, on two hosts that this one pretends to be."""
+
+import json
+import os
+import signal
+import subprocess
+from dataclasses import replace
+
+import pytest
+import slurm_cluster
+from watched import assert_same, losses, wait_for_step
+
+pytest.importorskip('submitit')
+
+LONG = (
+    '--config.steps=150',
+    '--config.eval_every=0',
+    '--config.checkpoint_every=1000',
+)  # so that a signal comes between
+MINUTES = '--slurm=time=10'
+
+
+@pytest.fixture(scope='module')
+def on_slurm(runner, tmp_path_factory):
+    """The runner where Slurm's commands find a cluster."""
+    if lacking := slurm_cluster.missing():
+        pytest.skip(lacking)
+    with slurm_cluster.cluster(tmp_path_factory.mktemp('slurm')) as environment:
+        yield replace(runner, environment={**runner.environment, **environment})
+
+
+def number_of(workdir, name):
+    return json.loads((workdir / '.slurm/jobs.json').read_text())[name]
+
+
+def scancel(on_slurm, *arguments):
+    subprocess.run(['scancel', *arguments], env={**os.environ, **on_slurm.environment}, check=True)
+
+
+@pytest.mark.slow
+def test_a_run_on_two_hosts_that_made_room_ends_with_the_losses_of_one_that_did_not(on_slurm, tmp_path):
+    alone = on_slurm.train(tmp_path / 'alone', *LONG)
+    assert alone.returncode == 0, alone.stderr
+    workdir = tmp_path / 'run'
+    process = on_slurm.start('slurm', *on_slurm.small(workdir), *LONG, MINUTES, '--slurm=nodes=2')
+    wait_for_step(process, workdir / 'metrics.jsonl', 20)
+    scancel(on_slurm, '--signal=USR2', number_of(workdir, 'run'))
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    for words in ('devices     2 x', 'stopped by a signal after step', 'resume      from step', 'step 150/150'):
+        assert words in out
+    assert 'Requeued job' in (workdir / f'.slurm/{number_of(workdir, "run")}_0_log.out').read_text()
+    assert_same(losses(workdir), losses(tmp_path / 'alone'))
+
+
+@pytest.mark.slow
+def test_a_sweep_outlives_its_launch_and_the_next_one_finds_its_jobs(on_slurm, tmp_path):
+    sweep = tmp_path / 'sweep.py'
+    sweep.write_text("def get_sweep():\n    return dict(runs=dict(grid={'schedule.peak': [1e-3, 2e-3]}), seeds=1)\n")
+    workdir = tmp_path / 'runs'
+    command = (*on_slurm.small(workdir), *LONG, f'--sweep={sweep}', '--engine=slurm', MINUTES, '--jobs=1')
+    first = on_slurm.start('sweep', *command)
+    wait_for_step(first, workdir / 'peak=0.001,seed=0/metrics.jsonl', 1)
+    first.send_signal(signal.SIGINT)
+    out, err = first.communicate(timeout=60)
+    assert first.returncode == 1, err
+    assert 'The jobs go on' in out
+    numbers = (workdir / '.slurm/jobs.json').read_text()
+    second = on_slurm.run('sweep', *command, '--json')
+    assert second.returncode == 0, second.stderr
+    assert [run['status'] for run in json.loads(second.stdout)['runs']] == ['finished', 'finished']
+    assert (workdir / '.slurm/jobs.json').read_text() == numbers
+    assert 'resume' not in (workdir / 'peak=0.001,seed=0/printed.log').read_text()
+
+
+@pytest.mark.slow
+def test_a_job_that_cannot_be_is_refused_and_one_that_is_cancelled_saves(on_slurm, tmp_path):
+    workdir = tmp_path / 'run'
+    refused = on_slurm.run('slurm', *on_slurm.small(workdir), MINUTES, '--slurm=partition=none')
+    assert refused.returncode == 2
+    assert refused.stderr.startswith('error: Slurm takes no such job: sbatch: error: ')
+    assert refused.stderr.count('\n') == 1, refused.stderr
+    process = on_slurm.start('slurm', *on_slurm.small(workdir), *LONG, MINUTES)
+    wait_for_step(process, workdir / 'metrics.jsonl', 20)
+    scancel(on_slurm, number_of(workdir, 'run'))
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert 'stopped by a signal' in out
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ((), '--slurm=time=MINUTES'),
+        ((MINUTES, '--slurm=nodes'), 'write KEY=VALUE'),
+        ((MINUTES, '--config.model.widht=3'), "did you mean 'width'"),
+        ((MINUTES,), 'there is no Slurm here'),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(runner, tmp_path, arguments, words):
+    nowhere = replace(runner, environment={**runner.environment, 'PATH': str(tmp_path)})
+    done = nowhere.run('slurm', *nowhere.small(tmp_path / 'run'), *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.startswith('error: ')
+    assert done.stderr.count('\n') == 1, done.stderr
+    assert not (tmp_path / 'run').exists()
