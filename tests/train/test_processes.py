@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What JAX's runtime is told of the processes of a run, and what is said where it finds none."""
+
+import os
+import signal
+
+import jax
+import pytest
+
+from saccade.train.processes import STOPS, Meeting, stop_signal, stopped_together
+from saccade.types import UserError
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What `jax.distributed.initialize` is called with, in its place."""
+    calls = []
+    monkeypatch.setattr(jax.distributed, 'initialize', lambda *given, **named: calls.append((given, named)))
+    monkeypatch.setattr(jax.distributed, 'shutdown', lambda: None)
+    monkeypatch.delenv('JAX_PLATFORMS')
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '0,1,2,3')
+    return calls
+
+
+@pytest.mark.parametrize(('tasks', 'hosts', 'ours'), [('2', '2', range(4)), ('8', '2', None), (None, None, None)])
+def test_a_process_alone_on_its_host_has_all_its_gpus(told, monkeypatch, tasks, hosts, ours):
+    for name, value in (('SLURM_NTASKS', tasks), ('SLURM_STEP_NUM_NODES', hosts)):
+        monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+    with Meeting().joined():
+        pass
+    ((given, named),) = told
+    assert given == (None, None, None)
+    assert named['local_device_ids'] == ours
+
+
+def test_where_the_processes_meet_can_be_said(told):
+    with Meeting('host:1234', 4, 3).joined():
+        pass
+    ((given, named),) = told
+    assert given == ('host:1234', 4, 3)
+    assert named['heartbeat_timeout_seconds'] < 60  # a lost process is noticed within a minute
+
+
+@pytest.mark.parametrize(
+    ('error', 'words'),
+    [
+        (ValueError('coordinator_address should be defined.'), '--distributed: no Slurm step'),
+        (jax.errors.JaxRuntimeError('DEADLINE_EXCEEDED: in vain\nmore'), 'did not meet: DEADLINE_EXCEEDED: in vain'),
+    ],
+)
+def test_processes_that_do_not_meet_are_one_line(told, monkeypatch, error, words):
+    def fails(*given, **named):
+        raise error
+
+    monkeypatch.setattr(jax.distributed, 'initialize', fails)
+    with pytest.raises(UserError, match=words) as refusal, Meeting('host:1', 2, 0).joined():
+        pass
+    assert '\n' not in str(refusal.value)
+
+
+@pytest.mark.parametrize('number', STOPS)
+def test_any_signal_that_ends_a_process_asks_it_to_stop(number):
+    before = signal.getsignal(number)
+    with stop_signal() as stopped:
+        assert not stopped()
+        os.kill(os.getpid(), number)
+        assert stopped()
+    assert signal.getsignal(number) == before
+
+
+def test_a_process_of_its_own_stops_when_it_is_told_to():
+    with stopped_together() as stopped:
+        assert not stopped(3)
+        signal.raise_signal(signal.SIGUSR1)
+        assert stopped(4)
