@@ -68,7 +68,7 @@ def test_when_one_process_is_killed_the_others_say_so_and_the_run_resumes(runner
     assert time.monotonic() - killed < WITHIN
     assert status in (1, -signal.SIGABRT)
     last = complaint.splitlines()[-1]
-    assert last.startswith(f'error: process {1 - victim} ')
+    assert last.startswith(f'error: process {1 - victim} has lost' if status == 1 else 'error: this process was killed')
     assert last.endswith('start all its processes again, and the run goes on from its last checkpoint')
     with started(runner, workdir, then) as processes:
         for status, _, complaints in ends(processes):

@@ -29,6 +29,7 @@ STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
 
 _HEAD_START = 3  # seconds that process 0 leaves the others to say the same mistake: without it JAX aborts them
 _AGAIN = 'start all its processes again, and the run goes on from its last checkpoint'
+_ABORTED = 'this process was killed, or aborted by JAX, which had lost another process of the run or found none'
 # Waits for a word from the process that started it, and if that ends without one says so for it.
 _WORD = b'done\n'
 _WATCH = 'trap "" TERM INT USR1 USR2; read word || echo "$0" >&2'
@@ -57,8 +58,12 @@ class Meeting:
         Raises:
             UserError: the others are not found.
         """
-        self._join()
-        watcher = _watcher()
+        watcher = subprocess.Popen(['sh', '-c', _WATCH, f'error: {_ABORTED}: {_AGAIN}'], stdin=subprocess.PIPE)
+        try:
+            self._join()
+        except UserError:
+            watcher.communicate(_WORD)
+            raise
         try:
             yield
         except BaseException as error:
@@ -127,12 +132,6 @@ def _handled(handler: Callable, numbers: tuple[signal.Signals, ...]) -> Iterator
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _watcher() -> subprocess.Popen:
-    """Start what speaks for this process where JAX's runtime, having lost another process, aborts it."""
-    words = f'error: process {jax.process_index()} was aborted or killed: {_AGAIN}'
-    return subprocess.Popen(['sh', '-c', _WATCH, words], stdin=subprocess.PIPE)
 
 
 def _leave(error: BaseException, watcher: subprocess.Popen) -> None:
