@@ -180,6 +180,19 @@ def test_another_training_is_left_in_peace_and_stop_has_it_save(hosts, code):
     assert 'worker 0: saved' in said
 
 
+def test_a_host_that_shuts_down_lets_the_training_save_and_it_is_not_taken_for_finished(hosts, code):
+    """Hosts that are taken away are told so: every process of theirs gets a SIGTERM."""
+    shut_down = 'until [ -e saccade/buckets/mine/begun ]; do sleep 0.1; done; kill -TERM -- -$(cat saccade/process)'
+    hosts.answer(follow=[{'before': shut_down, 'status': 0}, True], describe=['READY'])
+    said: list[str] = []
+    job, hands = launch(hosts, code, SAVES), Gcloud(said.append)
+    for command in (job._pack(), job._ship(), job._prepare(), job._start()):
+        assert hands.do(command).status == 0
+    assert hands.do(job._follow()).status == 0  # which is only the fake that shuts the host down
+    assert hands.do(job._follow()).status == 143
+    assert 'worker 0: saved' in said
+
+
 def test_a_training_that_was_killed_did_not_end_well(hosts, code):
     said: list[str] = []
     train = 'import os, signal\nos.killpg(0, signal.SIGKILL)'

@@ -49,10 +49,10 @@ class Ended:
         return self.status == _NO_CONNECTION or any(_NO_CONNECTION_SAID in line for line in self.output)
 
     @property
-    def failed_on(self) -> tuple[int, int] | None:
-        """The worker that failed first and its exit status; None where gcloud names none, as with a single host."""
-        found = next((match for line in self.output if (match := _FAILED_ON.search(line))), None)
-        return (int(found[1]), int(found[2])) if found else None
+    def failures(self) -> list[tuple[int | None, int]]:
+        """The workers that failed and their exit statuses, the first one first; of a single host there is no number."""
+        found = [match for line in self.output if (match := _FAILED_ON.search(line))]
+        return [(int(match[1]), int(match[2])) for match in found] or [(None, self.status)]
 
 
 @runtime_checkable

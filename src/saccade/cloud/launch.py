@@ -7,7 +7,9 @@ the slice is taken away, all of it again: the training resumes from its last che
 import json
 import re
 import shlex
+import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -27,8 +29,8 @@ _CODE, _UNPACKED = 'saccade/code', 'saccade/unpacked'
 _SCRIPT = f'{_CODE}/src/saccade/cloud/worker.sh'
 _WORKER = f'bash {_SCRIPT}'
 _FROM_BUCKET = '../..'
-# What worker.sh says of a training that is at work: this one, or another one.
-_AT_WORK, _ANOTHER = 75, 76
+# What worker.sh says of a training that is at work, this one or another one; and of one that its host has ended.
+_AT_WORK, _ANOTHER, _SHUT_DOWN = 75, 76, 143
 _INTERRUPTED = 130  # as a shell has it of Ctrl-C
 
 
@@ -170,15 +172,13 @@ class Launch:
             ended = self._train(hands, say)
             if ended.status == 0:
                 return 0, None
-            lost = self._lost(hands, ended)
-            if not lost and refused(ended):
-                raise refusal(ended)
-            if not lost:
+            if not self._lost(hands, ended):
                 return _failure(ended)
             if self._restarts == self.patience.restarts:
-                raise UserError(f'{self.tpu.wanted.name} was lost again after --restarts={self._restarts}')
+                return _failure(ended)[0], f'{self.tpu.wanted.name} was lost again after --restarts={self._restarts}'
             self._restarts += 1
             say(f'{self.tpu.wanted.name} is lost: restart {self._restarts} of {self.patience.restarts}')
+            time.sleep(self.patience.seconds)  # until Google knows of it too
 
     def _train(self, hands: Hands, say: Callable[[str], Any]) -> Ended:
         """Take every step up to the training's end, or to the first that fails."""
@@ -199,24 +199,24 @@ class Launch:
     def _lost(self, hands: Hands, ended: Ended) -> bool:
         """Whether it was the slice that failed, and not what ran on it."""
         found = self.tpu.find(hands)
-        return ended.connection_lost or found is None or found.state != READY
+        shut_down = any(status == _SHUT_DOWN for _, status in ended.failures)
+        return ended.connection_lost or shut_down or found is None or found.state != READY
 
     def _leave(self, hands: Hands, say: Callable[[str], Any], keep: bool) -> bool:
         """Delete what is not to stand, and say what stands; return whether anything does."""
-        delete = self.tpu.delete()
+        name, delete = self.tpu.wanted.name, self.tpu.delete()
         try:
-            if not keep:
+            found = self.tpu.find(hands)
+            if found and not keep:
                 require_done(hands, delete)
-            found = self.tpu.find(hands) if keep else None
+                say(f'{name} is deleted')
+                return False
         except UserError as error:
             if self._reached:
-                say(f'{self.tpu.wanted.name} may stand, and cost: {error}. This deletes it:\n  {delete.line}')
+                say(f'{name} may stand, and cost: {error}. This deletes it:\n  {delete.line}')
             return self._reached
         if found:
-            say(
-                f'{self.tpu.wanted.name} stands ({found.state}), and costs from when it is ready. '
-                f'This deletes it:\n  {delete.line}'
-            )
+            say(f'{name} stands ({found.state}), and costs from when it is ready. This deletes it:\n  {delete.line}')
         return found is not None
 
     def _pack(self) -> Command:
@@ -269,6 +269,7 @@ def carry_out(job: Launch | Teardown, as_json: bool) -> int:
     Raises:
         UserError: it is refused.
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: say what stands
     say = partial(print, file=sys.stderr if as_json else sys.stdout, flush=True)
     ending = job.run(Gcloud(say), say)
     if ending.why:
@@ -303,7 +304,9 @@ def _shipped(code: Path, config: str) -> str:
 
 
 def _failure(ended: Ended) -> tuple[int, str]:
-    """Return the exit status of the worker that failed first, and a line on it."""
-    worker, status = ended.failed_on or (None, ended.status)
+    """Return the exit status of the worker that failed first, or of gcloud, and a line on it."""
+    if refused(ended):
+        return ended.status, str(refusal(ended))
+    worker, status = ended.failures[0]
     who = 'a host' if worker is None else f'worker {worker}, the first to fail,'
     return status, f'{who} ended with status {status}, told to {ended.command.purpose}; what it says of it stands above'

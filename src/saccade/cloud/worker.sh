@@ -15,7 +15,7 @@ set -euo pipefail
 
 HOME_FOLDER="$HOME/saccade" # of the code, the environment, the buckets, and these:
 LOCK="$HOME_FOLDER/lock" COMMAND="$HOME_FOLDER/command" STATUS="$HOME_FOLDER/status"
-LOG="$HOME_FOLDER/log" PROCESS="$HOME_FOLDER/process" FOLLOWED="$HOME_FOLDER/followed"
+LOG="$HOME_FOLDER/log" PROCESS="$HOME_FOLDER/process" FOLLOWED="$HOME_FOLDER/followed" STOPPED="$HOME_FOLDER/stopped"
 NAME="worker ${HOSTNAME##*-w-}" # hosts of a slice are called ...-w-0, ...-w-1
 
 idle() {
@@ -33,6 +33,8 @@ look() {
 }
 
 prepare() {
+  exec 8> "$HOME_FOLDER/preparing"
+  flock 8 # one that was told before may be at it still
   mount_bucket "$1"
   install
 }
@@ -45,7 +47,7 @@ mount_bucket() {
   command -v gcsfuse > /dev/null || install_gcsfuse
   # Hosts see at once what another has written, and a folder of a checkpoint may get its final name.
   gcsfuse --implicit-dirs --rename-dir-limit=100000 \
-    --metadata-cache-ttl-secs=0 --metadata-cache-negative-ttl-secs=0 "$1" "$folder"
+    --metadata-cache-ttl-secs=0 --metadata-cache-negative-ttl-secs=0 "$1" "$folder" 8>&-
 }
 
 install_gcsfuse() { # as https://cloud.google.com/storage/docs/cloud-storage-fuse/install has it
@@ -86,17 +88,19 @@ start() {
   exec 9> "$LOCK"
   flock --timeout 2 9 || exit 75
   printf '%q ' "$@" > "$COMMAND"
-  rm -f "$STATUS" "$FOLLOWED"
+  rm -f "$STATUS" "$FOLLOWED" "$STOPPED"
   setsid bash "$0" run "$bucket" "$@" < /dev/null &> "$LOG" &
 }
 
 run() {
-  trap : TERM # is for the training, whose status is written all the same
+  local status=0 told=
+  trap 'told=yes' TERM # is for the training, which saves and ends well; by its status one knows that it has not finished
   echo $$ > "$PROCESS"
   cd "$HOME_FOLDER/buckets/$1"
   shift
-  local status=0
   PYTHONPATH="$HOME_FOLDER/code" PYTHONUNBUFFERED=1 env "$@" || status=$?
+  if [[ "$told" && ! -e "$STOPPED" ]]; then status=143; fi # this host is shut down
+  if [[ "$status" == 143 && -e "$STOPPED" ]]; then status=0; fi
   echo "$status" > "$STATUS"
 }
 
@@ -114,6 +118,7 @@ follow() {
 
 stop() {
   if idle; then exit 0; fi
+  touch "$STOPPED"
   kill -TERM -- "-$(cat "$PROCESS")"
   ended
 }
