@@ -145,6 +145,14 @@ def test_so_many_restarts_and_no_more(launched):
     assert [each for each in launched.gcloud.asked() if each in ('create', 'delete')] == 3 * ['create', 'delete']
 
 
+def test_what_is_gone_is_not_deleted(launched):
+    launched.gcloud.answer(describe=[None, 'READY', None], follow=[1])
+    ending = launched.run(restarts=0, keep=False)
+    assert (ending.status, ending.stands) == (1, False)
+    assert 'delete' not in launched.gcloud.asked()
+    assert 'stand' not in launched.text
+
+
 def test_a_connection_that_breaks_is_taken_up_again_and_nothing_is_started_twice(launched):
     said = 'ERROR: (gcloud.compute.tpus.tpu-vm.ssh) [/usr/bin/ssh] exited with return code [255].'
     launched.gcloud.answer(look=[0, 75], follow=[{'status': 1, 'err': said}, 255, 0])

@@ -193,11 +193,26 @@ def test_a_host_that_shuts_down_lets_the_training_save_and_it_is_not_taken_for_f
     assert 'worker 0: saved' in said
 
 
-def test_a_training_that_was_killed_did_not_end_well(hosts, code):
+def test_a_training_that_was_killed_did_not_end_well_though_one_before_it_did(hosts, code):
     said: list[str] = []
-    train = 'import os, signal\nos.killpg(0, signal.SIGKILL)'
-    assert run(launch(hosts, code, train), said).status == 137
+    assert run(launch(hosts, code, PRINTS), said).status == 0
+    assert run(launch(hosts, code, 'import os, signal\nos.killpg(0, signal.SIGKILL)'), said).status == 137
     assert 'worker 0: the training ended with status 137' in said
+
+
+def test_what_it_prints_is_shown_as_it_comes(hosts, code, monkeypatch):
+    """It waits for an answer to its first line, and would wait for ever."""
+    monkeypatch.delenv('PYTHONUNBUFFERED', raising=False)
+    said: list[str] = []
+
+    def show(text: str) -> None:
+        said.append(text)
+        if text == 'worker 0: before':
+            (hosts.home() / 'saccade/buckets/mine/go').touch()
+
+    job = launch(hosts, code, WAITS)
+    assert job.run(Gcloud(show), said.append).status == 0
+    assert 'worker 0: after' in said
 
 
 def test_the_script_is_sound_bash(code):
