@@ -21,14 +21,12 @@ _SHOWN = 400  # characters of a refusal
 _REFUSED = 'ERROR: (gcloud'
 _NOT_THERE = re.compile(r'\bNOT_FOUND\b|was not found', re.IGNORECASE)
 _NO_CAPACITY = re.compile(r'capacity|stockout', re.IGNORECASE)
-# What a refusal is about, and how it is mended; gcloud's own words follow.
+# What a refusal is about, and what to say of it, with gcloud's own words where they say more.
 _ADVICE = (
-    (
-        r'not currently have an active account|gcloud auth login|reauthenticat',
-        'gcloud is not logged in: run `gcloud auth login`',
-    ),
-    (r'attribute \[project\]|core/project', 'no Google Cloud project: give --project=ID'),
-    (r'quota', 'refused by your quota, which https://console.cloud.google.com/iam-admin/quotas shows and raises'),
+    (r'not currently have an active account|gcloud auth login', 'gcloud is not logged in: run `gcloud auth login`'),
+    (r'attribute \[project\]', 'no Google Cloud project: give --project=ID'),
+    (r'quota', 'refused by your quota, which https://console.cloud.google.com/iam-admin/quotas shows and raises: {}'),
+    (r'', 'could not {purpose}: {}'),
 )
 
 
@@ -43,15 +41,19 @@ class Gcloud:
         self._show = show
 
     def do(self, command: Command, seconds: float | None = None) -> Ended:
+        """Run a command. What gcloud says of its own failure is not shown: it stands in the refusal."""
         lines: deque[str] = deque(maxlen=_KEPT)
+        failed = False
         with _started(command.argv, stderr=subprocess.STDOUT) as process:
             clock = threading.Timer(seconds or threading.TIMEOUT_MAX, _end, [process])
             clock.daemon = True
             clock.start()
             try:
                 for line in process.stdout:
-                    self._show(line.rstrip('\n'))
                     lines.append(line)
+                    failed = failed or _REFUSED in line
+                    if not failed:
+                        self._show(line.rstrip('\n'))
             except BaseException:
                 _end(process)
                 raise
@@ -79,8 +81,8 @@ def refusal(ended: Ended) -> UserError:
     said = _said(ended)
     if _NO_CAPACITY.search(said):
         return NoCapacityError(f'there is no such TPU to be had now: {said}; --queued waits for one')
-    advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, said, re.IGNORECASE)), None)
-    return UserError(f'{advice or f"could not {ended.command.purpose}"}: {said}')
+    advice = next(advice for pattern, advice in _ADVICE if re.search(pattern, said, re.IGNORECASE))
+    return UserError(advice.format(said, purpose=ended.command.purpose))
 
 
 def _said(ended: Ended) -> str:
