@@ -7,7 +7,6 @@ python launch/tpu.py --config=experiments/causal_lm/gpt2_124m.py --workdir=runs/
 python launch/tpu.py --workdir=runs/gpt2 --zone=us-west4-a --teardown
 """
 
-import shlex
 import sys
 from pathlib import Path
 
@@ -22,9 +21,7 @@ from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder, in the bucket.")
-BUCKET = flags.DEFINE_string(
-    'bucket', 'BUCKET', 'Cloud Storage bucket, mounted on every host; paths are relative to it.'
-)
+BUCKET = flags.DEFINE_string('bucket', 'BUCKET', 'Cloud Storage bucket that every host mounts; paths start in it.')
 SLICE = flags.DEFINE_string('slice', None, 'Accelerator type, as v5litepod-16.')
 ZONE = flags.DEFINE_string('zone', None, 'Where it stands.')
 VERSION = flags.DEFINE_string('runtime_version', 'RUNTIME_VERSION', 'Software of its hosts.')
@@ -35,8 +32,8 @@ SPOT = flags.DEFINE_bool('spot', False, 'Cheaper, and may be taken away.')
 WAIT = flags.DEFINE_float('wait_minutes', 60.0, 'How long it may take until it is ready.', 0)
 RESTARTS = flags.DEFINE_integer('restarts', 10, 'How often to begin again on a new one when it is taken away.', 0)
 ENV = flags.DEFINE_multi_string('env', [], 'NAME=VALUE, for the training on every host; no secrets, they are printed.')
-CREATE = flags.DEFINE_string('create_flags', '', 'More flags for gcloud where it creates, as --reserved.')
-CONNECT = flags.DEFINE_string('connect_flags', '', 'More flags for gcloud ssh and scp, as --internal-ip.')
+CREATE = flags.DEFINE_multi_string('create_flag', [], 'One more for gcloud where it creates: --create_flag=--reserved.')
+CONNECT = flags.DEFINE_multi_string('connect_flag', [], 'One more for its ssh and scp: --connect_flag=--internal-ip.')
 DELETE_AFTER = flags.DEFINE_bool('delete_after', False, 'Delete it when the training has ended, well or not.')
 TEARDOWN = flags.DEFINE_bool('teardown', False, 'Delete it now, and do nothing else.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print every command, and run none.')
@@ -46,7 +43,7 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, how it ended or 
 def main(overrides: list[str]) -> None:
     if not (ZONE.value and (WORKDIR.value or NAME.value)):
         raise UserError('give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE')
-    name, more = NAME.value or name_of(WORKDIR.value), map(tuple, map(shlex.split, (CREATE.value, CONNECT.value)))
+    name, more = NAME.value or name_of(WORKDIR.value), (tuple(CREATE.value), tuple(CONNECT.value))
     wanted = Wanted(name, ZONE.value, SLICE.value, VERSION.value, PROJECT.value, SPOT.value, *more)
     tpu = (QueuedTPU if QUEUED.value else TPU)(wanted)
     job = Teardown(tpu) if TEARDOWN.value else launch(tpu, overrides)

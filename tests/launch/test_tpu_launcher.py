@@ -163,11 +163,13 @@ def test_a_run_is_shipped_taken_away_and_resumed_to_its_end(launcher, tmp_path):
 @pytest.mark.parametrize('more', [(), ('--queued', '--spot')])
 def test_gcloud_itself_takes_every_flag(launcher, tmp_path, more):
     """Without an account it can do nothing, and says so only where it has understood."""
-    more = (*more, '--create_flags=--reserved --network=n', '--connect_flags=--internal-ip')
+    more = (*more, '--create_flag=--reserved', '--create_flag=--network=n', '--connect_flag=--internal-ip')
     plan = json.loads(launcher.run(*WHOLE, '--project=p', '--dry_run', '--json', *more).stdout)
     lines = [each['command'] for each in plan['commands'][1:]] + list(plan['besides'].values())
     nobody = {'CLOUDSDK_CONFIG': str(tmp_path / 'nobody'), 'CLOUDSDK_CORE_CHECK_GCE_METADATA': 'false'}
     kept = {name: value for name, value in os.environ.items() if not name.startswith(('CLOUDSDK', 'GOOGLE'))}
+    assert sum('--network=n' in line for line in lines) == 1
+    assert sum('--internal-ip' in line for line in lines) == 6
     for line in {tuple(line) for line in lines}:
         done = subprocess.run(line, env={**kept, **nobody}, capture_output=True, text=True, check=False)
         assert 'You do not currently have an active account selected' in done.stderr, (line, done.stderr)

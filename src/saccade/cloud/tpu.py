@@ -28,15 +28,15 @@ class Wanted:
 
     Attributes:
         name: of the TPU, and of the queued resource.
-        slice: accelerator type, as v5litepod-16.
+        slice: accelerator type, as v5litepod-16; None where nothing is created.
         version: of the software on its hosts.
         create: more flags for gcloud where it creates, as `--reserved`.
-        connect: more flags for gcloud where it connects, as `--internal-ip`.
+        connect: the same where it connects, as `--internal-ip`.
     """
 
     name: str
     zone: str
-    slice: str
+    slice: str | None
     version: str
     project: str | None = None
     spot: bool = False
