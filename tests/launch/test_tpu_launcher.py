@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_gcloud import FakeGcloud, asked
+from fake_gcloud import FakeGcloud
+from fake_gcloud_program import asked
 
 from saccade.train.log import read
 
