@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,8 @@ def test_another_training_is_left_in_peace_and_stop_has_it_save(hosts, code):
     until((hosts.home() / 'saccade/buckets/mine/begun').exists)
     other = launch(hosts, code, SAVES, overrides=('--config.seed=1',))
     assert hands.do(job._look()).status == 75
+    assert hands.do(other._look()).status == 76
+    other.training = replace(job.training, bucket='yours')
     assert hands.do(other._look()).status == 76
     assert hands.do(job._start()).status == 75
     assert hands.do(job.stop()).status == 0

@@ -9,6 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from fake_gcloud_program import asked
 
 from saccade.train.log import read
 
+PATIENCE = 60  # seconds
 ROOT = Path(__file__).parents[2]
 CONFIG = f'--config={ROOT}/experiments/causal_lm/gpt2_124m.py'
 ASKED = (CONFIG, '--workdir=runs/gpt2', '--slice=v5litepod-16', '--zone=us-west4-a', '--config.mesh.fsdp=16')
@@ -89,6 +91,25 @@ def test_the_exit_status_is_that_of_the_host_that_failed(launcher):
     assert done.stderr.count('\n') == 1
     assert 'worker 2: it broke' in done.stdout
     assert launcher.gcloud.asked()[-1] == 'delete'
+
+
+def test_a_launch_that_is_ended_says_what_stands(launcher):
+    """As with Ctrl-C, what runs there goes on."""
+    launcher.gcloud.answer(follow=[{'before': 'sleep 60'}])
+    launcher.gcloud.home().mkdir()
+    process = launcher.runner.start('tpu', *WHOLE)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while 'follow' not in launcher.gcloud.asked():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.terminate()
+        out, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (130, '')
+    assert 'A training that has started goes on there' in out
+    assert 'saccade-gpt2 stands (READY), and costs from when it is ready' in out
 
 
 def test_teardown(launcher):

@@ -81,11 +81,11 @@ class Training:
         shipped = _shipped(code, config)
         return cls(code, shipped, workdir, tuple(overrides), bucket, tuple(environment))
 
-    def command(self) -> str:
-        """What every host runs, in the bucket's folder."""
+    def words(self) -> str:
+        """The bucket, and what every host runs in its folder, for a shell."""
         code, python = f'{_FROM_BUCKET}/code', f'{_FROM_BUCKET}/venv/bin/python'
         flags = (f'--config={code}/{self.config}', f'--workdir={self.workdir}', '--distributed', *self.overrides)
-        return shlex.join((*self.environment, python, f'{code}/launch/train.py', *flags))
+        return shlex.join((self.bucket, *self.environment, python, f'{code}/launch/train.py', *flags))
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Launch:
         return Command('pack the code', (*python, str(self.training.code), str(self._archive)))
 
     def _look(self) -> Command:
-        script = f'if [ -e {_SCRIPT} ]; then {_WORKER} look {self.training.command()}; fi'
+        script = f'if [ -e {_SCRIPT} ]; then {_WORKER} look {self.training.words()}; fi'
         return self.tpu.on_workers('see whether the training is at work there already', script)
 
     def _ship(self) -> Command:
@@ -236,7 +236,7 @@ class Launch:
         return self.tpu.on_workers('unpack it, install what it needs and mount the bucket', script)
 
     def _start(self) -> Command:
-        script = f'{_WORKER} start {self.training.bucket} {self.training.command()}'
+        script = f'{_WORKER} start {self.training.words()}'
         return self.tpu.on_workers('start the training on every host', script)
 
     def _follow(self) -> Command:

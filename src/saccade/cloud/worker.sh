@@ -6,7 +6,7 @@
 # command whose connection broke. So the training does not hang on a connection: it is started in a session of its own,
 # holds a lock as long as it lives, and is followed by whoever asks.
 #
-#   look COMMAND...           0: no training is at work; 75: this one is; 76: another one is
+#   look BUCKET COMMAND...    0: no training is at work; 75: this one is; 76: another one is
 #   prepare BUCKET            mount the bucket, and install what pyproject.toml asks for, unless both is done
 #   start BUCKET COMMAND...   start the training, in the bucket's folder
 #   follow                    print what it prints until it ends, and end with its status
@@ -83,13 +83,11 @@ make_venv() {
 }
 
 start() {
-  local bucket="$1"
-  shift
   exec 9> "$LOCK"
   flock --timeout 2 9 || exit 75
   printf '%q ' "$@" > "$COMMAND"
   rm -f "$STATUS" "$FOLLOWED" "$STOPPED"
-  setsid bash "$0" run "$bucket" "$@" < /dev/null &> "$LOG" &
+  setsid bash "$0" run "$@" < /dev/null &> "$LOG" &
 }
 
 run() {
