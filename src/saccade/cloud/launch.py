@@ -70,8 +70,8 @@ class Training:
             UserError: they would not.
         """
         bucket = bucket.removeprefix('gs://').rstrip('/')
-        if '/' in bucket:
-            raise UserError(f'--bucket={bucket}: give the bucket alone; folders in it are for --workdir')
+        if not re.fullmatch(r'[\w.-]+', bucket):
+            raise UserError(f'--bucket={bucket}: give its name alone; folders in it are for --workdir')
         path = PurePosixPath(workdir)
         if path.is_absolute() or '..' in path.parts or ':' in workdir or workdir.startswith('~'):
             raise UserError(f'--workdir={workdir}: it lies in the bucket; write it relative to that, as runs/a')
