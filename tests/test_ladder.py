@@ -24,6 +24,7 @@ ROWS = (
     {'train'},
     {'sweep'},
     {'analysis'},
+    {'cloud'},
     {'launch'},
 )
 BESIDE = {'build': {'types'}, 'data': {'types', 'ops'}, 'metric': {'types'}}
@@ -111,6 +112,7 @@ def test_experiments_import_ml_collections_alone():
         ('model/stack.py', 'import importlib'),
         ('model/stack.py', 'from importlib import import_module'),
         ('block/base.py', 'from .. import model'),
+        ('sweep/engine.py', 'from saccade.cloud.launch import Launch'),
     ],
 )
 def test_a_breach_is_found(tmp_path, place, line):

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Commands run for real, and what gcloud says when it refuses one, in one line."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from saccade.cloud.command import Command, Ended
+from saccade.types import UserError
+
+_KEPT = 200  # last lines of what a command printed
+_SHOWN = 400  # characters of a refusal
+_REFUSED = 'ERROR: (gcloud'
+_NOT_THERE = re.compile(r'\bNOT_FOUND\b|was not found', re.IGNORECASE)
+_NO_CAPACITY = re.compile(r'capacity|stockout', re.IGNORECASE)
+# What a refusal is about, and what to say of it, with gcloud's own words where they say more.
+_ADVICE = (
+    (r'not currently have an active account|gcloud auth login', 'gcloud is not logged in: run `gcloud auth login`'),
+    (r'attribute \[project\]', 'no Google Cloud project: give --project=ID'),
+    (r'quota', 'refused by your quota, which https://console.cloud.google.com/iam-admin/quotas shows and raises: {}'),
+    (r'', 'could not {purpose}: {}'),
+)
+
+
+class NoCapacityError(UserError):
+    """There is no such TPU to be had in the zone now; later there may be."""
+
+
+class Gcloud:
+    """Runs commands on this machine, and shows what they print as it comes."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+
+    def do(self, command: Command, seconds: float | None = None) -> Ended:
+        """Run a command. What gcloud says of its own failure is not shown: it stands in the refusal."""
+        lines: deque[str] = deque(maxlen=_KEPT)
+        failed = False
+        with _started(command.argv, stderr=subprocess.STDOUT) as process:
+            clock = threading.Timer(seconds or threading.TIMEOUT_MAX, _end, [process])
+            clock.daemon = True
+            clock.start()
+            try:
+                for line in process.stdout:
+                    lines.append(line)
+                    failed = failed or _REFUSED in line
+                    if not failed:
+                        self._show(line.rstrip('\n'))
+            except BaseException:
+                _end(process)
+                raise
+            finally:
+                clock.cancel()
+        return Ended(command, process.returncode, tuple(lines))
+
+    def ask(self, command: Command) -> Any:
+        with _started(command.argv, stderr=subprocess.PIPE) as process:
+            answer, errors = process.communicate()
+        if process.returncode == 0:
+            return json.loads(answer)
+        if _NOT_THERE.search(errors):
+            return None
+        raise refusal(Ended(command, process.returncode, tuple(errors.splitlines())))
+
+
+def refused(ended: Ended) -> bool:
+    """Whether it was gcloud that failed, and not what it was to run on a host."""
+    return any(_REFUSED in line for line in ended.output)
+
+
+def refusal(ended: Ended) -> UserError:
+    """Say in one line why a command was refused, and where it is known what to do."""
+    said = _said(ended)
+    if _NO_CAPACITY.search(said):
+        return NoCapacityError(f'there is no such TPU to be had now: {said}; --queued waits for one')
+    advice = next(advice for pattern, advice in _ADVICE if re.search(pattern, said, re.IGNORECASE))
+    return UserError(advice.format(said, purpose=ended.command.purpose))
+
+
+def _said(ended: Ended) -> str:
+    """What gcloud printed after `ERROR: (gcloud.the.command)`, which may be prose or JSON, or else last of all."""
+    text = '\n'.join(line.rstrip('\n') for line in ended.output)
+    _, marked, error = text.rpartition(_REFUSED)
+    error = error.partition(') ')[2].partition('\nUsage:')[0] if marked else text.strip().rpartition('\n')[2]
+    with suppress(ValueError, KeyError, TypeError):  # most often it is prose
+        error = json.loads(error)['message']
+    error = ' '.join(error.split()) or f'exit status {ended.status}'
+    return error if len(error) <= _SHOWN else f'{error[:_SHOWN]} ...'
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+
+
+def _started(argv: Sequence[str], stderr: int) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            errors='replace',
+            start_new_session=True,  # with a ssh for every host, which end with it
+        )
+    except FileNotFoundError:
+        raise UserError(
+            f'there is no `{argv[0]}` on the PATH: install the Google Cloud CLI, '
+            'https://cloud.google.com/sdk/docs/install, and run `gcloud auth login`'
+        ) from None

@@ -1,0 +1,312 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The story of a run on a TPU slice: bring it up, ship the code, start the training on all hosts, follow it, and if
+the slice is taken away, all of it again: the training resumes from its last checkpoint, which lies in a bucket.
+"""
+
+import json
+import re
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from saccade.cloud.command import Command, Ended, Hands, Rehearsal
+from saccade.cloud.gcloud import Gcloud, refusal, refused
+from saccade.cloud.pack import files_of
+from saccade.cloud.plan import Plan
+from saccade.cloud.tpu import READY, TPU, Patience, bring_up, require_done
+from saccade.types import UserError
+
+# Where things lie on a host: below the home folder, and as seen from the bucket, in which the training runs.
+_ARCHIVE = 'saccade.tar.gz'
+_CODE, _UNPACKED = 'saccade/code', 'saccade/unpacked'
+_SCRIPT = f'{_CODE}/src/saccade/cloud/worker.sh'
+_WORKER = f'bash {_SCRIPT}'
+_FROM_BUCKET = '../..'
+# What worker.sh says of a training that is at work, this one or another one; and of one that its host has ended.
+_AT_WORK, _ANOTHER, _SHUT_DOWN = 75, 76, 143
+_INTERRUPTED = 130  # as a shell has it of Ctrl-C
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is trained and where.
+
+    Attributes:
+        code: the folder that is shipped.
+        config: the experiment file, in that folder.
+        workdir: the run's folder, in the bucket.
+        overrides: of the config's fields.
+        bucket: name of the Cloud Storage bucket that every host mounts.
+        environment: NAME=VALUE, the same on every host.
+    """
+
+    code: Path
+    config: str
+    workdir: str
+    overrides: tuple[str, ...]
+    bucket: str
+    environment: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        code: Path,
+        config: str,
+        workdir: str,
+        overrides: Sequence[str],
+        bucket: str,
+        environment: Sequence[str],
+    ) -> 'Training':
+        """Check that the hosts will find what is named.
+
+        Raises:
+            UserError: they would not.
+        """
+        bucket = bucket.removeprefix('gs://').rstrip('/')
+        if not re.fullmatch(r'[\w.-]+', bucket):
+            raise UserError(f'--bucket={bucket}: give its name alone; folders in it are for --workdir')
+        path = PurePosixPath(workdir)
+        if path.is_absolute() or '..' in path.parts or ':' in workdir or workdir.startswith('~'):
+            raise UserError(f'--workdir={workdir}: it lies in the bucket; write it relative to that, as runs/a')
+        wrong = [each for each in environment if not re.match(r'[A-Za-z_]\w*=', each)]
+        if wrong:
+            raise UserError(f'--env={wrong[0]}: write NAME=VALUE')
+        shipped = _shipped(code, config)
+        return cls(code, shipped, workdir, tuple(overrides), bucket, tuple(environment))
+
+    def words(self) -> str:
+        """The bucket, and what every host runs in its folder, for a shell."""
+        code, python = f'{_FROM_BUCKET}/code', f'{_FROM_BUCKET}/venv/bin/python'
+        flags = (f'--config={code}/{self.config}', f'--workdir={self.workdir}', '--distributed', *self.overrides)
+        return shlex.join((self.bucket, *self.environment, python, f'{code}/launch/train.py', *flags))
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a launch ended. Attributes: exit status; restarts that it took; why it failed; whether the TPU stands."""
+
+    status: int = 0
+    restarts: int = 0
+    why: str | None = None
+    stands: bool = False
+
+
+class Launch:
+    """A training on a TPU slice, from creating it to what is left of it."""
+
+    def __init__(self, tpu: TPU, training: Training, archive: Path, patience: Patience, keep: bool = True) -> None:
+        """Take what is to be done.
+
+        Args:
+            archive: where the code is packed on this machine.
+            keep: whether the slice is to stand when the training has ended.
+        """
+        self.tpu, self.training, self.patience = tpu, training, patience
+        self._archive, self._keep = archive, keep
+        self._reached, self._restarts = False, 0
+
+    def plan(self) -> Plan:
+        """What a first launch runs if all goes well."""
+        hands = Rehearsal(self.tpu.rehearsed())
+        self._run(hands, _silently)
+        again = f'if the TPU is taken away, at most {self.patience.restarts} times, and all but the first again'
+        besides = {'to have the training save and end': self.stop(), again: self.tpu.delete()}
+        if self._keep:
+            besides['the TPU stands at the end, and costs; to delete it'] = self.tpu.delete()
+        return Plan(hands.commands, tuple(self._missing()), besides)
+
+    def run(self, hands: Hands, say: Callable[[str], Any]) -> Ending:
+        """Carry it out, and say at the end what stands and costs.
+
+        Raises:
+            UserError: a flag is missing; or it is refused, by gcloud or by us.
+        """
+        for flag, why in self._missing().items():
+            raise UserError(f'give --{flag}={flag.upper()}, {why}')
+        return self._run(hands, say)
+
+    def _missing(self) -> dict[str, str]:
+        """The flags that a plan can do without, and what they are for."""
+        versions = f'gcloud compute tpus versions list --zone={self.tpu.wanted.zone}'
+        needed = {
+            'runtime_version': (
+                self.tpu.wanted.version,
+                f'the software of its hosts; `{versions}` lists what there is',
+            ),
+            'bucket': (self.training.bucket, 'the Cloud Storage bucket that keeps the run, on every host and after it'),
+        }
+        return {flag: why for flag, (value, why) in needed.items() if value == flag.upper()}
+
+    def _run(self, hands: Hands, say: Callable[[str], Any]) -> Ending:
+        require_done(hands, self._pack())
+        keep = True
+        try:
+            status, why = self._attempts(hands, say)
+            keep = self._keep
+        except KeyboardInterrupt:
+            say(
+                'Interrupted here. A training that has started goes on there, and the same command follows it again. '
+                f'This has it save and end:\n  {self.stop().line}'
+            )
+            status, why = _INTERRUPTED, None
+        finally:
+            stands = self._leave(hands, say, keep)
+        return Ending(status, self._restarts, why, stands)
+
+    def stop(self) -> Command:
+        return self.tpu.on_workers('have the training save and end', f'{_WORKER} stop')
+
+    def _attempts(self, hands: Hands, say: Callable[[str], Any]) -> tuple[int, str | None]:
+        """Train until it ends; return its exit status, and why it failed."""
+        while True:
+            found = bring_up(self.tpu, hands, self.patience, say, again=self._restarts > 0)
+            self._reached = True
+            say(f'{self.tpu.wanted.name} is {found.state}{f": {found.hosts} hosts" if found.hosts else ""}')
+            ended = self._train(hands, say)
+            if ended.status == 0:
+                return 0, None
+            if not self._lost(hands, ended):
+                return _failure(ended)
+            if self._restarts == self.patience.restarts:
+                return _failure(ended)[0], f'{self.tpu.wanted.name} was lost again after --restarts={self._restarts}'
+            self._restarts += 1
+            say(f'{self.tpu.wanted.name} is lost: restart {self._restarts} of {self.patience.restarts}')
+            time.sleep(self.patience.seconds)  # until Google knows of it too
+
+    def _train(self, hands: Hands, say: Callable[[str], Any]) -> Ended:
+        """Take every step up to the training's end, or to the first that fails."""
+        looked = hands.do(self._look())
+        if looked.status == _ANOTHER:
+            raise UserError(f'{self.tpu.wanted.name} is at work on another training; end it: {self.stop().line}')
+        if looked.status not in (0, _AT_WORK):
+            return looked
+        if looked.status == 0:
+            for command in (self._ship(), self._prepare(), self._start()):
+                ended = hands.do(command)
+                if ended.status:
+                    return ended
+        else:
+            say('It is at work there, and is followed.')
+        return hands.do(self._follow())
+
+    def _lost(self, hands: Hands, ended: Ended) -> bool:
+        """Whether it was the slice that failed, and not what ran on it."""
+        found = self.tpu.find(hands)
+        shut_down = any(status == _SHUT_DOWN for _, status in ended.failures)
+        return ended.connection_lost or shut_down or found is None or found.state != READY
+
+    def _leave(self, hands: Hands, say: Callable[[str], Any], keep: bool) -> bool:
+        """Delete what is not to stand, and say what stands; return whether anything does."""
+        name, delete = self.tpu.wanted.name, self.tpu.delete()
+        try:
+            found = self.tpu.find(hands)
+            if found and not keep:
+                require_done(hands, delete)
+                say(f'{name} is deleted')
+                return False
+        except UserError as error:
+            if self._reached:
+                say(f'{name} may stand, and cost: {error}. This deletes it:\n  {delete.line}')
+            return self._reached
+        if found:
+            say(f'{name} stands ({found.state}), and costs from when it is ready. This deletes it:\n  {delete.line}')
+        return found is not None
+
+    def _pack(self) -> Command:
+        python = (sys.executable, '-m', 'saccade.cloud.pack')
+        return Command('pack the code', (*python, str(self.training.code), str(self._archive)))
+
+    def _look(self) -> Command:
+        script = f'if [ -e {_SCRIPT} ]; then {_WORKER} look {self.training.words()}; fi'
+        return self.tpu.on_workers('see whether the training is at work there already', script)
+
+    def _ship(self) -> Command:
+        return self.tpu.to_workers('copy the code to every host', str(self._archive), _ARCHIVE)
+
+    def _prepare(self) -> Command:
+        unpack = f'rm -rf {_UNPACKED} && mkdir -p {_UNPACKED} && tar -xzf {_ARCHIVE} -C {_UNPACKED}'
+        script = f'{unpack} && rm -rf {_CODE} && mv {_UNPACKED} {_CODE} && {_WORKER} prepare {self.training.bucket}'
+        return self.tpu.on_workers('unpack it, install what it needs and mount the bucket', script)
+
+    def _start(self) -> Command:
+        script = f'{_WORKER} start {self.training.words()}'
+        return self.tpu.on_workers('start the training on every host', script)
+
+    def _follow(self) -> Command:
+        return self.tpu.on_workers('show what it prints until it ends', f'{_WORKER} follow')
+
+
+class Teardown:
+    """The end of a slice, whatever is at work on it."""
+
+    def __init__(self, tpu: TPU) -> None:
+        self.tpu = tpu
+
+    def plan(self) -> Plan:
+        return Plan([self.tpu.delete()])
+
+    def run(self, hands: Hands, say: Callable[[str], Any]) -> Ending:
+        """Delete it.
+
+        Raises:
+            UserError: there is none, or it is refused.
+        """
+        require_done(hands, self.tpu.delete())
+        say(f'{self.tpu.wanted.name} is deleted')
+        return Ending()
+
+
+def carry_out(job: Launch | Teardown, as_json: bool) -> int:
+    """Run a job for people, or with one JSON object at its end for programs; return the exit status.
+
+    Raises:
+        UserError: it is refused.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: say what stands
+    say = partial(print, file=sys.stderr if as_json else sys.stdout, flush=True)
+    ending = job.run(Gcloud(say), say)
+    if ending.why:
+        print(f'error: {ending.why}', file=sys.stderr)
+    if as_json:
+        print(json.dumps({'name': job.tpu.wanted.name, **asdict(ending)}))
+    return ending.status
+
+
+def rehearse(job: Launch | Teardown, as_json: bool) -> int:
+    """Print what `carry_out` would run, and run nothing."""
+    plan = job.plan()
+    print(json.dumps(plan.record()) if as_json else '\n\n'.join(plan.lines()))
+    return 0
+
+
+def name_of(workdir: str) -> str:
+    """Name a TPU after the folder of its run."""
+    return f'saccade-{re.sub("[^a-z0-9]+", "-", PurePosixPath(workdir).name.lower()).strip("-")}'.strip('-')
+
+
+def _silently(text: str) -> None:
+    pass
+
+
+def _shipped(code: Path, config: str) -> str:
+    """Return the path of a config in the folder that is shipped."""
+    path = Path(config).resolve()
+    if path not in {(code / file).resolve() for file in files_of(code)}:
+        raise UserError(f'--config={config}: it is not shipped: put it into {code}, where git does not ignore it')
+    return path.relative_to(code.resolve()).as_posix()
+
+
+def _failure(ended: Ended) -> tuple[int, str]:
+    """Return the exit status of the worker that failed first, or of gcloud, and a line on it."""
+    if refused(ended):
+        return ended.status, str(refusal(ended))
+    worker, status = ended.failures[0]
+    who = 'a host' if worker is None else f'worker {worker}, the first to fail,'
+    return status, f'{who} ended with status {status}, told to {ended.command.purpose}; what it says of it stands above'

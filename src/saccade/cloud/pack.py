@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The code as it stands here, in one archive: what git knows of and what it does not ignore, committed or not.
+
+python -m saccade.cloud.pack FOLDER ARCHIVE
+"""
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+# Of a folder that is not under git: what a run needs, without what Python makes of it.
+_NEEDED = ('pyproject.toml', 'README.md', 'LICENSE', 'src', 'launch', 'experiments')
+_MADE = '__pycache__'
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files that are shipped, relative to the folder."""
+    listing = ('git', '-C', str(folder), 'ls-files', '-z', '--cached', '--others', '--exclude-standard')
+    try:
+        listed = subprocess.run(listing, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return _needed(folder)
+    paths = {Path(name) for name in listed.split('\0') if name}
+    return sorted(path for path in paths if (folder / path).is_file())  # git still lists what was deleted
+
+
+def pack(folder: Path, archive: Path) -> None:
+    """Write the archive."""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(archive, 'w:gz') as tar:
+        for path in files_of(folder):
+            tar.add(folder / path, arcname=str(path))
+
+
+def _needed(folder: Path) -> list[Path]:
+    tops = [folder / name for name in _NEEDED]
+    files = [file for top in tops for file in ([top] if top.is_file() else top.rglob('*')) if file.is_file()]
+    return sorted(file.relative_to(folder) for file in files if _MADE not in file.parts)
+
+
+if __name__ == '__main__':
+    try:
+        pack(*map(Path, sys.argv[1:]))
+    except OSError as error:
+        sys.exit(f'error: {error}')
