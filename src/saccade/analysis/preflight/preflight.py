@@ -21,7 +21,7 @@ from saccade.train.backend import OnMesh
 from saccade.train.experiment import Experiment
 from saccade.train.mesh import make_mesh
 from saccade.train.plan import by_role, peak_bytes
-from saccade.train.setup import batches_like, make_learner
+from saccade.train.setup import batches_like, learner_on
 from saccade.types import UserError
 
 REMAT = 'nothing_saveable'
@@ -145,7 +145,7 @@ _YES = {True: 'yes', False: 'no', None: 'not known'}
 
 def _spread(experiment: Experiment, chips: Chips) -> OnMesh:
     mesh = make_mesh(dict(experiment.mesh), chips.devices)
-    return OnMesh(make_learner(experiment), batches_like(experiment), mesh)
+    return OnMesh(learner_on(mesh, experiment), batches_like(experiment), mesh)
 
 
 def _saving(config: Config, chips: Chips, rows: int) -> Iterator[Way]:
