@@ -6,13 +6,14 @@
     fsdp  3 S (n-1)/n    weights are gathered to go forward and to come back, and gradients summed where they are kept
 
 (Rajbhandari et al. 2020, https://arxiv.org/abs/1910.02054, section 7.) Both are bounded, whatever the number n of
-chips. Weights are counted in the dtype that they are kept in, float32.
+chips. Weights are counted in the dtype of the computation.
 """
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 import jax
+import jax.numpy as jnp
 
 from saccade.analysis.benchmark.report import Report, Table
 from saccade.analysis.preflight.chips import Chips
@@ -74,9 +75,9 @@ class Scaling:
 
 def _point(config: Config, axis: str, rows: int, chips: Chips) -> Point:
     n = len(chips.devices)
-    over_all = {**config, 'batch_size': rows * n, 'mesh': {axis: n}}
-    step = spread(Experiment.of(over_all), chips)
+    experiment = Experiment.of({**config, 'batch_size': rows * n, 'mesh': {axis: n}})
+    step = spread(experiment, chips)
     way = Way.of('', step, chips)
-    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(step.like.params))
+    size = sum(leaf.size for leaf in jax.tree.leaves(step.like.params)) * jnp.dtype(experiment.dtype).itemsize
     sent = {each.kind: each.bytes for each in way.sent}
     return Point(n, way.peak_bytes, sent, ROUNDS[axis] * size * (n - 1) // n)
