@@ -19,7 +19,7 @@ oracle: $(VENV)/.installed-oracle
 grid: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -q -m grid --dist worksteal tests/grid
 
-slow: $(VENV)/.installed-test
+slow: $(VENV)/.installed-test $(VENV)/.installed-tpu
 	$(BIN)/python -m pytest -q -m slow --timeout=1800 --dist worksteal
 
 lint: $(VENV)/.installed-test

@@ -32,6 +32,51 @@ backend_config={"known_trip_count":{"n":"6"},"known_init_step":{"init":"0"}}
 )
 
 
+# As the TPU's compiler writes it: a loop that counts up to a constant, and a collective in three fusions, one of them
+# in a loop that runs while it does.
+ASYNCHRONOUS = (
+    HEADER
+    + """
+%begin (part: f32[16,32]) -> f32[64,32] {
+  ROOT %first = f32[64,32]{1,0} all-gather(%part), channel_id=7, replica_groups=[2,4]<=[8], dimensions={0}
+}
+
+%further (part: f32[16,32]) -> f32[64,32] {
+  ROOT %second = f32[64,32]{1,0} all-gather(%part), channel_id=7, replica_groups=[2,4]<=[8], dimensions={0}
+}
+
+%end (part: f32[16,32]) -> f32[64,32] {
+  ROOT %third = f32[64,32]{1,0} all-gather(%part), channel_id=7, replica_groups=[2,4]<=[8], dimensions={0}
+}
+
+%inner_body (state: (s32[], f32[64,32])) -> (s32[], f32[64,32]) {
+  %step = f32[64,32]{1,0} fusion(%part), kind=kCustom, calls=%further
+}
+
+%inner_condition (state: (s32[], f32[64,32])) -> pred[] {
+  %other = s32[] constant(99)
+  %end = s32[]{:T(128)} constant(136)
+  ROOT %less = pred[]{:T(512)} compare(%count, %end), direction=LT
+}
+
+%body (state: (s32[], f32[64,32])) -> (s32[], f32[64,32]) {
+  %start = f32[64,32]{1,0} fusion(%part), kind=kCustom, calls=%begin
+  %inner = (s32[], f32[64,32]{1,0}) while(%started), condition=%inner_condition, body=%inner_body
+  %done = f32[64,32]{1,0} fusion(%inner), kind=kCustom, calls=%end
+}
+
+%condition (state: (s32[], f32[64,32])) -> pred[] {
+  %trips = s32[]{:T(128)} constant(6)
+  ROOT %less = pred[]{:T(512)} compare(%count, %trips), direction=LT
+}
+
+ENTRY %main (x: f32[16,32]) -> f32[] {
+  ROOT %loop = (s32[], f32[64,32]{1,0}) while(%start), condition=%condition, body=%body
+}
+"""
+)
+
+
 def one(instruction):
     (found,) = collectives(f'{HEADER}\nENTRY %main (x: f32[8]) -> f32[8] {{\n  {instruction}\n}}\n')
     return found
@@ -42,6 +87,15 @@ def test_a_loop_counts_as_often_as_it_runs():
         Sent('all-gather', 6, 6 * 64 * 32 * 4 * 3 // 4),
         Sent('all-reduce', 1, 2 * 100 * 4 * 1 // 2),
     ]
+
+
+def test_a_collective_in_several_fusions_counts_as_often_as_it_starts():
+    assert collectives(ASYNCHRONOUS) == [Sent('all-gather', 6, 6 * 64 * 32 * 4 * 3 // 4)]
+
+
+def test_a_loop_that_data_end_counts_once():
+    open_ended = ASYNCHRONOUS.replace('%trips = s32[]{:T(128)} constant(6)', '%trips = s32[] get-tuple-element(%state)')
+    assert collectives(open_ended) == [Sent('all-gather', 1, 64 * 32 * 4 * 3 // 4)]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ Totals and weights are summed before they are divided, so a step gives the same 
 spread over microbatches, devices and processes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,7 @@ class Learner:
         ema: decay of the average of the parameters, which is less in the first steps; 0 for none.
         axis: name of the device axis to sum over, under `pmap`.
         adapter: makes the model's parameters of those that are trained.
+        place: puts the model's parameters, in the dtype of the computation, where they are used.
     """
 
     model: Any
@@ -69,6 +71,7 @@ class Learner:
     ema: float = 0.0
     axis: str | None = None
     adapter: Adapter = Whole()  # noqa: RUF009, it is frozen
+    place: Callable[[Params], Params] = lambda params: params
 
     def init(self, key: Array, batch: Batch) -> TrainState:
         """Make the state before the first step; `key` is raw key data."""
@@ -131,7 +134,7 @@ class Learner:
 
     def _cast(self, params: Params) -> Params:
         # Merged before they are rounded: in bfloat16 a small update of a large weight would be lost.
-        return cast(self.adapter.merged(params), self.dtype)
+        return self.place(cast(self.adapter.merged(params), self.dtype))
 
     def _averaged(self, average: Params, params: Params, step: Array) -> Params:
         """Move the average; at first, when it would be of the initial parameters, by more (as TensorFlow's does)."""

@@ -23,6 +23,7 @@ from saccade.types import UserError
 
 AXES = ('data', 'fsdp', 'tensor')
 ROWS = PartitionSpec(('data', 'fsdp'))
+AnyMesh = Mesh | AbstractMesh
 
 # The first match holds. Paths below `layers/` are stacked: axis 0 is the layer.
 RULES = (
@@ -66,7 +67,7 @@ def shardings(tree: PyTree, mesh: Mesh) -> PyTree:
     )
 
 
-def spec_of(path: str, shape: tuple[int, ...], mesh: Mesh | AbstractMesh) -> PartitionSpec:
+def spec_of(path: str, shape: tuple[int, ...], mesh: AnyMesh) -> PartitionSpec:
     """Axes of one leaf. An axis that does not divide its dimension is left whole there."""
     for pattern, spec in RULES:
         if re.search(pattern, path) and len(spec) == len(shape):

@@ -3,7 +3,7 @@
 """From an experiment to its step: as a pure function, compiled for the devices, or only counted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -13,7 +13,9 @@ from jaxtyping import PyTree
 from saccade.ops.flops import flops
 from saccade.train.backend import BACKENDS, Backend
 from saccade.train.experiment import Experiment
+from saccade.train.gathered import gathering, outside_layers
 from saccade.train.learner import Learner
+from saccade.train.mesh import AnyMesh, make_mesh
 from saccade.train.trained import kept_shapes, param_shapes
 from saccade.types import Bucketed, UserError
 
@@ -49,9 +51,18 @@ def require_lengths(experiment: Experiment) -> None:
             raise UserError(f'config.eval_lengths: {length} tokens: {error}') from error
 
 
+def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
+    """Make the step of an experiment as one program over a mesh, which gathers weights where it uses them."""
+    if mesh.shape['fsdp'] == 1:
+        return make_learner(experiment)
+    return replace(make_learner(gathering(experiment, mesh)), place=partial(outside_layers, mesh))
+
+
 def make_backend(experiment: Experiment) -> Backend:
     """Compile the step of an experiment for batches of all the shapes that its data have."""
-    return BACKENDS[experiment.backend](make_learner(experiment), batches_like(experiment), dict(experiment.mesh))
+    sizes, one_program = dict(experiment.mesh), experiment.backend == 'jit'
+    learner = learner_on(make_mesh(sizes, jax.devices()), experiment) if one_program else make_learner(experiment)
+    return BACKENDS[experiment.backend](learner, batches_like(experiment), sizes)
 
 
 def batches_like(experiment: Experiment) -> Sequence[PyTree]:

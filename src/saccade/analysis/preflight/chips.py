@@ -19,6 +19,14 @@ from saccade.types import UserError
 # Memory of one chip in GiB, by the start of JAX's device_kind; from the vendor's data sheets.
 MEMORY = {'TPU v4': 32, 'TPU v5 lite': 16, 'TPU v5e': 16, 'TPU v5': 95, 'TPU v6': 32}
 
+# Else libtpu asks Google's servers which TPU this is, complains that it is none, and loads in one process at a time.
+COMPILE_ONLY = {
+    'TPU_SKIP_MDS_QUERY': '1',
+    'TPU_WORKER_HOSTNAMES': 'localhost',
+    'TPU_ACCELERATOR_TYPE': 'v5litepod-16',
+    'ALLOW_MULTIPLE_LIBTPU_LOAD': '1',
+}
+
 
 @dataclass(frozen=True)
 class Chips:
@@ -46,9 +54,7 @@ class Chips:
         """
         if importlib.util.find_spec('libtpu') is None:
             raise UserError(f"--topology={topology}: nothing here compiles for TPUs: pip install -e '.[tpu]'")
-        # Else libtpu asks Google's servers which TPU this is, and complains that it is none.
-        quiet = {'TPU_SKIP_MDS_QUERY': '1', 'TPU_WORKER_HOSTNAMES': 'localhost', 'TPU_ACCELERATOR_TYPE': 'v5litepod-16'}
-        for name, value in quiet.items():
+        for name, value in COMPILE_ONLY.items():
             os.environ.setdefault(name, value)
         os.environ.pop('XLA_FLAGS', None)  # those of this host; what libtpu does not know of them ends the process
         try:

@@ -8,18 +8,26 @@ Bytes are those that a device sends when the n devices of a group pass them arou
 
 where S is the whole that is gathered, or scattered (Thakur, Rabenseifner, Gropp 2005, "Optimization of Collective
 Communication Operations in MPICH", https://doi.org/10.1177/1094342005051521).
+
+A loop runs as often as the compiler wrote beside it; the TPU's writes nothing, but counts from 0 up to a constant. A
+loop whose end depends on data counts once. The TPU's also spreads a collective over several fusions, to compute
+meanwhile: these share a channel, and are one collective.
 """
 
 import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from typing import Any
 
 _COMPUTATION = re.compile(r'^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) \(.*\{$')
 _INSTRUCTION = re.compile(r'^\s+(?:ROOT )?%?[\w.\-]+ = (?P<shape>.+?) (?P<kind>[\w\-]+)\((?P<rest>.*)$')
 _CALLED = re.compile(r'(?:condition|body|calls|to_apply|\w+_computations?)=(?:\{(?P<many>[^}]*)\}|%?(?P<one>[\w.\-]+))')
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_CONDITION = re.compile(r'condition=%?([\w.\-]+)')
+_BELOW = re.compile(r'ROOT .* compare\([^,]+, (?:\S+ )?%?([\w.\-]+)\), direction=LT')
+_CONSTANT = re.compile(r'^\s+%?(?P<name>[\w.\-]+) = \S+ constant\((?P<value>\d+)\)')
+_CHANNEL = re.compile(r'channel_id=(\d+)')
 _ARRAY = re.compile(r'\b(?P<kind>pred|[a-z]+(?P<bits>\d+)\w*)\[(?P<sizes>[\d,]*)\]')
 # Groups are listed, are so many of one size, or lie along some axes of a mesh, whole or in part.
 _GROUPS = re.compile(
@@ -54,6 +62,16 @@ def collectives(hlo: str) -> list[Sent]:
     return sorted(found, key=lambda each: -each.bytes)
 
 
+@dataclass(frozen=True)
+class _Run:
+    """Attributes: channel of a collective, which is its own; kind; how often it runs, and the bytes sent each time."""
+
+    channel: Any
+    kind: str
+    times: int
+    bytes: float
+
+
 @dataclass(frozen=True, eq=False)
 class _Program:
     """Attributes: the lines of each computation, by name; which comes first; devices in all."""
@@ -77,20 +95,36 @@ class _Program:
 
     def total(self) -> dict[str, tuple[int, float]]:
         """How often each kind is run, and the bytes sent, from the first computation on."""
+        once: dict[Any, _Run] = {}
+        for run in self._runs(self.entry, 1):
+            # Of the fusions of one collective, some stand in a loop that runs meanwhile; its start does not.
+            known = once.get(run.channel, run)
+            once[run.channel] = min(run, known, key=lambda each: each.times)
+        found: dict[str, tuple[int, float]] = {}
+        for run in once.values():
+            count, sent = found.get(run.kind, (0, 0.0))
+            found[run.kind] = count + run.times, sent + run.times * run.bytes
+        return found
 
-        @cache
-        def of(name: str) -> dict[str, tuple[int, float]]:
-            found: dict[str, tuple[int, float]] = {}
-            for instruction in filter(None, map(_INSTRUCTION.match, self.computations.get(name, ()))):
-                if (kind := instruction['kind'].removesuffix('-start')) in _SENT:
-                    _add(found, {kind: (1, self._sent(kind, instruction))})
-                    continue  # what it calls adds two numbers
-                times = int(known[1]) if (known := _TRIPS.search(instruction['rest'])) else 1
-                for inner in _called(instruction['rest']):
-                    _add(found, of(inner), times)
-            return found
+    def _runs(self, name: str, times: int) -> Iterator['_Run']:
+        """The collectives of a computation that runs so many times, and of those that it calls."""
+        for instruction in filter(None, map(_INSTRUCTION.match, self.computations.get(name, ()))):
+            rest = instruction['rest']
+            if (kind := instruction['kind'].removesuffix('-start')) in _SENT:
+                channel = found[1] if (found := _CHANNEL.search(rest)) else object()
+                yield _Run(channel, kind, times, self._sent(kind, instruction))
+                continue  # what it calls adds two numbers
+            again = self._trips(rest) if instruction['kind'] == 'while' else 1
+            for inner in _called(rest):
+                yield from self._runs(inner, times * again)
 
-        return of(self.entry)
+    def _trips(self, rest: str) -> int:
+        """How often a loop runs."""
+        if known := _TRIPS.search(rest):
+            return int(known[1])
+        lines = self.computations.get(_CONDITION.search(rest)[1], ())
+        constants = {found['name']: int(found['value']) for found in map(_CONSTANT.match, lines) if found}
+        return next((constants.get(found[1], 1) for found in map(_BELOW.search, lines) if found), 1)
 
     def _sent(self, kind: str, instruction: re.Match[str]) -> float:
         n, result = self._group(instruction['rest']), _bytes(instruction['shape'])
@@ -106,12 +140,6 @@ class _Program:
             sizes = {axis['name']: axis['size'] for axis in _AXIS.finditer(found['axes'])}
             return math.prod(int(axis['part'] or sizes[axis['name']]) for axis in _AXIS.finditer(found['along']))
         return int(found['each']) if found['each'] else len(found['listed'].split(','))
-
-
-def _add(found: dict[str, tuple[int, float]], more: Mapping[str, tuple[int, float]], times: int = 1) -> None:
-    for kind, (count, sent) in more.items():
-        before = found.get(kind, (0, 0.0))
-        found[kind] = before[0] + times * count, before[1] + times * sent
 
 
 def _called(rest: str) -> Iterator[str]:

@@ -21,12 +21,13 @@ from saccade.train.backend import OnMesh
 from saccade.train.experiment import Experiment
 from saccade.train.mesh import make_mesh
 from saccade.train.plan import by_role, peak_bytes
-from saccade.train.setup import batches_like, make_learner
+from saccade.train.setup import batches_like, learner_on
 from saccade.types import UserError
 
 REMAT = 'nothing_saveable'
 _RUNNERS = 'model.stack:'
-_USED = re.compile(r'Used ([\d.]+)([KMGT]?) of')  # how the TPU's compiler says that a program is too large
+# How the TPU's compiler says that a program is too large: with all that it needs, or with its temporary arrays alone.
+_USED = re.compile(r'(?:Used |HLO temporaries \()([\d.]+)([KMGT]?)(?: of|\) exceeds)')
 _UNITS = {'': 1, 'K': 2**10, 'M': 2**20, 'G': 2**30, 'T': 2**40}
 
 Config = Mapping[str, Any]
@@ -49,11 +50,10 @@ class Way:
     sent: list[Sent]
 
     @classmethod
-    def of(cls, changes: str, config: Config, chips: Chips) -> 'Way':
-        """Compile the step of an experiment."""
-        spread = _spread(Experiment.of(config), chips)
+    def of(cls, changes: str, step: OnMesh, chips: Chips) -> 'Way':
+        """Compile the step of an experiment, spread over these chips."""
         try:
-            compiled = spread.train_step(spread.batches[0]).compile()
+            compiled = step.train_step(step.batches[0]).compile()
         except jax.errors.JaxRuntimeError as error:
             if not (used := _USED.search(str(error))):
                 raise
@@ -90,29 +90,29 @@ class Preflight:
         experiment = Experiment.of(config)
         if experiment.backend != 'jit':
             raise UserError("config.backend: a preflight is of programs that are one over all devices: use 'jit'")
-        spread = _spread(experiment, chips)
-        batch = spread.batches[0]
+        step = spread(experiment, chips)
+        batch = step.batches[0]
         return cls(
             what=what,
             chips=chips,
-            parameters=by_role(spread.like.params),
-            flops=flops(spread.learner.train_step, spread.like, batch),
+            parameters=by_role(step.like.params),
+            flops=flops(step.learner.train_step, step.like, batch),
             tokens=experiment.batch_size * experiment.data().context,
             held={
-                'parameters': _on_one(spread.like.params),
-                'optimizer': _on_one(spread.like.opt_state),
-                'average': _on_one(spread.like.ema),
+                'parameters': _on_one(step.like.params),
+                'optimizer': _on_one(step.like.opt_state),
+                'average': _on_one(step.like.ema),
                 'batch': _on_one(batch),
             },
-            ways=[Way.of('', config, chips), *(_saving(config, chips, _rows(batch)) if alternatives else ())],
+            ways=[Way.of('', step, chips), *(_saving(config, chips, _rows(batch)) if alternatives else ())],
         )
 
     def report(self) -> Report:
         """All of it."""
         roles = [(role, f'{count:,}') for role, count in self.parameters.items()]
-        held = [(name, _mib(size)) for name, size in self.held.items() if size]
-        ways = [(way.changes or 'as it is', _mib(way.peak_bytes), _YES[way.fits]) for way in self.ways]
-        sent = [(each.kind, f'{each.count:,}', _mib(each.bytes)) for each in self.ways[0].sent]
+        held = [(name, mib(size)) for name, size in self.held.items() if size]
+        ways = [(way.changes or 'as it is', mib(way.peak_bytes), _YES[way.fits]) for way in self.ways]
+        sent = [(each.kind, f'{each.count:,}', mib(each.bytes)) for each in self.ways[0].sent]
         tables = (
             Table(f'{self.what} on {self.chips.name}: parameters', ('role', 'parameters'), roles),
             Table('What a chip holds between steps', ('', 'MiB'), held),
@@ -135,7 +135,7 @@ class Preflight:
     def _notes(self) -> Iterator[str]:
         yield f'A step: {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products, over all chips.'
         if self.ways[0].fits is False:
-            needs = f'It needs {_mib(self.ways[0].peak_bytes)} MiB, and a chip has {_mib(self.chips.memory or 0)}.'
+            needs = f'It needs {mib(self.ways[0].peak_bytes)} MiB, and a chip has {mib(self.chips.memory or 0)}.'
             changes = next((way.changes for way in self.ways if way.fits), '')
             yield f'{needs} ' + (f'It fits with {changes}' if changes else 'What would fit: more chips along fsdp.')
 
@@ -143,9 +143,14 @@ class Preflight:
 _YES = {True: 'yes', False: 'no', None: 'not known'}
 
 
-def _spread(experiment: Experiment, chips: Chips) -> OnMesh:
+def spread(experiment: Experiment, chips: Chips) -> OnMesh:
+    """The step of an experiment over its mesh of these chips, before it is compiled.
+
+    Raises:
+        UserError: the parts do not fit each other, or the mesh does not fit the chips.
+    """
     mesh = make_mesh(dict(experiment.mesh), chips.devices)
-    return OnMesh(make_learner(experiment), batches_like(experiment), mesh)
+    return OnMesh(learner_on(mesh, experiment), batches_like(experiment), mesh)
 
 
 def _saving(config: Config, chips: Chips, rows: int) -> Iterator[Way]:
@@ -155,16 +160,20 @@ def _saving(config: Config, chips: Chips, rows: int) -> Iterator[Way]:
         rows: of a batch, that one chip has.
     """
     given = config.get('accumulate', 1)
+
+    def way(flags: str, config: Config) -> Way:
+        return Way.of(flags, spread(Experiment.of(config), chips), chips)
+
     accumulates = [given * 2**power for power in range(1, rows.bit_length()) if rows % (given * 2**power) == 0]
     flags, saving = _rematerialised(config)
     for accumulate in accumulates[:1]:
-        yield Way.of(*_in_microbatches('', config, accumulate), chips)
+        yield way(*_in_microbatches('', config, accumulate))
     if flags:
-        yield Way.of(flags, saving, chips)
+        yield way(flags, saving)
     for accumulate in accumulates if flags else accumulates[1:]:
-        way = Way.of(*_in_microbatches(flags, saving, accumulate), chips)
-        yield way
-        if way.fits is not False:
+        found = way(*_in_microbatches(flags, saving, accumulate))
+        yield found
+        if found.fits is not False:
             return
 
 
@@ -194,5 +203,6 @@ def _on_one(tree: Any) -> int:
     return sum(int(np.prod(leaf.sharding.shard_shape(leaf.shape))) * leaf.dtype.itemsize for leaf in leaves)
 
 
-def _mib(size: int) -> str:
+def mib(size: int) -> str:
+    """Bytes in MiB, as tables have them."""
     return f'{size / 2**20:,.1f}'

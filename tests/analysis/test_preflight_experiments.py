@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every experiment that ships compiles for 16 TPU chips, with its rows and its weights split over them.
+
+It takes minutes to compile the large ones as they ship, so here they are less: layers are a loop over one, which keeps
+nothing for the backward pass; a chip has one row in each of two microbatches at the most; rows are of 512 tokens at the
+most, of 1024 kinds, and go through shared layers twice at the most. Widths, heads and parts are as they ship. So it is
+shown that they compile and send what they should; what they hold, launch/preflight.py tells.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import jax
+import pytest
+
+from saccade.analysis.preflight.chips import Chips
+from saccade.analysis.preflight.preflight import Preflight
+from saccade.train.config import load_config
+from saccade.train.workdir import Workdir
+
+EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
+FILES = sorted(path for path in EXPERIMENTS.rglob('*.py') if 'def get_config(' in path.read_text())
+LOOP = {'use': 'model.stack:Scanned', 'remat': 'nothing_saveable'}
+MOST = {'vocabulary': 1024, 'context': 512, 'source_context': 512, 'length': 512, 'passes': 2, 'accumulate': 2}
+MESH = {'data': 4, 'fsdp': 4, 'tensor': 1}
+TEACHERS = {'distil': 'masked_lm/quickstart.py'}  # what an experiment starts from that does not start from nothing
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec('libtpu') is None, reason='libtpu is not installed'),
+]
+
+
+@pytest.fixture(scope='module')
+def chips():
+    with pytest.MonkeyPatch.context() as changed:
+        changed.delenv('XLA_FLAGS', raising=False)  # put back after it: flags of the CPU, of which libtpu knows nothing
+        yield Chips.of_slice('v5e:4x4')
+
+
+@pytest.fixture
+def started(tmp_path):
+    """A function of an experiment's name: overrides that give it the run that it starts from, if it needs one."""
+
+    def make(name):
+        if name not in TEACHERS:
+            return []
+        Workdir.open(tmp_path / 'run', load_config(str(EXPERIMENTS / TEACHERS[name])))
+        (tmp_path / 'run' / 'checkpoints').mkdir()
+        return [f'--config.init_from={tmp_path / "run"}']
+
+    return make
+
+
+def smaller(value, name=''):
+    """The config, with every stack of layers as a loop, and no size above the most that it may be."""
+    if isinstance(value, dict):
+        looped = str(value.get('use', '')).startswith('model.stack:')
+        return LOOP if looped else {name: smaller(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [smaller(item) for item in value]
+    return min(value, MOST[name]) if name in MOST and isinstance(value, int) else value
+
+
+def test_there_are_experiments():
+    assert {path.parent.name for path in FILES} >= {'causal_lm', 'masked_lm', 'translation', 'denoising', 'finetune'}
+
+
+@pytest.mark.parametrize('file', FILES, ids=lambda path: f'{path.parent.name}-{path.stem}')
+def test_it_compiles_for_sixteen_chips(file, chips, started):
+    config = smaller(load_config(str(file), started(file.stem)))
+    rows = len(chips.devices) * config['accumulate']
+    mesh = MESH if config['mesh']['fsdp'] == 1 else config['mesh']
+    found = Preflight.of(file.stem, {**config, 'mesh': mesh, 'batch_size': rows}, chips, alternatives=False)
+    (way,) = found.ways
+    assert way.fits
+    kinds = {each.kind for each in way.sent}
+    assert 'all-gather' in kinds
+    assert kinds & {'all-reduce', 'reduce-scatter'}
+    jax.clear_caches()
