@@ -15,8 +15,9 @@ import jax
 import pytest
 
 from saccade.analysis.preflight.chips import Chips
-from saccade.analysis.preflight.preflight import Preflight
+from saccade.analysis.preflight.preflight import Way, spread
 from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
 from saccade.train.workdir import Workdir
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
@@ -72,8 +73,7 @@ def test_it_compiles_for_sixteen_chips(file, chips, started):
     config = smaller(load_config(str(file), started(file.stem)))
     rows = len(chips.devices) * config['accumulate']
     mesh = MESH if config['mesh']['fsdp'] == 1 else config['mesh']
-    found = Preflight.of(file.stem, {**config, 'mesh': mesh, 'batch_size': rows}, chips, alternatives=False)
-    (way,) = found.ways
+    way = Way.of('', spread(Experiment.of({**config, 'mesh': mesh, 'batch_size': rows}), chips), chips)
     assert way.fits
     kinds = {each.kind for each in way.sent}
     assert 'all-gather' in kinds

@@ -14,14 +14,15 @@ from saccade.train.backend import OnMesh
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.mesh import make_mesh
-from saccade.train.setup import make_learner
+from saccade.train.setup import learner_on
 
 STEPS = 3
 
 
 def losses(experiment: Experiment, batches: Sequence[Any], sizes: Mapping[str, int], devices: Sequence[Any]) -> list:
     """Train for a few steps with the devices as a mesh; return the loss of each."""
-    spread = OnMesh(make_learner(experiment), batches[:1], make_mesh(sizes, devices))
+    mesh = make_mesh(sizes, devices)
+    spread = OnMesh(learner_on(mesh, experiment), batches[:1], mesh)
     init = jax.jit(spread.learner.init, out_shardings=spread.places)
     state = init(jax.random.key_data(jax.random.key(experiment.seed)), jax.device_put(batches[0], spread.rows))
     step, found = spread.train_step(spread.batches[0]).compile(), []
