@@ -112,7 +112,7 @@ class TestTheEngine:
         second.poll()
         assert json.loads((tmp_path / 'runs/.slurm/jobs.json').read_text()) == {'a': '7_0', 'b': '8'}
 
-    def test_what_slurm_refuses_is_one_line(self, cluster, tmp_path):
+    def test_what_slurm_refuses_is_one_line(self, cluster, tmp_path, capfd):
         (cluster / 'sbatch').write_text(
             '#!/bin/sh\necho "sbatch: error: invalid partition specified: gpuu" >&2\nexit 1\n'
         )
@@ -120,6 +120,7 @@ class TestTheEngine:
         one.submit(job(tmp_path))
         with pytest.raises(UserError, match=r'^Slurm takes no such job: sbatch: error: invalid partition .*gpuu$'):
             one.poll()
+        assert capfd.readouterr().err == ''
         assert not (tmp_path / 'runs/.slurm/jobs.json').exists()
 
     def test_a_cluster_that_does_not_answer_is_one_line(self, cluster, tmp_path):

@@ -45,11 +45,9 @@ class Training:
         Raises:
             RuntimeError: the training ended with another status than 0.
         """
-        tasks, task = (
-            int(os.environ.get(name, default)) for name, default in (('SLURM_NTASKS', 1), ('SLURM_PROCID', 0))
-        )
-        command = (*self.command, *(['--distributed'] if tasks > 1 else []))
-        with (self.log if task == 0 else self.log.with_suffix(f'.{task}.log')).open('a') as log:
+        alone, task = os.environ.get('SLURM_NTASKS', '1') == '1', os.environ.get('SLURM_PROCID', '0')
+        command = self.command if alone else (*self.command, '--distributed')
+        with (self.log if task == '0' else self.log.with_suffix(f'.{task}.log')).open('a') as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         self._await()
         if status := self._process.wait():
