@@ -8,6 +8,7 @@ import signal
 import jax
 import pytest
 
+from saccade.train import processes
 from saccade.train.processes import STOPS, Meeting, stop_signal, stopped_together
 from saccade.types import UserError
 
@@ -74,3 +75,13 @@ def test_a_process_of_its_own_stops_when_it_is_told_to():
         assert not stopped(3)
         signal.raise_signal(signal.SIGUSR1)
         assert stopped(4)
+
+
+def test_a_folder_that_hosts_do_not_share_is_said_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(jax, 'process_count', lambda: 2)
+    monkeypatch.setattr(processes.multihost_utils, 'sync_global_devices', lambda name: None)
+    monkeypatch.setattr(processes, '_SEEN_WITHIN', 0.1)
+    with pytest.raises(UserError, match='a disk that all hosts share'):
+        processes.require_shared(tmp_path / 'config.json')
+    (tmp_path / 'config.json').touch()
+    processes.require_shared(tmp_path / 'config.json')

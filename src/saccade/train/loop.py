@@ -30,7 +30,7 @@ from saccade.train.learner import TrainState
 from saccade.train.log import Log
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
-from saccade.train.processes import stopped_together
+from saccade.train.processes import require_shared, stopped_together
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.trained import start_from, tokenizer_of
 from saccade.train.workdir import Workdir
@@ -101,6 +101,7 @@ class Run:
         prepared = self.data.prepare(cache_folder(), kept or given)
         require_vocabularies(self.experiment.model(), prepared.tokenizer)
         self.workdir.store(self.config)
+        require_shared(self.workdir.config)
         if kept is None and jax.process_index() == 0:
             prepared.tokenizer.save(self.workdir.tokenizer)
         return prepared

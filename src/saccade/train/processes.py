@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 from jax.experimental import multihost_utils
@@ -28,6 +29,7 @@ HEARTBEAT = 30  # seconds without a sign of a process after which the others giv
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
 
 _HEAD_START = 3  # seconds that process 0 leaves the others to say the same mistake: without it JAX aborts them
+_SEEN_WITHIN = 90  # seconds that a host may go on to remember that a file was not there
 _AGAIN = 'start all its processes again, and the run goes on from its last checkpoint'
 _ABORTED = 'this process was killed, or aborted by JAX, which had lost another process of the run or found none'
 # Waits for a word from the process that started it, and if that ends without one says so for it.
@@ -109,6 +111,25 @@ def stopped_together() -> Iterator[Callable[[int], bool]]:
     others = tuple(number for number in STOPS if number != signal.SIGTERM)
     with _handled(lambda *_: os.kill(os.getpid(), signal.SIGTERM), others):
         yield multihost_utils.reached_preemption_sync_point
+
+
+def require_shared(file: Path) -> None:
+    """Wait until process 0 has written a file and all see it.
+
+    Raises:
+        UserError: this one does not, in the time that a network's disk may take.
+    """
+    if jax.process_count() == 1:
+        return
+    multihost_utils.sync_global_devices(file.name)
+    deadline = time.monotonic() + _SEEN_WITHIN
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise UserError(
+                f'{file.parent}: process {jax.process_index()} does not see what process 0 has written there: name a '
+                f'folder on a disk that all hosts share'
+            )
+        time.sleep(1)
 
 
 def gpus() -> list[str]:
