@@ -8,6 +8,11 @@
         --config.model.decoder="{'use': 'recurrent.fixed_context:FixedContext', 'fed': True, 'layers': 1,
             'cell': {'use': 'recurrent.lstm:LSTM', 'width': 64}}"
 
+A long sequence is learned from where a shorter one was, in a few hundred steps each: 20, 40, 70, 120, 200 symbols.
+
+    python launch/train.py --config=experiments/translation/copying.py --workdir=runs/copying40 \\
+        --config.init_from=runs/copying20 --config.data.generator.longest=40 --config.schedule.peak=2e-3
+
 All sequences are of one length, `data.generator.longest`, which rows and model follow. A vector of one size holds only
 so much of them (Cho et al. 2014, https://arxiv.org/abs/1409.1259): experiments/sweeps/bottleneck.py.
 """
