@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
+# `make slow LONG=slow` leaves out the half hour in which every experiment is compiled for a TPU slice.
+LONG ?= slow or slices
 
 .PHONY: train test lint oracle grid slow format clean
 
@@ -20,7 +22,7 @@ grid: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -q -m grid --dist worksteal tests/grid
 
 slow: $(VENV)/.installed-test $(VENV)/.installed-tpu
-	$(BIN)/python -m pytest -q -m slow --timeout=1800 --dist worksteal
+	$(BIN)/python -m pytest -q -m '$(LONG)' --timeout=1800 --dist worksteal
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -67,7 +67,7 @@ flax.struct.dataclass = unchecked(flax.struct.dataclass)
 jaxtyping.jaxtyped = but_closures(jaxtyping.jaxtyped)
 jaxtyping.install_import_hook('saccade', 'beartype.beartype')
 
-ONLY_ON_REQUEST = ('slow', 'oracle', 'grid')
+ONLY_ON_REQUEST = ('slow', 'slices', 'oracle', 'grid')
 CONTRACT, GRID = (Path(__file__).parent / name for name in ('contract', 'grid'))
 
 
