@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jax
 import pytest
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
@@ -14,8 +14,9 @@ from saccade.train.gathered import Gathered, gathering, outside_layers
 from saccade.train.setup import learner_on, make_learner
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
-SPLIT = AbstractMesh((2, 4, 1), ('data', 'fsdp', 'tensor'))
-WHOLE = AbstractMesh((8, 1, 1), ('data', 'fsdp', 'tensor'))
+AXES = ('data', 'fsdp', 'tensor')
+AUTO = (AxisType.Auto,) * len(AXES)  # newer releases of JAX want axes of which one says everything oneself
+SPLIT, WHOLE = (AbstractMesh(sizes, AXES, axis_types=AUTO) for sizes in ((2, 4, 1), (8, 1, 1)))
 
 
 def experiment(name):
