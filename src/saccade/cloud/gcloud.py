@@ -9,8 +9,8 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from saccade.cloud.command import Command, Ended
@@ -44,21 +44,12 @@ class Gcloud:
         """Run a command. What gcloud says of its own failure is not shown: it stands in the refusal."""
         lines: deque[str] = deque(maxlen=_KEPT)
         failed = False
-        with _started(command.argv, stderr=subprocess.STDOUT) as process:
-            clock = threading.Timer(seconds or threading.TIMEOUT_MAX, _end, [process])
-            clock.daemon = True
-            clock.start()
-            try:
-                for line in process.stdout:
-                    lines.append(line)
-                    failed = failed or _REFUSED in line
-                    if not failed:
-                        self._show(line.rstrip('\n'))
-            except BaseException:
-                _end(process)
-                raise
-            finally:
-                clock.cancel()
+        with _started(command.argv, stderr=subprocess.STDOUT) as process, _bounded(process, seconds):
+            for line in process.stdout:
+                lines.append(line)
+                failed = failed or _REFUSED in line
+                if not failed:
+                    self._show(line.rstrip('\n'))
         return Ended(command, process.returncode, tuple(lines))
 
     def ask(self, command: Command) -> Any:
@@ -94,6 +85,21 @@ def _said(ended: Ended) -> str:
         error = json.loads(error)['message']
     error = ' '.join(error.split()) or f'exit status {ended.status}'
     return error if len(error) <= _SHOWN else f'{error[:_SHOWN]} ...'
+
+
+@contextmanager
+def _bounded(process: subprocess.Popen[str], seconds: float | None) -> Iterator[None]:
+    """End a process after so many seconds, and when whoever waits for it is interrupted."""
+    clock = threading.Timer(seconds or threading.TIMEOUT_MAX, _end, [process])
+    clock.daemon = True
+    try:
+        clock.start()
+        yield
+    except BaseException:
+        _end(process)
+        raise
+    finally:
+        clock.cancel()
 
 
 def _end(process: subprocess.Popen[str]) -> None:
