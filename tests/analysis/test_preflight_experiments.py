@@ -28,9 +28,10 @@ MOST = {'vocabulary': 1024, 'passes': 2, 'accumulate': 1}
 MESH = {'data': 4, 'fsdp': 4, 'tensor': 1}
 TEACHERS = {'distil': 'masked_lm/quickstart.py'}  # what an experiment starts from that does not start from nothing
 
-SLOW = ('causal_lm/quickstart', 'translation/dates', 'denoising/t5')  # the others take a good while longer together
-
-pytestmark = pytest.mark.skipif(importlib.util.find_spec('libtpu') is None, reason='libtpu is not installed')
+pytestmark = [
+    pytest.mark.slices,
+    pytest.mark.skipif(importlib.util.find_spec('libtpu') is None, reason='libtpu is not installed'),
+]
 
 
 @pytest.fixture(scope='module')
@@ -64,17 +65,11 @@ def smaller(value, most, name=''):
     return min(value, most[name]) if name in most and isinstance(value, int) else value
 
 
-def of_experiment(file):
-    name = f'{file.parent.name}/{file.stem}'
-    return pytest.param(file, id=name, marks=pytest.mark.slow if name in SLOW else pytest.mark.slices)
-
-
-@pytest.mark.slow
 def test_there_are_experiments():
     assert {path.parent.name for path in FILES} >= {'causal_lm', 'masked_lm', 'translation', 'denoising', 'finetune'}
 
 
-@pytest.mark.parametrize('file', [of_experiment(file) for file in FILES])
+@pytest.mark.parametrize('file', FILES, ids=lambda path: f'{path.parent.name}/{path.stem}')
 def test_it_compiles_for_sixteen_chips(file, chips, started):
     tokens = 512 if file.parent.name == 'denoising' else 128
     config = smaller(load_config(str(file), started(file.stem)), MOST | dict.fromkeys(TOKENS, tokens))
