@@ -41,13 +41,14 @@ class Way:
         changes: of the config, as flags; nothing of the config as it is.
         peak_bytes: of one chip.
         fits: whether a chip has the memory for it; None where that is not known.
-        sent: what one chip sends to others; nothing of a program that is too large to be compiled.
+        sent: what one chip sends to others; nothing of a program that is too large to be compiled, and None of one that
+            XLA compiles and cannot print.
     """
 
     changes: str
     peak_bytes: int
     fits: bool | None
-    sent: list[Sent]
+    sent: list[Sent] | None
 
     @classmethod
     def of(cls, changes: str, step: OnMesh, chips: Chips) -> 'Way':
@@ -60,7 +61,7 @@ class Way:
             return cls(changes, int(float(used[1]) * _UNITS[used[2]]), False, [])
         peak = peak_bytes(compiled.memory_analysis())
         fits = None if chips.memory is None else peak <= chips.memory
-        return cls(changes, peak, fits, collectives(compiled.as_text()))
+        return cls(changes, peak, fits, _sent(compiled))
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Preflight:
         roles = [(role, f'{count:,}') for role, count in self.parameters.items()]
         held = [(name, mib(size)) for name, size in self.held.items() if size]
         ways = [(way.changes or 'as it is', mib(way.peak_bytes), _YES[way.fits]) for way in self.ways]
-        sent = [(each.kind, f'{each.count:,}', mib(each.bytes)) for each in self.ways[0].sent]
+        sent = [(each.kind, f'{each.count:,}', mib(each.bytes)) for each in self.ways[0].sent or ()]
         tables = (
             Table(f'{self.what} on {self.chips.name}: parameters', ('role', 'parameters'), roles),
             Table('What a chip holds between steps', ('', 'MiB'), held),
@@ -134,10 +135,19 @@ class Preflight:
 
     def _notes(self) -> Iterator[str]:
         yield f'A step: {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products, over all chips.'
+        if self.ways[0].sent is None:
+            yield 'What a chip sends is not known: XLA compiled the program, but cannot print it.'
         if self.ways[0].fits is False:
             needs = f'It needs {mib(self.ways[0].peak_bytes)} MiB, and a chip has {mib(self.chips.memory or 0)}.'
             changes = next((way.changes for way in self.ways if way.fits), '')
             yield f'{needs} ' + (f'It fits with {changes}' if changes else 'What would fit: more chips along fsdp.')
+
+
+def _sent(compiled: Any) -> list[Sent] | None:
+    try:
+        return collectives(compiled.as_text())
+    except jax.errors.JaxRuntimeError:  # a check of XLA's own, which programs for many chips fail
+        return None
 
 
 _YES = {True: 'yes', False: 'no', None: 'not known'}

@@ -78,6 +78,9 @@ def _point(config: Config, axis: str, rows: int, chips: Chips) -> Point:
     experiment = Experiment.of({**config, 'batch_size': rows * n, 'mesh': {axis: n}})
     step = spread(experiment, chips)
     way = Way.of('', step, chips)
+    if way.sent is None or (way.fits is False and not way.sent):
+        why = 'the program is too large' if way.fits is False else 'XLA compiled the program, but cannot print it'
+        raise UserError(f'--topologies: {chips.name}: what a chip sends is not known: {why}')
     size = sum(leaf.size for leaf in jax.tree.leaves(step.like.params)) * jnp.dtype(experiment.dtype).itemsize
     sent = {each.kind: each.bytes for each in way.sent}
     return Point(n, way.peak_bytes, sent, ROUNDS[axis] * size * (n - 1) // n)
