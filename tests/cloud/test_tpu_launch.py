@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A launch against a gcloud that notes its calls down and can fail: what is run, and what is made of each ending."""
 
-import os
 import signal
 import sys
 import threading
@@ -364,7 +363,7 @@ def test_it_may_be_interrupted_and_says_what_goes_on(launched):
     def interrupt() -> None:
         while 'follow' not in launched.gcloud.asked():
             time.sleep(0.1)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # it is that which waits
 
     begin, thread = time.monotonic(), threading.Thread(target=interrupt)
     thread.start()

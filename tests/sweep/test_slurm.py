@@ -3,7 +3,6 @@
 """Runs as Slurm jobs, with commands that only pretend to be Slurm's: what is submitted, found again, and said."""
 
 import json
-import os
 import pickle
 import signal
 import sys
@@ -197,7 +196,7 @@ class TestTraining:
 
         before = signal.signal(signal.SIGUSR2, signalled)
         try:
-            threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGUSR2]).start()
+            threading.Timer(0.2, signal.pthread_kill, [threading.main_thread().ident, signal.SIGUSR2]).start()
             training()
         finally:
             signal.signal(signal.SIGUSR2, before)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What JAX's runtime is told of the processes of a run, and what is said where it finds none."""
 
-import os
 import signal
 
 import jax
@@ -65,7 +64,7 @@ def test_any_signal_that_ends_a_process_asks_it_to_stop(number):
     before = signal.getsignal(number)
     with stop_signal() as stopped:
         assert not stopped()
-        os.kill(os.getpid(), number)
+        signal.raise_signal(number)
         assert stopped()
     assert signal.getsignal(number) == before
 
