@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 import slurm_cluster
+from refused import assert_refused
 from watched import assert_same, losses, wait_for_step
 
 pytest.importorskip('submitit')
@@ -79,9 +80,7 @@ def test_a_sweep_outlives_its_launch_and_the_next_one_finds_its_jobs(on_slurm, t
 def test_a_job_that_cannot_be_is_refused_and_one_that_is_cancelled_saves(on_slurm, tmp_path):
     workdir = tmp_path / 'run'
     refused = on_slurm.run('slurm', *on_slurm.small(workdir), MINUTES, '--slurm=partition=none')
-    assert refused.returncode == 2
-    assert refused.stderr.startswith('error: Slurm takes no such job: sbatch: error: ')
-    assert refused.stderr.count('\n') == 1, refused.stderr
+    assert_refused(refused, 'error: Slurm takes no such job: sbatch: error: ')
     process = on_slurm.start('slurm', *on_slurm.small(workdir), *LONG, MINUTES)
     wait_for_step(process, workdir / 'metrics.jsonl', 20)
     scancel(on_slurm, number_of(workdir, 'run'))
@@ -102,8 +101,5 @@ def test_a_job_that_cannot_be_is_refused_and_one_that_is_cancelled_saves(on_slur
 def test_what_is_wrong_is_one_line_and_nothing_is_written(runner, tmp_path, arguments, words):
     nowhere = replace(runner, environment={**runner.environment, 'PATH': str(tmp_path)})
     done = nowhere.run('slurm', *nowhere.small(tmp_path / 'run'), *arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert done.stderr.startswith('error: ')
-    assert done.stderr.count('\n') == 1, done.stderr
+    assert_refused(done, words)
     assert not (tmp_path / 'run').exists()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refused import assert_refused
 
 from saccade.sweep.record import read_sweep
 from saccade.train.experiment import Experiment
@@ -137,14 +138,6 @@ def test_a_folder_with_another_sweep_is_refused(failing, tmp_path):
     before = (sweeper.workdir / 'sweep.json').read_text()
     assert_refused(replace(sweeper, file=write(tmp_path, DEPTHS)).run(), 'holds another sweep (sweep.json): its run')
     assert (sweeper.workdir / 'sweep.json').read_text() == before
-
-
-def assert_refused(done: Any, words: str) -> None:
-    assert done.returncode == 2, done.stdout
-    assert words in done.stderr
-    assert done.stderr.startswith('error: ')
-    assert done.stderr.count('\n') == 1, done.stderr
-    assert done.stdout == ''
 
 
 @pytest.fixture(scope='module')

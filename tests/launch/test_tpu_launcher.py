@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from fake_gcloud import FakeGcloud
 from fake_gcloud_program import asked
+from refused import assert_refused
 
 from saccade.train.log import read
 
@@ -142,14 +143,6 @@ def test_bad_input_is_one_line_before_gcloud_is_called(launcher, arguments, word
 def test_gcloud_that_is_not_logged_in_is_one_line(launcher):
     launcher.gcloud.answer(describe=[{'status': 1, 'err': NO_LOGIN}])
     assert_refused(launcher.run(*WHOLE), 'gcloud is not logged in: run `gcloud auth login`')
-
-
-def assert_refused(done: Any, words: str) -> None:
-    assert done.returncode == 2, done.stdout
-    assert words in done.stderr
-    assert done.stderr.startswith('error: ')
-    assert done.stderr.count('\n') == 1, done.stderr
-    assert done.stdout == ''
 
 
 @pytest.mark.slow

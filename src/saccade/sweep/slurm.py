@@ -187,9 +187,7 @@ def _value(text: str) -> Any:
 
 def _executor(folder: Path, settings: Mapping[str, Any]) -> Any:
     if shutil.which('sbatch') is None:
-        raise UserError(
-            '--engine=slurm: there is no Slurm here: sbatch is not found; start this where jobs are submitted'
-        )
+        raise UserError('there is no Slurm here: sbatch is not found; start this where jobs are submitted')
     try:
         from submitit import SlurmExecutor
     except ImportError:
