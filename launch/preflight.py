@@ -18,17 +18,25 @@ from saccade.types import UserError
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE.')
 TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile for, as v5e:4x4; none for the devices here.')
 ALTERNATIVES = flags.DEFINE_bool('alternatives', True, 'Compile it with rematerialised layers and microbatches too.')
+MEASURE = flags.DEFINE_bool('measure', False, 'Take steps here too, and show what they took beside what was said.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
     if not CONFIG.value:
         raise UserError('give --config=FILE; experiments/ has the files we ship')
+    if TOPOLOGY.value and MEASURE.value:
+        raise UserError(f'--measure takes steps, and {TOPOLOGY.value} need not be there: leave out one of the two')
     if TOPOLOGY.value:
         jax.config.update('jax_platforms', 'cpu')  # of this process; libtpu only compiles
     chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
-    report = Preflight.of(CONFIG.value, load_config(CONFIG.value, overrides), chips, ALTERNATIVES.value).report()
-    print(report.json()) if JSON.value else report.show(Console())
+    config = load_config(CONFIG.value, overrides)
+    preflight = Preflight.of(CONFIG.value, config, chips)
+    if MEASURE.value:
+        preflight = preflight.with_measured(config)
+    if ALTERNATIVES.value:
+        preflight = preflight.with_alternatives(config)
+    print(preflight.report().json()) if JSON.value else preflight.report().show(Console())
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of programs that XLA will not compile, or compiles and cannot print."""
+"""What is said of programs by what XLA says of them, also where it will not compile one, or cannot print it."""
 
 from types import SimpleNamespace
 
@@ -11,9 +11,10 @@ from saccade.analysis.preflight import scaling
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.preflight import Preflight, Way
 from saccade.train.backend import OnMesh
+from saccade.train.plan import peak_bytes
 from saccade.types import UserError
 
-CHIPS = Chips('2 x chip', (None, None), 2**30)
+CHIPS = Chips('2 x chip', (SimpleNamespace(platform='cpu'),) * 2, 2**30)
 MEMORY = dict(argument_size_in_bytes=600, output_size_in_bytes=0, temp_size_in_bytes=400, alias_size_in_bytes=0)
 
 
@@ -46,6 +47,12 @@ def test_of_a_program_that_cannot_be_printed_the_memory_is_known():
     report = Preflight('it', CHIPS, {'embedding': 1}, 1, 1, {'batch': 1}, [way]).report()
     assert [table.title for table in report.tables][-1] == 'What a step needs of a chip at the peak'
     assert any('cannot print it' in note for note in report.notes)
+
+
+def test_the_peak_is_what_the_compiler_of_the_platform_goes_by():
+    memory = SimpleNamespace(**MEMORY | dict(output_size_in_bytes=550, alias_size_in_bytes=500), peak_memory_in_bytes=9)
+    assert peak_bytes(memory, 'cpu') == 600 + 550 - 500 + 400
+    assert peak_bytes(memory, 'tpu') == 9
 
 
 @pytest.mark.parametrize(

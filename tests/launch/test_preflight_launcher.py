@@ -35,6 +35,24 @@ def test_it_says_what_the_run_says(runner, finished):
     assert (way['peak_bytes'], way['sent'], way['fits']) == (plan['peak_bytes'], [], True)
 
 
+@pytest.mark.skipif(not Path('/proc/self/clear_refs').exists(), reason='only Linux says how much a process uses')
+@pytest.mark.parametrize('devices', [1, 8])
+def test_what_it_says_stands_beside_what_a_step_takes(runner, devices):
+    layers = "--config.model.run={'use': 'model.stack:Scanned', 'remat': 'nothing_saveable'}"
+    found = preflight(
+        runner,
+        '--noalternatives',
+        '--measure',
+        layers,
+        '--config.batch_size=64',
+        '--config.model.layers=4',
+        devices=devices,
+    )
+    assert found['measured']['flops'] == found['flops']
+    said = found['ways'][0]['peak_bytes'] * devices
+    assert 0.9 * said < found['measured']['peak_bytes'] < said + devices * 2**25
+
+
 def test_gradients_of_all_weights_go_around_once(on_eight):
     weights = sum(on_eight['parameters'].values())
     assert on_eight['held']['parameters'] == 4 * weights
@@ -73,6 +91,10 @@ def test_ways_that_take_less_memory_stand_beside_it(runner):
         ((), 'give --config=FILE'),
         ((f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--config.mesh.fsdp=16'), 'asks for 16 devices'),
         ((f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--config.backend=pmap'), "use 'jit'"),
+        (
+            (f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v5e:4x4', '--measure'),
+            'v5e:4x4 need not be there: leave out one of the two',
+        ),
         pytest.param(
             (f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v9z:4x4'),
             'no such TPU slice',

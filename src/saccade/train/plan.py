@@ -73,7 +73,7 @@ class Plan:
             parameters=by_role(backend.like.params),
             flops=step,
             tokens=tokens,
-            peak_bytes=peak_bytes(memory),
+            peak_bytes=peak_bytes(memory, jax.default_backend()),
             temp_bytes=memory.temp_size_in_bytes,
             state_bytes=state_bytes(backend.learner, backend.like.params),
             attention=list(attention_paths(model)),
@@ -114,8 +114,15 @@ class Plan:
         return '' if self.state_bytes is None else f'; {self.state_bytes / 2**10:,.0f} KiB to decode a row'
 
 
-def peak_bytes(memory: Any) -> int:
-    """All that a compiled program needs of a device, what it takes over counted once."""
+def peak_bytes(memory: Any, platform: str) -> int:
+    """All that a compiled program needs of a device, what it takes over counted once.
+
+    Args:
+        memory: the compiler's own analysis.
+        platform: of the device, as JAX calls it.
+    """
+    if platform == 'tpu':  # whose compiler refuses by this figure; its temporary bytes are more than are there at once
+        return memory.peak_memory_in_bytes
     held = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
     return held + memory.temp_size_in_bytes
 

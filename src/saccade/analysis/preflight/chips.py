@@ -36,6 +36,11 @@ class Chips:
     devices: Sequence[Any]
     memory: int | None
 
+    @property
+    def platform(self) -> str:
+        """As JAX calls it: cpu, gpu or tpu."""
+        return self.devices[0].platform
+
     @classmethod
     def here(cls) -> 'Chips':
         """Those of this host. Simulated ones share its memory."""

@@ -7,7 +7,7 @@ The very step that would run is compiled, as it is and with what saves memory: r
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ import numpy as np
 from saccade.analysis.benchmark.report import Report, Table
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import Sent, collectives
+from saccade.analysis.preflight.measured import STEPS, Measured
 from saccade.ops.flops import flops
 from saccade.train.backend import OnMesh
 from saccade.train.experiment import Experiment
@@ -59,7 +60,7 @@ class Way:
             if not (used := _USED.search(str(error))):
                 raise
             return cls(changes, int(float(used[1]) * _UNITS[used[2]]), False, [])
-        peak = peak_bytes(compiled.memory_analysis())
+        peak = peak_bytes(compiled.memory_analysis(), chips.platform)
         fits = None if chips.memory is None else peak <= chips.memory
         return cls(changes, peak, fits, _sent(compiled))
 
@@ -67,7 +68,8 @@ class Way:
 @dataclass(frozen=True)
 class Preflight:
     """Attributes: what was looked at; chips; parameters by role; FLOPs and tokens of a step over all chips; bytes of
-    what one chip holds between steps, by what it is; ways to run it, the first as the config has it.
+    what one chip holds between steps, by what it is; ways to run it, the first as the config has it; what it took when
+    it was run, None where it was not.
     """
 
     what: str
@@ -77,13 +79,11 @@ class Preflight:
     tokens: int
     held: dict[str, int]
     ways: list[Way]
+    measured: Measured | None = None
 
     @classmethod
-    def of(cls, what: str, config: Config, chips: Chips, alternatives: bool = True) -> 'Preflight':
+    def of(cls, what: str, config: Config, chips: Chips) -> 'Preflight':
         """Compile the step of an experiment for some chips.
-
-        Args:
-            alternatives: whether to compile it in ways that take less memory too.
 
         Raises:
             UserError: the parts do not fit each other, or the mesh does not fit the chips.
@@ -105,8 +105,21 @@ class Preflight:
                 'average': _on_one(step.like.ema),
                 'batch': _on_one(batch),
             },
-            ways=[Way.of('', step, chips), *(_saving(config, chips, _rows(batch)) if alternatives else ())],
+            ways=[Way.of('', step, chips)],
         )
+
+    def with_alternatives(self, config: Config) -> 'Preflight':
+        """Compile it in ways that take less memory too."""
+        step = spread(Experiment.of(config), self.chips)
+        return replace(self, ways=[*self.ways, *_saving(config, self.chips, _rows(step.batches[0]))])
+
+    def with_measured(self, config: Config) -> 'Preflight':
+        """Take some steps, on the devices here.
+
+        Raises:
+            UserError: nothing here says how much memory is used.
+        """
+        return replace(self, measured=Measured.of(spread(Experiment.of(config), self.chips)))
 
     def report(self) -> Report:
         """All of it."""
@@ -114,13 +127,29 @@ class Preflight:
         held = [(name, mib(size)) for name, size in self.held.items() if size]
         ways = [(way.changes or 'as it is', mib(way.peak_bytes), _YES[way.fits]) for way in self.ways]
         sent = [(each.kind, f'{each.count:,}', mib(each.bytes)) for each in self.ways[0].sent or ()]
-        tables = (
+        tables = [
             Table(f'{self.what} on {self.chips.name}: parameters', ('role', 'parameters'), roles),
             Table('What a chip holds between steps', ('', 'MiB'), held),
             Table('What a step needs of a chip at the peak', ('', 'MiB', 'fits'), ways),
-            Table('What a chip sends in a step', ('collective', 'times', 'MiB'), sent),
-        )
-        return Report(self.what, self.figures(), tables if sent else tables[:-1], tuple(self._notes()))
+        ]
+        if sent:
+            tables.append(Table('What a chip sends in a step', ('collective', 'times', 'MiB'), sent))
+        if self.measured:
+            tables.append(self._beside(self.measured))
+        return Report(self.what, self.figures(), tuple(tables), tuple(self._notes()))
+
+    def _beside(self, found: Measured) -> Table:
+        """What was said, and what it took."""
+        figures = {
+            'MiB at the peak': (self.ways[0].peak_bytes * len(self.chips.devices), found.peak_bytes, mib),
+            'FLOPs in matrix products': (self.flops, found.flops, '{:,}'.format),
+        }
+        rows = [
+            (name, shown(said), shown(took), f'{took / said:.3f}')
+            for name, (said, took, shown) in figures.items()
+            if took is not None
+        ]
+        return Table(f'{STEPS} steps on all devices here', ('', 'said', 'found', 'found / said'), rows)
 
     def figures(self) -> dict[str, Any]:
         """All of it, for programs."""
@@ -131,6 +160,7 @@ class Preflight:
             'tokens': self.tokens,
             'held': self.held,
             'ways': [asdict(way) for way in self.ways],
+            'measured': self.measured and asdict(self.measured),
         }
 
     def _notes(self) -> Iterator[str]:

@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled program as its text has it, instruction by instruction, with every loop as often as it runs.
+
+A loop runs as often as the compiler wrote beside it; the TPU's writes nothing, but counts from 0 up to a constant. A
+loop whose end depends on data counts once.
+"""
+
+import functools
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+_COMPUTATION = re.compile(r'^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) \(.*\{$')
+_INSTRUCTION = re.compile(r'^\s+(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>.+?) (?P<kind>[\w\-]+)\((?P<rest>.*)$')
+_CALLED = re.compile(r'(?:condition|body|calls|to_apply|\w+_computations?)=(?:\{(?P<many>[^}]*)\}|%?(?P<one>[\w.\-]+))')
+_OPERAND = re.compile(r'(?:\w+\[[\d,]*\](?:\{[^}]*\})? )?%?(?P<name>[\w.\-]+)')  # some compilers write its shape too
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_CONDITION = re.compile(r'condition=%?([\w.\-]+)')
+_BELOW = re.compile(r'ROOT .* compare\([^,]+, (?:\S+ )?%?([\w.\-]+)\), direction=LT')
+_CONSTANT = re.compile(r'^\s+%?(?P<name>[\w.\-]+) = \S+ constant\((?P<value>\d+)\)')
+_ARRAY = re.compile(r'\b(?P<kind>pred|[a-z]+(?P<bits>\d+)\w*)\[(?P<sizes>[\d,]*)\]')
+_DEVICES = re.compile(r'\b(?:num_partitions|replica_count)=(\d+)')
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """Attributes: computation that it stands in; shape of its result; kind; its operands and attributes, as text."""
+
+    within: str
+    shape: str
+    kind: str
+    rest: str
+
+    def called(self) -> Iterator[str]:
+        """Names of the computations that it runs."""
+        for found in _CALLED.finditer(self.rest):
+            yield from (name.strip().lstrip('%') for name in (found['many'] or found['one']).split(','))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Attributes: the lines of each computation, by name; which comes first; devices in all."""
+
+    computations: Mapping[str, list[str]]
+    entry: str
+    devices: int
+
+    @classmethod
+    def of(cls, text: str) -> 'Program':
+        """Read a compiled program."""
+        computations: dict[str, list[str]] = {}
+        entry = name = ''
+        for line in text.splitlines():
+            if begun := _COMPUTATION.match(line):
+                name = begun['name']
+                computations[name] = []
+                entry = name if begun['entry'] else entry
+            elif name:
+                computations[name].append(line)
+        return cls(computations, entry, math.prod(map(int, _DEVICES.findall(text.partition('\n')[0]))))
+
+    def runs(self) -> Iterator[tuple[Instruction, int]]:
+        """Every instruction, from the first computation on, and how often it runs."""
+        return self._runs(self.entry, 1)
+
+    def first_operand(self, instruction: Instruction) -> str:
+        """Shape of what an instruction is given first."""
+        return self._shapes[instruction.within][_OPERAND.match(instruction.rest)['name']]
+
+    def _runs(self, name: str, times: int) -> Iterator[tuple[Instruction, int]]:
+        for line in self.computations.get(name, ()):
+            if not (found := _INSTRUCTION.match(line)):
+                continue
+            instruction = Instruction(name, found['shape'], found['kind'], found['rest'])
+            yield instruction, times
+            again = self._trips(instruction.rest) if instruction.kind == 'while' else 1
+            for inner in instruction.called():
+                yield from self._runs(inner, times * again)
+
+    def _trips(self, rest: str) -> int:
+        """How often a loop runs."""
+        if known := _TRIPS.search(rest):
+            return int(known[1])
+        lines = self.computations.get(_CONDITION.search(rest)[1], ())
+        constants = {found['name']: int(found['value']) for found in map(_CONSTANT.match, lines) if found}
+        return next((constants.get(found[1], 1) for found in map(_BELOW.search, lines) if found), 1)
+
+    @functools.cached_property
+    def _shapes(self) -> Mapping[str, Mapping[str, str]]:
+        """Shapes of the results within each computation, by name."""
+        found = {name: filter(None, map(_INSTRUCTION.match, lines)) for name, lines in self.computations.items()}
+        return {name: {each['name']: each['shape'] for each in within} for name, within in found.items()}
+
+
+def sizes(shape: str) -> list[int]:
+    """Of the axes of an array."""
+    return numbers(_ARRAY.search(shape)['sizes'])
+
+
+def numbers(text: str) -> list[int]:
+    """Those that commas separate."""
+    return [int(number) for number in text.split(',') if number]
+
+
+def bytes_of(shape: str) -> int:
+    """Bytes of all arrays of a shape; the single numbers beside them, as an asynchronous result has, do not count."""
+    arrays = [array for array in _ARRAY.finditer(shape) if array['sizes'] or not shape.startswith('(')]
+    return sum(math.prod(numbers(array['sizes'])) * int(array['bits'] or 8) // 8 for array in arrays)

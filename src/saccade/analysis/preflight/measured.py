@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a step takes in truth: products in the program that was compiled, and memory while it runs.
+
+A GPU's allocator keeps its own peak. A CPU has none, so there it is what this process grows by, from before there are
+weights to the most that a step needs, as Linux counts the pages it touches; what XLA's threads and products use beside
+the arrays of the program is in it.
+"""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+
+from saccade.analysis.preflight.products import product_flops
+from saccade.train.backend import OnMesh
+from saccade.types import UserError
+
+STEPS = 3
+_STATUS, _FORGET = Path('/proc/self/status'), Path('/proc/self/clear_refs')
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Attributes: FLOPs in matrix products of the compiled program, None where they are not read; peak bytes while it
+    ran. Both are of all devices together.
+    """
+
+    flops: int | None
+    peak_bytes: int
+
+    @classmethod
+    def of(cls, step: OnMesh) -> 'Measured':
+        """Compile a step for the devices here and take it a few times, with rows of zeros.
+
+        Raises:
+            UserError: nothing here says how much memory is used.
+        """
+        platform, rows, key = jax.default_backend(), step.batches[0], jax.random.key_data(jax.random.key(0))
+        if platform == 'cpu' and not _FORGET.exists():
+            raise UserError('--measure: nothing here says how much memory is used: run it on Linux, or on a GPU')
+        program = step.train_step(rows).compile()
+        init = jax.jit(step.learner.init, out_shardings=step.places).lower(key, rows).compile()
+        meter = _METERS.get(platform, _Allocator)()
+        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype, device=leaf.sharding), rows)
+        state = jax.block_until_ready(init(key, zeros))
+        meter.begin()
+        for _ in range(STEPS):
+            state, metrics = program(state, zeros)
+        jax.block_until_ready((state, metrics))
+        flops = product_flops(program.as_text()) * jax.device_count() if platform == 'cpu' else None
+        return cls(flops, meter.peak())
+
+
+class _Process:
+    """Resident memory of this process, beyond what it has when this is made."""
+
+    def __init__(self) -> None:
+        self.begin()
+        self._before = _status('VmRSS')
+
+    def begin(self) -> None:
+        """Give back what was freed, and let the peak be what is used now."""
+        ctypes.CDLL(None).malloc_trim(0)
+        _FORGET.write_text('5')
+
+    def peak(self) -> int:
+        return _status('VmHWM') - self._before
+
+
+class _Allocator:
+    """What JAX has allocated on all devices; it does not forget its peak, which a step sets."""
+
+    def begin(self) -> None:
+        pass
+
+    def peak(self) -> int:
+        return sum(device.memory_stats()['peak_bytes_in_use'] for device in jax.devices())
+
+
+_METERS: Mapping[str, Callable[[], _Process | _Allocator]] = {'cpu': _Process}
+
+
+def _status(name: str) -> int:
+    """Bytes, of a line of the process's status."""
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(f'{name}:'))
+    return int(line.split()[1]) * 1024
