@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -355,6 +356,15 @@ def test_names_are_such_as_google_takes():
     ]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """As at a terminal; what a shell starts in the background does not heed Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures('interruptible')
 def test_it_may_be_interrupted_and_says_what_goes_on(launched):
     """Ctrl-C ends gcloud with it, and not what runs there."""
     launched.gcloud.answer(follow=[{'before': 'sleep 60'}])

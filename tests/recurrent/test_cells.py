@@ -74,7 +74,7 @@ def ran(module, params, x, segments=None):
 @pytest.mark.parametrize('name', CELLS)
 def test_a_cell_is_the_loop_that_its_equation_says(name):
     module, x = cell(name), normal((B, T, E))
-    params = drawn(module)
+    params = drawn(module, scale=0.25)  # a loop that lets differences fade, or roundings would grow from step to step
     expected = looped(name, params, x)
     state, steps = module.start(B), []
     for t in range(T):

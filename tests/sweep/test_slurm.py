@@ -67,6 +67,14 @@ class TestTheEngine:
             assert f'#SBATCH --{line}\n' in asked
         assert json.loads((tmp_path / 'runs/.slurm/jobs.json').read_text()) == {'a': '7_0', 'b': '7_1'}
 
+    def test_damaged_numbers_of_jobs_are_named(self, cluster, tmp_path):
+        one = engine(tmp_path)
+        one.submit(job(tmp_path))
+        one.poll()
+        (tmp_path / 'runs/.slurm/jobs.json').write_text('{"a": ')
+        with pytest.raises(UserError, match=r'jobs\.json is damaged .* delete the file'):
+            engine(tmp_path)
+
     def test_a_job_begins_when_it_is_at_work_and_ends_when_it_is_gone(self, cluster, tmp_path):
         one = engine(tmp_path)
         for name in ('a', 'b'):

@@ -82,12 +82,11 @@ class Slurm:
             lock: not needed; no job is begun twice, since its number is known.
 
         Raises:
-            UserError: there is no Slurm here, or it has no such settings.
+            UserError: there is no Slurm here, it has no such settings, or what was written of earlier jobs is damaged.
         """
         self._folder, self._say = folder / '.slurm', say
         self._executor = _executor(self._folder, settings)
-        numbers = self._folder / _NUMBERS
-        self._numbers: dict[str, str] = json.loads(numbers.read_text()) if numbers.exists() else {}
+        self._numbers = _numbers(self._folder / _NUMBERS)
         self._waiting: list[Job] = []
         self._begun: dict[str, bool] = {}  # of those that have not ended
         self._missed: dict[str, int] = {}
@@ -202,6 +201,16 @@ def _executor(folder: Path, settings: Mapping[str, Any]) -> Any:
     given = {name: value for name, value in settings.items() if name != _RESTARTS}
     executor.update_parameters(**{'job_name': folder.parent.name, 'stderr_to_stdout': True, **given})
     return executor
+
+
+def _numbers(file: Path) -> dict[str, str]:
+    """Numbers of the jobs that earlier launches have submitted, by the name of the run."""
+    try:
+        return json.loads(file.read_text()) if file.exists() else {}
+    except ValueError as error:
+        raise UserError(
+            f'{file} is damaged ({error}): squeue shows the jobs that go on; scancel them, and delete the file'
+        ) from None
 
 
 def _queue() -> dict[str, str] | None:
