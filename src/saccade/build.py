@@ -8,6 +8,7 @@ may live in the user's own repository.
 """
 
 import difflib
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -145,15 +146,19 @@ def refused(part: Part, protocol: type) -> str:
 
 
 def _import(name: str, path: str) -> types.ModuleType:
-    package = name.partition('.')[0]
-    own = package in {module.name for module in pkgutil.iter_modules(saccade.__path__)}
-    full = f'saccade.{name}' if own else name
+    full = f'saccade.{name}' if name.partition('.')[0] in _packages() else name
     try:
         return importlib.import_module(full)
     except ModuleNotFoundError as error:
         if error.name is None or not (full == error.name or full.startswith(f'{error.name}.')):
             raise UserError(f"{path}: importing '{name}' failed: {error}") from error
         raise UserError(f"{path}: there is no module '{name}'{_nearest(name, _siblings(full))}") from None
+
+
+@functools.cache
+def _packages() -> frozenset[str]:
+    """Names of our own packages and modules."""
+    return frozenset(module.name for module in pkgutil.iter_modules(saccade.__path__))
 
 
 def _siblings(full: str) -> list[str]:
