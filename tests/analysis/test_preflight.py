@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of programs by what XLA says of them, also where it will not compile one, or cannot print it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import jax
@@ -9,6 +10,7 @@ import pytest
 
 from saccade.analysis.preflight import scaling
 from saccade.analysis.preflight.chips import Chips
+from saccade.analysis.preflight.measured import Measured
 from saccade.analysis.preflight.preflight import Preflight, Way
 from saccade.train.backend import OnMesh
 from saccade.train.plan import peak_bytes
@@ -53,6 +55,17 @@ def test_the_peak_is_what_the_compiler_of_the_platform_goes_by():
     memory = SimpleNamespace(**MEMORY | dict(output_size_in_bytes=550, alias_size_in_bytes=500), peak_memory_in_bytes=9)
     assert peak_bytes(memory, 'cpu') == 600 + 550 - 500 + 400
     assert peak_bytes(memory, 'tpu') == 9
+
+
+def test_what_was_said_of_each_chip_stands_beside_what_all_of_them_took():
+    way = Way('', 100 * 2**20, True, [])
+    found = Preflight('it', CHIPS, {}, 1000, 1, {}, [way], Measured(1000, 220 * 2**20))
+    assert found.report().tables[-1].rows == [
+        ('MiB at the peak', '200.0', '220.0', '1.100'),
+        ('FLOPs in matrix products', '1,000', '1,000', '1.000'),
+    ]
+    (row,) = replace(found, measured=Measured(None, 1)).report().tables[-1].rows  # where products are not read
+    assert row[0] == 'MiB at the peak'
 
 
 @pytest.mark.parametrize(

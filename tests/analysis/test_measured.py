@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The memory of a process while it runs: its peak, from a beginning on."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from saccade.analysis.preflight import measured
+
+pytestmark = pytest.mark.skipif(not Path('/proc/self/clear_refs').exists(), reason='only Linux says how much is used')
+MIB = 2**20
+CLOSE = 5 * MIB  # Linux counts each core's pages by the batch, and the test has some of its own
+
+
+def test_the_peak_is_the_most_that_was_there_at_a_time_since_it_began():
+    meter = measured._Process()
+    np.ones(200 * MIB, np.uint8)  # gone at once
+    assert meter.peak() == pytest.approx(200 * MIB, abs=CLOSE)
+    kept = np.ones(50 * MIB, np.uint8)
+    meter.begin()
+    np.ones(100 * MIB, np.uint8)
+    assert meter.peak() == pytest.approx(150 * MIB, abs=CLOSE)
+    assert kept.all()
