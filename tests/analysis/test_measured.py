@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 
 from saccade.analysis.preflight import measured
+from saccade.train.backend import OnMesh
+from saccade.types import UserError
 
 pytestmark = pytest.mark.skipif(not Path('/proc/self/clear_refs').exists(), reason='only Linux says how much is used')
 MIB = 2**20
 CLOSE = 5 * MIB  # Linux counts each core's pages by the batch, and the test has some of its own
+
+
+class Step(OnMesh):
+    """A step that is not spread over anything."""
+
+    def __init__(self):
+        self.batches = [None]
 
 
 def test_the_peak_is_the_most_that_was_there_at_a_time_since_it_began():
@@ -23,3 +32,9 @@ def test_the_peak_is_the_most_that_was_there_at_a_time_since_it_began():
     np.ones(100 * MIB, np.uint8)
     assert meter.peak() == pytest.approx(150 * MIB, abs=CLOSE)
     assert kept.all()
+
+
+def test_where_nothing_says_how_much_is_used_it_is_said_what_does(monkeypatch, tmp_path):
+    monkeypatch.setattr(measured, '_FORGET', tmp_path / 'clear_refs')
+    with pytest.raises(UserError, match='run it on Linux, or on a GPU'):
+        measured.Measured.of(Step())

@@ -61,9 +61,8 @@ def collectives(hlo: str) -> list[Sent]:
     for run in _by_channel(Program.of(hlo)).values():
         count, sent = found.get(run.kind, (0, 0.0))
         found[run.kind] = count + run.times, sent + run.times * run.bytes
-    return sorted(
-        (Sent(kind, count, round(sent)) for kind, (count, sent) in found.items()), key=lambda each: -each.bytes
-    )
+    sums = [Sent(kind, count, round(sent)) for kind, (count, sent) in found.items()]
+    return sorted(sums, key=lambda each: -each.bytes)
 
 
 def _by_channel(program: Program) -> dict[Any, _Run]:
