@@ -9,7 +9,7 @@ import pytest
 from saccade.analysis.preflight.products import product_flops
 from saccade.ops.flops import flops
 
-# A product within a fusion within a loop, of operands with their shapes beside them and without, and one of vectors.
+# A product within a fusion within a loop, of operands with their shapes beside them and without.
 PROGRAM = """
 HloModule jit_f, is_scheduled=true
 

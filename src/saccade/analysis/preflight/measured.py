@@ -43,6 +43,7 @@ class Measured:
         platform, rows, key = jax.default_backend(), step.batches[0], jax.random.key_data(jax.random.key(0))
         if platform == 'cpu' and not os.access(_FORGET, os.W_OK):
             raise UserError('--measure: nothing here says how much memory is used: run it on Linux, or on a GPU')
+        # Both are compiled before anything is measured, as compiling takes memory too.
         program = step.train_step(rows).compile()
         init = jax.jit(step.learner.init, out_shardings=step.places).lower(key, rows).compile()
         meter = _METERS.get(platform, _Allocator)()
