@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What goes on inside a model on one batch: gradients layer by layer, and where each head looks.
+"""Gradient norms by layer, and attention patterns by head, of a model on one batch.
 
     entropy of a head   - sum over keys of w log w, in nats; log S where it looks at S keys alike, 0 where at one
     distance of a head  sum over keys of w |i - j|, in tokens
     itself              the weight of a query on its own token
 
-Means over the queries of the batch that may look at something. Clark et al. 2019, "What Does BERT Look At?",
+Means over the queries of the batch that may attend to something; in cross-attention, whose keys are of another
+sequence, there is an entropy alone. Clark et al. 2019, "What Does BERT Look At?",
 https://arxiv.org/abs/1906.04341, tell heads apart by such numbers.
 """
 
@@ -16,7 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,13 +26,15 @@ from saccade.analysis.benchmark.report import Report, Table
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.plain import Plain
 from saccade.data.pipeline import eval_batches
+from saccade.task.base import Forward, TaskBase
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.optimizer import path_of
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Batch, Params, Part
+from saccade.types import Batch, Params, Part, UserError
 
-_IN_A_STACK = re.compile(r'(?:.*/)?pattern_(\d+)(?:/|$)')
+# The tower, '' where the model has one alone; the place in the pattern; the branch of the block.
+_IN_A_STACK = re.compile(r'(?:(.*?)/)?layers/pattern_(\d+)/(\w+)')
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,22 @@ class Layer:
 
 @dataclass(frozen=True)
 class Head:
-    """Attributes: layer and head, from 1; entropy in nats; distance in tokens; itself, a share."""
+    """Attributes: layer and head, from 1; entropy in nats; distance in tokens, and itself, a share: None where keys are
+    of another sequence; the tower, '' where there is one alone; the branch of the block, 'mixer' or 'cross'.
+    """
 
     layer: int
     head: int
     entropy: float
-    distance: float
-    itself: float
+    distance: float | None
+    itself: float | None
+    tower: str = ''
+    branch: str = 'mixer'
+
+    @property
+    def where(self) -> str:
+        """The layer, in words."""
+        return ' '.join(filter(None, (self.tower, f'layer {self.layer}', self.branch.replace('mixer', ''))))
 
 
 def inspect_run(workdir: str) -> Report:
@@ -82,34 +93,29 @@ def inspect_config(config: Mapping[str, Any], name: str) -> Report:
 
 
 def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[Layer], list[Head]]:
-    """The layers, and the heads of those that make attention weights, in float32."""
-    task = experiment.task()
+    """The layers, and the heads of those that make attention weights, in float32.
+
+    Raises:
+        UserError: the task applies its model in a way of its own.
+    """
+    task, model = experiment.task(), _with_weights(experiment.model)()
+    if not isinstance(task, TaskBase):
+        raise UserError(
+            f'config.task: {Part(type(task)).name} is no task.base:TaskBase, so its model cannot be watched'
+        )
 
     @jax.jit
     def run(params: Params, batch: Batch) -> tuple[Params, PyTree]:
         def loss(params: Params) -> tuple[Array, PyTree]:
-            weights: dict[str, PyTree] = {}
-            model = _watched(_with_weights(experiment.model), weights)
-            total = task.loss(model, params, batch, jax.random.key(0), False)['loss']
-            return total.mean(), weights
+            forward = Forward(train=False, further=('weights',))
+            totals = task.with_reports(forward, model, params, batch, jax.random.key(0))
+            weights = {name: reports.get('weights', {}) for name, reports in forward.reports.items()}
+            return totals['loss'].mean(), weights.get('', weights)
 
         return jax.grad(loss, has_aux=True)(params)
 
     gradient, weights = run(params, batch)
     return list(_layers(gradient, params)), list(_heads(weights))
-
-
-def _watched(model: Part, seen: dict[str, PyTree]) -> Any:
-    """The model as a task knows it, which puts the attention weights of its layers into `seen`."""
-
-    class Watched(model.target):
-        @nn.nowrap
-        def apply(self, variables: PyTree, *arguments: Any, mutable: list[str], **more: Any) -> Any:
-            y, reports = super().apply(variables, *arguments, mutable=[*mutable, 'weights'], **more)
-            seen.update(reports.pop('weights', {}))
-            return y, reports
-
-    return Watched(**dict(model.arguments))
 
 
 def _layers(gradient: Params, params: Params) -> Iterator[Layer]:
@@ -122,7 +128,7 @@ def _norms(tree: Params) -> dict[str, float]:
     """L2 norm of what stands outside the layers, by its name, and of each layer."""
     outside = [(path, leaf) for path, leaf in _leaves(tree) if not _IN_A_STACK.match(path)]
     parts = [(path.partition('/')[0], leaf) for path, leaf in outside]
-    parts += [(f'layer {number}', leaf) for number, leaf in _by_layer(tree)]
+    parts += [(f'{tower} layer {number}'.lstrip(), leaf) for tower, number, _, leaf in _by_layer(tree)]
     squares: dict[str, float] = {}
     for name, leaf in parts:
         squares[name] = squares.get(name, 0.0) + float(np.square(np.asarray(leaf, np.float64)).sum())
@@ -130,17 +136,25 @@ def _norms(tree: Params) -> dict[str, float]:
 
 
 def _heads(weights: PyTree) -> Iterator[Head]:
-    for number, one in _by_layer(weights):
-        for head, row in enumerate(np.asarray(_of_heads(one))):
-            yield Head(number, head + 1, *map(float, row))
+    for tower, number, branch, one in _by_layer(weights):
+        for head, (entropy, distance, itself) in enumerate(np.asarray(_of_heads(one)).tolist()):
+            own = (None, None) if branch == 'cross' else (distance, itself)
+            yield Head(number, head + 1, entropy, *own, tower, branch)
 
 
-def _by_layer(tree: PyTree) -> list[tuple[int, Array]]:
-    """Number of the layer, from 1, and its part of each leaf that is stacked over the repeats of a pattern."""
-    stacked = [(int(found[1]), leaf) for path, leaf in _leaves(tree) if (found := _IN_A_STACK.match(path))]
-    patterns = 1 + max((place for place, _ in stacked), default=0)
-    parts = ((1 + place + patterns * repeat, part) for place, leaf in stacked for repeat, part in enumerate(leaf))
-    return sorted(parts, key=lambda part: part[0])
+def _by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
+    """Tower, number of the layer, from 1, branch and slice of each leaf that is stacked over the layers."""
+    stacked = [(found, leaf) for path, leaf in _leaves(tree) if (found := _IN_A_STACK.match(path))]
+    patterns: dict[str, int] = {}
+    for found, _ in stacked:
+        tower = found[1] or ''
+        patterns[tower] = max(patterns.get(tower, 0), int(found[2]) + 1)
+    parts = (
+        (found[1] or '', 1 + int(found[2]) + patterns[found[1] or ''] * repeat, found[3], part)
+        for found, leaf in stacked
+        for repeat, part in enumerate(leaf)
+    )
+    return sorted(parts, key=lambda part: (list(patterns).index(part[0]), part[1]))
 
 
 def _leaves(tree: PyTree) -> list[tuple[str, Array]]:
@@ -184,13 +198,17 @@ def _first_batch(experiment: Experiment, tokenizer: Path | None) -> Batch:
 def _report(what: str, layers: list[Layer], heads: list[Head]) -> Report:
     of_layers = [(layer.name, f'{layer.gradient:.3g}', f'{layer.parameters:.3g}') for layer in layers]
     of_heads = [
-        (f'layer {head.layer}', str(head.head), f'{head.entropy:.2f}', f'{head.distance:.1f}', f'{head.itself:.2f}')
+        (head.where, str(head.head), f'{head.entropy:.2f}', _shown(head.distance, 1), _shown(head.itself, 2))
         for head in heads
     ]
     tables = [Table(what, ('', 'gradient norm', 'parameter norm'), of_layers)]
     if heads:
         columns = ('', 'head', 'entropy [nats]', 'distance [tokens]', 'on itself')
-        tables.append(Table('Where its heads look', columns, of_heads))
+        tables.append(Table('Attention patterns by head', columns, of_heads))
     notes = () if heads else ('Its mixers make no attention weights.',)
     figures = {'layers': list(map(asdict, layers)), 'heads': list(map(asdict, heads))}
     return Report(what, figures, tuple(tables), notes)
+
+
+def _shown(value: float | None, digits: int) -> str:
+    return '-' if value is None else f'{value:.{digits}f}'

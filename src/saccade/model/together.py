@@ -21,7 +21,7 @@ _SHARED = ('embedding', 'position', 'types')
 
 @dataclass(frozen=True)
 class Together:
-    """Two encoders of one vocabulary. What is called has a name; `params` are those of both."""
+    """Two encoders of one vocabulary, each with a name; `params` are those of both."""
 
     names: ClassVar[tuple[str, str]]
 
@@ -49,9 +49,9 @@ class Together:
         made = {name: self.part(name)().init(keys[name], *arguments)['params'] for name in self.names}
         return {name: self.own(name, params) for name, params in made.items()}
 
-    def apply(self, name: str, params: Params, *arguments: Any, **options: Any) -> Any:
-        """Call one of the two."""
-        return self.part(name)().apply({'params': self.all_of(name, params)}, *arguments, **options)
+    def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]:
+        """One of the two, with all parameters that it needs."""
+        return self.part(name)(), self.all_of(name, params)
 
     def own(self, name: str, params: Params) -> Params:
         """Those of the parameters of one that are its own."""

@@ -17,13 +17,13 @@ from jaxtyping import Array, Float, PyTree
 Choices = Mapping[str, Float[Array, 'B T']]
 
 
-def choices_in(reports: Mapping[str, PyTree]) -> list[Choices]:
-    """What the parts of a model report of their choices, in the collection 'choices'."""
+def choices_in(reported: PyTree) -> list[Choices]:
+    """What the parts of a model reported of their choices, in the collection 'choices'."""
 
     def whole(tree: PyTree) -> bool:
         return isinstance(tree, Mapping) and 'log_probability' in tree
 
-    return jax.tree.leaves(reports.get('choices', {}), is_leaf=whole)
+    return jax.tree.leaves(reported, is_leaf=whole)
 
 
 def surrogate(losses: Float[Array, 'B T'], weights: Float[Array, 'B T'], choices: Choices) -> Float[Array, '']:

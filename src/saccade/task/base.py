@@ -1,19 +1,101 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tasks of an encoder share: how its heads are read, what they score, and what there is to beat."""
+"""What all tasks share: the forward pass, which collects what parts report; and what the tasks of an encoder share.
+
+    total loss = loss of the task + sum of all losses that parts report
+
+Parts report by Linen's `sow`, in collections: 'losses' are added in training (the balance of a mixture of experts,
+summed over the layers as in Fedus et al. 2021, "Switch Transformers", section 2.2, https://arxiv.org/abs/2101.03961;
+the moves of running statistics, `ops.statistic`), 'metrics' are logged as means over the layers.
+"""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.loss import cross_entropy
 from saccade.types import Batch, EncoderModel, Params, Part, PRNGKey, Scope, Total, UserError
 
+LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of a training step, and of every forward pass
 
-class ReadsHead:
+
+@dataclass(frozen=True)
+class Forward:
+    """The forward pass of a task: it applies the task's models, and collects what their parts report.
+
+    Attributes:
+        train: whether parts drop units, and report what is learned from.
+        further: collections that are asked for too, such as the attention weights in 'weights'.
+        reports: by the model's name, '' where a task has one alone; then by collection. It is filled by each call.
+    """
+
+    train: bool
+    further: tuple[str, ...] = ()
+    reports: dict[str, PyTree] = field(default_factory=dict)
+
+    def __call__(self, model: Any, params: Params, *inputs: Any, key: PRNGKey, name: str = '') -> Any:
+        """Return the model's output.
+
+        Args:
+            key: for dropout.
+            name: of the model, where the task has several.
+        """
+        collections = [*(LEARNED if self.train else ()), *LOGGED, *self.further]
+        output, reports = model.apply({'params': params}, *inputs, rngs={'dropout': key}, mutable=collections)
+        self.reports[name] = reports
+        return output
+
+    def reported(self, collection: str) -> list[PyTree]:
+        """What all models reported in one collection."""
+        return [reports[collection] for reports in self.reports.values() if collection in reports]
+
+
+class TaskBase:
+    """A task that says what its totals are; what parts report is added to them here, so that no task can forget it.
+
+    Attributes:
+        bare: the name of the task's own loss where parts add losses to it.
+    """
+
+    bare: ClassVar[str] = 'cross_entropy'
+
+    def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
+        """Return totals by name, `loss` among them, of a model applied by `forward`. To be overridden."""
+        raise NotImplementedError
+
+    def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return the task's totals with what the model's parts report: metrics, and in training their losses."""
+        return self.with_reports(Forward(train), model, params, batch, key)
+
+    def with_reports(
+        self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
+        """Return what `loss` does, by a forward pass that then holds the reports."""
+        totals = self.totals(forward, model, params, batch, key)
+        loss, losses = totals['loss'], jax.tree.leaves(forward.reported('losses'))
+        means = _means(forward.reported('metrics'))
+        totals = {name: Total(loss.weight * mean, loss.weight) for name, mean in means.items()} | totals
+        if not losses:
+            return totals
+        added = loss.weight * sum(leaf.sum() for leaf in losses)  # so that both are means over targets
+        return {self.bare: loss, **totals, 'loss': Total(loss.total + added, loss.weight)}
+
+
+def _means(reported: PyTree) -> dict[str, Array]:
+    """Return, by the last name on its path, the mean of everything that was reported."""
+    named: dict[str, list[Array]] = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(reported):
+        (*_, name) = (entry.key for entry in path if isinstance(entry, jax.tree_util.DictKey))
+        named.setdefault(name, []).append(leaf.ravel())
+    return {name: jnp.concatenate(leaves).mean() for name, leaves in named.items()}
+
+
+class ReadsHead(TaskBase):
     """A task that reads one head of an encoder."""
 
     head: ClassVar[str]
@@ -22,13 +104,13 @@ class ReadsHead:
         """Initialise the model's parameters for batches of this shape."""
         return model.init(key, batch['tokens'], scope_of(batch), False)['params']
 
-    def read(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> Array:
+    def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
         """Return what the head makes of a batch.
 
         Raises:
             UserError: the model has no such head.
         """
-        outputs = model.apply({'params': params}, batch['tokens'], scope_of(batch), train, rngs={'dropout': key})
+        outputs = forward(model, params, batch['tokens'], scope_of(batch), forward.train, key=key)
         if self.head not in outputs:
             there = ', '.join(outputs) or 'none'
             raise UserError(f"{Part(type(self)).name} reads the head '{self.head}'; config.model.heads has {there}")

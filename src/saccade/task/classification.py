@@ -19,7 +19,7 @@ from jaxtyping import Array
 
 from saccade.metric.classification import classified
 from saccade.metric.classification import majority as most_frequent
-from saccade.task.base import ReadsHead, by_example, scored, surprise
+from saccade.task.base import Forward, ReadsHead, by_example, scored, surprise
 from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, PRNGKey, Total, require_share
 
 
@@ -34,15 +34,17 @@ class Classification(ReadsHead):
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)
 
-    def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+    def totals(
+        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
         """Return totals over rows: `loss` in nats, and `accuracy`."""
-        logits, labels = self.read(model, params, batch, key, train), batch['label']
+        logits, labels = self.read(forward, model, params, batch, key), batch['label']
         counts = (labels != IGNORED).astype(jnp.float32)
-        return scored(logits, jnp.maximum(labels, 0), counts, self.label_smoothing if train else 0.0)
+        return scored(logits, jnp.maximum(labels, 0), counts, self.label_smoothing if forward.train else 0.0)
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the logits of each row, its example and its label."""
-        logits = self.read(model, params, batch, jax.random.key(0), False)
+        logits = self.read(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'logits': logits, 'example': batch['example'], 'label': batch['label']}
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:

@@ -19,13 +19,15 @@ from jaxtyping import Array, Int
 
 from saccade.ops.denoising import Denoiser, Marks, Mixture, denoise
 from saccade.ops.masking import row_keys
+from saccade.ops.reinforce import choices_in
+from saccade.task.base import Forward, TaskBase
 from saccade.task.causal_lm import totals_of
-from saccade.task.translation import forced, given
+from saccade.task.translation import given
 from saccade.types import Batch, Params, Part, PRNGKey, Seq2Seq, Total, UserError, require_share
 
 
 @dataclass(frozen=True)
-class Denoising:
+class Denoising(TaskBase):
     """Attributes:
     denoisers: as `ops.denoising:Spans`; each row gets one of them.
     label_smoothing: the share of the target distribution that is uniform, in training.
@@ -46,19 +48,20 @@ class Denoising:
         """Initialise the model's parameters for batches of this shape."""
         return model.init(key, *given(self.corrupted(model, key, batch)[0]), False)['params']
 
-    def loss(self, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
-        """Return totals over targets: `loss` in nats, `accuracy`, and what layers report.
+    def totals(self, forward: Forward, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
+        """Return totals over targets: `loss` in nats, and `accuracy`.
 
         Without training, what is left out depends on the row alone, and there are totals of each of several modes: of
         a whole split, as the rows of one step may lack a mode.
         """
         drop, corrupt = jax.random.split(key)
-        rows, which = self.corrupted(model, corrupt if train else jax.random.key(0), batch)
-        logits, reports = forced(model, params, rows, drop, train)
-        totals = totals_of(logits, reports, rows, self.label_smoothing if train else 0.0)
-        for mode, mine in ({} if train else self._by_mode()).items():
+        rows, which = self.corrupted(model, corrupt if forward.train else jax.random.key(0), batch)
+        logits = forward(model, params, *given(rows), forward.train, key=drop)
+        smoothing = self.label_smoothing if forward.train else 0.0
+        totals = totals_of(logits, rows, smoothing, choices_in(forward.reported('choices')))
+        for mode, mine in ({} if forward.train else self._by_mode()).items():
             chosen = jnp.isin(which, jnp.array(mine))[:, None]
-            own = totals_of(logits, {}, {**rows, 'segments': jnp.where(chosen, rows['segments'], 0)}, 0.0)
+            own = totals_of(logits, {**rows, 'segments': jnp.where(chosen, rows['segments'], 0)}, 0.0)
             totals |= {f'{name}_{mode.strip("[]<>")}': total for name, total in own.items()}
         return totals
 

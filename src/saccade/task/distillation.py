@@ -10,18 +10,17 @@ p_t is softmax(logits / t) at the hidden tokens; h are the last layers' states, 
 https://arxiv.org/abs/1503.02531. Freeze the teacher: `rates` of the optimizer, `train.rates:Frozen`, match '^teacher/'.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from saccade.task.base import scope_of, scored
+from saccade.model.stack import HIDDEN, layer_states
+from saccade.task.base import Forward, scope_of, scored
 from saccade.task.masked_lm import MaskedLM
 from saccade.types import Batch, Params, PRNGKey, Total
-
-_HIDDEN = 'hidden'  # the collection in which layers report their states
 
 
 @dataclass(frozen=True)
@@ -33,19 +32,28 @@ class Distillation(MaskedLM):
     hard: float = 2.0
     cosine: float = 1.0
 
+    bare: ClassVar[str] = 'task_loss'
     then: ClassVar[dict[str, str]] = {what: f'{command} --part=student' for what, command in MaskedLM.then.items()}
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the parameters of a `model.together:Distilled` for batches of this shape."""
         return model.init(key, batch['tokens'], scope_of(batch), False, self.places(batch))
 
-    def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+    def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals: `soft_loss`, `masked_loss`, `masked_accuracy` and `cosine_loss`; `loss` is of all."""
         drop, hide = jax.random.split(key)
-        tokens, chosen = self.hide(hide if train and not self.static else jax.random.key(0), batch, model.vocabulary)
+        at_random = forward.train and not self.static
+        tokens, chosen = self.hide(hide if at_random else jax.random.key(0), batch, model.vocabulary)
         given = (tokens, scope_of(batch))
-        taught, target = _read(model, 'teacher', jax.lax.stop_gradient(params), *given, False, chosen.at)
-        logits, states = _read(model, 'student', params, *given, train, chosen.at, rngs={'dropout': drop})
+        # What the teacher reports is neither learned from nor logged.
+        teacher, student = Forward(train=False, further=(HIDDEN,)), replace(forward, further=(*forward.further, HIDDEN))
+        of_teacher = model.member('teacher', jax.lax.stop_gradient(params))
+        taught = teacher(*of_teacher, *given, False, chosen.at, key=drop, name='teacher')['masked']
+        of_student = model.member('student', params)
+        logits = student(*of_student, *given, forward.train, chosen.at, key=drop, name='student')['masked']
+        target, states = (
+            layer_states(each[HIDDEN])[-1] for each in (teacher.reports['teacher'], forward.reports['student'])
+        )
         masked = scored(logits, chosen.read(batch['tokens']), chosen.counts)
         soft = Total((self._divergence(taught, logits) * chosen.counts).sum(), masked['loss'].weight)
         there = (batch['segments'] != 0).astype(jnp.float32)
@@ -60,13 +68,6 @@ class Distillation(MaskedLM):
         """t^2 KL of each hidden token, in nats."""
         p, q = (jax.nn.log_softmax(logits.astype(jnp.float32) / self.temperature) for logits in (teacher, student))
         return self.temperature**2 * (jnp.exp(p) * (p - q)).sum(axis=-1)
-
-
-def _read(model: Any, name: str, params: Params, *arguments: Any, **options: Any) -> tuple[Array, Array]:
-    """Logits of the hidden tokens, and the last layer's states."""
-    outputs, reported = model.apply(name, params, *arguments, mutable=[_HIDDEN], **options)
-    last = reported[_HIDDEN]['layers']
-    return outputs['masked'], last[f'pattern_{len(last) - 1}'][-1]
 
 
 def _angle(a: Array, b: Array) -> Array:

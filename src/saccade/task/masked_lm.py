@@ -19,12 +19,12 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.ops.masking import Chosen, budget, choose_tokens, corrupt, row_keys
-from saccade.task.base import scope_of, scored
+from saccade.task.base import Forward, TaskBase, scope_of, scored
 from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Total, UserError
 
 
 @dataclass(frozen=True)
-class MaskedLM:
+class MaskedLM(TaskBase):
     """Reads the head 'masked', and 'pooled' where the encoder has one.
 
     Attributes:
@@ -60,14 +60,18 @@ class MaskedLM:
         rows, length = batch['tokens'].shape
         return jnp.zeros((rows, budget(self.share, length)), jnp.int32)
 
-    def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+    def totals(
+        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
         """Return totals over the hidden tokens, `masked_loss` and `masked_accuracy`, and over rows; `loss` is of both.
 
         Without training, and where it is static, what is hidden depends on the row alone.
         """
         drop, hide = jax.random.split(key)
-        tokens, chosen = self.hide(hide if train and not self.static else jax.random.key(0), batch, model.vocabulary)
-        outputs = model.apply({'params': params}, tokens, scope_of(batch), train, chosen.at, rngs={'dropout': drop})
+        tokens, chosen = self.hide(
+            hide if forward.train and not self.static else jax.random.key(0), batch, model.vocabulary
+        )
+        outputs = forward(model, params, tokens, scope_of(batch), forward.train, chosen.at, key=drop)
         masked = scored(outputs['masked'], chosen.read(batch['tokens']), chosen.counts)
         totals = {'loss': masked['loss'], **{f'masked_{name}': total for name, total in masked.items()}}
         return self._with_pairs(totals, outputs['pooled'], batch) if 'pooled' in outputs else totals

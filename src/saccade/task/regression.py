@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array
 
 from saccade.metric.correlation import correlated
-from saccade.task.base import ReadsHead, by_example
+from saccade.task.base import Forward, ReadsHead, by_example
 from saccade.types import Batch, EncoderModel, Estimate, Params, PRNGKey, Total, UserError
 
 
@@ -28,17 +28,20 @@ class Regression(ReadsHead):
 
     head: ClassVar[str] = 'pooled'
     loss_unit: ClassVar[str] = ''
+    bare: ClassVar[str] = 'squared_error'
 
-    def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+    def totals(
+        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
         """Return totals over rows: `loss` in squares of the values' unit."""
-        predicted = self._predicted(model, params, batch, key, train)[:, 0].astype(jnp.float32)
+        predicted = self._predicted(forward, model, params, batch, key)[:, 0].astype(jnp.float32)
         there = ~jnp.isnan(batch['value'])
         errors = jnp.where(there, predicted - jnp.where(there, batch['value'], 0.0), 0.0)
         return {'loss': Total((errors**2).sum(), there.sum().astype(jnp.float32))}
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the number predicted of each row, as its one logit, its example and its value."""
-        logits = self._predicted(model, params, batch, jax.random.key(0), False)
+        logits = self._predicted(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'logits': logits, 'example': batch['example'], 'value': batch['value']}
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
@@ -46,8 +49,8 @@ class Regression(ReadsHead):
         logits, first = by_example(predictions)
         return correlated(predictions['value'][first], logits[:, 0])
 
-    def _predicted(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> Array:
-        logits = self.read(model, params, batch, key, train)
+    def _predicted(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
+        logits = self.read(forward, model, params, batch, key)
         if logits.shape[-1] != 1:
             raise UserError(f'config.model.heads.pooled.classes: a regression has 1, not {logits.shape[-1]}')
         return logits

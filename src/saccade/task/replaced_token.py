@@ -16,17 +16,18 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.ops.masking import budget, choose_tokens, corrupt, row_keys
-from saccade.task.base import scope_of, scored
+from saccade.task.base import Forward, TaskBase, scope_of, scored
 from saccade.types import Batch, Params, PRNGKey, Total
 
 
 @dataclass(frozen=True)
-class ReplacedToken:
+class ReplacedToken(TaskBase):
     """Attributes: share of the tokens of words that are replaced; weight, w."""
 
     share: float = 0.15
     weight: float = 50.0
 
+    bare: ClassVar[str] = 'task_loss'
     then: ClassVar[dict[str, str]] = {
         'fill masks in': 'launch/fill_mask.py --part=generator --text="The [MASK] argument must be a [MASK]."',
         'compare texts': 'launch/embed.py --part=discriminator --text="Return a list." --text="Close the file."',
@@ -37,19 +38,22 @@ class ReplacedToken:
         at = jnp.zeros((batch['tokens'].shape[0], budget(self.share, batch['tokens'].shape[1])), jnp.int32)
         return model.init(key, batch['tokens'], scope_of(batch), False, at)
 
-    def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+    def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals over the masked tokens, `masked_loss` and `masked_accuracy`, and over all, `replaced_loss` and
         `replaced_accuracy`; `replaced_share` is how many of all were replaced.
         """
-        hide, sample, first, second = jax.random.split(key if train else jax.random.key(0), 4)
+        hide, sample, first, second = jax.random.split(key if forward.train else jax.random.key(0), 4)
         keys = row_keys(hide, batch['row'])
         chosen = choose_tokens(keys, batch['words'], self.share)
         originals, scope = chosen.read(batch['tokens']), scope_of(batch)
         masked = chosen.write(batch['tokens'], corrupt(keys, originals, batch['mask'], model.vocabulary, (1.0, 0.0)))
-        logits = model.apply('generator', params, masked, scope, train, chosen.at, rngs={'dropout': first})['masked']
+        generator, discriminator = (model.member(name, params) for name in model.names)
+        logits = forward(*generator, masked, scope, forward.train, chosen.at, key=first, name='generator')['masked']
         generated = scored(logits, originals, chosen.counts)
         filled = chosen.write(batch['tokens'], _sampled(row_keys(sample, batch['row']), logits))
-        found = model.apply('discriminator', params, filled, scope, train, rngs={'dropout': second})['tokens'][..., 0]
+        found = forward(*discriminator, filled, scope, forward.train, key=second, name='discriminator')['tokens'][
+            ..., 0
+        ]
         told = _told(found, filled != batch['tokens'], (batch['segments'] != 0).astype(jnp.float32))
         joint = self._joint(generated['loss'], told['loss'], batch)
         return {'loss': joint, **_named('masked', generated), **_named('replaced', told)}

@@ -20,13 +20,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.model.word_vectors import Vectors, WordVectors
+from saccade.task.base import Forward, TaskBase
 from saccade.types import Batch, Params, PRNGKey, Total, UserError, require_positive
 
 Segments = Int[Array, 'B T']
 
 
 @dataclass(frozen=True)
-class SkipGram:
+class SkipGram(TaskBase):
     """Attributes:
     window: R, words on either side.
     negatives: k, noise words a pair.
@@ -48,17 +49,19 @@ class SkipGram:
         """Initialise the two tables."""
         return model.init(key, batch['tokens'], batch['noise'])['params']
 
-    def loss(self, model: WordVectors, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+    def totals(
+        self, forward: Forward, model: WordVectors, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
         """Return the total over pairs, in nats; in training, of the words that are left."""
         is_word = (batch['segments'] != 0) & (batch['frequency'] > 0)
         noise = batch['noise']
-        if train:
+        if forward.train:
             of_words, of_noise = jax.random.split(key)
             is_word &= self._stays(batch['frequency'], of_words)
             # Otherwise the words of a row would meet the same noise in every epoch.
             noise = jnp.roll(noise, jax.random.randint(of_noise, (), 0, len(noise)), axis=0)
         tokens, segments = closed_up(batch['tokens'], jnp.where(is_word, batch['segments'], 0))
-        vectors = model.apply({'params': params}, tokens, noise)
+        vectors = forward(model, params, tokens, noise, key=key)
         return {'loss': self._told_apart(vectors, segments)}
 
     def _stays(self, frequency: Float[Array, 'B T'], key: PRNGKey) -> Bool[Array, 'B T']:

@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float
 
 from saccade.metric.answer import answered
 from saccade.ops.span import best_spans
-from saccade.task.base import ReadsHead, scored
+from saccade.task.base import Forward, ReadsHead, scored
 from saccade.types import Batch, EncoderModel, Estimate, Params, PRNGKey, Total, UserError, require_positive
 
 ENDS = ('start', 'stop')
@@ -67,9 +67,11 @@ class SpanQA(ReadsHead):
     def __post_init__(self) -> None:
         require_positive('task.span_qa:SpanQA', longest=self.longest)
 
-    def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+    def totals(
+        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
         """Return totals over rows: `loss` in nats, `start_accuracy` and `stop_accuracy`."""
-        logits = self._logits(model, params, batch, key, train)
+        logits = self._logits(forward, model, params, batch, key)
         counts = (batch['example'] >= 0).astype(jnp.float32)
         found = {name: scored(logits[name], batch[name], counts) for name in ENDS}
         total = sum(each['loss'].total for each in found.values()) / len(ENDS)
@@ -78,7 +80,7 @@ class SpanQA(ReadsHead):
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the logits of where the answer starts and stops, -inf where it cannot."""
-        return self._logits(model, params, batch, jax.random.key(0), False)
+        return self._logits(Forward(train=False), model, params, batch, jax.random.key(0))
 
     def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
         """Return `exact_match` and `f1` of the questions of which rows were predicted.
@@ -107,9 +109,9 @@ class SpanQA(ReadsHead):
         return score > (-math.inf if self.null is None else null_score + self.null)
 
     def _logits(
-        self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool
+        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Float[Array, 'B T']]:
-        scores = self.read(model, params, batch, key, train)
+        scores = self.read(forward, model, params, batch, key)
         if scores.shape[-1] != len(ENDS):
             raise UserError(
                 f"task.span_qa:SpanQA reads starts and stops: the head 'tokens' needs classes=2, not {scores.shape[-1]}"

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array
 
 from saccade.metric.entity import tagged
-from saccade.task.base import ReadsHead, scored, surprise
+from saccade.task.base import Forward, ReadsHead, scored, surprise
 from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, Part, PRNGKey, Total
 
 
@@ -30,14 +30,16 @@ class Tagging(ReadsHead):
 
     head: ClassVar[str] = 'tokens'
 
-    def loss(self, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+    def totals(
+        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
         """Return totals over the tokens that have a label: `loss` in nats, and `accuracy`."""
-        logits, labels = self.read(model, params, batch, key, train), batch['labels']
+        logits, labels = self.read(forward, model, params, batch, key), batch['labels']
         return scored(logits, jnp.maximum(labels, 0), (labels != IGNORED).astype(jnp.float32))
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the likeliest tag of each token, its label and, of each row, the example."""
-        logits = self.read(model, params, batch, jax.random.key(0), False)
+        logits = self.read(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'tags': jnp.argmax(logits, axis=-1), 'labels': batch['labels'], 'example': batch['example']}
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:

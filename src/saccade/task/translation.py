@@ -6,7 +6,7 @@
 
 Sutskever, Vinyals and Le 2014, https://arxiv.org/abs/1409.3215; with a share of the target distribution uniform, as in
 Vaswani et al. 2017, section 5.4, https://arxiv.org/abs/1706.03762. Padding is no target. It is judged by what is
-written of the sources alone, beside the texts that the data have. What layers report is treated as by `task.causal_lm`.
+written of the sources alone, beside the texts that the data have.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Array
 
+from saccade.ops.reinforce import choices_in
+from saccade.task.base import Forward, TaskBase
 from saccade.task.causal_lm import scope_of, totals_of
 from saccade.types import (
     Batch,
     Estimate,
-    Logits,
     Params,
     Part,
     PRNGKey,
@@ -34,7 +35,7 @@ from saccade.types import (
 
 
 @dataclass(frozen=True)
-class Translation:
+class Translation(TaskBase):
     """Attributes:
     search: how texts are written to be judged, as `decode.greedy:Greedy`.
     metrics: what they are judged by, as `metric.translation:BLEU`.
@@ -54,10 +55,11 @@ class Translation:
         """Initialise the model's parameters for batches of this shape."""
         return model.init(key, *given(batch), False)['params']
 
-    def loss(self, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
-        """Return totals over targets: `loss` in nats, `accuracy`, and what the model's layers report."""
-        logits, reports = forced(model, params, batch, key, train)
-        return totals_of(logits, reports, batch, self.label_smoothing if train else 0.0)
+    def totals(self, forward: Forward, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
+        """Return totals over targets: `loss` in nats, and `accuracy`."""
+        logits = forward(model, params, *given(batch), forward.train, key=key)
+        smoothing = self.label_smoothing if forward.train else 0.0
+        return totals_of(logits, batch, smoothing, choices_in(forward.reported('choices')))
 
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
         """Return what is written of each row, how many tokens that is, and the number of the row."""
@@ -75,12 +77,6 @@ class Translation:
         texts = [split.text(ids[:count]) for ids, count in zip(tokens, counts, strict=True)]
         references = [split.references[row] for row in rows.tolist()]
         return {name: each for metric in self.metrics for name, each in metric()(texts, references).items()}
-
-
-def forced(model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey, train: bool) -> tuple[Logits, Mapping[str, Any]]:
-    """Return the logits of each token given those before it in the batch, and what the model's layers report."""
-    reporting = ['losses', 'metrics', 'choices'] if train else ['metrics']
-    return model.apply({'params': params}, *given(batch), train, rngs={'dropout': key}, mutable=reporting)
 
 
 def given(batch: Batch) -> tuple[Array, Scope, Array, Scope]:
