@@ -478,6 +478,16 @@ class Model(Protocol):
     context: int
 
 
+@runtime_checkable
+class OfOneSequence(Model, Protocol):
+    """A model of one sequence of tokens, whose length is a matter of one number."""
+
+    @classmethod
+    def at_length(cls, part: Part, length: int) -> Part:
+        """Return how the same model is made for sequences of up to `length` tokens."""
+        ...
+
+
 @struct.dataclass
 class Reading:
     """What a head may know beside the hidden states that it reads.

@@ -62,6 +62,11 @@ class Tower(nn.Module):
     dropout: float = 0.0
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
+    @classmethod
+    def at_length(cls, part: Part, length: int) -> Part:
+        """Return how the same tower is made for sequences of up to `length` tokens."""
+        return part.but(context=length)
+
     def _refuse(self, tokens: Tokens) -> None:
         """Refuse sizes that cannot be, and a sequence that is too long."""
         name = Part(type(self)).name

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""One decoder that reads a source and writes of it: both stand in one row, and the source is the row's prefix.
+"""Prefix LM: one decoder over rows of a source and its target, in which the source is the prefix.
 
     row = source, tokens;   logits = decoder(row), at the tokens;   mask: j <= i, or j in the source
 
@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.model.decoder import Decoder, DecoderState
+from saccade.ops.padding import padding_last
 from saccade.types import Logits, Part, Scope, Tokens, UserError
 
 _NAME = 'model.prefix_decoder:PrefixDecoder'
@@ -48,21 +49,26 @@ class PrefixDecoder(nn.Module):
     def __call__(
         self, source: Int[Array, 'B S'], source_scope: Scope, tokens: Tokens, scope: Scope, train: bool
     ) -> Logits:
-        prefix = _lengths(source_scope)
-        both = Scope(
-            jnp.concatenate([source_scope.positions, prefix[:, None] + scope.positions], axis=-1),
-            jnp.concatenate([_there(source_scope), _there(scope)], axis=-1),
-            prefix=prefix,
+        prefix = _there(source_scope).sum(axis=-1)
+        segments = jnp.concatenate([_there(source_scope), _there(scope)], axis=-1)
+        positions = jnp.concatenate([source_scope.positions, prefix[:, None] + scope.positions], axis=-1)
+        # Masks and score terms count places in a row, so the padding of the source may not stand between the two.
+        order = padding_last(segments)
+        row, segments, positions = (
+            jnp.take_along_axis(each, order, axis=-1)
+            for each in (jnp.concatenate([source, tokens], axis=-1), segments, positions)
         )
-        row = jnp.concatenate([source, tokens], axis=-1)
-        return self._with_decoder(lambda decoder: decoder(row, both, train))[:, source.shape[1] :]
+        logits = self._with_decoder(lambda decoder: decoder(row, Scope(positions, segments, prefix=prefix), train))
+        of_tokens = jnp.argsort(order, axis=-1)[:, source.shape[1] :]
+        return jnp.take_along_axis(logits, of_tokens[..., None], axis=-2)
 
     def read(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
         """State for `capacity` tokens a row, padding included, after these sources."""
 
         def run(decoder: Decoder) -> DecoderState:
             state = decoder.init_state(source, source.shape[1] + capacity)
-            return decoder.step(source, _there(source_scope), state, prefix=_lengths(source_scope))[1]
+            there = _there(source_scope)
+            return decoder.step(source, there, state, prefix=there.sum(axis=-1))[1]
 
         return self._with_decoder(run)
 
@@ -83,7 +89,3 @@ class PrefixDecoder(nn.Module):
 def _there(scope: Scope) -> Int[Array, 'B T']:
     """The segments of a side, which has one text."""
     return (scope.numbered != 0).astype(jnp.int32)
-
-
-def _lengths(scope: Scope) -> Int[Array, 'B']:
-    return _there(scope).sum(axis=-1)

@@ -39,6 +39,11 @@ class Together:
     def context(self) -> int:
         return self.part(self.names[0])['context']
 
+    @classmethod
+    def at_length(cls, part: Part, length: int) -> Part:
+        """Return how the same two are made for sequences of up to `length` tokens."""
+        return part.but(**{name: part[name].target.at_length(part[name], length) for name in cls.names})
+
     def part(self, name: str) -> Part[EncoderModel]:
         """How one of the two is made."""
         return getattr(self, name)

@@ -45,6 +45,11 @@ class WordVectors(nn.Module):
         'LanguageModel': 'it has vectors for words and writes none: launch/embed.py --nearest=WORD shows what is near',
     }
 
+    @classmethod
+    def at_length(cls, part: Part, length: int) -> Part:
+        """Return how the same vectors are made for rows of up to `length` tokens."""
+        return part.but(context=length)
+
     @nn.compact
     def __call__(self, tokens: Tokens, noise: Int[Array, 'B M']) -> Vectors:
         require_positive(Part(type(self)).name, vocabulary=self.vocabulary, width=self.width)

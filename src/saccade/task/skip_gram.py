@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.model.word_vectors import Vectors, WordVectors
+from saccade.ops.padding import padding_last
 from saccade.task.base import Forward, TaskBase
 from saccade.types import Batch, Params, PRNGKey, Total, UserError, require_positive
 
@@ -92,5 +93,5 @@ class SkipGram(TaskBase):
 
 def closed_up(tokens: Int[Array, 'B T'], segments: Segments) -> tuple[Int[Array, 'B T'], Segments]:
     """Move what is in no segment to the end of each row, so that others become neighbours."""
-    order = jnp.argsort(segments == 0, axis=-1, stable=True)
+    order = padding_last(segments)
     return jnp.take_along_axis(tokens, order, axis=-1), jnp.take_along_axis(segments, order, axis=-1)

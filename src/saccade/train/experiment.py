@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from saccade.build import bind
 from saccade.train.adapter import Adapter, Whole
-from saccade.types import Data, Model, Part, Sink, Task, UserError
+from saccade.types import Data, Model, OfOneSequence, Part, Sink, Task, UserError
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,18 @@ class Experiment:
         return self.low_rank() if self.low_rank else Whole()
 
     def at_length(self, length: int) -> 'Experiment':
-        """The same on sequences of another length in tokens, in batches of about as many tokens."""
+        """The same on sequences of another length in tokens, in batches of about as many tokens.
+
+        Raises:
+            UserError: the model is not of one sequence.
+        """
+        if not isinstance(self.model(), OfOneSequence):
+            raise UserError(
+                f'{self.model.name} has a context for its source and one for its target, so there is no one length of '
+                f'{length} tokens to evaluate it at; it is evaluated at that of its training alone'
+            )
         rows = max(self.batch_size * self.data().context // length, 1)
-        data, model = (part.but(context=length) for part in (self.data, self.model))
+        data, model = self.data.but(context=length), self.model.target.at_length(self.model, length)
         return replace(self, data=data, model=model, batch_size=rows, accumulate=1)
 
     @classmethod
