@@ -34,7 +34,7 @@ import flax.linen as nn
 class Mine(nn.Module):
     strength: float
 
-    def __call__(self, x):
+    def __call__(self, x, real=None):
         return self.strength * x
 """
 

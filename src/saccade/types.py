@@ -33,6 +33,7 @@ Scores = Float[Array, 'B N T S']
 Logits = Float[Array, 'B T V']
 QueryIndex = Int[Array, '... T']
 KeyIndex = Int[Array, '... S']
+Real = Bool[Array, 'B T']  # True where a place of a row holds a token, False for padding
 Params = Mapping[str, Any]
 State = PyTree
 PRNGKey = Key[Array, ''] | Array
@@ -137,6 +138,11 @@ class Source:
     positions: Int[Array, 'B S']
     segments: Int[Array, 'B S'] | None = None
 
+    @property
+    def real(self) -> Bool[Array, 'B S'] | None:
+        """Which places hold a token, and no padding; None where all do."""
+        return None if self.segments is None else self.segments != 0
+
 
 @struct.dataclass
 class Scope:
@@ -162,6 +168,11 @@ class Scope:
     def read(self, x: Hidden) -> Source:
         """What keys and values are made of: the source, or the tokens x themselves."""
         return Source(x, self.positions, self.segments) if self.source is None else self.source
+
+    @property
+    def real(self) -> Bool[Array, 'B T'] | None:
+        """Which places hold a token, and no padding; None where all do."""
+        return None if self.segments is None else self.segments != 0
 
     @property
     def numbered(self) -> Int[Array, 'B T']:
@@ -202,13 +213,6 @@ class Can:
     time: str = ''
     memory: str = ''
     state: str = ''
-
-
-def require_causal(part: str, *given: Part) -> None:
-    """Refuse what declares, at any depth of what was given, that it `sees_others`, as a router that compares tokens."""
-    for inner in (inner for outer in given for inner in outer.within()):
-        if getattr(inner.target, 'sees_others', False):
-            raise UserError(f'{part} is causal: it cannot have {inner.name}, where a token depends on later ones')
 
 
 @runtime_checkable
@@ -340,24 +344,31 @@ class OnlineWeighting(Weighting, Protocol):
 
 @runtime_checkable
 class Norm(Protocol):
-    def __call__(self, x: Hidden) -> Hidden: ...
+    """Normalises each token. `real` is for those that keep statistics over tokens, in which padding does not count."""
+
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden: ...
 
 
 @runtime_checkable
 class FeedForward(Protocol):
-    def __call__(self, x: Hidden, train: bool) -> Hidden: ...
+    """A layer of each token by itself. `real` is for those in which tokens compete, as padding does not."""
+
+    def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden: ...
 
 
 @runtime_checkable
 class Router(Protocol):
-    """Which of E experts serve which token, A of them on average: makes `ops.routing:Routes`. T counts all tokens.
+    """Which of E experts serve which token, A of them on average: makes `ops.routing:Routes`. T counts all places.
 
-    `sees_others` declares that the experts of a token depend on the other tokens, later ones too.
+    `real` says which of them hold a token: padding is not routed, and counts in no load. `sees_others` declares that
+    the experts of a token depend on the other tokens, later ones too.
     """
 
     sees_others: ClassVar[bool]
 
-    def __call__(self, x: Float[Array, 'T D'], experts: int, active: int, train: bool) -> Any: ...
+    def __call__(
+        self, x: Float[Array, 'T D'], experts: int, active: int, train: bool, real: Bool[Array, 'T']
+    ) -> Any: ...
 
 
 @runtime_checkable

@@ -41,7 +41,7 @@ class Bending(nn.Module):
     """A feed-forward layer of one matrix."""
 
     @nn.compact
-    def __call__(self, x, train):
+    def __call__(self, x, train, real=None):
         return jnp.tanh(x @ self.param('down', nn.initializers.lecun_normal(), 2 * x.shape[-1:]))
 
 
@@ -49,7 +49,7 @@ class Squashing(nn.Module):
     """A norm, with weights."""
 
     @nn.compact
-    def __call__(self, x):
+    def __call__(self, x, real=None):
         return self.param('scale', nn.initializers.ones, x.shape[-1:]) * x / (1.0 + jnp.abs(x))
 
 

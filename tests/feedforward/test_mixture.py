@@ -176,7 +176,7 @@ def test_all_experts_with_equal_gates_are_their_mean():
 @pytest.mark.parametrize('router', [CHOICE, FREE, {**CHOICE, 'score': {'use': 'jax.nn:sigmoid'}}])
 def test_renormalised_gates_of_a_token_sum_to_one(router):
     module = build(router)()
-    routes, _ = module.init_with_output(KEY, X.reshape(TOKENS, D), 6, 3, False)
+    routes, _ = module.init_with_output(KEY, X.reshape(TOKENS, D), 6, 3, False, jnp.ones(TOKENS, bool))
     np.testing.assert_allclose(jax.ops.segment_sum(routes.gate, routes.token, TOKENS), 1.0, rtol=NEAR)
 
 
@@ -342,7 +342,7 @@ def test_gradients_reach_the_router_and_every_expert_that_is_used(router):
 
     def looped(params):
         """The same routes; every expert on every token."""
-        routes = module.router().apply({'params': params['router']}, X.reshape(TOKENS, D), 4, 2, True)
+        routes = module.router().apply({'params': params['router']}, X.reshape(TOKENS, D), 4, 2, True, jnp.ones(TOKENS, bool))
         gates = jnp.zeros((TOKENS, 4)).at[routes.token, routes.expert].add(routes.gate)
         outputs = jax.vmap(lambda own: build(MLP)().apply({'params': own}, X, False))(params['expert'])
         return jnp.einsum('te,etd->td', gates, outputs.reshape(4, TOKENS, D)).reshape(B, T, D)

@@ -174,7 +174,7 @@ import jax.numpy as jnp
 
 class DynamicTanh(nn.Module):
     @nn.compact
-    def __call__(self, x):
+    def __call__(self, x, real=None):
         return jnp.tanh(self.param('alpha', nn.initializers.constant(0.5), ()) * x)
 """
 

@@ -228,7 +228,7 @@ def test_whatever_a_part_of_the_users_raises_is_one_line(make, tmp_path, monkeyp
     (tmp_path / 'my_broken_norm.py').write_text(
         'import flax.linen as nn\n'
         'class Broken(nn.Module):\n'
-        '    def __call__(self, x):\n'
+        '    def __call__(self, x, real=None):\n'
         '        raise ValueError("no such\\nthing")\n'
     )
     monkeypatch.syspath_prepend(tmp_path)

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 from saccade.attention.multi_head import MultiHead
 from saccade.norm.rms import RMSNorm
 from saccade.ops.project import each_head
-from saccade.types import Hidden, Mixed, Norm, Part, UserError, require_share
+from saccade.types import Hidden, Mixed, Norm, Part, Real, UserError, require_share
 
 
 class Differential(MultiHead):
@@ -51,12 +51,12 @@ class Differential(MultiHead):
         made = super()._projected(read, D)
         return {**made, 'value': rearrange(made['value'], 'B S (P A) H -> B S P (A H)', A=2)}
 
-    def _output(self, x: Hidden, mixed: Mixed, train: bool) -> Hidden:
+    def _output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         _, K, H = self._sizes(x.shape[-1])
         first, second = rearrange(mixed, 'B T (P A G) H -> A B T (P G) H', A=2, P=K // 2)
         one, two = (self._exponential(number, H).astype(mixed.dtype) for number in (1, 2))
-        normed = each_head(self.output_norm(name='output_norm'), first - (one - two + self.start) * second)
-        return super()._output(x, (1.0 - self.start) * normed, train)
+        normed = each_head(self.output_norm(name='output_norm'), first - (one - two + self.start) * second, real)
+        return super()._output(x, (1.0 - self.start) * normed, real, train)
 
     def _exponential(self, number: int, H: int) -> Float[Array, '']:
         vectors = (self.param(f'lambda_{side}_{number}', self.lambda_init(), (H,)) for side in ('query', 'key'))

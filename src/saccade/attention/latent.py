@@ -33,6 +33,7 @@ from saccade.types import (
     PairPosition,
     Part,
     Queries,
+    Real,
     Scope,
     ScoreTerm,
     State,
@@ -122,8 +123,8 @@ class Latent(nn.Module):
     ) -> tuple[Hidden, Any]:
         self._check()
         source = scope.read(x)
-        q, position = self._queries(x), self.position(name='position')
-        latent = self.norm(name='latent_norm')(self._down('latent', source.hidden, self.rank))
+        q, position = self._queries(x, scope.real), self.position(name='position')
+        latent = self.norm(name='latent_norm')(self._down('latent', source.hidden, self.rank), source.real)
         rotated = self._down('rotated_key', source.hidden, self.rotated_width)[:, :, None]
         turned, rotated = position.rotate(q[..., self.head_width :], rotated, scope.positions, source.positions)
         q = jnp.concatenate([q[..., : self.head_width], turned], axis=-1)
@@ -150,9 +151,9 @@ class Latent(nn.Module):
                 )
         return terms
 
-    def _queries(self, x: Array) -> Queries:
+    def _queries(self, x: Array, real: Real | None) -> Queries:
         if self.query_rank is not None:
-            x = self.norm(name='query_norm')(self._down('query_latent', x, self.query_rank))
+            x = self.norm(name='query_norm')(self._down('query_latent', x, self.query_rank), real)
         shape = (x.shape[-1], self.heads, self.head_width + self.rotated_width)
         return project(x, self.param('query', flat(self.kernel_init, 1), shape))
 

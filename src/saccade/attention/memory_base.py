@@ -121,7 +121,7 @@ class FixedState(nn.Module):
         q, k, v = (self._heads(name, x, width) for name, width in (('query', H), ('key', H), ('value', V)))
         y, state = self.remember(x, q, k, v, scope, scope.numbered, state)
         if self.head_norm is not None:
-            y = each_head(self.head_norm(name='head_norm'), y)
+            y = each_head(self.head_norm(name='head_norm'), y, scope.real)
         y = y.astype(x.dtype)
         if self.gate is not None:
             y = y * self.gate(self._heads('gate', x, V))

@@ -23,6 +23,7 @@ from saccade.attention.cache import heads_first, slots_for
 from saccade.ops.mask import MaskBase, within_segments
 from saccade.ops.project import each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
+from saccade.ops.term import require_no_distance
 from saccade.types import (
     Hidden,
     Kernel,
@@ -33,6 +34,7 @@ from saccade.types import (
     PairPosition,
     Part,
     Queries,
+    Real,
     Scope,
     ScoreTerm,
     Source,
@@ -128,7 +130,7 @@ class MultiHead(nn.Module):
         terms = (*position.terms(N), *scope.terms, *own)
         scoring = Scoring(self._mask().of(scope), terms, H**-0.5 if self.scale is None else self.scale)
         mixed, state = attend(self.kernel(name='kernel'), q, k, v, scoring)
-        return self._output(x, mixed, train), state, (k, v)
+        return self._output(x, mixed, scope.real, train), state, (k, v)
 
     def _reading(self, scope: Scope, train: bool) -> Attend:
         """How queries read whole sequences."""
@@ -146,22 +148,24 @@ class MultiHead(nn.Module):
         """Queries of x, and keys and values of what is read."""
         source = scope.read(x)
         made = self._projected({'query': x, 'key': source.hidden, 'value': source.hidden}, x.shape[-1])
-        q, k = self._normalised('query_norm', made['query']), self._normalised('key_norm', made['key'])
+        q = self._normalised('query_norm', made['query'], scope.real)
+        k = self._normalised('key_norm', made['key'], source.real)
         return *position.rotate(q, k, scope.positions, source.positions), made['value']
 
     def _queries(self, x: Hidden, scope: Scope, position: PairPosition) -> Queries:
         """Queries of x, for keys and values that are lent."""
         N, _, H = self._sizes(x.shape[-1])
-        q = self._normalised('query_norm', self._biased('query', project(x, self._kernel('query', x, N, H))))
+        q = self._biased('query', project(x, self._kernel('query', x, N, H)))
+        q = self._normalised('query_norm', q, scope.real)
         return position.rotate(q, q, scope.positions, scope.positions)[0]
 
     def _keys(self, D: int, source: Source) -> Lent:
         """Keys and values of a source, for queries made of tokens of width D."""
         made = self._projected({'key': source.hidden, 'value': source.hidden}, D)
-        k = self._normalised('key_norm', made['key'])
+        k = self._normalised('key_norm', made['key'], source.real)
         return self.position(name='position').rotate(k, k, source.positions, source.positions)[1], made['value']
 
-    def _output(self, x: Hidden, mixed: Mixed, train: bool) -> Hidden:
+    def _output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         """Gate what the heads have read, and merge them."""
         if self.gate is not None:
             mixed = mixed * self.gate(project(x, self._kernel('gate', x, *mixed.shape[-2:])))
@@ -188,8 +192,8 @@ class MultiHead(nn.Module):
     def _biased(self, name: str, y: Queries) -> Queries:
         return y + self.param(f'{name}_bias', nn.initializers.zeros, y.shape[-2:]) if self.bias else y
 
-    def _normalised(self, name: str, x: Queries) -> Queries:
-        return x if self.head_norm is None else each_head(self.head_norm(name=name), x)
+    def _normalised(self, name: str, x: Queries, real: Real | None) -> Queries:
+        return x if self.head_norm is None else each_head(self.head_norm(name=name), x, real)
 
     def _mask(self) -> MaskBase:
         return self.mask()
@@ -217,7 +221,13 @@ def _made(part: Part, number: int, heads: int) -> tuple[ScoreTerm, ...]:
 
 
 def visible(scoring: Scoring, scope: Scope) -> Scoring:
-    """Keep queries from padding, and from what is of another segment than they are."""
+    """Keep queries from padding, and from what is of another segment than they are.
+
+    Raises:
+        UserError: keys are of another sequence, and a score term goes by distance.
+    """
+    if scope.source is not None:
+        require_no_distance(scoring.terms)
     return scoring.replace(mask=within_segments(scoring.mask, scope))
 
 

@@ -16,7 +16,7 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.types import FeedForward, Hidden, Mixer, Norm, Part, Reader, Scope, Source, State, UserError
+from saccade.types import FeedForward, Hidden, Mixer, Norm, Part, Reader, Real, Scope, Source, State, UserError
 
 Mix = Callable[[Mixer, Hidden], tuple[Hidden, Any]]
 Look = Callable[[Reader, Hidden], Hidden]
@@ -34,18 +34,22 @@ class Wiring(nn.Module):
     feedforward: Part[FeedForward]
     norm: Part[Norm]
 
-    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
-        """Return the block's output, and whatever `mix` returned beside the mixed tokens. To be overridden."""
+    def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
+        """Return the block's output, and whatever `mix` returned beside the mixed tokens. To be overridden.
+
+        Args:
+            real: which places hold a token, for norms and feed-forward layers that count them.
+        """
         raise NotImplementedError
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        return self.wire(x, train, lambda mixer, h: (mixer(h, scope, train), None))[0]
+        return self.wire(x, train, scope.real, lambda mixer, h: (mixer(h, scope, train), None))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         return self.mixer(parent=None).init_state(x, capacity)
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
-        return self.wire(x, False, lambda mixer, h: mixer.step(h, scope, state))
+        return self.wire(x, False, scope.real, lambda mixer, h: mixer.step(h, scope, state))
 
     def read(self, x: Hidden, capacity: int, source: Source) -> State:
         """The state that decoding beside a source starts from: here that of `init_state`, as the source is not read."""
@@ -74,31 +78,37 @@ class InTurn(Wiring):
             for a block that reads no source.
     """
 
+    of_source: ClassVar[tuple[str, ...]] = ('cross',)  # fields of parts that read another sequence
+
     cross: Part[Reader] | None = field(default=None, kw_only=True)
 
-    def before(self, branch: str, x: Hidden) -> Hidden:
+    def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
         """Return what a branch reads of x: its norm, unless that stands elsewhere."""
-        return self.norm(name=f'{branch}_norm')(x)
+        return self.norm(name=f'{branch}_norm')(x, real)
 
-    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+    def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         """Return what x becomes by what a branch made of it, y. To be overridden."""
         raise NotImplementedError
 
     @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Mix, look: Look | None = None) -> tuple[Hidden, Any]:
-        mixed, state = mix(self.mixer(name='mixer'), self.before('mixer', x))
-        x = self.after('mixer', x, mixed)
+    def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix, look: Look | None = None) -> tuple[Hidden, Any]:
+        mixed, state = mix(self.mixer(name='mixer'), self.before('mixer', x, real))
+        x = self.after('mixer', x, mixed, real)
         if look is not None:
-            x = self.after('cross', x, look(self.cross(name='cross'), self.before('cross', x)))
-        branch = self.feedforward(name='feedforward')(self.before('feedforward', x), train)
-        return self.after('feedforward', x, branch), state
+            x = self.after('cross', x, look(self.cross(name='cross'), self.before('cross', x, real)), real)
+        branch = self.feedforward(name='feedforward')(self.before('feedforward', x, real), train, real)
+        return self.after('feedforward', x, branch, real), state
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
         if self.cross is None:
             return super().__call__(x, scope, train)
         own, across = self._apart(scope)
         return self.wire(
-            x, train, lambda mixer, h: (mixer(h, own, train), None), lambda cross, h: cross(h, across, train)
+            x,
+            train,
+            scope.real,
+            lambda mixer, h: (mixer(h, own, train), None),
+            lambda cross, h: cross(h, across, train),
         )[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
@@ -121,6 +131,7 @@ class InTurn(Wiring):
         x, mixer = self.wire(
             x,
             False,
+            scope.real,
             lambda mixer, h: mixer.step(h, own, state.mixer),
             lambda cross, h: cross.look(h, across, state.cross),
         )

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import jax
 
 from saccade.block.base import InTurn
-from saccade.types import Hidden, Params, UserError
+from saccade.types import Hidden, Params, Real, UserError
 
 
 class DeepNorm(InTurn):
@@ -29,13 +29,13 @@ class DeepNorm(InTurn):
     beta: float
     scaled: tuple[str, ...] = ('value', 'output', 'up', 'down')
 
-    def before(self, branch: str, x: Hidden) -> Hidden:
+    def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
         return x
 
-    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+    def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         if self.is_initializing():
             self.put_variable('params', branch, self._lighter(branch, self.get_variable('params', branch)))
-        return self.norm(name=f'{branch}_norm')(self.alpha * x + y)
+        return self.norm(name=f'{branch}_norm')(self.alpha * x + y, real)
 
     def _lighter(self, branch: str, params: Params) -> Params:
         """Multiply the kernels in `scaled` by beta.

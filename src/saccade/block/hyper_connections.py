@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 
 from saccade.block.base import Mix, Streams, together
 from saccade.ops.project import each_head
-from saccade.types import Hidden, Norm, Part, require_positive
+from saccade.types import Hidden, Norm, Part, Real, require_positive
 
 
 class HyperConnections(Streams):
@@ -42,11 +42,13 @@ class HyperConnections(Streams):
         return jnp.sum(self.apart(x), axis=-2)
 
     @nn.compact
-    def wire(self, x: Float[Array, 'B T RD'], train: bool, mix: Mix) -> tuple[Float[Array, 'B T RD'], Any]:
-        z, streams, b = self._connection('mixer')(self.apart(x))
-        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(z))
-        z, streams, b = self._connection('feedforward')(streams + b[..., None] * mixed[..., None, :])
-        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(z), train)
+    def wire(
+        self, x: Float[Array, 'B T RD'], train: bool, real: Real | None, mix: Mix
+    ) -> tuple[Float[Array, 'B T RD'], Any]:
+        z, streams, b = self._connection('mixer')(self.apart(x), real)
+        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(z, real))
+        z, streams, b = self._connection('feedforward')(streams + b[..., None] * mixed[..., None, :], real)
+        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(z, real), train, real)
         return together(streams + b[..., None] * branch[..., None, :]), state
 
     def _connection(self, branch: str) -> '_Connection':
@@ -63,13 +65,13 @@ class _Connection(nn.Module):
 
     @nn.compact
     def __call__(
-        self, streams: Float[Array, 'B T R D']
+        self, streams: Float[Array, 'B T R D'], real: Real | None
     ) -> tuple[Hidden, Float[Array, 'B T R D'], Float[Array, '*#BT R']]:
         R, D = streams.shape[-2:]
         a = self.param('read_bias', _reading_one, (R, R + 1))
         b = self.param('add_bias', nn.initializers.ones, (R,))
         if self.norm is not None:
-            normed = each_head(self.norm(name='norm'), streams)
+            normed = each_head(self.norm(name='norm'), streams, real)
             a = a + self._change('read', normed, (D, R + 1))
             b = b + self._change('add', normed, (D, 1))[..., 0]
         weighed = jnp.einsum('...RM,...RD->...MD', a, streams)

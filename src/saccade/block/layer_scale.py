@@ -14,7 +14,7 @@ from typing import ClassVar
 import flax.linen as nn
 
 from saccade.block.base import InTurn
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class LayerScale(InTurn):
@@ -25,5 +25,5 @@ class LayerScale(InTurn):
 
     start: float
 
-    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+    def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         return x + self.param(f'{branch}_scale', nn.initializers.constant(self.start), x.shape[-1:]) * y

@@ -15,18 +15,18 @@ from typing import Any, ClassVar
 import flax.linen as nn
 
 from saccade.block.base import Mix, Wiring
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class Macaron(Wiring):
     identity: ClassVar[bool] = True
 
     @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
-        x = x + 0.5 * self._half_step('first_feedforward', x, train)
-        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x))
+    def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
+        x = x + 0.5 * self._half_step('first_feedforward', x, train, real)
+        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x, real))
         x = x + mixed
-        return x + 0.5 * self._half_step('feedforward', x, train), state
+        return x + 0.5 * self._half_step('feedforward', x, train, real), state
 
-    def _half_step(self, name: str, x: Hidden, train: bool) -> Hidden:
-        return self.feedforward(name=name)(self.norm(name=f'{name}_norm')(x), train)
+    def _half_step(self, name: str, x: Hidden, train: bool, real: Real | None) -> Hidden:
+        return self.feedforward(name=name)(self.norm(name=f'{name}_norm')(x, real), train, real)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import flax.linen as nn
 
 from saccade.block.base import Mix, Wiring
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class Parallel(Wiring):
@@ -26,8 +26,8 @@ class Parallel(Wiring):
     shared_norm: bool = True
 
     @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Mix) -> tuple[Hidden, Any]:
+    def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
         names = ('norm',) if self.shared_norm else ('mixer_norm', 'feedforward_norm')
-        normed = [self.norm(name=name)(x) for name in names]
+        normed = [self.norm(name=name)(x, real) for name in names]
         mixed, state = mix(self.mixer(name='mixer'), normed[0])
-        return x + mixed + self.feedforward(name='feedforward')(normed[-1], train), state
+        return x + mixed + self.feedforward(name='feedforward')(normed[-1], train, real), state

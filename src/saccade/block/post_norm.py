@@ -11,14 +11,14 @@ Even with zero branches it is not the identity; deep stacks of it need a warm-up
 from typing import ClassVar
 
 from saccade.block.base import InTurn
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class PostNorm(InTurn):
     identity: ClassVar[bool] = False
 
-    def before(self, branch: str, x: Hidden) -> Hidden:
+    def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
         return x
 
-    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
-        return self.norm(name=f'{branch}_norm')(x + y)
+    def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
+        return self.norm(name=f'{branch}_norm')(x + y, real)

@@ -13,7 +13,7 @@ s = 1 / sqrt(L) keeps x and its updates of one size at any depth L: Yang et al. 
 from typing import ClassVar
 
 from saccade.block.base import InTurn
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class PreNorm(InTurn):
@@ -23,5 +23,5 @@ class PreNorm(InTurn):
 
     branch_scale: float = 1.0
 
-    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+    def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         return x + self.branch_scale * y

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.block.base import Mix, Streams, together
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class ResDual(Streams):
@@ -36,10 +36,12 @@ class ResDual(Streams):
         return y + self.sum_norm(total)
 
     @nn.compact
-    def wire(self, x: Float[Array, 'B T RD'], train: bool, mix: Mix) -> tuple[Float[Array, 'B T RD'], Any]:
+    def wire(
+        self, x: Float[Array, 'B T RD'], train: bool, real: Real | None, mix: Mix
+    ) -> tuple[Float[Array, 'B T RD'], Any]:
         x, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
         mixed, state = mix(self.mixer(name='mixer'), x)
-        x = self.norm(name='mixer_norm')(x + mixed)
-        branch = self.feedforward(name='feedforward')(x, train)
-        y = self.norm(name='feedforward_norm')(x + branch)
+        x = self.norm(name='mixer_norm')(x + mixed, real)
+        branch = self.feedforward(name='feedforward')(x, train, real)
+        y = self.norm(name='feedforward_norm')(x + branch, real)
         return together(jnp.stack((y, total + mixed + branch), axis=-2)), state

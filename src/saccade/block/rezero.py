@@ -16,7 +16,7 @@ import flax.linen as nn
 
 from saccade.block.base import InTurn
 from saccade.norm.none import NoNorm
-from saccade.types import Hidden, Norm, Part
+from saccade.types import Hidden, Norm, Part, Real
 
 
 class ReZero(InTurn):
@@ -31,5 +31,5 @@ class ReZero(InTurn):
         names = ('branch_scale',) if self.shared else tuple(f'{branch}_scale' for branch in self.branches)
         self.scales = {name: self.param(name, nn.initializers.zeros, ()) for name in names}
 
-    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+    def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         return x + self.scales['branch_scale' if self.shared else f'{branch}_scale'] * y

@@ -14,7 +14,7 @@ OLMo 2. What a branch adds has one size, so that the hidden state grows as sqrt(
 from typing import ClassVar
 
 from saccade.block.base import InTurn
-from saccade.types import Hidden, Norm, Part
+from saccade.types import Hidden, Norm, Part, Real
 
 
 class Sandwich(InTurn):
@@ -24,6 +24,6 @@ class Sandwich(InTurn):
 
     output_norm: Part[Norm] | None = None
 
-    def after(self, branch: str, x: Hidden, y: Hidden) -> Hidden:
+    def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         norm = self.norm if self.output_norm is None else self.output_norm
-        return x + norm(name=f'{branch}_output_norm')(y)
+        return x + norm(name=f'{branch}_output_norm')(y, real)

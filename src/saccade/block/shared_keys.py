@@ -20,7 +20,7 @@ import flax.linen as nn
 from jaxtyping import PyTree
 
 from saccade.block.pre_norm import PreNorm
-from saccade.types import Hidden, Lender, Part, Scope, State, UserError, require_positive
+from saccade.types import Hidden, Lender, Part, Real, Scope, State, UserError, require_positive
 
 
 class SharedKeys(PreNorm, kw_only=True):
@@ -36,23 +36,25 @@ class SharedKeys(PreNorm, kw_only=True):
             y, lent = mixer.share(h, scope, train, lent)
             return y, (None, lent)
 
-        return self.wire(x, train, mix)[0]
+        return self.wire(x, train, scope.real, mix)[0]
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
         def mix(mixer: Lender, h: Hidden, lent: PyTree) -> tuple[Hidden, tuple[State, PyTree]]:
             y, after, lent = mixer.share_step(h, scope, state, lent)
             return y, (after, lent)
 
-        return self.wire(x, False, mix)
+        return self.wire(x, False, scope.real, mix)
 
     @nn.compact
-    def wire(self, x: Hidden, train: bool, mix: Callable[..., tuple[Hidden, Any]]) -> tuple[Hidden, Any]:
+    def wire(
+        self, x: Hidden, train: bool, real: Real | None, mix: Callable[..., tuple[Hidden, Any]]
+    ) -> tuple[Hidden, Any]:
         """Go through the layers; `mix` is told what is lent, None to the first, and returns it beside the state."""
         require_positive('block.shared_keys:SharedKeys', sharing=self.sharing)
         if self.cross is not None:
             raise UserError('block.shared_keys:SharedKeys reads no source: it cannot have cross')
-        x, (state, lent) = super().wire(x, train, partial(mix, lent=None))
+        x, (state, lent) = super().wire(x, train, real, partial(mix, lent=None))
         for number in range(2, self.sharing + 1):
             layer = PreNorm(self.mixer, self.feedforward, self.norm, self.branch_scale, name=f'layer_{number}')
-            x, _ = layer.wire(x, train, partial(mix, lent=lent))
+            x, _ = layer.wire(x, train, real, partial(mix, lent=lent))
         return x, state

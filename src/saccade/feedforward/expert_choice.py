@@ -10,13 +10,12 @@ A is the paper's capacity factor c: the experts a token has on average. A token 
 many. Whether a token is chosen depends on the others, later ones and padding too, so no causal model may use it.
 """
 
-import math
 from typing import ClassVar
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, routes_by_expert
@@ -30,7 +29,9 @@ class ExpertChoice(nn.Module):
     sees_others: ClassVar[bool] = True
 
     @nn.compact
-    def __call__(self, x: Float[Array, 'T D'], experts: int, active: int, train: bool) -> Routes:
+    def __call__(
+        self, x: Float[Array, 'T D'], experts: int, active: int, train: bool, real: Bool[Array, 'T']
+    ) -> Routes:
         kernel = self.param('kernel', self.kernel_init(), (x.shape[-1], experts))
         scores = jax.nn.softmax(project(x.astype(jnp.float32), kernel.astype(jnp.float32)))
-        return routes_by_expert(scores, math.ceil(active * x.shape[0] / experts))
+        return routes_by_expert(scores, active / experts, real)

@@ -14,7 +14,7 @@ import flax.linen as nn
 from jaxtyping import Array, Float
 
 from saccade.ops.project import project
-from saccade.types import Hidden, Part, require_share
+from saccade.types import Hidden, Part, Real, require_share
 
 
 class Gated(nn.Module):
@@ -31,7 +31,7 @@ class Gated(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     @nn.compact
-    def __call__(self, x: Hidden, train: bool) -> Hidden:
+    def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
         require_share('feedforward.gated:Gated', dropout=self.dropout)
         D, F = x.shape[-1], self.width or round(self.ratio * x.shape[-1])
         gate = self._linear('gate', x, F)

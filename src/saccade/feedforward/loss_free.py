@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from saccade.feedforward.token_choice import TokenChoice
 from saccade.ops.routing import load
@@ -28,10 +28,10 @@ class LossFree(TokenChoice):
     rate: float = 0.001
     example: ClassVar[dict] = {'score': {'use': 'jax.nn:sigmoid'}, 'renormalised': True}
 
-    def choose(self, scores: Float[Array, 'T E'], active: int) -> Int[Array, 'T A']:
+    def choose(self, scores: Float[Array, 'T E'], active: int, real: Bool[Array, 'T']) -> Int[Array, 'T A']:
         E = scores.shape[-1]
         bias = self.param('balance_bias', nn.initializers.zeros, (E,)).astype(jnp.float32)
-        expert = super().choose(scores + bias, active)
-        share = load(expert, E)
+        expert = super().choose(scores + bias, active, real)
+        share = load(expert, E, real)
         self.sow('losses', 'pull', move(bias, bias - self.rate * jnp.sign(share - share.mean())))
         return expert

@@ -8,8 +8,8 @@ Shazeer et al. 2017, "Outrageously Large Neural Networks: The Sparsely-Gated Mix
 https://arxiv.org/abs/1701.06538; the shared expert, which all tokens have: Dai et al. 2024, "DeepSeekMoE", equation
 9, https://arxiv.org/abs/2401.06066 (K shared experts of width F are one of width K F). Ours: any feed-forward layer
 is an expert; none of a token's routes is dropped unless the router bounds an expert's load, and then `overflow` is
-the share of routes dropped, `dropped` the share of tokens left with none. Cost: T (A expert + D E), and at most a
-quarter more of the experts in padded blocks. It cannot know padding, which is routed and counts in every share.
+the share of routes dropped, `dropped` the share of tokens left with none. Padding is not routed, and counts in no
+share. Cost: T (A expert + D E), and at most a quarter more of the experts in padded blocks.
 """
 
 from typing import Any, ClassVar
@@ -18,11 +18,11 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from einops import rearrange
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from saccade.ops.expert import Seats, seats, serve
 from saccade.ops.routing import Routes
-from saccade.types import FeedForward, Hidden, Part, PRNGKey, Router, UserError, require_positive, require_share
+from saccade.types import FeedForward, Hidden, Part, PRNGKey, Real, Router, UserError, require_positive, require_share
 
 
 class Mixture(nn.Module):
@@ -49,12 +49,13 @@ class Mixture(nn.Module):
     }
 
     @nn.compact
-    def __call__(self, x: Hidden, train: bool) -> Hidden:
+    def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
         self._check()
         tokens = rearrange(x, 'B T D -> (B T) D')
-        routes = self.router(name='router')(tokens, self.experts, self.active, train)
+        there = jnp.ones(tokens.shape[0], bool) if real is None else real.ravel()
+        routes = self.router(name='router')(tokens, self.experts, self.active, train, there)
         seated = seats(routes, self.experts, self.block)
-        self._report(routes, seated, tokens.shape[0])
+        self._report(routes, seated, there)
         params = self.param('expert', self._initialised, x[:1, :1])
         key = self.make_rng('dropout') if train and self.has_rng('dropout') else None
 
@@ -64,7 +65,7 @@ class Mixture(nn.Module):
 
         y = serve(run, params, tokens, routes, seated, key).reshape(x.shape)
         if self.shared is not None:
-            y = y + self.shared(name='shared')(x, train)
+            y = y + self.shared(name='shared')(x, train, real)
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
     def _initialised(self, key: Array, x: Hidden) -> Any:
@@ -72,10 +73,10 @@ class Mixture(nn.Module):
             jax.random.split(key, self.experts)
         )
 
-    def _report(self, routes: Routes, seated: Seats, tokens: int) -> None:
-        served = jnp.zeros(tokens, bool).at[routes.token].max(seated.found)
-        self.sow('metrics', 'dropped', 1.0 - served.mean())
-        self.sow('metrics', 'overflow', 1.0 - seated.found.mean())
+    def _report(self, routes: Routes, seated: Seats, real: Bool[Array, 'T']) -> None:
+        served = jnp.zeros(real.size, bool).at[routes.token].max(seated.found)
+        self.sow('metrics', 'dropped', 1.0 - served.sum() / jnp.maximum(real.sum(), 1))
+        self.sow('metrics', 'overflow', 1.0 - seated.found.sum() / jnp.maximum(routes.wanted.sum(), 1))
 
     def _check(self) -> None:
         name = 'feedforward.mixture:Mixture'

@@ -13,7 +13,7 @@ Cost: 2 T D F multiply-adds.
 import flax.linen as nn
 
 from saccade.ops.project import project
-from saccade.types import Hidden, Part, require_share
+from saccade.types import Hidden, Part, Real, require_share
 
 
 class MLP(nn.Module):
@@ -27,7 +27,7 @@ class MLP(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     @nn.compact
-    def __call__(self, x: Hidden, train: bool) -> Hidden:
+    def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
         require_share('feedforward.mlp:MLP', dropout=self.dropout)
         D, F = x.shape[-1], round(self.ratio * x.shape[-1])
         h = project(x, self.param('up', self.kernel_init(), (D, F)))

@@ -12,13 +12,12 @@ https://arxiv.org/abs/2202.08906. Ours: for A > 1 the f_i sum to 1, so even rout
 training alone, and the first tokens go first, so no token depends on a later one. Balance is of one microbatch.
 """
 
-import math
 from typing import ClassVar
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, balance_loss, load, router_z_loss, routes_by_token
@@ -48,23 +47,29 @@ class TokenChoice(nn.Module):
     example: ClassVar[dict] = {'score': {'use': 'jax.nn:softmax'}, 'renormalised': True}
 
     @nn.compact
-    def __call__(self, x: Float[Array, 'T D'], experts: int, active: int, train: bool) -> Routes:
+    def __call__(
+        self, x: Float[Array, 'T D'], experts: int, active: int, train: bool, real: Bool[Array, 'T']
+    ) -> Routes:
         logits = self._logits(x.astype(jnp.float32), experts, train)
         scores = self.score(logits)
-        expert = self.choose(scores, active)
-        self._report(logits, scores, load(expert, experts))
+        expert = self.choose(scores, active, real)
+        self._report(logits, scores, load(expert, experts, real), real)
         gate = jnp.take_along_axis(scores, expert, axis=-1)
         if self.renormalised:
             gate = gate / gate.sum(axis=-1, keepdims=True)
-        room = self._room(x.shape[0], experts, active) if train else None
-        return routes_by_token(expert, self.scale * gate, room)
+        if self.capacity is not None and self.capacity <= 0:
+            raise UserError(f'feedforward.token_choice:TokenChoice: capacity must be above 0, not {self.capacity}')
+        bounded = train and self.capacity is not None
+        return routes_by_token(expert, self.scale * gate, real, self.capacity * active / experts if bounded else None)
 
-    def choose(self, scores: Float[Array, 'T E'], active: int) -> Int[Array, 'T A']:
+    def choose(self, scores: Float[Array, 'T E'], active: int, real: Bool[Array, 'T']) -> Int[Array, 'T A']:
         """Return the experts of each token; their gates are made of the scores, whatever they are chosen by."""
         return jax.lax.top_k(scores, active)[1]
 
-    def _report(self, logits: Float[Array, 'T E'], scores: Float[Array, 'T E'], share: Float[Array, 'E']) -> None:
-        balance, z = balance_loss(scores, share), router_z_loss(logits)
+    def _report(
+        self, logits: Float[Array, 'T E'], scores: Float[Array, 'T E'], share: Float[Array, 'E'], real: Bool[Array, 'T']
+    ) -> None:
+        balance, z = balance_loss(scores, share, real), router_z_loss(logits, real)
         self.sow('metrics', 'balance_loss', balance)
         self.sow('metrics', 'router_z_loss', z)
         self.sow('metrics', 'expert_load_max', share.size * share.max())
@@ -78,10 +83,3 @@ class TokenChoice(nn.Module):
             spread = jax.nn.softplus(project(x, self.param('noise', nn.initializers.zeros, shape).astype(jnp.float32)))
             logits += spread * jax.random.normal(self.make_rng('dropout'), logits.shape) if train else 0.0
         return logits
-
-    def _room(self, tokens: int, experts: int, active: int) -> int | None:
-        if self.capacity is None:
-            return None
-        if self.capacity <= 0:
-            raise UserError(f'feedforward.token_choice:TokenChoice: capacity must be above 0, not {self.capacity}')
-        return min(tokens, math.ceil(self.capacity * active * tokens / experts))

@@ -88,7 +88,7 @@ class Tower(nn.Module):
             self.put_variable(HIDDEN, 'embedded', x)
         scope = scope.replace(terms=(*scope.terms, *self._shared()))
         x, state = through(self._stack(name='layers'), x, scope)
-        return self.norm(name='norm')(x), state
+        return self.norm(name='norm')(x, scope.real), state
 
     def _shared(self) -> tuple[ScoreTerm, ...]:
         """The score terms of all layers, for as many heads as each of them has."""

@@ -5,8 +5,8 @@
     x = E[tokens] + positions;  x = block_l(x), l = 1..L;  logits = norm(x) E^T   (or norm(x) W)
 
 Radford et al. 2019, "Language Models are Unsupervised Multitask Learners" (GPT-2). The same class is Llama
-(Touvron et al. 2023, https://arxiv.org/abs/2302.13971) by its parts alone. What may be seen is the mixer's mask's
-affair. Tied weights: Press, Wolf 2017, https://arxiv.org/abs/1608.05859
+(Touvron et al. 2023, https://arxiv.org/abs/2302.13971) by its parts alone. Masks that let a token attend to later ones
+are refused. Tied weights: Press, Wolf 2017, https://arxiv.org/abs/1608.05859
 """
 
 from typing import Any
@@ -18,8 +18,9 @@ from jaxtyping import Array, Int
 
 from saccade.model.base import Table, Through, Tower
 from saccade.model.stack import Stack
+from saccade.ops.causality import require_causal
 from saccade.ops.project import project
-from saccade.types import Hidden, Logits, Norm, Part, Scope, Source, State, Tokens, require_causal
+from saccade.types import Hidden, Logits, Norm, Part, Scope, Source, State, Tokens
 
 
 @struct.dataclass
@@ -32,7 +33,7 @@ class DecoderState:
 
 
 class Decoder(Tower, kw_only=True):
-    """A causal language model, if its mixers' masks are causal.
+    """A causal language model. Whatever lets a later token reach an earlier one is refused.
 
     Attributes:
         tied: whether the output projection is the embedding, transposed.
@@ -100,7 +101,7 @@ class Decoder(Tower, kw_only=True):
         table = self._table(self.width) if table is None else table
         x = self._embedded(tokens, table)
         if self.embedding_norm is not None:
-            x = self.embedding_norm(name='embedding_norm')(x)
+            x = self.embedding_norm(name='embedding_norm')(x, scope.real)
         x = self.position(name='position')(x, scope.positions)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
         x, state = self._contextual(x, scope, through)

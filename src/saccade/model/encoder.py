@@ -73,7 +73,7 @@ class Encoder(Tower, kw_only=True):
             given = jnp.zeros_like(scope.positions) if alike else scope.types
             x = x + jnp.take(types.astype(jnp.float32), given, axis=0).astype(x.dtype)
         if self.embedding_norm is not None:
-            x = self.embedding_norm(name='embedding_norm')(x)
+            x = self.embedding_norm(name='embedding_norm')(x, scope.real)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
         return x if self.embedding_width is None else self._widened(x)
 

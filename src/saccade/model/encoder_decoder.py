@@ -20,7 +20,6 @@ from jaxtyping import Array, Int
 from saccade.model.base import Table
 from saccade.model.decoder import Decoder, DecoderState
 from saccade.model.encoder import Encoder
-from saccade.position.base import OnScores
 from saccade.types import Logits, Part, Scope, Source, Tokens, UserError
 
 _NAME = 'model.encoder_decoder:EncoderDecoder'
@@ -109,5 +108,5 @@ class EncoderDecoder(nn.Module):
 def _refuse_distances(cross: Part) -> None:
     """Refuse scores by distance: there is none to another sequence, and a step would not know it."""
     for inner in cross.within():
-        if isinstance(inner.target, type) and issubclass(inner.target, OnScores):
+        if getattr(inner.target, 'by_distance', False):
             raise UserError(f'{_NAME}: cross reads another sequence, to whose tokens {inner.name} has no distance')

@@ -9,7 +9,7 @@ Ioffe, Szegedy 2015, "Batch Normalization", algorithm 1, https://arxiv.org/abs/1
 the batch's statistics, which would show a token those after it; ours goes by Batch Renormalization (Ioffe 2017,
 https://arxiv.org/abs/1702.03275) without bounds: running statistics forward, the batch's in the gradient. So training
 and evaluation are alike and decoding is exact; it is the classic norm where running statistics equal the batch's.
-Padding counts. Batches are microbatches under `accumulate`, and a device's own under `pmap`. Cost: T D.
+Padding does not count. Batches are microbatches under `accumulate`, and a device's own under `pmap`. Cost: T D.
 """
 
 import flax.linen as nn
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from saccade.norm.base import affine
 from saccade.ops.statistic import centre, follow, rescale
-from saccade.types import Hidden, require_share
+from saccade.types import Hidden, Real, require_share
 
 
 class BatchNorm(nn.Module):
@@ -29,13 +29,13 @@ class BatchNorm(nn.Module):
     bias: bool = True
 
     @nn.compact
-    def __call__(self, x: Hidden) -> Hidden:
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         require_share('norm.batch:BatchNorm', momentum=self.momentum)
         wide = x.astype(jnp.float32)
         mean = self.param('running_mean', nn.initializers.zeros, x.shape[-1:]).astype(jnp.float32)
         variance = self.param('running_variance', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
-        centred = centre(wide, mean)
-        self.sow('losses', 'moves', follow(mean, wide, self.momentum))
-        self.sow('losses', 'moves', follow(variance, jnp.square(centred), self.momentum))
-        y = rescale(centred, variance + self.epsilon)
+        centred = centre(wide, mean, real)
+        self.sow('losses', 'moves', follow(mean, wide, self.momentum, real))
+        self.sow('losses', 'moves', follow(variance, jnp.square(centred), self.momentum, real))
+        y = rescale(centred, variance + self.epsilon, real)
         return affine(self, y).astype(x.dtype)

@@ -12,7 +12,7 @@ want less the wider they are. It bounds y, but does not make it invariant to the
 import flax.linen as nn
 import jax.numpy as jnp
 
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class DynamicTanh(nn.Module):
@@ -23,7 +23,7 @@ class DynamicTanh(nn.Module):
     bias: bool = True
 
     @nn.compact
-    def __call__(self, x: Hidden) -> Hidden:
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         a = self.param('input_scale', nn.initializers.constant(self.alpha), ())
         y = jnp.tanh(a * x.astype(jnp.float32))
         if self.scale:

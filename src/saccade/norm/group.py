@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from einops import rearrange
 
 from saccade.norm.base import affine
-from saccade.types import Hidden, UserError, require_positive
+from saccade.types import Hidden, Real, UserError, require_positive
 
 
 class GroupNorm(nn.Module):
@@ -30,7 +30,7 @@ class GroupNorm(nn.Module):
     example: ClassVar[dict] = {'groups': 4}
 
     @nn.compact
-    def __call__(self, x: Hidden) -> Hidden:
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         require_positive('norm.group:GroupNorm', groups=self.groups)
         if x.shape[-1] % self.groups or x.shape[-1] == self.groups:
             raise UserError(

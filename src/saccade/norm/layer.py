@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from saccade.norm.base import affine
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class LayerNorm(nn.Module):
@@ -24,7 +24,7 @@ class LayerNorm(nn.Module):
     bias: bool = True
 
     @nn.compact
-    def __call__(self, x: Hidden) -> Hidden:
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         wide = x.astype(jnp.float32)
         centred = wide - jnp.mean(wide, axis=-1, keepdims=True)
         variance = jnp.mean(jnp.square(centred), axis=-1, keepdims=True)

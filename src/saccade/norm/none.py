@@ -10,9 +10,9 @@ https://arxiv.org/abs/1901.09321: a deep stack without norms needs its initial w
 
 import flax.linen as nn
 
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class NoNorm(nn.Module):
-    def __call__(self, x: Hidden) -> Hidden:
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         return x

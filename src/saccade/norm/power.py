@@ -7,8 +7,8 @@
 Shen, Yao, Gholami, Mahoney, Keutzer 2020, "PowerNorm: Rethinking Batch Normalization in Transformers", section 4,
 https://arxiv.org/abs/2003.07845. Training and evaluation are alike: no token sees another, decoding is exact.
 The gradient by x is rid of its part along y, by the batch at hand (as in PN-V); the paper averages that part too,
-over steps. Ours has no warm-up: s starts at 1 and forgets that in some 1 / (1 - m) steps. Padding counts. Batches
-are microbatches under `accumulate`, and a device's own under `pmap`. Cost: T D.
+over steps. Ours has no warm-up: s starts at 1 and forgets that in some 1 / (1 - m) steps. Padding does not count.
+Batches are microbatches under `accumulate`, and a device's own under `pmap`. Cost: T D.
 """
 
 import flax.linen as nn
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from saccade.norm.base import affine
 from saccade.ops.statistic import follow, rescale
-from saccade.types import Hidden, require_share
+from saccade.types import Hidden, Real, require_share
 
 
 class PowerNorm(nn.Module):
@@ -28,10 +28,10 @@ class PowerNorm(nn.Module):
     bias: bool = True
 
     @nn.compact
-    def __call__(self, x: Hidden) -> Hidden:
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         require_share('norm.power:PowerNorm', momentum=self.momentum)
         wide = x.astype(jnp.float32)
         square = self.param('running_square', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
-        self.sow('losses', 'moves', follow(square, jnp.square(wide), self.momentum))
-        y = rescale(wide, square + self.epsilon)
+        self.sow('losses', 'moves', follow(square, jnp.square(wide), self.momentum, real))
+        y = rescale(wide, square + self.epsilon, real)
         return affine(self, y).astype(x.dtype)

@@ -12,7 +12,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class RMSNorm(nn.Module):
@@ -22,7 +22,7 @@ class RMSNorm(nn.Module):
     scale: bool = True
 
     @nn.compact
-    def __call__(self, x: Hidden) -> Hidden:
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         wide = x.astype(jnp.float32)
         y = wide * jax.lax.rsqrt(jnp.mean(jnp.square(wide), axis=-1, keepdims=True) + self.epsilon)
         if self.scale:

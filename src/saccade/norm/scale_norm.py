@@ -13,7 +13,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 
 class ScaleNorm(nn.Module):
@@ -24,7 +24,7 @@ class ScaleNorm(nn.Module):
     epsilon: float = 1e-5
 
     @nn.compact
-    def __call__(self, x: Hidden) -> Hidden:
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         g = x.shape[-1] ** 0.5 if self.start is None else self.start
         if self.trained:
             g = self.param('scale', nn.initializers.constant(g), ())

@@ -49,14 +49,17 @@ class Seats:
 
 
 def seats(routes: Routes, experts: int, block: int) -> Seats:
-    """Seat every route: in blocks of at most `block` rows, or where the experts' room is bounded, within it."""
-    count, rank = _ranks(routes.expert, experts)
+    """Seat every wanted route: in blocks of at most `block` rows, or where the experts' room is bounded, within it."""
+    count, rank = _ranks(jnp.where(routes.wanted, routes.expert, experts), experts)
     if routes.room is None:
-        return _seats_in_blocks(routes.expert, count, rank, block)
+        seated = _seats_in_blocks(routes.expert, count, rank, block)
+        served = routes.wanted
+    else:
+        seated = Seats(routes.expert * routes.room + rank, None, experts, routes.room)
+        served = routes.wanted & (rank < routes.limit)
     # Those without a seat get different rows too, so that rows are unique.
-    beyond = experts * routes.room + jnp.arange(rank.size)
-    row = jnp.where(rank < routes.room, routes.expert * routes.room + rank, beyond)
-    return Seats(row, None, experts, routes.room)
+    beyond = seated.groups * seated.rows + jnp.arange(rank.size)
+    return seated.replace(row=jnp.where(served, seated.row, beyond))
 
 
 def _ranks(expert: Int[Array, 'R'], experts: int) -> tuple[Int[Array, 'E'], Int[Array, 'R']]:

@@ -8,7 +8,8 @@ of indices alone, while tracing, so that blocks in which nothing may attend are 
 
 Most masks know how far apart two tokens are and nothing else. Those that are `anchored` count from the first token of a
 sequence, which in a packed row may stand anywhere: `within_segments` has them count within each segment. What no query
-sees, being more than `lookback` tokens behind it, need not be kept for decoding.
+sees, being more than `lookback` tokens behind it, need not be kept for decoding; and a mask is causal that looks ahead
+no token (`lookahead`).
 """
 
 import functools
@@ -40,6 +41,13 @@ class MaskBase:
     @property
     def lookback(self) -> int | None:
         """How many tokens back the furthest key is that any query attends to; None where there is no bound."""
+        return None
+
+    @property
+    def lookahead(self) -> int | None:
+        """How many tokens ahead the furthest key is that any query attends to, 0 under a causal mask; None where no
+        bound is known.
+        """
         return None
 
     def live_anywhere(self, q: range, k: range) -> bool:
@@ -79,7 +87,11 @@ class Both(MaskBase):
 
     @property
     def lookback(self) -> int | None:
-        return min(_bounds(self), default=None)
+        return min(_bounds(self, 'lookback'), default=None)
+
+    @property
+    def lookahead(self) -> int | None:
+        return min(_bounds(self, 'lookahead'), default=None)
 
     def live_anywhere(self, q: range, k: range) -> bool:
         return self.first.live_anywhere(q, k) and self.second.live_anywhere(q, k)
@@ -107,16 +119,22 @@ class Either(MaskBase):
 
     @property
     def lookback(self) -> int | None:
-        bounds = _bounds(self)
+        bounds = _bounds(self, 'lookback')
+        return max(bounds) if len(bounds) == 2 else None
+
+    @property
+    def lookahead(self) -> int | None:
+        bounds = _bounds(self, 'lookahead')
         return max(bounds) if len(bounds) == 2 else None
 
     def live_anywhere(self, q: range, k: range) -> bool:
         return self.first.live_anywhere(q, k) or self.second.live_anywhere(q, k)
 
 
-def _bounds(pair: Both | Either) -> list[int]:
-    """The lookback of each of the two masks that has one."""
-    return [mask.lookback for mask in (pair.first, pair.second) if mask.lookback is not None]
+def _bounds(pair: Both | Either, name: str) -> list[int]:
+    """The `lookback` or `lookahead` of each of the two masks that has one."""
+    found = (getattr(mask, name) for mask in (pair.first, pair.second))
+    return [bound for bound in found if bound is not None]
 
 
 @struct.dataclass
@@ -136,6 +154,10 @@ class Causal(MaskBase):
 
     def live(self, q: range, k: range) -> bool:
         return super().live(q, k) and q[-1] >= k[0]
+
+    @property
+    def lookahead(self) -> int:
+        return 0
 
 
 @struct.dataclass
@@ -159,6 +181,10 @@ class Window(MaskBase):
     @property
     def lookback(self) -> int:
         return max(self.left, 0)
+
+    @property
+    def lookahead(self) -> int:
+        return max(self.right, 0)
 
 
 @struct.dataclass
@@ -221,6 +247,10 @@ class Chunked(Anchored):
 
     @property
     def lookback(self) -> int:
+        return self.length - 1
+
+    @property
+    def lookahead(self) -> int:
         return self.length - 1
 
 
@@ -303,6 +333,10 @@ class Prefix(Anchored):
     def live_anywhere(self, q: range, k: range) -> bool:
         # The sequence starts at the query or before it.
         return super().live_anywhere(q, k) and k[0] - q[-1] < self.count
+
+    @property
+    def lookahead(self) -> int:
+        return max(self.count - 1, 0)
 
 
 @struct.dataclass
@@ -388,6 +422,10 @@ class RandomBlocks(Anchored):
 
     def _table(self) -> Bool[np.ndarray, 'blocks blocks']:
         return _drawn_blocks(-(-self.length // self.size), self.count, self.seed, self.before)
+
+    @property
+    def lookahead(self) -> int | None:
+        return 0 if self.before else None
 
 
 @functools.cache

@@ -7,13 +7,15 @@ activation's backward pass into a strided copy for that transpose and computes i
 gradient as x^T dy over one flat token axis avoids both.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from einops import rearrange
+from einops import rearrange, repeat
 from jaxtyping import Array, Float
+
+from saccade.types import Norm, Real
 
 
 @jax.custom_vjp
@@ -51,11 +53,10 @@ def project_together(
     return jnp.split(project(x, jnp.concatenate(kernels, axis=1)), ends[:-1], axis=-2)
 
 
-def each_head(
-    function: Callable[[Float[Array, 'B X H']], Float[Array, 'B X H']], x: Float[Array, 'B T N H']
-) -> Float[Array, 'B T N H']:
-    """Apply a function of tokens, as a norm is, to every head of every token."""
-    y = function(rearrange(x, 'B T N H -> B (T N) H'))
+def each_head(norm: Norm, x: Float[Array, 'B T N H'], real: Real | None) -> Float[Array, 'B T N H']:
+    """Normalise every head of every token."""
+    of_heads = None if real is None else repeat(real, 'B T -> B (T N)', N=x.shape[-2])
+    y = norm(rearrange(x, 'B T N H -> B (T N) H'), of_heads)
     return rearrange(y, 'B (T N) H -> B T N H', N=x.shape[-2])
 
 

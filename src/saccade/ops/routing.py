@@ -5,10 +5,12 @@
 Letters beside those of the axis table: E experts, A experts a token, R routes. T counts the tokens of all rows.
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
 from flax import struct
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 
 @struct.dataclass
@@ -18,38 +20,62 @@ class Routes:
     Attributes:
         token, expert: of each pair.
         gate: what the expert's output is multiplied by.
-        room: the most pairs that one expert serves, those that stand first; None for as many as there are.
+        wanted: which pairs are to be served; those of padding are not.
+        limit: the most wanted pairs that one expert serves, those that stand first; None for as many as there are.
+        room: a bound of the limit that is known before any token is.
     """
 
     token: Int[Array, 'R']
     expert: Int[Array, 'R']
     gate: Float[Array, 'R']
+    wanted: Bool[Array, 'R']
+    limit: Int[Array, ''] | None = None
     room: int | None = struct.field(pytree_node=False, default=None)
 
 
-def routes_by_token(expert: Int[Array, 'T A'], gate: Float[Array, 'T A'], room: int | None) -> Routes:
-    """Line up the choices of the tokens, in the order of the tokens."""
+def routes_by_token(
+    expert: Int[Array, 'T A'], gate: Float[Array, 'T A'], real: Bool[Array, 'T'], capacity: float | None
+) -> Routes:
+    """Line up the choices of the tokens, in the order of the tokens.
+
+    Args:
+        capacity: the most pairs that one expert serves, as a multiple of the mean over experts; None for no bound.
+    """
     T, A = expert.shape
-    return Routes(jnp.repeat(jnp.arange(T), A), expert.ravel(), gate.ravel(), room)
+    routes = Routes(jnp.repeat(jnp.arange(T), A), expert.ravel(), gate.ravel(), jnp.repeat(real, A))
+    if capacity is None:
+        return routes
+    limit = jnp.ceil(capacity * real.sum()).astype(jnp.int32)
+    return routes.replace(limit=limit, room=min(T, math.ceil(capacity * T)))
 
 
-def routes_by_expert(scores: Float[Array, 'T E'], count: int) -> Routes:
-    """Let every expert take the `count` tokens that score highest with it; the scores are the gates."""
-    gate, token = jax.lax.top_k(scores.T, count)
-    return Routes(token.ravel(), jnp.repeat(jnp.arange(scores.shape[-1]), count), gate.ravel(), count)
+def routes_by_expert(scores: Float[Array, 'T E'], share: float, real: Bool[Array, 'T']) -> Routes:
+    """Let every expert take that share of the tokens, those that score highest with it; the scores are the gates."""
+    T, E = scores.shape
+    room, limit = math.ceil(share * T), jnp.ceil(share * real.sum()).astype(jnp.int32)
+    _, token = jax.lax.top_k(jnp.where(real, scores.T, -jnp.inf), room)
+    gate = jnp.take_along_axis(scores.T, token, axis=-1)
+    wanted = jnp.tile(jnp.arange(room) < limit, E)
+    return Routes(token.ravel(), jnp.repeat(jnp.arange(E), room), gate.ravel(), wanted, limit, room)
 
 
-def load(expert: Int[Array, '*routes'], experts: int) -> Float[Array, 'E']:
-    """Return the share of the routes that each expert has."""
-    return jnp.bincount(expert.ravel(), length=experts) / expert.size
+def load(expert: Int[Array, 'T A'], experts: int, real: Bool[Array, 'T']) -> Float[Array, 'E']:
+    """Return the share of the tokens' routes that each expert has."""
+    counted = jnp.repeat(real, expert.shape[-1]).astype(jnp.float32)
+    return jnp.bincount(expert.ravel(), counted, length=experts) / jnp.maximum(counted.sum(), 1)
 
 
-def balance_loss(scores: Float[Array, 'T E'], share: Float[Array, 'E']) -> Float[Array, '']:
+def balance_loss(scores: Float[Array, 'T E'], share: Float[Array, 'E'], real: Bool[Array, 'T']) -> Float[Array, '']:
     """E times the sum over experts of load by mean probability: 1 where either is even. The load has no gradient."""
     probabilities = scores / scores.sum(axis=-1, keepdims=True)
-    return scores.shape[-1] * (share * probabilities.mean(axis=0)).sum()
+    return scores.shape[-1] * (share * _mean(probabilities, real[:, None])).sum()
 
 
-def router_z_loss(logits: Float[Array, 'T E']) -> Float[Array, '']:
-    """Mean square of the log of the softmax's denominator."""
-    return jnp.square(jax.nn.logsumexp(logits, axis=-1)).mean()
+def router_z_loss(logits: Float[Array, 'T E'], real: Bool[Array, 'T']) -> Float[Array, '']:
+    """Mean square over tokens of the log of the softmax's denominator."""
+    return _mean(jnp.square(jax.nn.logsumexp(logits, axis=-1)), real)
+
+
+def _mean(x: Float[Array, 'T *E'], real: Bool[Array, 'T *one']) -> Float[Array, '*E']:
+    """The mean over tokens; 0 where there is padding alone."""
+    return jnp.where(real, x, 0.0).sum(axis=0) / jnp.maximum(real.sum(), 1)

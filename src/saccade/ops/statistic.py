@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.types import Hidden
+from saccade.types import Hidden, Real
 
 STATISTIC = re.compile(r'(^|/)(balance_bias|running_[a-z_]+)$')
 
@@ -36,47 +36,56 @@ def move(old: Float[Array, '*axes'], new: Float[Array, '*axes']) -> Float[Array,
     return ((old - jax.lax.stop_gradient(old)) * jax.lax.stop_gradient(old - new)).sum()
 
 
-def follow(running: Features, x: Hidden, momentum: float) -> Float[Array, '']:
+def follow(running: Features, x: Hidden, momentum: float, real: Real | None = None) -> Float[Array, '']:
     """Move a running mean: `momentum` of it stays, the rest is the mean of x over the tokens of the batch."""
-    return move(running, momentum * running + (1.0 - momentum) * _mean(x))
+    return move(running, momentum * running + (1.0 - momentum) * _mean(x, real))
 
 
 @jax.custom_vjp
-def centre(x: Hidden, mean: Features) -> Hidden:
+def centre(x: Hidden, mean: Features, real: Real | None = None) -> Hidden:
     """Take off a running mean."""
     return x - mean
 
 
-def _centre_forward(x: Hidden, mean: Features) -> tuple[Hidden, Features]:
-    return x - mean, mean
+def _centre_forward(x: Hidden, mean: Features, real: Real | None) -> tuple[Hidden, tuple[Features, Real | None]]:
+    return x - mean, (mean, real)
 
 
-def _centre_backward(mean: Features, dy: Hidden) -> tuple[Hidden, Features]:
-    return dy - _mean(dy), jnp.zeros_like(mean)
+def _centre_backward(saved: tuple[Features, Real | None], dy: Hidden) -> tuple[Hidden, Features, None]:
+    mean, real = saved
+    return dy - _at_tokens(_mean(dy, real), real), jnp.zeros_like(mean), None
 
 
 centre.defvjp(_centre_forward, _centre_backward)
 
 
 @jax.custom_vjp
-def rescale(x: Hidden, square: Features) -> Hidden:
+def rescale(x: Hidden, square: Features, real: Real | None = None) -> Hidden:
     """Divide by the root of a running mean square."""
     return x * jax.lax.rsqrt(square)
 
 
-def _rescale_forward(x: Hidden, square: Features) -> tuple[Hidden, tuple[Hidden, Features]]:
-    y = rescale(x, square)
-    return y, (y, square)
+def _rescale_forward(
+    x: Hidden, square: Features, real: Real | None
+) -> tuple[Hidden, tuple[Hidden, Features, Real | None]]:
+    y = rescale(x, square, real)
+    return y, (y, square, real)
 
 
-def _rescale_backward(saved: tuple[Hidden, Features], dy: Hidden) -> tuple[Hidden, Features]:
-    y, square = saved
-    along = _mean(dy * y) / jnp.maximum(_mean(jnp.square(y)), _TINY)
-    return (dy - along * y) * jax.lax.rsqrt(square), jnp.zeros_like(square)
+def _rescale_backward(saved: tuple[Hidden, Features, Real | None], dy: Hidden) -> tuple[Hidden, Features, None]:
+    y, square, real = saved
+    along = _mean(dy * y, real) / jnp.maximum(_mean(jnp.square(y), real), _TINY)
+    return (dy - _at_tokens(along * y, real)) * jax.lax.rsqrt(square), jnp.zeros_like(square), None
 
 
 rescale.defvjp(_rescale_forward, _rescale_backward)
 
 
-def _mean(x: Hidden) -> Features:
-    return jnp.mean(x, axis=(-3, -2))
+def _mean(x: Hidden, real: Real | None) -> Features:
+    """The mean over the tokens of a batch, without padding."""
+    return jnp.mean(x, axis=(-3, -2)) if real is None else jnp.mean(x, axis=(-3, -2), where=real[..., None])
+
+
+def _at_tokens(x: Float[Array, '*#BT D'], real: Real | None) -> Float[Array, '*#BT D']:
+    """x where there are tokens; padding, which is in no mean, has no part in its gradient."""
+    return x if real is None else jnp.where(real[..., None], x, 0.0)

@@ -8,7 +8,7 @@ path serves every term and nothing T x S is kept. Key blocks come from the last 
 of the keys to the right of a block gets it through `carry`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import jax
@@ -18,11 +18,17 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops import rotary
 from saccade.ops.scoring import grouped_products
-from saccade.types import Can, Keys, Pairs, Queries, Scores, ScoreTerm, UserError
+from saccade.types import Can, Keys, Pairs, Part, Queries, Scores, ScoreTerm, UserError
 
 
 class TermBase:
-    """A term without a carry; those with one override both methods."""
+    """A term without a carry; those with one override both methods.
+
+    Attributes:
+        by_distance: whether it depends on how far apart a query and a key are, which is known within one sequence.
+    """
+
+    by_distance: ClassVar[bool] = False
 
     def init_carry(self, q: Queries) -> PyTree:
         return ()
@@ -32,6 +38,20 @@ class TermBase:
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         raise NotImplementedError
+
+
+def require_no_distance(terms: Sequence[ScoreTerm]) -> None:
+    """Refuse terms by distance where keys are of another sequence than the queries.
+
+    Raises:
+        UserError: there is such a term, or one that does not declare that it is none.
+    """
+    for term in terms:
+        if getattr(term, 'by_distance', True):
+            raise UserError(
+                f'cross-attention reads another sequence, to whose tokens {Part(type(term)).name} has no distance; a '
+                f'term that needs none declares by_distance = False'
+            )
 
 
 def reads_content(term: ScoreTerm) -> bool:
@@ -65,6 +85,8 @@ class DistanceTable(TermBase):
     table: Float[Array, 'R N']
     bucket: Callable[[Array], Array] = struct.field(pytree_node=False)
 
+    by_distance: ClassVar[bool] = True
+
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         # Widened before the lookup, whose gradient sums over all pairs of a bucket.
         table = self.table.astype(scores.dtype)
@@ -81,6 +103,7 @@ class LinearBias(TermBase):
 
     slopes: tuple[float, ...] = struct.field(pytree_node=False)
 
+    by_distance: ClassVar[bool] = True
     can: ClassVar[Can] = Can(equivariant=False)
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
@@ -99,6 +122,8 @@ class RelativeKeys(TermBase):
     """
 
     table: Float[Array, 'R H']
+
+    by_distance: ClassVar[bool] = True
 
     def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
         reach = self.table.shape[0] // 2
@@ -124,6 +149,8 @@ class RelativeWaves(TermBase):
     position_bias: Float[Array, 'N H']
     projection: Float[Array, 'P N H']
     base: float = struct.field(pytree_node=False)
+
+    by_distance: ClassVar[bool] = True
 
     def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
         check_head_width(q, self.content_bias)
@@ -155,6 +182,8 @@ class CountedKeys:
     """
 
     table: Float[Array, 'P H']
+
+    by_distance: ClassVar[bool] = True
 
     def init_carry(self, q: Queries) -> PyTree:
         B, T, N, _ = q.shape

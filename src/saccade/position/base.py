@@ -20,8 +20,9 @@ class OnHeads(nn.Module):
 
 
 class OnScores(nn.Module):
-    """A scheme that changes scores, and leaves queries and keys alone."""
+    """A scheme that changes scores by distance, and leaves queries and keys alone."""
 
+    by_distance: ClassVar[bool] = True
     can: ClassVar[Can] = Can(equivariant=False)
 
     def rotate(

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Causality by declaration: whether a later token can reach an earlier one, before anything runs.
+
+A mask says how far ahead its queries look (`MaskBase.lookahead`, by its values); any other part declares with
+`sees_others` that what it makes of a token depends on the others. What reads another sequence, as cross-attention does,
+may look anywhere in it: a block names the fields of such parts in `of_source`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from saccade.ops.mask import MaskBase
+from saccade.types import Part, UserError
+
+
+def require_causal(name: str, *given: Part) -> None:
+    """Refuse a part, at any depth of what was given, through which a later token reaches an earlier one.
+
+    Args:
+        name: of the model that is causal.
+
+    Raises:
+        UserError: there is one; it is named.
+    """
+    for part in given:
+        if getattr(part.target, 'sees_others', False):
+            raise UserError(f'{name} is causal: it cannot have {part.name}, where a token depends on later ones')
+        if not _makes_mask(part.target):
+            require_causal(name, *_within(part))
+        elif getattr(part(), 'lookahead', None) != 0:
+            raise UserError(
+                f'{name} is causal: under the mask {part.name} a token attends to later ones; take ops.mask:Causal, '
+                f'alone or together with it in ops.mask:all_of'
+            )
+
+
+def _within(part: Part) -> Iterator[Part]:
+    """The parts that a part was given, less those that read another sequence."""
+    for field, value in part.arguments:
+        if field not in getattr(part.target, 'of_source', ()):
+            yield from (item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Part))
+
+
+def _makes_mask(target: Any) -> bool:
+    """Whether it is the class of a mask, or a function that returns one."""
+    made = target if isinstance(target, type) else getattr(target, '__annotations__', {}).get('return')
+    return isinstance(made, type) and (issubclass(made, MaskBase) or hasattr(made, 'live'))
