@@ -21,7 +21,7 @@ import pytest
 from discovery import CATALOGUE, uncovered
 
 from saccade.analysis.variants.catalogue import BLOCK, CAUSAL, MASK, NORM, TOKEN_POSITION
-from saccade.build import build
+from saccade.build import build, load
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.workdir import Workdir
@@ -96,14 +96,12 @@ def narrow(config: Spec) -> Spec:
     config = copy.deepcopy(config)
     data, model = config['data'], config['model']
     data['context'] = LENGTH
-    sizes = {name: CONTEXT for name in ('context', 'source_context') if name in model}
-    model |= sizes if 'decoder' in model and 'encoder' not in model else {**sizes, 'context': LENGTH} if sizes else {}
-    if 'source_context' in data:
-        data |= {'source_context': LENGTH, 'buckets': []}
+    for sized in [model, *(model[name] for name in getattr(load(model['use']), 'names', ()))]:
+        sized |= {name: CONTEXT for name in ('context', 'source_context') if name in sized}
     for tower, _ in towers(model):
-        alone = tower is model or model['use'].startswith('model.together')
-        length = LENGTH if alone else 2 * CONTEXT if 'source_context' in model else CONTEXT
+        length = 2 * CONTEXT  # room for a source and its target in one row
         tower |= {'context': length, 'width': WIDTH, 'layers': len(blocks(tower)), 'vocabulary': VOCABULARY}
+        tower |= {'run': {'use': 'model.stack:Unrolled'}}
         tower |= {'embedding_width': WIDTH} if tower.get('embedding_width') else {}
         if 'length' in tower['position']:
             tower['position']['length'] = length
@@ -211,12 +209,8 @@ def experiment_of(pair: Pair, swap: Swap | None = None) -> Experiment:
     return Experiment.of(config)
 
 
-def batch_of(experiment: Experiment, length: int | None = None) -> dict[str, jax.Array]:
-    """Rows of ordinary tokens: one whole, one of three quarters, and one of a third of its places.
-
-    Args:
-        length: places of a row, where the tokens of the rows are the same ones; None for as many as the data has.
-    """
+def batch_of(experiment: Experiment) -> dict[str, jax.Array]:
+    """Rows of ordinary tokens: one whole, one of three quarters, and one of a third of its places."""
     like = experiment.data().batch_like(ROWS)
     random = np.random.default_rng(0)
     batch = {name: _drawn(name, leaf, random) for name, leaf in like.items()}

@@ -342,7 +342,9 @@ def test_gradients_reach_the_router_and_every_expert_that_is_used(router):
 
     def looped(params):
         """The same routes; every expert on every token."""
-        routes = module.router().apply({'params': params['router']}, X.reshape(TOKENS, D), 4, 2, True, jnp.ones(TOKENS, bool))
+        routes = module.router().apply(
+            {'params': params['router']}, X.reshape(TOKENS, D), 4, 2, True, jnp.ones(TOKENS, bool)
+        )
         gates = jnp.zeros((TOKENS, 4)).at[routes.token, routes.expert].add(routes.gate)
         outputs = jax.vmap(lambda own: build(MLP)().apply({'params': own}, X, False))(params['expert'])
         return jnp.einsum('te,etd->td', gates, outputs.reshape(4, TOKENS, D)).reshape(B, T, D)

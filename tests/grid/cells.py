@@ -27,7 +27,7 @@ from saccade.analysis.variants.catalogue import (
     WEIGHTING,
     Catalogue,
 )
-from saccade.analysis.variants.matrix import is_causal, shows_the_past, terms_of
+from saccade.analysis.variants.matrix import is_causal, terms_of
 from saccade.build import build, fields, lacking, load
 from saccade.ops.term import reads_content
 from saccade.types import Can, ScoreTerm
@@ -66,11 +66,10 @@ def levels(cell: Cell) -> list[Level]:
 
 
 def _masks() -> dict[str, Any]:
-    """The masks that patterns are made of, made causal unless that is what they are or nothing is left of them."""
+    """The masks that patterns are made of, made causal."""
 
     def causal(mask: Any) -> Any:
-        stays = is_causal(mask) or shows_the_past(mask)
-        return mask if stays else {'use': 'ops.mask:all_of', 'masks': [mask, CAUSAL]}
+        return mask if is_causal(mask) else {'use': 'ops.mask:all_of', 'masks': [mask, CAUSAL]}
 
     masks = Catalogue.ours().specs(MASK).items()
     return {name: causal(given) for name, given in masks if given['use'].startswith('ops.mask:')}
@@ -107,6 +106,8 @@ def refused_alone(level: Level) -> bool:
     """Whether no decoder can have it."""
     if level.factor == 'shared':
         return level.name != NOTHING and not terms_of(level.spec)
+    if level.factor == 'kernel' and level.spec and not level.can.causal:
+        return True
     return level.factor in ('mixer', 'feedforward') and any(
         getattr(inner.target, 'sees_others', False) for inner in build(level.spec).within()
     )

@@ -86,11 +86,6 @@ def is_causal(mask: Spec) -> bool:
     return not np.triu(_allowed(mask), 1).any()
 
 
-def shows_the_past(mask: Spec) -> bool:
-    """Whether every query attends to all keys up to its own."""
-    return bool(_allowed(mask)[np.tri(LENGTH, dtype=bool)].all())
-
-
 def _allowed(mask: Spec) -> np.ndarray:
     index = jnp.arange(LENGTH)
     return np.asarray(build(mask)()(index, index))
