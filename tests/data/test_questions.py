@@ -385,7 +385,7 @@ def test_questions_need_a_name_or_a_path(tmp_path):
 
 def test_a_second_run_does_not_tokenise_again(folder, tmp_path, monkeypatch):
     first = prepared(folder, tmp_path / 'cache').splits['train']
-    monkeypatch.delattr(questions, '_arrays')
+    monkeypatch.delattr(questions, '_tokenised')
     again = prepared(folder, tmp_path / 'cache').splits['train']
     for one, other in zip(map(first.rows.__getitem__, range(5)), map(again.rows.__getitem__, range(5)), strict=True):
         for name in one:

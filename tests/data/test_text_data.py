@@ -100,7 +100,7 @@ def test_windows_without_an_end_token_are_the_text_itself(tmp_path):
 
 def test_second_call_reads_no_document(tmp_path, use):
     first = _data('BPE', vocabulary=290).prepare(tmp_path)
-    use(Corpus(splits={}, digest='a', name='toy'))
+    use(Corpus(splits={'train': [], 'validation': []}, digest='a', name='toy'))
     second = _data('BPE', vocabulary=290).prepare(tmp_path)
     for name in first.splits:
         assert np.array_equal(first.splits[name].rows.tokens, second.splits[name].rows.tokens)
@@ -126,7 +126,7 @@ def test_a_kept_tokenizer_is_used_and_shares_the_cache(tmp_path, use):
     cache, kept = tmp_path / 'cache', tmp_path / 'tokenizer.json'
     _data('Character').prepare(cache).tokenizer.save(kept)
     before = set(cache.iterdir())
-    use(Corpus(splits={}, digest='a', name='toy'))
+    use(Corpus(splits={'train': [], 'validation': []}, digest='a', name='toy'))
     prepared = _data('Character').prepare(cache, kept)
     assert set(cache.iterdir()) == before
     assert prepared.tokenizer.digest == Tokenizer.load(kept).digest

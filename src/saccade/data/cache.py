@@ -90,18 +90,16 @@ def _publish(staging: Path, folder: Path) -> None:
             raise
 
 
-def kept(folder: Path, make: Callable[[], Mapping[str, Mapping[str, np.ndarray]]]) -> dict[str, dict[str, np.ndarray]]:
-    """Make arrays once, for each split by name, and map them into memory from then on."""
-    if not folder.is_dir():
-        with staged(folder) as staging:
-            for split, arrays in make().items():
-                (staging / split).mkdir()
-                for name, array in arrays.items():
-                    np.save(staging / split / f'{name}.npy', array)
-    return {
-        split.name: {path.stem: np.load(path, mmap_mode='r') for path in split.glob('*.npy')}
-        for split in folder.iterdir()
-    }
+def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays into a folder, each into a file of its name."""
+    folder.mkdir(exist_ok=True)
+    for name, array in arrays.items():
+        np.save(folder / f'{name}.npy', array)
+
+
+def read_arrays(folder: Path) -> dict[str, np.ndarray]:
+    """Map the arrays of a folder into memory."""
+    return {path.stem: np.load(path, mmap_mode='r') for path in folder.glob('*.npy')}
 
 
 @contextmanager

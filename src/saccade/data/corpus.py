@@ -5,7 +5,6 @@
 Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import tensorflow_datasets as tfds
 
 from saccade.data import pydocs, text_files
 from saccade.data.dataset import Picked, dataset_digest, pick, require_source
+from saccade.data.dataset_base import Source
 from saccade.data.document import Document
 from saccade.data.named import open_named
 from saccade.data.prepare import prepare
@@ -36,17 +36,10 @@ class Documents(Picked):
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
-    """Documents to learn from and to be judged by.
-
-    Attributes:
-        splits: 'train' and 'validation'.
-        digest: changes whenever the text or its split does.
-    """
+class Corpus(Source):
+    """Attributes: splits, each of `Document`s; name."""
 
     name: str
-    splits: Mapping[str, Sequence[Document]]
-    digest: str
 
 
 def open_corpus(name: str | None, path: str | None, cache: Path, validation: float = 0.1) -> Corpus:
@@ -85,14 +78,14 @@ def _open_path(path: Path, cache: Path, validation: float) -> Corpus:
 def _open_own(name: str, builder: tfds.core.DatasetBuilder, digest: str) -> Corpus:
     sources = tfds.builder_from_directory(prepare(builder)).as_data_source()
     splits = {split: Documents(source, range(len(source)), split, 'text') for split, source in sources.items()}
-    return Corpus(name, splits, digest)
+    return Corpus(splits, digest, name)
 
 
 def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> Corpus:
     text = _text_feature(name, builder.info.features)
     picked = pick(name, builder, validation)
     splits = {split: Documents(each.source, each.rows, each.split, text) for split, each in picked.items()}
-    return Corpus(name, splits, dataset_digest(builder, text, [each.choice for each in picked.values()]))
+    return Corpus(splits, dataset_digest(builder, text, [each.choice for each in picked.values()]), name)
 
 
 def _text_feature(name: str, features: tfds.features.FeaturesDict) -> str:

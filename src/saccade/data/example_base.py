@@ -7,15 +7,17 @@ the longer text is cut off, as BERT does.
 """
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.frame import Frame
 from saccade.data.ragged import Ragged, encoded, require_windows, truncated, windows
-from saccade.data.record_base import Arrays, FromRecords
+from saccade.data.record_base import FromRecords
 from saccade.data.records import Records, RecordSource, strings
 from saccade.data.split import Row, Split
 from saccade.data.tokenizer import Tokenizer
@@ -85,14 +87,14 @@ class Examples(FromRecords):
     def __post_init__(self) -> None:
         if self.pair is not None and self.overlap:
             raise UserError('data.overlap: pairs of texts are cut off and have no chunks; set it to 0')
-        require_windows(self._frame().room(len(self._texts)), self.overlap)
+        require_windows(self._frame().room(len(self._columns)), self.overlap)
 
+    @abstractmethod
     def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
         """Return, for each split, the answers under their name, and `names` where they are classes."""
-        raise NotImplementedError
 
     @property
-    def _texts(self) -> tuple[str, ...]:
+    def _columns(self) -> tuple[str, ...]:
         return (self.text,) if self.pair is None else (self.text, self.pair)
 
     @property
@@ -101,24 +103,24 @@ class Examples(FromRecords):
 
     @property
     def _key(self) -> Any:
-        return self.answer, self._texts, self._answers
+        return self.answer, self._columns, self._answers
 
-    def _read(self, records: RecordSource) -> Iterator[str]:
-        return itertools.chain.from_iterable(strings(records, column) for column in self._texts)
+    def _texts(self, examples: RecordSource) -> Iterator[str]:
+        return itertools.chain.from_iterable(strings(examples, column) for column in self._columns)
 
-    def _arrays(self, records: Records, tokenizer: Tokenizer) -> dict[str, Arrays]:
-        said = self._said(records)
-        return {name: said[name] | self._tokens(source, tokenizer) for name, source in records.splits.items()}
+    def _arrays(self, source: Records, tokenizer: Tokenizer) -> BySplit:
+        said = self._said(source)
+        return {name: said[name] | self._tokens(records, tokenizer) for name, records in source.splits.items()}
 
     def _tokens(self, records: RecordSource, tokenizer: Tokenizer) -> dict[str, np.ndarray]:
         arrays: dict[str, np.ndarray] = {}
-        for number, column in enumerate(self._texts):
+        for number, column in enumerate(self._columns):
             tokens, lengths = encoded(list(strings(records, column)), tokenizer)
             arrays |= {f'tokens{number}': tokens, f'lengths{number}': lengths}
         return arrays
 
     def _split(self, arrays: Arrays, frame: Frame) -> ExampleSplit:
-        numbers = range(len(self._texts))
+        numbers = range(len(self._columns))
         texts = [Ragged.of(arrays[f'tokens{number}'], arrays[f'lengths{number}']) for number in numbers]
         example, texts = self._cut(texts, frame.room(len(texts)))
         rows = ExampleRows(frame, tuple(texts), example, arrays[self.answer], self.answer, self._padding(frame))

@@ -7,12 +7,13 @@ one which is trained here and one which is published are used alike.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import jax
 import numpy as np
 
-from saccade.data.split import Prepared, Row, RowSource, Split, batch_of
+from saccade.data.corpus import Corpus
+from saccade.data.dataset_base import BySplit
+from saccade.data.split import Row, RowSource, Split, batch_of
 from saccade.data.text import TextData
 from saccade.data.tokenizer import Tokenizer
 from saccade.types import UserError
@@ -61,13 +62,12 @@ class MarkedText(TextData):
         row: Row = {'sentinels': np.zeros(self.sentinels, np.int32), **dict.fromkeys(ids, np.int32(0))}
         return super().batch_like(batch_size) | batch_of(row, batch_size)
 
-    def _open(self, folder: Path, tokenizer: Tokenizer) -> Prepared:
-        marks, found = self._marks(tokenizer), super()._open(folder, tokenizer)
-        splits = {name: _marked(split, marks) for name, split in found.splits.items()}
-        return Prepared(tokenizer, splits)
+    def _splits(self, arrays: BySplit, source: Corpus, frame: Row, tokenizer: Tokenizer) -> dict[str, Split]:
+        found = super()._splits(arrays, source, frame, tokenizer)
+        return {name: _marked(split, frame) for name, split in found.items()}
 
-    def _marks(self, tokenizer: Tokenizer) -> Row:
-        """The ids of the special tokens.
+    def frame(self, tokenizer: Tokenizer) -> Row:
+        """Return the ids of the special tokens that each row has.
 
         Raises:
             UserError: the tokenizer lacks one.

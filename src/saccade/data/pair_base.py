@@ -10,28 +10,26 @@ many there are and where the first one stands.
 import itertools
 import logging
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import SupportsInt
+from typing import Any, SupportsInt
 
 import jax
 import numpy as np
 
-from saccade.data.cache import digest, explained, kept, trained
+from saccade.data.cache import digest, trained
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
 from saccade.data.pair_frame import PairFrame
 from saccade.data.ragged import Ragged, encoded
 from saccade.data.records import DatasetRecords, Records, RecordSource
-from saccade.data.split import Bucket, Prepared, Row, Split, batch_of, bucketed
+from saccade.data.split import Bucket, Row, Split, batch_of, bucketed
 from saccade.data.tokenizer import Tokenizer, Trainer
-from saccade.data.tokenizer_file import open_tokenizer
 from saccade.types import Part, UserError
 
-_FORMAT = 1  # part of the cache key: another number wherever the arrays or their meaning change
 _SIDES = ('source', 'target')
 _LOG = logging.getLogger(__name__)
-
-Arrays = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ class PairSplit(Split):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FromPairs:
+class FromPairs(DatasetBase):
     """Attributes:
     tokenizer: how to train the tokenizer, on both sides; it needs an end token.
     source_context: tokens of what is read, the end token among them.
@@ -123,31 +121,6 @@ class FromPairs:
         frames = [frame, *reversed(shorter)]
         return [batch_of(each.padding(), bucketed(batch_size, frame.tokens / each.tokens)) for each in frames]
 
-    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
-        """Tokenise the pairs, or find that done in the cache.
-
-        Args:
-            tokenizer: a tokenizer.json to use; None: train one on the training split, once for each specification.
-
-        Raises:
-            UserError: the pairs cannot be had, or are not as they must be; the tokenizer lacks a special token or a
-                character; no pair is short enough to learn from; the cache cannot be written.
-        """
-        cache = Path(cache)
-        records = self._open(cache)
-        with explained(cache):
-            used = open_tokenizer(tokenizer) if tokenizer else self._trained(records, cache)
-            folder = cache / digest('pairs', _FORMAT, records.digest, used.digest, self._columns)
-            found = kept(folder, lambda: self._arrays(records, used))
-        frame = self.frame(used)
-        return Prepared(
-            used,
-            {
-                name: _Prepared.of(name, arrays, records.splits[name]).split(self._frames(frame), used)
-                for name, arrays in found.items()
-            },
-        )
-
     def frame(self, tokenizer: Tokenizer) -> PairFrame:
         """How a pair stands in a row.
 
@@ -163,24 +136,25 @@ class FromPairs:
         return [*(frame.shorter(length) for length in self.buckets if length < longest), frame]
 
     @property
+    @abstractmethod
     def _columns(self) -> tuple[str, str]:
         """The columns of the texts that are read and that are written."""
-        raise NotImplementedError
 
-    def _open(self, cache: Path) -> Records:
-        raise NotImplementedError
+    @property
+    def _key(self) -> Any:
+        return 'pairs', self._columns
 
-    def _trained(self, records: Records, cache: Path) -> Tokenizer:
+    def _trained(self, source: Records, cache: Path) -> Tokenizer:
         def of(tokenizer: Part[Trainer], sides: slice) -> Tokenizer:
-            corpus = digest(records.digest, self._columns[sides])
-            return trained(tokenizer, lambda: self._read(records.splits['train'], sides), corpus, cache)
+            corpus = digest(source.digest, self._columns[sides])
+            return trained(tokenizer, lambda: self._texts(source.splits['train'], sides), corpus, cache)
 
         if self.source_tokenizer is None:
             return of(self.tokenizer, slice(0, 2))
         return Tokenizer(of(self.tokenizer, slice(1, 2)).backend, of(self.source_tokenizer, slice(0, 1)))
 
-    def _read(self, records: RecordSource, sides: slice) -> Iterator[str]:
-        return itertools.chain.from_iterable(pair[sides] for pair in self._pairs(records))
+    def _texts(self, examples: RecordSource, sides: slice = slice(0, 2)) -> Iterator[str]:
+        return itertools.chain.from_iterable(pair[sides] for pair in self._pairs(examples))
 
     def _pairs(self, records: RecordSource) -> Iterator[tuple[str, str]]:
         """The texts of each pair, each read when its turn comes.
@@ -195,8 +169,14 @@ class FromPairs:
                     raise UserError(f"{records.place(index)}: '{column}' is no text, but {record[column]!r}")
             yield tuple(record[column] for column in self._columns)
 
-    def _arrays(self, records: Records, tokenizer: Tokenizer) -> dict[str, Arrays]:
-        return {name: self._encoded(source, tokenizer) for name, source in records.splits.items()}
+    def _arrays(self, source: Records, tokenizer: Tokenizer) -> BySplit:
+        return {name: self._encoded(records, tokenizer) for name, records in source.splits.items()}
+
+    def _splits(self, arrays: BySplit, source: Records, frame: PairFrame, tokenizer: Tokenizer) -> dict[str, Split]:
+        return {
+            name: _Prepared.of(name, found, source.splits[name]).split(self._frames(frame), tokenizer)
+            for name, found in arrays.items()
+        }
 
     def _encoded(self, records: RecordSource, tokenizer: Tokenizer) -> Arrays:
         texts = list(zip(*self._pairs(records), strict=True))

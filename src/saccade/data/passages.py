@@ -6,7 +6,7 @@ Documents are cut into sentences, after full stops and at empty lines, and token
 memory-mapped stream; a row is one span of it, or two.
 """
 
-import json
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,24 +16,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from saccade.data.cache import digest, each, explained, spec, staged
+from saccade.data.cache import each, spec
 from saccade.data.corpus import Corpus, open_corpus
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
 from saccade.data.frame import MASK, Frame
 from saccade.data.pairing import Pairing
-from saccade.data.split import Prepared, Row, Split, batch_of
-from saccade.data.text import tokenizer_of
+from saccade.data.ragged import smallest
+from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenizer import Tokenizer, Trainer
-from saccade.data.tokenizer_file import open_tokenizer
 from saccade.types import IGNORED, Part, UserError, require_positive
 
-# Part of each cache key: another number wherever the files or their meaning change.
-_FORMAT = 1
 _SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # what is between words stays before the next
-_SPLITS = ('train', 'validation')
 
 
 @dataclass(frozen=True)
-class Passages:
+class Passages(DatasetBase):
     """Attributes:
     tokenizer: how to train the tokenizer; it needs BERT's special tokens, as `data.word_piece:WordPiece` has them.
     context: tokens of a row.
@@ -64,50 +61,47 @@ class Passages:
         """Return the shapes of a batch, known before any data is read."""
         return batch_of(_padding(Frame(self.context, 0, 0)), batch_size)
 
-    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
-        """Tokenise the corpus and pair its sentences, or find that done in the cache.
+    @property
+    def _key(self) -> Any:
+        return 'passages', spec(self.pairing), self.context, self.divide, self.copies
 
-        Raises:
-            UserError: as for `data.text:TextData`; or the tokenizer lacks [CLS], [SEP] or [MASK].
-        """
-        cache = Path(cache)
-        corpus = open_corpus(None if self.path else self.name, self.path, cache, self.validation)
-        with explained(cache):
-            kept = open_tokenizer(tokenizer) if tokenizer else tokenizer_of(self.tokenizer, corpus, cache)
-            frame, mask = Frame.of(kept, self.context), kept.special(*MASK)
-            made_of = spec(self.pairing), self.context, self.divide, self.copies
-            folder = cache / digest('passages', _FORMAT, corpus.digest, kept.digest, *made_of)
-            if not folder.is_dir():
-                with staged(folder) as staging:
-                    for name in _SPLITS:
-                        self._write_split(corpus, name, kept, staging)
-        return Prepared(kept, {name: _opened(folder / name, frame, mask, self._texts()) for name in _SPLITS})
+    def _open(self, cache: Path) -> Corpus:
+        return open_corpus(None if self.path else self.name, self.path, cache, self.validation)
 
-    def _texts(self) -> int:
-        return self.pairing().texts
+    def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
+        return (document['text'] for document in each(examples))
 
     def _room(self) -> int:
-        return Frame(self.context, 0, 0).room(self._texts())
+        return Frame(self.context, 0, 0).room(self.pairing().texts)
 
-    def _write_split(self, corpus: Corpus, name: str, tokenizer: Tokenizer, folder: Path) -> None:
-        (folder / name).mkdir()
-        texts = [text for document in each(corpus.splits[name]) for text in self._documents(document['text'])]
-        stream = _Stream.of(texts, tokenizer)
-        copies = self.copies if name == 'train' else 1
-        draws = [np.random.default_rng([_SPLITS.index(name), copy]) for copy in range(copies)]
+    def _arrays(self, source: Corpus, tokenizer: Tokenizer) -> BySplit:
+        return {
+            name: self._paired(number, name, _Stream.of(self._divided(documents), tokenizer))
+            for number, (name, documents) in enumerate(source.splits.items())
+        }
+
+    def _paired(self, number: int, name: str, stream: '_Stream') -> Arrays:
+        draws = [np.random.default_rng([number, copy]) for copy in range(self.copies if name == 'train' else 1)]
         pairs = [pair for draw in draws for pair in self.pairing().pairs(stream.documents, self._room(), draw)]
         if not pairs:
             raise UserError(f'data: the {name} split has no document of two tokens, so there is nothing to predict')
-        np.save(folder / name / 'tokens.npy', stream.tokens)
-        np.save(folder / name / 'begins.npy', stream.begins)
-        np.save(folder / name / 'pairs.npy', np.array([(*pair.first, *pair.second, pair.label) for pair in pairs]))
-        (folder / name / 'counts.json').write_text(json.dumps({'targets': len(pairs)}))
+        spans = np.array([(*pair.first, *pair.second, pair.label) for pair in pairs])
+        return {'tokens': stream.tokens, 'begins': stream.begins, 'pairs': spans}
 
-    def _documents(self, text: str) -> Sequence[str]:
+    def _splits(self, arrays: BySplit, source: Corpus, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
+        given = dict(frame=frame, mask=tokenizer.special(*MASK), texts=self.pairing().texts)
+        return {
+            name: Split(rows=PassageRows(**found, **given), targets=len(found['pairs']), unit='rows')
+            for name, found in arrays.items()
+        }
+
+    def _divided(self, documents: Sequence[Any]) -> list[str]:
+        """Cut the documents of a corpus where the regular expression says."""
         try:
-            return re.split(self.divide, text) if self.divide else [text]
+            parts = [re.split(self.divide, text) if self.divide else [text] for text in self._texts(documents)]
         except re.error as error:
             raise UserError(f'data.divide: {self.divide!r} is not a regular expression: {error}') from None
+        return list(itertools.chain.from_iterable(parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +124,7 @@ class _Stream:
                 stops = at + np.cumsum(lengths)
                 documents.append(np.stack([stops - lengths, stops], axis=-1))
                 at = int(stops[-1])
-        dtype = np.uint16 if tokenizer.size <= 1 << 16 else np.uint32
-        return cls(np.array(ids, dtype), np.array(begins, bool), documents)
+        return cls(np.array(ids, smallest(tokenizer.size)), np.array(begins, bool), documents)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,12 +176,6 @@ def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, 
     counts = np.maximum(np.bincount(train.rows.tokens, minlength=vocabulary), 1)
     surprise = -np.log(counts / counts.sum())
     return {'masked_loss': float(surprise[validation.rows.tokens].mean())}
-
-
-def _opened(folder: Path, frame: Frame, mask: int, texts: int) -> Split:
-    arrays = {path.stem: np.load(path, mmap_mode='r') for path in folder.glob('*.npy')}
-    rows = PassageRows(**arrays, frame=frame, mask=mask, texts=texts)
-    return Split(rows=rows, unit='rows', **json.loads((folder / 'counts.json').read_text()))
 
 
 def _padding(frame: Frame) -> dict[str, Any]:

@@ -13,24 +13,23 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import jax
 import numpy as np
 
-from saccade.data.cache import digest, each, explained, groups, kept, trained
+from saccade.data.cache import each, groups
 from saccade.data.chunk import chunks
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
 from saccade.data.frame import Frame
 from saccade.data.question import Question
 from saccade.data.ragged import Ragged, encoded, smallest
-from saccade.data.split import Prepared, Row, Split, batch_of
+from saccade.data.split import Row, Split, batch_of
 from saccade.data.squad import Inquiry, open_questions
 from saccade.data.tokenizer import Tokenizer, Trainer
 from saccade.types import Part, UserError, require_positive
 
-_FORMAT = 1  # part of the cache key: another number wherever the arrays or their meaning change
 _LOG = logging.getLogger(__name__)
-
-Arrays = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +126,7 @@ class QuestionSplit(Split):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Questions:
+class Questions(DatasetBase):
     """Questions about texts.
 
     Attributes:
@@ -148,6 +147,8 @@ class Questions:
     validation: float = 0.1
     longest_question: int = 64
 
+    _key: ClassVar[str] = 'questions'
+
     def __post_init__(self) -> None:
         require_positive('data', stride=self.stride, longest_question=self.longest_question)
         window = Frame(self.context, opens=0, closes=0).room(2) - self.longest_question
@@ -161,27 +162,6 @@ class Questions:
         """Return the shapes of a batch, known before any data is read."""
         return batch_of(_blank(Frame(self.context, opens=0, closes=0)), batch_size)
 
-    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
-        """Tokenise the questions and their contexts, or find that done in the cache.
-
-        Args:
-            cache: folder that outlives the run; two processes may prepare the same data in it at once.
-            tokenizer: a tokenizer.json to use; None: train one on the training split, once for each specification.
-
-        Raises:
-            UserError: the questions cannot be read, an answer does not stand in its context, a split has no question;
-                the tokenizer lacks [CLS], [SEP] or a character; the cache cannot be written.
-        """
-        cache = Path(cache)
-        inquiry = open_questions(None if self.path else self.name, self.path, cache, self.validation)
-        with explained(cache):
-            used = Tokenizer.load(tokenizer) if tokenizer else self._trained(inquiry, cache)
-            folder = cache / digest(_FORMAT, inquiry.digest, used.digest)
-            found = kept(folder, lambda: {name: _arrays(split, used) for name, split in inquiry.splits.items()})
-        splits = {name: self._split(arrays, inquiry.splits[name], used) for name, arrays in found.items()}
-        _say_lost(splits)
-        return Prepared(used, {**splits, 'train': _learnable(splits['train'])})
-
     def asking(self, question: str, context: str, tokenizer: Tokenizer) -> QuestionSplit:
         """One question without a known answer, in the rows that its context takes.
 
@@ -189,13 +169,30 @@ class Questions:
             UserError: the tokenizer lacks [CLS], [SEP] or a character.
         """
         asked = [Question('asked', 'asked', question, context, ())]
-        return self._split(_arrays(asked, tokenizer), asked, tokenizer)
+        return self._split(_tokenised(asked, tokenizer), asked, self.frame(tokenizer))
 
-    def _trained(self, inquiry: Inquiry, cache: Path) -> Tokenizer:
-        return trained(self.tokenizer, lambda: _texts(inquiry.splits['train']), inquiry.digest, cache)
+    def _open(self, cache: Path) -> Inquiry:
+        return open_questions(None if self.path else self.name, self.path, cache, self.validation)
 
-    def _split(self, arrays: Arrays, questions: Sequence[Question], tokenizer: Tokenizer) -> QuestionSplit:
-        rows = WindowRows.of(Frame.of(tokenizer, self.context), arrays, self.longest_question, self.stride)
+    def _texts(self, examples: Sequence[Question]) -> Iterator[str]:
+        """Each question, and each context once."""
+        contexts = set()
+        for question in each(examples):
+            yield question.question
+            if question.context not in contexts:
+                contexts.add(question.context)
+                yield question.context
+
+    def _arrays(self, source: Inquiry, tokenizer: Tokenizer) -> BySplit:
+        return {name: _tokenised(questions, tokenizer) for name, questions in source.splits.items()}
+
+    def _splits(self, arrays: BySplit, source: Inquiry, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
+        splits = {name: self._split(found, source.splits[name], frame) for name, found in arrays.items()}
+        _say_lost(splits)
+        return {**splits, 'train': _learnable(splits['train'])}
+
+    def _split(self, arrays: Arrays, questions: Sequence[Question], frame: Frame) -> QuestionSplit:
+        rows = WindowRows.of(frame, arrays, self.longest_question, self.stride)
         answered, found = np.flatnonzero(arrays['answers'][:, 0] >= 0), rows.example[rows.ends[:, 0] > 0]
         lost = np.setdiff1d(answered, found)
         return QuestionSplit(rows=rows, questions=questions, lost=lost, targets=len(questions))
@@ -216,17 +213,7 @@ def _blank(frame: Frame) -> Row:
     return frame.padding() | _said(-1, 0, 0)
 
 
-def _texts(questions: Sequence[Question]) -> Iterator[str]:
-    """Each question, and each context once."""
-    contexts = set()
-    for question in each(questions):
-        yield question.question
-        if question.context not in contexts:
-            contexts.add(question.context)
-            yield question.context
-
-
-def _arrays(questions: Sequence[Question], tokenizer: Tokenizer) -> Arrays:
+def _tokenised(questions: Sequence[Question], tokenizer: Tokenizer) -> Arrays:
     """Return the tokens of questions and of contexts, each context once, and what belongs to what.
 
     `about` is the context of each question; `answers` are the first and the last token, in it, of its first answer.

@@ -18,6 +18,7 @@ import tensorflow_datasets as tfds
 
 from saccade.data.cache import digest
 from saccade.data.dataset import Picked, dataset_digest, pick, require_source, tests_beside
+from saccade.data.dataset_base import Source
 from saccade.data.document import held_out
 from saccade.data.named import open_named
 from saccade.data.record_files import FileRecords, Record, format_of, read_records, require_columns
@@ -40,12 +41,8 @@ class RecordSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Records:
-    """Attributes: splits, 'train' and 'validation'; digest, which changes whenever a record or its split does."""
-
-    splits: Mapping[str, RecordSource]
-    digest: str
+class Records(Source):
+    """Attributes: splits, each a RecordSource."""
 
 
 @dataclass(frozen=True, eq=False)

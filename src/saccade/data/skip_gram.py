@@ -10,18 +10,19 @@ up, and every row brings a piece of it. Special and unknown tokens, and padding,
 """
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Float
 
-from saccade.data.split import Prepared, Row, RowSource, Split
+from saccade.data.corpus import Corpus
+from saccade.data.dataset_base import BySplit
+from saccade.data.split import Row, RowSource, Split
 from saccade.data.text import TextData, TextSplit
 from saccade.data.tokenizer import Tokenizer
 from saccade.types import UserError, require_positive
 
-_SPLITS = ('train', 'validation')
 _HIGHEST = 2.0**64  # of a raw number of Philox
 
 
@@ -48,16 +49,10 @@ class SkipGramText(TextData):
             'noise': jax.ShapeDtypeStruct((batch_size, self.noise), np.int32),
         }
 
-    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
-        """Prepare the text, and count its words.
-
-        Raises:
-            UserError: as for any text; or no word of the training split is in the vocabulary.
-        """
-        prepared = super().prepare(cache, tokenizer)
-        words = Words.of(prepared.splits['train'], prepared.tokenizer, self.power)
-        splits = {name: _split(prepared.splits[name], words, self.noise, number) for number, name in enumerate(_SPLITS)}
-        return Prepared(prepared.tokenizer, splits)
+    def _splits(self, arrays: BySplit, source: Corpus, frame: Any, tokenizer: Tokenizer) -> dict[str, Split]:
+        found = super()._splits(arrays, source, frame, tokenizer)
+        words = Words.of(found['train'], tokenizer, self.power)
+        return {name: _split(found[name], words, self.noise, number) for number, name in enumerate(found)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,22 +6,25 @@ It takes every other number to know one, so this is learned by attention or not 
 downloaded, and none of the validation split is in the training split.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import jax
 import numpy as np
 
+from saccade.data.cache import digest
+from saccade.data.dataset_base import BySplit, DatasetBase, Source
 from saccade.data.frame import Frame
-from saccade.data.ragged import Ragged
-from saccade.data.split import Prepared, batch_of
-from saccade.data.tagged import TaggedRows, TaggedSplit, blank
-from saccade.data.tokenizer import BERT, Tokenizer, Word
-from saccade.types import UserError, require_positive
+from saccade.data.split import Split, batch_of
+from saccade.data.tagged import TaggedSplit, blank
+from saccade.data.tokenizer import BERT, Tokenizer, Trainer, Word
+from saccade.types import Part, UserError, require_positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sorting:
+class Sorting(DatasetBase):
     """Attributes:
     context: tokens of a row, two more than there are numbers or longer.
     length: numbers of a sequence.
@@ -35,6 +38,8 @@ class Sorting:
     train: int = 100_000
     validation: int = 1_000
 
+    _key: ClassVar[str] = 'sorting'
+
     def __post_init__(self) -> None:
         sizes = {name: getattr(self, name) for name in ('length', 'highest', 'train', 'validation')}
         require_positive('data', **sizes)
@@ -45,34 +50,38 @@ class Sorting:
         """Return the shapes of a batch, known before any data is drawn."""
         return batch_of(blank(self._frame()), batch_size)
 
-    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
-        """Draw the sequences, which takes no time worth a place in the cache.
+    @property
+    def tokenizer(self) -> Part[Trainer]:
+        """One word a number."""
+        return Part(Word).but(vocabulary=self.highest + len(BERT), end=None, specials=BERT)
 
-        Args:
-            tokenizer: a tokenizer.json to use; None: one word a number.
-
-        Raises:
-            UserError: there are too few different sequences; the tokenizer has no token of its own for a number.
-        """
-        used = Tokenizer.load(tokenizer) if tokenizer else self._tokenizer()
+    def _open(self, cache: Path) -> Source:
         validation = _drawn(0, self.validation, self.length, self.highest)
         held_out = {numbers.tobytes() for numbers in validation}
         train = _drawn(1, self.train, self.length, self.highest)
         train = train[[numbers.tobytes() not in held_out for numbers in train]]
         if not len(train):
             raise UserError('data: there are so few different sequences that validation leaves none for training')
-        return Prepared(used, {'train': self._split(train, used), 'validation': self._split(validation, used)})
+        splits = {'train': train, 'validation': validation}
+        return Source(splits, digest(self.length, self.highest, self.train, self.validation))
 
-    def _split(self, numbers: np.ndarray, tokenizer: Tokenizer) -> TaggedSplit:
-        ids, lengths = _ids(self.highest, tokenizer), np.full(len(numbers), self.length)
-        tokens = Ragged.of(ids[numbers].ravel(), lengths)
-        labels = Ragged.of(np.sort(numbers, axis=-1).ravel(), lengths)
-        rows = TaggedRows.of(Frame.of(tokenizer, self.context), tokens, labels, overlap=0)
-        return TaggedSplit.of(rows, list(map(str, range(self.highest))), labels, unit='numbers')
+    def _texts(self, examples: np.ndarray) -> Iterator[str]:
+        return map(str, range(self.highest))
 
-    def _tokenizer(self) -> Tokenizer:
-        words = Word(vocabulary=self.highest + len(BERT), end=None, specials=BERT)
-        return words.train(map(str, range(self.highest)))
+    def _arrays(self, source: Source, tokenizer: Tokenizer) -> BySplit:
+        ids, names = _ids(self.highest, tokenizer), np.array(list(map(str, range(self.highest))))
+        return {
+            split: {
+                'tokens': ids[numbers].ravel(),
+                'labels': np.sort(numbers, axis=-1).ravel(),
+                'lengths': np.full(len(numbers), self.length),
+                'names': names,
+            }
+            for split, numbers in source.splits.items()
+        }
+
+    def _splits(self, arrays: BySplit, source: Source, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
+        return {name: TaggedSplit.of(found, frame, overlap=0, unit='numbers') for name, found in arrays.items()}
 
     def _frame(self) -> Frame:
         return Frame(self.context, opens=0, closes=0)

@@ -10,7 +10,7 @@ both.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import tensorflow_datasets as tfds
 
 from saccade.data.cache import digest, each
 from saccade.data.dataset import Picked, dataset_digest, pick, require_source
+from saccade.data.dataset_base import Source
 from saccade.data.document import held_out
 from saccade.data.facts import Facts
 from saccade.data.files import content_of, decoded
@@ -31,16 +32,8 @@ _NAMED = re.compile(r'(?P<split>train|dev|validation|valid|val)(-v[\d.]+)?\.json
 
 
 @dataclass(frozen=True, eq=False)
-class Inquiry:
-    """Questions to learn from and to be judged by.
-
-    Attributes:
-        splits: 'train' and 'validation'.
-        digest: changes whenever the questions or their split do.
-    """
-
-    splits: Mapping[str, Sequence[Question]]
-    digest: str
+class Inquiry(Source):
+    """Attributes: splits, each of `Question`s."""
 
     def __post_init__(self) -> None:
         for name, questions in self.splits.items():

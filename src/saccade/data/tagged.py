@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from saccade.data.cache import groups, spec
+from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.frame import Frame
 from saccade.data.names import Names
 from saccade.data.ragged import Ragged, smallest, windows
-from saccade.data.record_base import Arrays, FromRecords
+from saccade.data.record_base import FromRecords
 from saccade.data.records import Records, RecordSource
 from saccade.data.split import Row, Split
 from saccade.data.tokenizer import UNKNOWN, Tokenizer
@@ -80,10 +81,12 @@ class TaggedSplit(Split):
     labels: Ragged
 
     @classmethod
-    def of(cls, rows: TaggedRows, names: Sequence[str], labels: Ragged, unit: str) -> 'TaggedSplit':
-        """All that rows and labels make of a split."""
+    def of(cls, arrays: Arrays, frame: Frame, overlap: int, unit: str) -> 'TaggedSplit':
+        """Make a split of `tokens`, `labels`, the `lengths` of sentences in both, and the `names` of the labels."""
+        tokens, labels = (Ragged.of(arrays[name], arrays['lengths']) for name in ('tokens', 'labels'))
+        rows = TaggedRows.of(frame, tokens, labels, overlap)
         targets = int(np.count_nonzero(labels.values != IGNORED))
-        return cls(rows=rows, names=tuple(names), labels=labels, targets=targets, unit=unit)
+        return cls(rows=rows, names=tuple(arrays['names'].tolist()), labels=labels, targets=targets, unit=unit)
 
     def sentences(self) -> list[np.ndarray]:
         """The numbers of the tags of each sentence, by word."""
@@ -106,7 +109,7 @@ class Tagged(FromRecords):
     check: Part | None = None
 
     @property
-    def _texts(self) -> tuple[str, ...]:
+    def _columns(self) -> tuple[str, ...]:
         return (self.tokens,)
 
     @property
@@ -115,22 +118,20 @@ class Tagged(FromRecords):
 
     @property
     def _key(self) -> Any:
-        return self.tokens, self.tags, self.classes, spec(self.check)
+        return 'tags', self.tokens, self.tags, self.classes, spec(self.check)
 
-    def _read(self, records: RecordSource) -> Iterator[str]:
-        return (' '.join(words) for words, _ in self._sentences(records))
+    def _texts(self, examples: RecordSource) -> Iterator[str]:
+        return (' '.join(words) for words, _ in self._sentences(examples))
 
-    def _arrays(self, records: Records, tokenizer: Tokenizer) -> dict[str, Arrays]:
-        sentences = {split: list(self._sentences(source)) for split, source in records.splits.items()}
+    def _arrays(self, source: Records, tokenizer: Tokenizer) -> BySplit:
+        sentences = {split: list(self._sentences(records)) for split, records in source.splits.items()}
         names = Names.of(itertools.chain.from_iterable(tags for _, tags in sentences['train']), self.classes)
         return {
-            split: _labelled(found, names, records.splits[split].place, tokenizer) for split, found in sentences.items()
+            split: _labelled(found, names, source.splits[split].place, tokenizer) for split, found in sentences.items()
         }
 
     def _split(self, arrays: Arrays, frame: Frame) -> TaggedSplit:
-        tokens, labels = (Ragged.of(arrays[name], arrays['lengths']) for name in ('tokens', 'labels'))
-        rows = TaggedRows.of(frame, tokens, labels, self.overlap)
-        return TaggedSplit.of(rows, arrays['names'].tolist(), labels, unit='words')
+        return TaggedSplit.of(arrays, frame, self.overlap, unit='words')
 
     def _padding(self, frame: Frame) -> Row:
         return blank(frame)

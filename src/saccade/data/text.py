@@ -7,9 +7,8 @@ document reaches from the end token before it to the one after it: so its first 
 model that is given the end token alone begins a document.
 """
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from saccade.data.cache import digest, each, explained, groups, spec, staged, trained
+from saccade.data.cache import each, groups, read_arrays, spec, write_arrays
 from saccade.data.corpus import Corpus, open_corpus
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
 from saccade.data.pack import Pack, Rows
-from saccade.data.split import Prepared, Split
+from saccade.data.ragged import smallest
+from saccade.data.split import Split
 from saccade.data.tokenizer import Tokenizer, Trainer
-from saccade.data.tokenizer_file import open_tokenizer
 from saccade.types import Part, UserError
-
-# Part of each cache key: another number wherever the files or their meaning change.
-_FORMAT = 1
-_SPLITS = ('train', 'validation')
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,7 +49,7 @@ class TextSplit(Split):
 
 
 @dataclass(frozen=True)
-class TextData:
+class TextData(DatasetBase):
     """Text for language models.
 
     Attributes:
@@ -81,41 +77,32 @@ class TextData:
         shape = jax.ShapeDtypeStruct((batch_size, self.context + 1), np.int32)
         return dict.fromkeys(('tokens', 'segments', 'positions'), shape)
 
-    def prepare(self, cache: Path, tokenizer: Path | None = None) -> Prepared:
-        """Tokenise and pack the corpus, or find that done in the cache.
+    def frame(self, tokenizer: Tokenizer) -> Any:
+        """Return nothing: text needs no special token."""
 
-        Args:
-            cache: folder that outlives the run; two processes may prepare the same data in it at once.
-            tokenizer: a tokenizer.json or a vocab.txt to use; None: train one, once for each corpus and specification.
+    @property
+    def _key(self) -> Any:
+        return 'text', spec(self.pack), self.context
 
-        Raises:
-            UserError: the corpus cannot be read, is empty, too short for one row, or holds a character that
-                the tokenizer lacks; the cache cannot be written.
-        """
-        cache = Path(cache)
-        corpus = open_corpus(None if self.path else self.name, self.path, cache, self.validation)
-        with explained(cache):
-            kept = open_tokenizer(tokenizer) if tokenizer else tokenizer_of(self.tokenizer, corpus, cache)
-            folder = cache / digest(_FORMAT, corpus.digest, kept.digest, spec(self.pack), self.context)
-            if not folder.is_dir():
-                with staged(folder) as staging:
-                    self._write(corpus, kept, staging)
-        return self._open(folder, kept)
+    def _open(self, cache: Path) -> Corpus:
+        return open_corpus(None if self.path else self.name, self.path, cache, self.validation)
 
-    def _write(self, corpus: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
-        counts = {name: self._write_split(corpus, name, tokenizer, folder / name) for name in _SPLITS}
-        (folder / 'counts.json').write_text(json.dumps(counts))
+    def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
+        return (document['text'] for document in each(examples))
 
-    def _write_split(self, corpus: Corpus, name: str, tokenizer: Tokenizer, folder: Path) -> dict[str, int]:
+    def _write(self, source: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
+        for name, documents in source.splits.items():
+            self._write_split(name, documents, tokenizer, folder / name)
+
+    def _write_split(self, name: str, documents: Sequence[Any], tokenizer: Tokenizer, folder: Path) -> None:
+        """Write the stream, which memory may not hold, then what is made of it."""
         folder.mkdir()
-        bounds, size = _write_stream(corpus.splits[name], tokenizer, folder / 'tokens.npy')
+        bounds, size = _write_stream(documents, tokenizer, folder / 'tokens.npy')
         tokens = int(bounds[-1, 1]) if len(bounds) else 0
         self._check_length(name, tokens, int(np.diff(bounds).max(initial=0)))
-        pack = self.pack()
-        for key, array in pack.index(bounds, self.context, name == 'train').items():
-            np.save(folder / f'{key}.npy', array)
-        targets = int((_rows(pack, folder, self.context).pieces()[1] - 1).sum())
-        return {'targets': targets, 'bytes': size, 'tokens': tokens, 'documents': len(bounds)}
+        write_arrays(folder, self.pack().index(bounds, self.context, name == 'train'))
+        targets = int((self._rows(read_arrays(folder)).pieces()[1] - 1).sum())
+        write_arrays(folder, {'counts': np.array([targets, size, tokens, len(bounds)])})
 
     def _check_length(self, name: str, tokens: int, longest: int) -> None:
         least = self.context + 1 if name == 'train' else 2
@@ -127,18 +114,15 @@ class TextData:
         if longest < 2:
             raise UserError(f'data: no document of the {name} split has two tokens, so there is none to predict')
 
-    def _open(self, folder: Path, tokenizer: Tokenizer) -> Prepared:
-        pack = self.pack()
-        counts = json.loads((folder / 'counts.json').read_text())
-        splits = {name: TextSplit(rows=_rows(pack, folder / name, self.context), **counts[name]) for name in _SPLITS}
-        return Prepared(tokenizer, splits)
+    def _splits(self, arrays: BySplit, source: Corpus, frame: Any, tokenizer: Tokenizer) -> dict[str, Split]:
+        return {name: self._split(found) for name, found in arrays.items()}
 
+    def _split(self, arrays: Arrays) -> TextSplit:
+        targets, size, tokens, documents = arrays['counts'].tolist()
+        return TextSplit(rows=self._rows(arrays), targets=targets, bytes=size, tokens=tokens, documents=documents)
 
-def tokenizer_of(tokenizer: Part[Trainer], corpus: Corpus, cache: Path) -> Tokenizer:
-    """Train a tokenizer on a corpus, or find that done in the cache."""
-    return trained(
-        tokenizer, lambda: (document['text'] for document in each(corpus.splits['train'])), corpus.digest, cache
-    )
+    def _rows(self, arrays: Arrays) -> Rows:
+        return self.pack().rows(arrays['tokens'], arrays, self.context)
 
 
 def bits_per_byte(nats_per_token: float, split: TextSplit) -> float:
@@ -152,14 +136,9 @@ def bits_per_byte(nats_per_token: float, split: TextSplit) -> float:
     return nats_per_token / math.log(2) * split.targets / split.bytes
 
 
-def _rows(pack: Pack, folder: Path, context: int) -> Rows:
-    arrays = {path.stem: np.load(path, mmap_mode='r') for path in folder.glob('*.npy')}
-    return pack.rows(arrays.pop('tokens'), arrays, context)
-
-
 def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) -> tuple[np.ndarray, int]:
     """Write the stream of tokens; return where documents start and stop in it, and the bytes of text."""
-    dtype = np.uint16 if tokenizer.size <= 1 << 16 else np.uint32
+    dtype = smallest(tokenizer.size)
     end = [] if tokenizer.end is None else [tokenizer.end]
     lengths, size = [], 0
     raw = path.with_suffix('.raw')

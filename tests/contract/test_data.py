@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every dataset must do, wherever it comes from: each class of the data room, as the experiments configure it."""
+
+import dataclasses
+import importlib
+import inspect
+import itertools
+import json
+import pkgutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import saccade.data
+from saccade.build import build, plain
+from saccade.data.pipeline import eval_batches, train_batches
+from saccade.data.tokenizer import BERT
+from saccade.train.config import run_file
+from saccade.types import Data
+
+ROOT = Path(__file__).parents[2]
+WORDS = [f'w{number}' for number in range(40)]
+LENGTHS = (1, 2, 5, 9, 14, 19, 20, 21, 22, 23, 30, 70)  # words of a text: of rows of 24 tokens, less and more
+SMALL = {
+    'name': None,
+    'divide': '',
+    'context': 24,
+    'source_context': 20,
+    'stride': 8,
+    'longest_question': 8,
+    'length': 4,
+    'highest': 9,
+    'train': 60,
+    'classes': 3,
+    'noise': 8,
+    'text': 'text',
+    'label': 'label',
+    'value': 'value',
+    'tokens': 'tokens',
+    'tags': 'tags',
+    'source': 'source',
+    'target': 'target',
+    'source_tokenizer': None,
+    'generator': {'use': 'data.sequences:Copy', 'symbols': 9, 'shortest': 1, 'longest': 30},
+}
+
+
+def datasets():
+    """Every dataset of the data room, but for the classes that are only built on."""
+    for module in pkgutil.iter_modules(saccade.data.__path__):
+        found = vars(importlib.import_module(f'saccade.data.{module.name}')).values()
+        classes = (each for each in found if inspect.isclass(each) and each.__module__.endswith(f'.{module.name}'))
+        yield from (each for each in classes if hasattr(each, 'prepare') and not inspect.isabstract(each))
+
+
+def fields(spec):
+    return {field.name for field in dataclasses.fields(build(spec).target)}
+
+
+def small(spec):
+    """The data of an experiment, of few words and in short rows."""
+    known = fields(spec)
+    specials = [f'<extra_id_{number}>' for number in range(spec.get('sentinels', 0))]
+    specials += [name for name in (*spec.get('modes', ()), spec.get('mode'), spec.get('start')) if name is not None]
+    given = {
+        **SMALL,
+        'tokenizer': {
+            'use': 'data.tokenizer:Word',
+            'vocabulary': 300,
+            'specials': [*dict.fromkeys([*BERT, *specials])],
+        },
+        'validation': 20 if 'train' in known else 0.3,
+        'overlap': 4 if spec.get('overlap') else 0,
+        'pair': 'target' if spec.get('pair') else None,
+        'buckets': [8, 16] if spec.get('buckets') else [],
+    }
+    return {**spec, **{name: value for name, value in given.items() if name in known}}
+
+
+def shipped():
+    """The data of every experiment, small, each only once: by the name of the first that has it."""
+    found = {}
+    for file in sorted((ROOT / 'experiments').glob('*/*.py')):
+        if 'def get_config(' in file.read_text():
+            spec = small(plain(run_file('config', str(file), 'get_config')[0].data))
+            found.setdefault(json.dumps(spec, sort_keys=True), f'{file.parent.name}/{file.stem}')
+    return {name: json.loads(spec) for spec, name in found.items()}
+
+
+SHIPPED = shipped()
+OF_EACH_CLASS = {build(spec).target: spec for spec in SHIPPED.values()}
+
+
+def texts(draw):
+    return [' '.join(draw.choice(WORDS, length)) for length in LENGTHS]
+
+
+@pytest.fixture(scope='module')
+def files(tmp_path_factory):
+    """Documents, records with all columns that are asked for, and questions."""
+    folder, draw = tmp_path_factory.mktemp('files'), np.random.default_rng(0)
+    (folder / 'documents').mkdir()
+    for number, text in enumerate([*(3 * texts(draw)), *('. '.join(draw.permutation(texts(draw))) for _ in range(9))]):
+        (folder / 'documents' / f'{number}.txt').write_text(text)
+    records, articles = [], []
+    for number, (text, other) in enumerate(zip(3 * texts(draw), 3 * texts(draw)[::-1], strict=True)):
+        words = text.split()
+        columns = dict(text=text, label='abc'[number % 3], value=number / 2, source=text, target=other)
+        tags = [*['B-X', *len(words) * ['I-X']][: len(words) - 1], 'O']
+        records.append(columns | dict(tokens=words, tags=tags))
+        answer = dict(text=words[-1], answer_start=text.rindex(words[-1]))
+        asked = dict(id=str(number), question=other, answers=[answer])
+        articles.append(dict(title=str(number), paragraphs=[dict(context=text, qas=[asked])]))
+    (folder / 'records.jsonl').write_text('\n'.join(map(json.dumps, records)))
+    (folder / 'questions.json').write_text(json.dumps(dict(data=articles)))
+    return folder
+
+
+@pytest.fixture
+def prepared(files, tmp_path):
+    def prepare(spec, tokenizer=None):
+        known = fields(spec)
+        columns, questions = known & {'text', 'source', 'tags'}, 'longest_question' in known
+        path = files / ('questions.json' if questions else 'records.jsonl' if columns else 'documents')
+        data = build(spec | ({'path': str(path)} if 'path' in known else {}))()
+        return data, data.prepare(tmp_path / 'cache', tokenizer)
+
+    return prepare
+
+
+def some_batches(split):
+    return itertools.chain(itertools.islice(train_batches(split, 4, 0, 0), 12), eval_batches(split, 7))
+
+
+def assert_whole(segments, positions):
+    """Rows have no gaps: segments one after another, each counted from 0 place by place, and padding after them."""
+    for row, places in zip(segments, positions, strict=True):
+        used = np.count_nonzero(row)
+        assert row[:used].all(), 'padding stands before a token'
+        begins = np.flatnonzero(np.diff(row[:used], prepend=0))
+        assert len(begins) == len(np.unique(row[:used])), 'a segment is interrupted'
+        starts = np.repeat(begins, np.diff(begins, append=used))
+        np.testing.assert_array_equal(places, np.pad(np.arange(used) - starts, (0, len(row) - used)))
+
+
+def test_every_dataset_is_that_of_an_experiment():
+    """So that a new class is tested as it lands, or is missed here."""
+    assert {*datasets()} == {*OF_EACH_CLASS}
+
+
+@pytest.mark.parametrize('name', list(SHIPPED))
+def test_within_a_segment_positions_rise_by_one_from_0_and_padding_is_at_the_end(name, prepared):
+    data, found = prepared(SHIPPED[name])
+    assert isinstance(data, Data)
+    lengths, most = set(), 0
+    for split in found.splits.values():
+        for batch in some_batches(split):
+            sides = [each.removesuffix('segments') for each in batch if each.endswith('segments')]
+            assert '' in sides
+            for side in sides:
+                segments = batch[f'{side}segments']
+                assert segments.shape == batch[side.removesuffix('_') or 'tokens'].shape
+                assert_whole(segments, batch[f'{side}positions'])
+                lengths |= {*np.count_nonzero(segments, axis=-1).tolist()}
+                most = max(most, segments.max())
+    assert 0 in lengths  # rows of padding
+    assert len(lengths) > 1
+    assert (most > 1) == (SHIPPED[name].get('pack') == {'use': 'data.pack:Packed'})
+
+
+@pytest.mark.parametrize('dataset', list(OF_EACH_CLASS), ids=lambda dataset: dataset.__name__)
+def test_a_vocabulary_of_bert_is_a_tokenizer(dataset, prepared, tmp_path):
+    vocabulary = [*BERT, *WORDS, *map(str, range(10)), '.']
+    (tmp_path / 'vocab.txt').write_text('\n'.join(vocabulary))
+    unmarked = {'sentinels': 0, 'modes': [], 'mode': None, 'start': None}
+    spec = OF_EACH_CLASS[dataset]
+    spec |= {name: value for name, value in unmarked.items() if name in spec}
+    _, found = prepared(spec, tmp_path / 'vocab.txt')
+    assert found.tokenizer.size == len(vocabulary)
