@@ -13,6 +13,7 @@ from saccade.types import IGNORED, UserError
 
 CONTEXT = 24
 TOKENIZER = {'use': 'data.tokenizer:Word', 'vocabulary': 2000, 'end': None, 'specials': list(BERT)}
+FAR_APART = 2.3  # of Kolmogorov's distribution: by chance once in 20,000 times
 PAD, UNKNOWN, CLS, SEP, MASK = range(5)
 DOCUMENTS = [
     ''.join(f'd{number}s{sentence} ' + ' '.join(f'd{number}w{word}' for word in range(sentence % 4)) + '. '
@@ -89,6 +90,39 @@ def test_half_of_the_pairs_follow_each_other_and_half_are_of_another_document():
         assert pair.label == 1 or pair.second[0] == pair.first[1]
 
 
+@pytest.mark.parametrize('pairing', [NextSentence(), SentenceOrder()])
+def test_a_label_does_not_follow_from_lengths(pairing):
+    """Neither from those of either text nor from both together: no threshold does better than chance."""
+    drawn = np.random.default_rng(0)
+    stops = np.cumsum(drawn.integers(2, 16, (1000, 12))).reshape(1000, 12)
+    starts = np.concatenate([[0], stops.ravel()[:-1]]).reshape(1000, 12)
+    found = list(pairing.pairs(list(np.stack([starts, stops], axis=-1)), 60, drawn))
+    labels = np.array([pair.label for pair in found])
+    first, second = (np.array([stop - start for start, stop in spans]) for spans in list(zip(*found, strict=True))[:2])
+    for lengths in (first, second, first + second):
+        above = [(lengths[labels == label][:, None] > np.arange(60)).mean(axis=0) for label in (0, 1)]
+        assert np.abs(above[0] - above[1]).max() < FAR_APART / np.sqrt(len(found) / 4)
+
+
+def test_false_seconds_begin_and_end_where_sentences_do_as_true_ones():
+    found = [
+        pair for seed in range(40) for pair in NextSentence().pairs(sentences(10), 20, np.random.default_rng(seed))
+    ]
+    false = [pair.second for pair in found if pair.label]
+    assert len(false) > 100
+    assert all(start % 4 == 0 and stop % 4 == 0 for start, stop in false)
+    assert len({start for start, _ in false}) > 20
+
+
+def test_where_no_other_document_has_a_second_text_as_long_a_longer_one_is_cut_or_the_pair_is_true():
+    long, short = np.array([[0, 30], [30, 60]]), np.array([[60, 62], [62, 64]])
+    found = [
+        pair for seed in range(40) for pair in NextSentence().pairs([long, short], 60, np.random.default_rng(seed))
+    ]
+    seconds = {(pair.first, pair.label): pair.second for pair in found}
+    assert seconds == {((0, 30), 0): (30, 60), ((60, 62), 0): (62, 64), ((60, 62), 1): (30, 32)}
+
+
 def test_sentences_are_in_order_or_swapped():
     found = [
         pair for seed in range(40) for pair in SentenceOrder().pairs(sentences(10), 20, np.random.default_rng(seed))
@@ -136,7 +170,7 @@ def test_words_are_numbered_through_both_texts(folder, tmp_path):
     prepared_ = prepared(folder, tmp_path, tokenizer=tokenizer)
     rows, decode = prepared_.splits['train'].rows, prepared_.tokenizer.decode
     sizes = set()
-    for row in (rows[number] for number in range(10)):
+    for row in (rows[number] for number in range(len(rows))):
         assert set(np.diff(row['words'][row['words'] > 0])) <= {0, 1}
         inside = [row['tokens'][row['words'] == number] for number in range(2, int(row['words'].max()))]
         assert all(len(decode(word).strip().split()) <= 1 for word in inside)

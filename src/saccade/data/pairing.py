@@ -7,7 +7,7 @@ https://github.com/google-research/bert, create_pretraining_data.py; here a pair
 and what is too long loses tokens at its end. Labels are those of the published heads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -59,7 +59,11 @@ class OnePassage:
 
 @dataclass(frozen=True)
 class NextSentence:
-    """The second text follows the first (0), or is of another document (1): Devlin et al. 2019, section 3.1."""
+    """The second text follows the first (0), or is of another document (1): Devlin et al. 2019, section 3.1.
+
+    A second text of another document is as long as the one that it takes the place of, and follows a first one there:
+    in BERT's code it fills the row, so that its length alone tells the two apart.
+    """
 
     texts = 2
     classes = 2
@@ -67,14 +71,15 @@ class NextSentence:
     def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
         if len(documents) < 2:
             raise UserError('data.pairing: NextSentence takes false pairs from other documents, and there is but one')
-        for number, sentences in enumerate(documents):
-            for passage in _passages(sentences, room):
-                first, second = _cut(passage, sentences, draw)
-                if draw.random() < 0.5:
-                    yield Pair(first, second, 0)
-                else:
-                    other = documents[_another(number, len(documents), draw)]
-                    yield Pair(first, _from_somewhere(other, room - (first[1] - first[0]), draw), 1)
+        cuts = [
+            (number, *_cut(passage, sentences, draw))
+            for number, sentences in enumerate(documents)
+            for passage in _passages(sentences, room)
+        ]
+        seconds = _by_length((number, second) for number, _, second in cuts)
+        for number, first, second in cuts:
+            other = _elsewhere(seconds, number, second[1] - second[0], draw) if draw.random() < 0.5 else None
+            yield Pair(first, second, 0) if other is None else Pair(first, other, 1)
 
 
 @dataclass(frozen=True)
@@ -119,15 +124,24 @@ def _cut(passage: Span, sentences: np.ndarray, draw: np.random.Generator) -> tup
     return (start, at), (at, stop)
 
 
-def _another(number: int, count: int, draw: np.random.Generator) -> int:
-    """Another document than this one."""
-    return (number + 1 + int(draw.integers(count - 1))) % count
+def _by_length(seconds: Iterable[tuple[int, Span]]) -> dict[int, np.ndarray]:
+    """Return the second texts of each length, the shortest first: [texts, 2], their documents and where they start."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, (start, stop) in seconds:
+        found.setdefault(stop - start, []).append((number, start))
+    return {length: np.array(found[length]) for length in sorted(found)}
 
 
-def _from_somewhere(sentences: np.ndarray, room: int, draw: np.random.Generator) -> Span:
-    """Sentences from a random one on, as far as they fit; the last is cut if it is the first too."""
-    begin = int(draw.integers(len(sentences)))
-    start = int(sentences[begin, 0])
-    stops = sentences[begin:, 1]
-    fitting = int(np.searchsorted(stops, start + room, 'right'))
-    return start, int(stops[fitting - 1]) if fitting else start + room
+def _elsewhere(seconds: dict[int, np.ndarray], number: int, length: int, draw: np.random.Generator) -> Span | None:
+    """Draw a second text of another document that is as long, or the start of one that is the least longer.
+
+    None where no other document has one.
+    """
+    for texts in (texts for longer, texts in seconds.items() if longer >= length):
+        own = slice(*np.searchsorted(texts[:, 0], [number, number + 1]))
+        others = len(texts) - (own.stop - own.start)
+        if others:
+            drawn = int(draw.integers(others))
+            start = int(texts[drawn if drawn < own.start else drawn + own.stop - own.start, 1])
+            return start, start + length
+    return None
