@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from saccade.build import build
+from saccade.data.frame import Frame
 from saccade.data.pairing import NextSentence, OnePassage, SentenceOrder
+from saccade.data.passages import PassageRows, unigram_nats
 from saccade.data.pipeline import eval_batches, train_batches
+from saccade.data.split import Split
 from saccade.data.tokenizer import BERT
 from saccade.types import IGNORED, UserError
 
@@ -246,3 +249,24 @@ def test_a_row_that_starts_inside_a_word_takes_the_rest_of_it_for_its_first_word
     assert len(rows) > 12  # so many rows of each document that all but the first start inside its only word
     for row in (rows[number] for number in range(len(rows))):
         np.testing.assert_array_equal(row['words'], row['tokens'] > MASK)
+
+
+def split_of(tokens, lengths, labels, texts=2):
+    pairs = np.array([(0, 1, 0, length, label) for length, label in zip(lengths, labels, strict=True)])
+    rows = PassageRows(np.array(tokens), np.array([]), pairs, Frame(CONTEXT, CLS, SEP), MASK, texts)
+    return Split(rows=rows, targets=len(rows))
+
+
+def test_the_baseline_knows_frequencies_in_training_and_what_lengths_alone_say():
+    train = split_of([1, 1, 1, 2], [3, 3, 5, 5, 5], [0, 0, 1, 1, 0])
+    found = unigram_nats(train, split_of([1, 2], [3, 5, 5, 9], [0, 0, 1, 1]), 3)
+    assert found == pytest.approx(
+        {
+            'masked_loss': -np.log(3 / 5 * 1 / 5) / 2,  # of five: the third token counts as seen once
+            'pair_loss': -np.log(3 / 5 * 2 / 5) / 2,
+            'pair_accuracy': 1 / 2,
+            'length_accuracy': 1 / 2,
+        }
+    )
+    assert unigram_nats(train, split_of([1], [3, 5], [0, 1]), 3)['length_accuracy'] == 1
+    assert set(unigram_nats(split_of([1], [0], [IGNORED], 1), split_of([1], [0], [IGNORED], 1), 3)) == {'masked_loss'}

@@ -169,13 +169,34 @@ class PassageRows:
 
 
 def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, float]:
-    """Return the mean surprise of the validation text under the frequencies of tokens in the training text.
+    """Return metrics of a baseline that knows how frequent each token is in training, and each label of a pair.
 
-    A token that training lacks counts as seen once.
+    What training lacks counts as seen once. `length_accuracy` is the accuracy of one that has learned, beside, which
+    label is more frequent among second texts of each length: it is near `pair_accuracy` where lengths say nothing.
     """
-    counts = np.maximum(np.bincount(train.rows.tokens, minlength=vocabulary), 1)
-    surprise = -np.log(counts / counts.sum())
-    return {'masked_loss': float(surprise[validation.rows.tokens].mean())}
+    metrics = {'masked_loss': _surprise(train.rows.tokens, validation.rows.tokens, vocabulary)}
+    if train.rows.texts == 1:
+        return metrics
+    (known, labels), (asked, answers) = (_lengths_and_labels(split.rows) for split in (train, validation))
+    counts = np.zeros((max(known.max(), asked.max()) + 1, 2))
+    np.add.at(counts, (known, labels), 1)
+    return {
+        **metrics,
+        'pair_loss': _surprise(labels, answers, 2),
+        'pair_accuracy': float((answers == counts.sum(axis=0).argmax()).mean()),
+        'length_accuracy': float((answers == counts[asked].argmax(axis=-1)).mean()),
+    }
+
+
+def _surprise(known: np.ndarray, asked: np.ndarray, classes: int) -> float:
+    """Return the mean of -log p [nats] under the frequencies in what is known."""
+    counts = np.maximum(np.bincount(known, minlength=classes), 1)
+    return float(-np.log(counts / counts.sum())[asked].mean())
+
+
+def _lengths_and_labels(rows: PassageRows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the length of each second text [tokens], and the label of each pair."""
+    return rows.pairs[:, 3] - rows.pairs[:, 2], rows.pairs[:, 4]
 
 
 def _padding(frame: Frame) -> dict[str, Any]:
