@@ -165,6 +165,13 @@ def test_a_token_may_be_named_by_its_spelling_or_by_its_text(encoder):
         embedder.nearest('cat')
 
 
+def test_a_word_that_a_tokenizer_of_words_lacks_has_no_neighbours(encoder):
+    own = Word(20).train([TEXT])  # its unknown token is no special one
+    with pytest.raises(UserError, match="'zzqq' is not known to the tokenizer"):
+        Embedder(*encoder, own).nearest('zzqq')
+    assert len(Embedder(*encoder, own).nearest('dog', 3)) == 3
+
+
 def test_cosines_are_of_each_vector_with_each():
     found = cosines(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[2.0, 2.0], [0.0, 3.0], [-1.0, 0.0]]))
     close(found, [[0.5**0.5, 0, -1], [0, 0, 0]])

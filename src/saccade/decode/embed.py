@@ -179,7 +179,7 @@ class Embedder:
         if spelled is not None:
             return spelled
         ids = self.tokenizer.encode(word)
-        if not {*self.tokenizer.specials.values()}.isdisjoint(ids):
+        if not {*self.tokenizer.specials.values(), *self.tokenizer.unknown}.isdisjoint(ids):
             raise UserError(f'{word!r} is not known to the tokenizer')
         if len(ids) != 1:
             pieces = ', '.join(map(self.tokenizer.token, ids)) or 'none'
