@@ -135,6 +135,19 @@ def test_what_was_tokenised_is_kept(tmp_path, kind, monkeypatch):
         assert all(np.array_equal(*pair) for pair in zip(*(row.values() for row in rows), strict=True))
 
 
+@KINDS
+def test_a_test_beside_the_others_is_one_more_split_and_changes_none(tmp_path, kind):
+    before = prepared(tmp_path, kind)
+    write(tmp_path, test=records('train', [3, 1]))
+    after = part(tmp_path, kind).prepare(tmp_path / 'cache')
+    assert list(after.splits) == ['train', 'validation', 'test']
+    assert len(after.splits['test'].answers) == 2
+    for name, split in before.splits.items():
+        np.testing.assert_array_equal(split.answers, after.splits[name].answers)
+        for row in range(len(split.rows)):
+            np.testing.assert_array_equal(split.rows[row]['tokens'], after.splits[name].rows[row]['tokens'])
+
+
 def test_changed_records_are_tokenised_anew(tmp_path):
     before = prepared(tmp_path)
     folder = write(tmp_path, train=RECORDS['train'][::-1])

@@ -115,6 +115,16 @@ def test_a_file_is_one_document_a_split(tmp_path, essay):
     assert corpus.splits['train'][0]['id'] == 'essay.txt[0:75]'
 
 
+def test_files_named_after_the_splits_are_read_in_their_order(tmp_path):
+    (tmp_path / 'texts').mkdir()
+    for split in ('test', 'train', 'valid'):
+        (tmp_path / 'texts' / f'{split}.txt').write_text(f'the text of {split}')
+    corpus = _open(tmp_path / 'texts', tmp_path / 'cache')
+    assert list(_texts(corpus).items()) == [
+        ('train', ['the text of train']), ('validation', ['the text of valid']), ('test', ['the text of test'])
+    ]  # fmt: skip
+
+
 def test_text_survives_preparation_to_the_character(tmp_path):
     text = 'é\n\t漢字 \U0001f600 ' * 2000 + 'end\0'
     (tmp_path / 'a.txt').write_text(text * 2, encoding='utf-8')

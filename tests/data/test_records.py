@@ -91,6 +91,10 @@ def test_a_file_whose_columns_are_asked_for_by_number_has_no_line_of_names(tmp_p
     assert read(tmp_path, name, text, ('0', '1')) == [(1, {'0': 'a', '1': 'x'}), (2, {'0': 'b', '1': 'y'})]
 
 
+def test_columns_without_a_name_may_be_several(tmp_path):
+    assert read(tmp_path, 'a_csv', 'text,,\na,1,\n', ('text',))[0][1]['text'] == 'a'
+
+
 def test_a_quotation_mark_between_tabs_is_a_character(tmp_path):
     rows = read(tmp_path, 'a_tsv', 'text\tlabel\n"a\tx\nb "c"\ty\n')
     assert [record['text'] for _, record in rows] == ['"a', 'b "c"']
@@ -139,10 +143,24 @@ def test_of_few_records_each_split_has_one(tmp_path, validation):
 
 
 def test_files_of_a_folder_are_named_after_the_splits(tmp_path):
-    folder = write(tmp_path, train_tsv='a\t1\n', DEV_tsv_gz=gzip.compress(b'b\t0\n'), test_tsv='c\t1\n', notes_md='')
+    folder = write(tmp_path, train_tsv='a\t1\n', DEV_tsv_gz=gzip.compress(b'b\t0\n'), notes_md='')
     found = open_records(None, str(folder), tmp_path, 0.5, ('0', '1'))
     assert contents(found) == {'train': [{'0': 'a', '1': '1'}], 'validation': [{'0': 'b', '1': '0'}]}
     assert found.splits['validation'].place(0) == f'{folder}/DEV.tsv.gz, line 1'
+    before = contents(found)
+    write(tmp_path, Test_tsv='c\t1\n')
+    found = open_records(None, str(folder), tmp_path, 0.5, ('0', '1'))
+    assert contents(found) == before | {'test': [{'0': 'c', '1': '1'}]}
+    assert list(found.splits) == ['train', 'validation', 'test']
+
+
+def test_a_test_whose_answers_are_secret_is_no_split(tmp_path, caplog):
+    labelled = 'text,label\na,1\n'
+    folder = write(tmp_path, train_csv=labelled, dev_csv=labelled, test_csv='text\nb\n')
+    found = open_records(None, str(folder), tmp_path, 0.5, ('text', 'label'))
+    assert list(found.splits) == ['train', 'validation']
+    assert "test.csv: has no column 'label'" in caplog.text
+    assert 'so there is no split of tests' in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -173,6 +191,9 @@ def test_a_folder_needs_one_file_a_split(tmp_path, files, message):
         ('a_csv', 'a,1\n"b"c,2\n', ('0',), r'a\.csv, line 2: .*expected after'),
         ('a_csv', 'a,1\n"b,2\n', ('0',), r'a\.csv, line \d: unexpected end of data'),
         ('a_tsv', 'text\tlabel\na\tb\tc\n', (), r'a\.tsv, line 2: 3 fields'),
+        ('a_csv', 'text,label,text\na,1,b\n', ('text',), r"a\.csv: 2 columns are named 'text'; each needs"),
+        ('a_tsv', 'text\ttext\na\tb\n', (), r"a\.tsv: 2 columns are named 'text'"),
+        ('a_jsonl', '{"a": 1}\n{"a": 1, "b": 2, "a": 3}\n', (), r"a\.jsonl, line 2: 2 columns are named 'a'"),
         ('a_jsonl', '{}\n{"a": }\n', (), r'a\.jsonl, line 2: is no JSON: Expecting value at character 7'),
         ('a_jsonl', '[1]\n', (), r'a\.jsonl, line 1: is no JSON object'),
         ('a_jsonl', '{"a": 1}\n{"b": 1}\n', ('a',), r"a\.jsonl, line 2: has no column 'a'; .*it has b"),

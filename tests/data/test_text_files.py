@@ -92,9 +92,15 @@ def test_a_small_folder_leaves_no_split_empty(tmp_path, validation):
 @pytest.mark.parametrize('name', ['validation_txt', 'valid_txt', 'val_txt', 'Val_txt_gz'])
 def test_files_named_after_the_splits_are_the_splits(tmp_path, caplog, name):
     text = gzip.compress(b'to check') if name.endswith('gz') else 'to check'
-    _write(tmp_path, train_txt='to learn', test_txt='left', notes__train_txt='out', **{name: text})
-    assert _texts(plan_documents(tmp_path, 0.1)) == {'train': ['to learn'], 'validation': ['to check']}
+    _write(tmp_path, train_txt='to learn', tests_txt='left', notes__train_txt='out', **{name: text})
+    splits = {'train': ['to learn'], 'validation': ['to check']}
+    assert _texts(plan_documents(tmp_path, 0.1)) == splits
     assert '2 other files are left out' in caplog.text
+    before = fingerprint(plan_documents(tmp_path, 0.1))
+    _write(tmp_path, test_txt='')
+    assert fingerprint(plan_documents(tmp_path, 0.1)) == before
+    _write(tmp_path, test_txt='to report')
+    assert _texts(plan_documents(tmp_path, 0.1)) == splits | {'test': ['to report']}
 
 
 def test_a_training_file_without_validation_is_an_ordinary_document(tmp_path):

@@ -77,7 +77,11 @@ def _open_path(path: Path, cache: Path, validation: float) -> Corpus:
 
 def _open_own(name: str, builder: tfds.core.DatasetBuilder, digest: str) -> Corpus:
     sources = tfds.builder_from_directory(prepare(builder)).as_data_source()
-    splits = {split: Documents(source, range(len(source)), split, 'text') for split, source in sources.items()}
+    splits = {
+        split: Documents(sources[split], range(len(sources[split])), split, 'text')
+        for split in ('train', 'validation', 'test')
+        if split in sources
+    }
     return Corpus(splits, digest, name)
 
 

@@ -17,7 +17,8 @@ import hashlib
 import io
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,10 @@ Numbered = Iterator[tuple[int, Record]]
 
 _LONGEST = 1 << 30  # characters of a field; csv's own limit, of 131,072, is shorter than a book
 _BETWEEN_DOCUMENTS = '-DOCSTART-'
+
+
+class MissingColumnError(UserError):
+    """A column that is asked for is not there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +81,9 @@ def read_records(path: Path, columns: Sequence[str]) -> FileRecords:
         columns: those that each record must have.
 
     Raises:
-        UserError: it cannot be read, its name does not tell what it holds, a line is malformed, a column is missing,
-            or there is no record.
+        MissingColumnError: a column is missing.
+        UserError: it cannot be read, its name does not tell what it holds, a line is malformed, two columns have one
+            name, or there is no record.
     """
     if not format_of(path):
         raise UserError(f'{path}: records are read from files that end in {", ".join(_FORMATS)}, or these and .gz')
@@ -93,13 +99,20 @@ def require_columns(place: str, columns: Sequence[str], there: Collection[str]) 
     """Refuse records without a column that is asked for, naming those there are.
 
     Raises:
-        UserError: one is missing.
+        MissingColumnError: one is missing.
     """
     for column in columns:
         if column not in there:
             match = difflib.get_close_matches(column, there, n=1, cutoff=0.5)
             meant = f"; did you mean '{match[0]}'?" if match else ';'
-            raise UserError(f"{place}: has no column '{column}'{meant} it has {', '.join(there) or 'none'}")
+            raise MissingColumnError(f"{place}: has no column '{column}'{meant} it has {', '.join(there) or 'none'}")
+
+
+def _require_apart(place: str, names: Iterable[str]) -> None:
+    """Refuse two columns of one name, of which only one would be read."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise UserError(f"{place}: {count} columns are named '{name}'; each needs a name of its own")
 
 
 def _comma_separated(text: str, path: Path, columns: Sequence[str]) -> Numbered:
@@ -116,6 +129,7 @@ def _separated(path: Path, columns: Sequence[str], reader: Any) -> Numbered:
     unnamed = _unnamed(columns)
     names = [str(number) for number in range(len(first))] if unnamed else first
     require_columns(str(path), columns, names)
+    _require_apart(str(path), filter(None, names))
     for row in itertools.chain([first] if unnamed else [], rows):
         if len(row) != len(names):
             raise UserError(f'{path}, line {reader.line_num}: {len(row)} fields, where the first line has {len(names)}')
@@ -144,8 +158,12 @@ def _json_lines(text: str, path: Path, columns: Sequence[str]) -> Numbered:
 
 
 def _json(line: str, place: str) -> Record:
+    def unambiguous(fields: list[tuple[str, Any]]) -> Record:
+        _require_apart(place, (name for name, _ in fields))
+        return dict(fields)
+
     try:
-        record = json.loads(line)
+        record = json.loads(line, object_pairs_hook=unambiguous)
     except json.JSONDecodeError as error:
         raise UserError(f'{place}: is no JSON: {error.msg} at character {error.pos + 1}') from error
     if not isinstance(record, dict):

@@ -3,10 +3,12 @@
 """Records to learn from and to be judged by: of the user's own files, or of a TFDS dataset.
 
 A file is cut in two by a hash of each record. In a folder the files are named after the splits: train.csv and
-validation.csv, valid.csv, val.csv or dev.csv, or with another of the endings that `record_files` knows.
+validation.csv, valid.csv, val.csv or dev.csv, or with another of the endings that `record_files` knows. A test.csv is a
+split that is neither learned from nor chosen by.
 """
 
 import json
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +23,11 @@ from saccade.data.dataset import Picked, dataset_digest, pick, require_source, t
 from saccade.data.dataset_base import Source
 from saccade.data.document import held_out
 from saccade.data.named import open_named
-from saccade.data.record_files import FileRecords, Record, format_of, read_records, require_columns
+from saccade.data.record_files import FileRecords, MissingColumnError, Record, format_of, read_records, require_columns
 from saccade.types import UserError
 
 _FORMAT = 1  # part of a digest: another number wherever files are read to other records
+_LOG = logging.getLogger(__name__)
 _SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
 
 
@@ -81,8 +84,7 @@ def open_records(
         validation: fraction kept for validation, where there is no split of its own.
         columns: those that each record must have. A .csv or .tsv whose columns are all asked for by number has no
             line of names.
-        tests: whether what is neither to learn from nor to choose by is opened too, where there is such: the splits of
-            a dataset, or files of a folder, whose names begin with 'test'.
+        tests: whether the splits of tests of a dataset are opened too; those of many have no answers.
 
     Raises:
         UserError: not exactly one of name and path is given, there are no such records, they cannot be read, or a
@@ -94,7 +96,7 @@ def open_records(
     there = Path(path).expanduser()
     if (there / 'dataset_info.json').is_file():
         return _of_dataset(there.name, tfds.builder_from_directory(there), validation, columns, tests)
-    return _of_folder(there, columns, tests) if there.is_dir() else held_apart(read_records(there, columns), validation)
+    return _of_folder(there, columns) if there.is_dir() else held_apart(read_records(there, columns), validation)
 
 
 def strings(records: RecordSource, column: str) -> Iterator[str]:
@@ -122,11 +124,14 @@ def _of_dataset(
     return Records(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
 
 
-def _of_folder(folder: Path, columns: Sequence[str], tests: bool) -> Records:
+def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
     files = {split: _file_of(folder, split, names) for split, names in _SPLITS.items()}
-    if tests and any(re.match(r'test\.', file.name, re.IGNORECASE) for file in _files(folder)):
-        files['test'] = _file_of(folder, 'test', 'test')
     splits = {split: read_records(file, columns) for split, file in files.items()}
+    if any(re.match(r'test\.', file.name, re.IGNORECASE) for file in _files(folder)):
+        try:
+            splits['test'] = read_records(_file_of(folder, 'test', 'test'), columns)
+        except MissingColumnError as error:  # its answers are secret, as those of many contests
+            _LOG.warning('%s; so there is no split of tests', error)
     return Records(splits, digest(_FORMAT, {split: records.digest for split, records in splits.items()}))
 
 

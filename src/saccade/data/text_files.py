@@ -4,7 +4,7 @@
 
 A file is cut in two by characters, the last for validation. In a folder each file is one document, and a hash
 of its path within the folder decides the split, unless files are named after the splits: train.txt and
-validation.txt, valid.txt or val.txt. Text is UTF-8, plain or gzipped (.gz); line ends become newlines.
+validation.txt, valid.txt or val.txt, and test.txt. Text is UTF-8, plain or gzipped (.gz); line ends become newlines.
 """
 
 import hashlib
@@ -28,7 +28,8 @@ from saccade.types import UserError
 _LOG = logging.getLogger(__name__)
 _BINARY_WINDOW = 8192  # bytes; where git, too, looks for a zero byte
 _SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while it writes
-_NAMED = re.compile(r'(?P<split>train|validation|valid|val)\.txt(\.gz)?', re.IGNORECASE)
+_SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val'), 'test': ('test',)}
+_NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)\.txt(\.gz)?', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def _plan_folder(folder: Path, validation: float) -> Plan:
     files = _files(folder)
     named = {file: match['split'].lower() for file in files if (match := _NAMED.fullmatch(file.name))}
     named = {file: split for file, split in named.items() if file.parent == folder}
-    if {'train'} < set(named.values()):
+    if {'train'} < {*named.values()} - {'test'}:
         return _plan_named(folder, named, left_out=len(files) - len(named))
     return _plan_by_hash(_pieces(folder, files), validation)
 
@@ -140,9 +141,11 @@ def _plan_named(folder: Path, named: Mapping[Path, str], left_out: int) -> Plan:
     if left_out:
         names = ', '.join(file.name for file in named)
         _LOG.warning('%s: %s are the splits; %d other files are left out', folder, names, left_out)
-    training = [file for file, split in named.items() if split == 'train']
-    others = [file for file in named if file not in training]
-    return {'train': _pieces(folder, training), 'validation': _pieces(folder, others)}
+    found = {
+        split: _pieces(folder, [file for file, name in named.items() if name in names])
+        for split, names in _SPLITS.items()
+    }
+    return {split: pieces for split, pieces in found.items() if pieces or split != 'test'}
 
 
 def _plan_by_hash(pieces: Sequence[Piece], validation: float) -> Plan:
