@@ -153,6 +153,74 @@ def test_outputs_and_gradients_equal_the_plain_path(name, gate_class):
         assert_near(gradients[key], expected_gradients[key], F32_RELATIVE)
 
 
+def large_scores(apart):
+    """Queries of 1e4 whose products with the keys float32 holds exactly, so that the oracle sees the same scores.
+
+    The scores of a query lie far apart, but for pairs of keys that differ in a feature that queries lack; or all near.
+    """
+    q, k, v, direction = (np.asarray(normal(number, 2, 48, 2, 4), np.float64) for number in range(10, 14))
+    q, k = (np.round(32 * x) / 32 for x in (q, k))
+    if apart:
+        q[..., -1], k[:, 1::2, :, :-1] = 0.0, k[:, ::2, :, :-1]
+        return np.round(1e4 * q), k, v, direction
+    q[..., 0], k[..., 0] = 8192.0, 1.0
+    return q, k, v, direction
+
+
+SINKS = {'softmax': None, 'softmax_one': 0.0, 'sink': 8192.0 * 0.5}
+
+
+def in_double(q, k, v, direction, sink):
+    """Outputs, and the gradients of (direction * y).sum() by q, k, v and the sink, in float64."""
+    scores = 0.5 * np.einsum('btnh,bsnh->bnts', q, k)
+    scores = np.where(np.tri(q.shape[1], dtype=bool), scores, -np.inf)
+    of_sink = np.full((2, 1, 1), -np.inf if sink is None else sink)
+    highest = np.maximum(scores.max(axis=-1, keepdims=True), of_sink)
+    total = np.exp(scores - highest).sum(axis=-1, keepdims=True) + np.exp(of_sink - highest)
+    weights, of_sink = np.exp(scores - highest) / total, np.exp(of_sink - highest) / total
+    dweights = np.einsum('btnh,bsnh->bnts', direction, v)
+    inner = (weights * dweights).sum(axis=-1, keepdims=True)
+    dscores = 0.5 * weights * (dweights - inner)
+    dq, dk = np.einsum('bnts,bsnh->btnh', dscores, k), np.einsum('bnts,btnh->bsnh', dscores, q)
+    dv, dsink = np.einsum('bnts,btnh->bsnh', weights, direction), -(of_sink * inner).sum(axis=(0, 2, 3))
+    return (dq, dk, dv, dsink), np.einsum('bnts,bsnh->btnh', weights, v)
+
+
+@pytest.mark.parametrize('blocks', [(48, 48), (16, 16), (9, 20)])
+@pytest.mark.parametrize('sink', SINKS)
+@pytest.mark.parametrize('apart', [True, False])
+def test_large_scores_have_the_gradients_of_float64(apart, sink, blocks):
+    *arrays, direction = large_scores(apart)
+
+    def loss(q, k, v, sink):
+        scoring = Scoring(Causal(), scale=0.5, weighting=SoftmaxWeights(sink))
+        y = blockwise.attend(q, k, v, scoring, *blocks)
+        return (direction.astype(np.float32) * y).sum(), y
+
+    given = [jnp.array(x, jnp.float32) for x in arrays]
+    logits = None if SINKS[sink] is None else jnp.full(2, SINKS[sink])
+    gradients, y = jax.jit(jax.grad(loss, argnums=(0, 1, 2, 3), has_aux=True))(*given, logits)
+    expected_gradients, expected = in_double(*arrays, direction, SINKS[sink])
+    assert_near(y, expected, F32_RELATIVE)
+    for one, other in zip(gradients, expected_gradients, strict=True):
+        if one is not None:
+            assert_near(one, other, F32_RELATIVE)
+
+
+@pytest.mark.parametrize('blocks', [(64, 64), (16, 32), (9, 20)])
+@pytest.mark.parametrize('name', ['softmax', 'sink'])
+def test_large_queries_that_read_one_key_each_have_no_gradient(name, blocks):
+    """What rounding leaves of a score's gradient, 1e-7 where it should be 0, would be times 1e8 that of the key."""
+    q, k, v, direction = (normal(number, 2, 64, 2 if number in (1, 2) else 4, 16) for number in range(4))
+    scoring = Scoring(Causal(), weighting=weighting(name, {'sink': normal(7, 4)}))
+
+    def loss(q, k):
+        return (direction * blockwise.attend(q, k, v, scoring, *blocks)).sum()
+
+    for gradient in jax.jit(jax.grad(loss, argnums=(0, 1)))(1e8 * jnp.sign(q), k):
+        np.testing.assert_array_equal(gradient, 0.0)
+
+
 @pytest.mark.parametrize('name', ['softmax', 'sink', 'sigmoid'])
 def test_a_row_without_keys_reads_nothing(name):
     case = CASES['empty rows']

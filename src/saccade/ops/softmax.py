@@ -77,18 +77,23 @@ class SoftmaxWeights:
         return (new, total * shrink + weights.sum(axis=-1)), weights, shrink
 
     def finish(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
-        """The backward pass knows the logarithm of the normaliser, infinite in a row without keys."""
+        """The backward pass knows the highest score and the inverse of the normaliser relative to it.
+
+        Their one logarithm would lose the digits of the normaliser where scores are large.
+        """
         highest, total = statistic
-        some = jnp.where(total > 0, total, 1.0)
-        return 1.0 / some, jnp.where(jnp.isfinite(highest), highest + jnp.log(some), jnp.inf)
+        share = 1.0 / jnp.where(total > 0, total, 1.0)
+        return share, (jnp.where(jnp.isfinite(highest), highest, 0.0), share)
 
     def pull(
         self, scores: Scores, known: PyTree, dweights: Scores, inner: Float[Array, 'B N T 1']
     ) -> tuple[Scores, Scores, 'SoftmaxWeights']:
-        weights = jnp.exp(scores - known[..., None])
-        dscores = weights * (dweights - inner)
+        highest, share = known
+        weights = jnp.exp(scores - highest[..., None]) * share[..., None]
+        # A weight of 1 no longer changes with its score, but dweights and inner, summed in other orders, do not cancel.
+        dscores = jnp.where(weights < 1.0, weights * (dweights - inner), 0.0)
         if self.sink is None:
             return weights, dscores, self
-        of_sink = jnp.exp(self.sink[:, None] - known)
+        of_sink = jnp.exp(self.sink[:, None] - highest) * share
         dsink = -jnp.sum(of_sink * jnp.sum(weights * dweights, axis=-1), axis=(0, -1))
         return weights, dscores, SoftmaxWeights(dsink)
