@@ -25,6 +25,7 @@ from saccade.ops.mask import SameSegment
 from saccade.types import Keys, Mixed, Queries, Values
 
 LOWEST = -1e30  # a level below every other; finite, so that differences of levels are
+SMALL_CHUNK = 8  # tokens of a chunk whose pairs are summed one by one; 16 is as fast
 FAINTEST = 1e-18  # a sum of weights below this is none: float32 has no number for the square of a smaller one
 
 QueryFeatures = Float[Array, 'B T N R']
@@ -82,15 +83,16 @@ class Left:
     kept: Float[Array, 'B #K']
 
     @classmethod
-    def of(cls, rise: Array, fall: Array, start: Array, same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> 'Left':
-        """exp(rise_i + fall_j) is left for token i of what j wrote, exp(rise_i + start) of the memory.
+    def of(cls, between: Array, since: Array, same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> 'Left':
+        """From logarithms, of which those of pairs and tokens that are not to be are never looked at.
 
         Args:
+            between: [B #K T T].
+            since: [B #K T].
             same: whether both are of one segment and j is not after i.
             old: whether the token is of the segment that the memory is of.
         """
-        between = _exp(rise[..., :, None] + fall[..., None, :], same[:, None])
-        since = _exp(rise + start[..., None], old[:, None])
+        between, since = _exp(between, same[:, None]), _exp(since, old[:, None])
         return cls(between, since, between[..., -1, :], since[..., -1])
 
 
@@ -239,9 +241,35 @@ class Row:
 
 
 def fading_left(fading: Float[Array, 'B T K'], same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> Left:
-    """What is left where token t takes the share exp(fading_t) of what was there before it."""
-    total = jnp.cumsum(jnp.swapaxes(fading, 1, 2), axis=-1)
-    return Left.of(total, -total, jnp.zeros_like(total[..., 0]), same, old)
+    """What is left where token t takes the share exp(fading_t) of what was there before it.
+
+    Each pair has a sum of its own: as a difference of running totals it would lose what large totals round away.
+    """
+    fading = jnp.swapaxes(fading, 1, 2)
+    return Left.of(_sums_between(fading), jnp.cumsum(fading, axis=-1), same, old)
+
+
+def _sums_between(x: Float[Array, 'B K T']) -> Float[Array, 'B K T T']:
+    """[i, j], for i not before j: the sum of x after j up to i, of which nothing is subtracted.
+
+    It is made of sums within smaller chunks, as in the secondary chunking of Yang et al. 2023, section 4,
+    https://arxiv.org/abs/2312.06635: j's chunk after j, the whole chunks between, i's chunk up to i.
+    """
+    T = x.shape[-1]
+    size = min(SMALL_CHUNK, T)
+    x = rearrange(jnp.pad(x, ((0, 0), (0, 0), (0, -T % size))), 'B K (C T) -> B K C T', T=size)
+    within, until = _sums_of_pairs(x), jnp.cumsum(x, axis=-1)
+    whole = jnp.roll(_sums_of_pairs(until[..., -1]), 1, axis=-2)
+    across = until[..., None, None] + whole[..., :, None, :, None] + within[..., None, None, :, -1, :]
+    same = jnp.eye(x.shape[-2], dtype=bool)[:, None, :, None]
+    sums = jnp.where(same, within[..., :, :, None, :], across)
+    return rearrange(sums, 'B K C1 T1 C2 T2 -> B K (C1 T1) (C2 T2)')[..., :T, :T]
+
+
+def _sums_of_pairs(x: Float[Array, '*B T']) -> Float[Array, '*B T T']:
+    """[i, j]: the sum of x after j up to i (`segsum` of Dao, Gu 2024, listing 1, https://arxiv.org/abs/2405.21060)."""
+    later = jnp.tri(x.shape[-1], k=-1, dtype=bool)
+    return jnp.cumsum(jnp.where(later, x[..., :, None], 0.0), axis=-2)
 
 
 def read_and_write(sums: Array, left: Left, q: Array, k: Array, v: Array) -> tuple[Array, Queries]:
@@ -274,7 +302,8 @@ def _advance_levelled(state: Any, same: Array, old: Array, q: Array, k: Array, v
     gain = jnp.swapaxes(gain, 1, 2)
     highest = jnp.where(same[:, None], gain[..., None, :], LOWEST).max(axis=-1)
     highest = jnp.maximum(highest, jnp.where(old[:, None], level[..., None], LOWEST))
-    sums, y = read_and_write(sums, Left.of(-highest, gain, level, same, old), q, k, v)
+    between = gain[..., None, :] - highest[..., :, None]
+    sums, y = read_and_write(sums, Left.of(between, level[..., None] - highest, same, old), q, k, v)
     return (sums, highest[..., -1]), y
 
 
