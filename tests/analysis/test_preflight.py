@@ -46,7 +46,7 @@ def test_of_a_program_that_cannot_be_printed_the_memory_is_known():
     way = Way.of('', Step(unprintable), CHIPS)
     assert (way.fits, way.sent) == (True, None)
     assert way.peak_bytes > 0
-    report = Preflight('it', CHIPS, {'embedding': 1}, 1, 1, {'batch': 1}, [way]).report()
+    report = Preflight('it', CHIPS, {'embedding': 1}, 1, 1, 1, {'batch': 1}, [way]).report()
     assert [table.title for table in report.tables][-1] == 'What a step needs of a chip at the peak'
     assert any('cannot print it' in note for note in report.notes)
 
@@ -59,7 +59,7 @@ def test_the_peak_is_what_the_compiler_of_the_platform_goes_by():
 
 def test_what_was_said_of_each_chip_stands_beside_what_all_of_them_took():
     way = Way('', 100 * 2**20, True, [])
-    found = Preflight('it', CHIPS, {}, 1000, 1, {}, [way], Measured(1000, 220 * 2**20))
+    found = Preflight('it', CHIPS, {}, 900, 1000, 1, {}, [way], Measured(1000, 220 * 2**20))
     assert found.report().tables[-1].rows == [
         ('MiB at the peak', '200.0', '220.0', '1.100'),
         ('FLOPs in matrix products', '1,000', '1,000', '1.000'),

@@ -47,7 +47,8 @@ def test_the_first_record_is_the_plan_that_was_printed(finished):
     assert 'plan' not in {record['split'] for record in rest}
     printed = (finished / 'printed.log').read_text()
     assert f'parameters  {plan.pop("parameters"):,} (' in printed
-    assert f'a step      {plan["tokens"]:,} tokens, {plan.pop("flops"):.3g} FLOPs' in printed
+    assert f'a step      {plan["tokens"]:,} tokens, {plan["flops"]:.3g} FLOPs' in printed
+    assert plan.pop('hardware_flops') == plan.pop('flops')  # nothing is computed again
     assert f'memory      {plan.pop("peak_bytes") / 2**20:,.0f} MiB' in printed
     assert f'; {plan["state_bytes"] / 2**10:,.0f} KiB to decode a row' in printed
     # Keys and values of two layers, place and segment of a token in each, and how many there are; and the next's place.

@@ -10,7 +10,17 @@ import pytest
 from jax.experimental import pallas as pl
 from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
-from saccade.ops.flops import count_primitive, count_primitive_static, flops, jaxpr_flops, sequential_steps
+from saccade.ops import blockwise, linear_attention, plain, remat
+from saccade.ops.flops import (
+    count_primitive,
+    count_primitive_static,
+    flops,
+    jaxpr_flops,
+    model_flops,
+    sequential_steps,
+)
+from saccade.ops.mask import Causal, Full
+from saccade.ops.scoring import Scoring
 
 B, D, F = 5, 8, 6
 PRODUCT = 2 * B * D * D
@@ -76,6 +86,52 @@ def test_remat_makes_four_of_one():
 
 def test_remat_in_a_scan_makes_four_of_each():
     assert flops(train(loop(7, jax.checkpoint(layer))), X, W) == 28 * PRODUCT
+
+
+def test_what_a_model_needs_is_counted_without_recomputation():
+    function = train(loop(7, remat.checkpoint(layer)))
+    assert flops(function, X, W) == 28 * PRODUCT
+    # The body is traced within, for whether to recompute is asked then.
+    again = train(loop(7, lambda x, w: remat.checkpoint(layer)(x, w)))
+    for _ in range(2):
+        assert flops(again, X, W) == 28 * PRODUCT
+        assert model_flops(again, X, W) == 21 * PRODUCT
+
+
+def attention_work(count, mask, attend):
+    q = jax.ShapeDtypeStruct((2, 64, 3, 8), jnp.float32)
+    return count(jax.grad(lambda q, k, v: attend(q, k, v, Scoring(mask)).sum(), argnums=(0, 1, 2)), q, q, q)
+
+
+def by_blocks(q, k, v, scoring):
+    return blockwise.attend(q, k, v, scoring, 16, 16)
+
+
+def by_chunks(q, k, v, scoring):
+    return plain.attend_in_chunks(q, k, v, scoring, 4)
+
+
+@pytest.mark.parametrize(('mask', 'share'), [(Full(), 1), (Causal(), 10 / 16)])
+def test_a_model_needs_the_products_of_the_live_blocks_whatever_the_kernel(mask, share):
+    """Two forward and four backward; the blockwise kernel makes the scores again, which is a seventh."""
+    product = share * 2 * 2 * 3 * 64 * 64 * 8
+    assert attention_work(model_flops, mask, by_chunks) == attention_work(flops, mask, by_chunks) == 6 * product
+    assert attention_work(model_flops, mask, by_blocks) == 6 * product
+    assert attention_work(flops, mask, by_blocks) > 7 * product
+
+
+def test_the_memory_of_linear_attention_is_counted_once():
+    x = jax.ShapeDtypeStruct((2, 64, 3, 8), jnp.float32)
+    segments = jax.ShapeDtypeStruct((2, 64), jnp.int32)
+
+    def loss(q, k, v, segments):
+        fading, empty = jnp.zeros(k.shape[:3]), linear_attention.Memory.empty(2, 3, 8, 8)
+        return linear_attention.retain(q, k, v, fading, segments, empty, 16)[0].sum()
+
+    forward = flops(loss, x, x, x, segments)
+    step = jax.value_and_grad(loss, argnums=(0, 1, 2))
+    assert model_flops(step, x, x, x, segments) == 3 * forward
+    assert flops(step, x, x, x, segments) > 3 * forward
 
 
 def test_cond_counts_its_dearest_branch():

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from saccade.data.pipeline import train_batches
+from saccade.ops.flops import flops, model_flops
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.plan import Plan
-from saccade.train.setup import Cost, make_backend
+from saccade.train.setup import Cost, make_backend, make_learner
 from saccade.types import UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
@@ -24,13 +25,23 @@ def experiment(path='causal_lm/quickstart.py', **changes):
     return Experiment.of(load_config(str(EXPERIMENTS / path), overrides))
 
 
-@pytest.mark.parametrize('changes', [{}, {'accumulate': 2, 'ema': 0.9, 'model__tied': False}])
-def test_the_cost_is_the_plan_of_the_step_that_is_compiled(changes):
+@pytest.mark.parametrize(
+    ('changes', 'again'),
+    [
+        ({'model__run': {'use': 'model.stack:Unrolled', 'remat': 'nothing_saveable'}}, True),
+        ({'accumulate': 2, 'ema': 0.9, 'model__tied': False}, False),
+    ],
+)
+def test_the_cost_is_the_plan_of_the_step_that_is_compiled(changes, again):
     run = experiment(model__layers=2, **changes)
     backend = make_backend(run)
     plan = Plan.of('', backend, run.model, run.batch_size * run.data().context)
     cost = Cost.of(run)
     assert (cost.parameters, cost.flops, cost.tokens) == (plan.total, plan.flops, plan.tokens)
+    (line,) = (line for line in plan.lines() if line.startswith('a step '))
+    said = f'; {plan.hardware_flops:.3g} with what is computed again' if again else ''
+    assert line.endswith(f'{plan.flops:.3g} FLOPs in matrix products{said}')
+    assert (plan.hardware_flops > plan.flops) == again
 
 
 def test_the_cost_of_quickstart_is_what_one_counts_by_hand():
@@ -43,6 +54,25 @@ def test_the_cost_of_quickstart_is_what_one_counts_by_hand():
     assert cost.steps == 800
     assert cost.flops == 3 * 2 * (matrices + V * D + L * 2 * T * D) * B * T
     assert cost.flops_per_token == cost.flops / (B * T)
+
+
+@pytest.mark.parametrize('runner', ['Unrolled', 'Scanned'])
+@pytest.mark.parametrize(
+    ('policy', 'again'),
+    [
+        (None, False),
+        ('everything_saveable', False),
+        ('dots_with_no_batch_dims_saveable', True),
+        ('nothing_saveable', True),
+    ],
+)
+def test_what_is_computed_again_is_no_part_of_what_the_model_needs(runner, policy, again):
+    run = experiment(model__layers=2, model__run={'use': f'model.stack:{runner}', 'remat': policy})
+    learner, rows = make_learner(run), run.data().batch_like(run.batch_size)
+    state = jax.eval_shape(learner.init, jax.random.key_data(jax.random.key(0)), rows)
+    needed = Cost.of(experiment(model__layers=2)).flops
+    assert model_flops(learner.train_step, state, rows) == Cost.of(run).flops == needed
+    assert (flops(learner.train_step, state, rows) > needed) == again
 
 
 def test_counting_makes_no_arrays():

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from saccade.block.base import Streams
+from saccade.ops import remat
 from saccade.types import Block, Hidden, Part, Runner, Scope, Source, State, UserError
 
 # What layers may report beside their output, by Linen collection; stacked over the layers.
@@ -68,7 +69,7 @@ def _rematerialised(layer: Layer, policy: str | None) -> Layer:
         return layer
     if policy not in POLICIES:
         raise UserError(f"remat: there is no checkpoint policy '{policy}'; there are {', '.join(POLICIES)}")
-    return jax.checkpoint(layer, policy=getattr(jax.checkpoint_policies, policy))
+    return remat.checkpoint(layer, policy=getattr(jax.checkpoint_policies, policy))
 
 
 class Stack(nn.Module):

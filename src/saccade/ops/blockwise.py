@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
+from saccade.ops import remat
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
 from saccade.types import Keys, Mixed, Pairs, Queries, Values
 
@@ -34,7 +35,8 @@ def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_blo
     floats = [leaf for leaf in leaves if _is_float(leaf)]
     others = [leaf for leaf in leaves if not _is_float(leaf)]
     q, k, v = _pad(q, plan.blocks[0]), _pad(k, plan.blocks[1]), _pad(v, plan.blocks[1])
-    return _attend(plan, q, k, v, floats, others)[:, :T].astype(v.dtype)
+    run = _attend if remat.recomputing() else _attend_keeping
+    return run(plan, q, k, v, floats, others)[:, :T].astype(v.dtype)
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,11 @@ class _Plan:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _attend(plan: _Plan, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]) -> Mixed:
+    return _attend_keeping(plan, q, k, v, floats, others)
+
+
+def _attend_keeping(plan: _Plan, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]) -> Mixed:
+    """Attend so that the backward pass is JAX's own, which keeps the weights of every block."""
     return _forward(plan, q, k, v, floats, others)[0]
 
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from saccade.ops import remat
 from saccade.ops.routing import Routes
 from saccade.types import PRNGKey
 
@@ -109,7 +110,7 @@ def _by_blocks(
     expert: Expert, params: PyTree, given: Float[Array, 'G M D'], keys: Array | None, owner: Int[Array, 'G']
 ) -> Float[Array, 'G M D']:
     # Keeping each block's products but not its copy of the expert's parameters.
-    @functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
+    @functools.partial(remat.checkpoint, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
     def one(number: Array, x: Float[Array, 'M D'], key: Array | None) -> Float[Array, 'M D']:
         own = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, number, keepdims=False), params)
         return expert(own, x, key)

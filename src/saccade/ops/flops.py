@@ -4,9 +4,17 @@
 
 XLA's `cost_analysis` counts the body of a scan once, whatever its length; here every body counts as often as
 it runs. What counts is the usual convention: the multiplications and additions of matrix products and
-convolutions, and nothing elementwise. The figures are of the program as traced: recomputation under remat
-counts, and so does dead code that the compiler would drop. A kernel that hides its products from JAX, as
-cuDNN's attention does, counts as nothing.
+convolutions, and nothing elementwise. The figures are of the program as traced: dead code that the compiler
+would drop counts too. A kernel that hides its products from JAX, as cuDNN's attention does, counts as nothing.
+
+- `flops`: what the hardware does. What is computed again in the backward pass counts again.
+- `model_flops`: what the model needs. Everything counts once, as in model FLOPs utilisation (Chowdhery et al. 2022,
+  "PaLM: Scaling Language Modeling with Pathways", appendix B, https://arxiv.org/abs/2204.02311).
+
+Either counts the pairs of tokens that an attention kernel multiplies: those that the mask forbids too, but for the
+blocks of them that the kernel skips. (PaLM's formula counts all pairs.)
+
+As for loops and the like:
 
 - cond: the most expensive branch.
 - shard_map: the sum over all its shards, so a replicated product counts once a shard.
@@ -20,6 +28,8 @@ from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+
+from saccade.ops.remat import nothing_recomputed
 
 Cost = Callable[[JaxprEqn], int]
 Combine = Callable[[JaxprEqn, list[int]], int]
@@ -35,6 +45,16 @@ def flops(function: Callable[..., Any], *args: Any) -> int:
         ValueError: a product stands in a loop of unknown trip count.
     """
     return jaxpr_flops(jax.make_jaxpr(function)(*args))
+
+
+def model_flops(function: Callable[..., Any], *args: Any) -> int:
+    """Count as `flops` does, with nothing computed twice: as if layers were not rematerialised and kernels kept scores.
+
+    Raises:
+        ValueError: a product stands in a loop of unknown trip count.
+    """
+    with nothing_recomputed():
+        return flops(function, *args)
 
 
 def jaxpr_flops(jaxpr: ClosedJaxpr) -> int:

@@ -21,6 +21,7 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from saccade.ops import remat
 from saccade.ops.mask import SameSegment
 from saccade.types import Keys, Mixed, Queries, Values
 
@@ -227,7 +228,7 @@ class Row:
         before = jnp.concatenate([jnp.zeros_like(run[:1, :, -1]), run[:-1, :, -1]])
         earlier = jnp.tri(self.chunk, dtype=bool)
 
-        @functools.partial(jax.checkpoint, prevent_cse=False)
+        @functools.partial(remat.checkpoint, prevent_cse=False)
         def visit(state: PyTree, chunk: PyTree) -> tuple[PyTree, Array]:
             run, before, parts = chunk
             same = earlier & (run[:, :, None] == run[:, None, :])

@@ -95,6 +95,8 @@ class OnMesh:
         split = mesh.shape['data'] * mesh.shape['fsdp'] * learner.accumulate
         _check_rows(batches, split, 'data x fsdp x accumulate')
         self.learner = learner
+        # JAX keeps a trace for as long as the function lives, and a method is made anew each time it is asked for.
+        self._step = learner.train_step
         self.whole, self.rows = (NamedSharding(mesh, axes) for axes in (PartitionSpec(), ROWS))
         self.batches = [jax.tree.map(lambda leaf: _placed(leaf, self.rows), batch) for batch in batches]
         shapes = jax.eval_shape(learner.init, _key_data(0), self.batches[0])
@@ -104,7 +106,7 @@ class OnMesh:
     def train_step(self, batch: PyTree) -> jax.stages.Lowered:
         """The training step for batches like this one, which takes the state over."""
         return jax.jit(
-            self.learner.train_step,
+            self._step,
             in_shardings=(self.places, self.rows),
             out_shardings=(self.places, self.whole),
             donate_argnums=0,
@@ -115,7 +117,7 @@ class JitBackend:
     """`jax.jit` over a mesh with the axes data, fsdp and tensor."""
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
-        spread = OnMesh(learner, batches, make_mesh(mesh, jax.devices()))
+        self._spread = spread = OnMesh(learner, batches, make_mesh(mesh, jax.devices()))
         self.learner, self._rows, self.devices = learner, spread.rows, spread.rows.mesh.size
         self.like, self.rows_like = spread.like, spread.batches[0]
         self._init = jax.jit(learner.init, in_shardings=(spread.whole, spread.rows), out_shardings=spread.places)
@@ -179,7 +181,8 @@ class PmapBackend:
         return jax.tree.map(_of_one, state)
 
     def host(self, values: PyTree) -> PyTree:
-        return jax.tree.map(lambda leaf: np.asarray(_of_one(leaf)), values)
+        # Cut on the host: on the device that would wait for the steps that are queued there.
+        return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)).reshape(leaf.shape[1:]), values)
 
     def _share(self, leaf: Any) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((leaf.shape[0] // self.devices, *leaf.shape[1:]), leaf.dtype)

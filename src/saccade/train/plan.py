@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.ops.flops import flops
+from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import Backend
 from saccade.train.learner import Learner, cast
 from saccade.train.optimizer import path_of
@@ -46,16 +46,18 @@ ROLES = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Attributes: what is printed; flops and tokens are of one step over all devices, bytes are of one device.
+    """Attributes: what is printed; FLOPs and tokens are of one step over all devices, bytes are of one device.
 
-    peak_bytes is all that a step needs, temp_bytes what it needs beside its arguments and results; state_bytes is
-    what one row as long as the context leaves to decode with, None where the model does not decode.
+    flops is what the model needs, hardware_flops what the step does, which may compute some of it again. peak_bytes is
+    all that a step needs, temp_bytes what it needs beside its arguments and results; state_bytes is what one row as
+    long as the context leaves to decode with, None where the model does not decode.
     """
 
     what: str
     devices: str
     parameters: dict[str, int]
     flops: int
+    hardware_flops: int
     tokens: int
     peak_bytes: int
     temp_bytes: int
@@ -65,13 +67,14 @@ class Plan:
 
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
-        step = flops(backend.learner.train_step, backend.like, backend.rows_like)
+        step = backend.learner.train_step, backend.like, backend.rows_like
         memory = backend.train_step.memory_analysis()
         return cls(
             what=what,
             devices=f'{backend.devices} x {jax.devices()[0].device_kind} ({type(backend).__name__})',
             parameters=by_role(backend.like.params),
-            flops=step,
+            flops=model_flops(*step),
+            hardware_flops=flops(*step),
             tokens=tokens,
             peak_bytes=peak_bytes(memory, jax.default_backend()),
             temp_bytes=memory.temp_size_in_bytes,
@@ -91,6 +94,7 @@ class Plan:
         return {
             'parameters': self.total,
             'flops': self.flops,
+            'hardware_flops': self.hardware_flops,
             'tokens': self.tokens,
             'peak_bytes': self.peak_bytes,
             'temp_bytes': self.temp_bytes,
@@ -105,13 +109,19 @@ class Plan:
             f'devices     {self.devices}',
             f'parameters  {self.total:,} ({roles})',
             *self.trained,
-            f'a step      {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products',
+            f'a step      {self.tokens:,} tokens, {in_words(self.flops, self.hardware_flops)}',
             f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak{self._decoding()}',
             *(f'attention   {line}' for line in self.attention),
         ]
 
     def _decoding(self) -> str:
         return '' if self.state_bytes is None else f'; {self.state_bytes / 2**10:,.0f} KiB to decode a row'
+
+
+def in_words(model: int, hardware: int) -> str:
+    """Return the FLOPs that a model needs, and those that the step does where it computes something again."""
+    again = '' if hardware == model else f'; {hardware:.3g} with what is computed again'
+    return f'{model:.3g} FLOPs in matrix products{again}'
 
 
 def peak_bytes(memory: Any, platform: str) -> int:

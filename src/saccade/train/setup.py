@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from saccade.ops.flops import flops
+from saccade.ops.flops import model_flops
 from saccade.train.backend import BACKENDS, Backend
 from saccade.train.experiment import Experiment
 from saccade.train.gathered import gathering, outside_layers
@@ -77,7 +77,7 @@ class Cost:
 
     Attributes:
         parameters: in all, those that stay as they are too.
-        flops: of a step, in matrix products, over all devices.
+        flops: that the model needs of a step, in matrix products, over all devices; see `ops.flops`.
         tokens: a step.
         steps: in all.
     """
@@ -100,7 +100,7 @@ class Cost:
         state = jax.eval_shape(lambda batch: learner.init(jax.random.key_data(jax.random.key(0)), batch), rows)
         return cls(
             parameters=sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(state.params)),
-            flops=flops(learner.train_step, state, rows),
+            flops=model_flops(learner.train_step, state, rows),
             tokens=experiment.batch_size * data.context,
             steps=experiment.steps,
         )

@@ -17,11 +17,11 @@ from saccade.analysis.benchmark.report import Report, Table
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import Sent, collectives
 from saccade.analysis.preflight.measured import STEPS, Measured
-from saccade.ops.flops import flops
+from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import OnMesh
 from saccade.train.experiment import Experiment
 from saccade.train.mesh import make_mesh
-from saccade.train.plan import by_role, peak_bytes
+from saccade.train.plan import by_role, in_words, peak_bytes
 from saccade.train.setup import batches_like, learner_on
 from saccade.types import UserError
 
@@ -67,15 +67,16 @@ class Way:
 
 @dataclass(frozen=True)
 class Preflight:
-    """Attributes: what was looked at; chips; parameters by role; FLOPs and tokens of a step over all chips; bytes of
-    what one chip holds between steps, by what it is; ways to run it, the first as the config has it; what it took when
-    it was run, None where it was not.
+    """Attributes: what was looked at; chips; parameters by role; FLOPs of a step over all chips, those that the
+    model needs and those that the step does; its tokens; bytes of what one chip holds between steps, by what it is;
+    ways to run it, the first as the config has it; what it took when it was run, None where it was not.
     """
 
     what: str
     chips: Chips
     parameters: dict[str, int]
     flops: int
+    hardware_flops: int
     tokens: int
     held: dict[str, int]
     ways: list[Way]
@@ -93,11 +94,13 @@ class Preflight:
             raise UserError("config.backend: a preflight is of programs that are one over all devices: use 'jit'")
         step = spread(experiment, chips)
         batch = step.batches[0]
+        traced = step.learner.train_step, step.like, batch
         return cls(
             what=what,
             chips=chips,
             parameters=by_role(step.like.params),
-            flops=flops(step.learner.train_step, step.like, batch),
+            flops=model_flops(*traced),
+            hardware_flops=flops(*traced),
             tokens=experiment.batch_size * experiment.data().context,
             held={
                 'parameters': _on_one(step.like.params),
@@ -142,7 +145,7 @@ class Preflight:
         """What was said, and what it took."""
         figures = {
             'MiB at the peak': (self.ways[0].peak_bytes * len(self.chips.devices), found.peak_bytes, mib),
-            'FLOPs in matrix products': (self.flops, found.flops, '{:,}'.format),
+            'FLOPs in matrix products': (self.hardware_flops, found.flops, '{:,}'.format),
         }
         rows = [
             (name, shown(said), shown(took), f'{took / said:.3f}')
@@ -157,6 +160,7 @@ class Preflight:
             'chips': {'name': self.chips.name, 'count': len(self.chips.devices), 'memory': self.chips.memory},
             'parameters': self.parameters,
             'flops': self.flops,
+            'hardware_flops': self.hardware_flops,
             'tokens': self.tokens,
             'held': self.held,
             'ways': [asdict(way) for way in self.ways],
@@ -164,7 +168,7 @@ class Preflight:
         }
 
     def _notes(self) -> Iterator[str]:
-        yield f'A step: {self.tokens:,} tokens, {self.flops:.3g} FLOPs in matrix products, over all chips.'
+        yield f'A step: {self.tokens:,} tokens, {in_words(self.flops, self.hardware_flops)}, over all chips.'
         if self.ways[0].sent is None:
             yield 'What a chip sends is not known: XLA compiled the program, but cannot print it.'
         if self.ways[0].fits is False:

@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rematerialisation: what the backward pass needs of the forward pass is computed again, and not kept.
+
+Whatever does so asks here, so that a program can also be traced with everything kept, to count what a model needs
+apart from what saving memory adds. The answer is part of the key of JAX's caches of traces.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+
+_recomputing = jax.make_user_context(True)
+
+
+def recomputing() -> bool:
+    """Whether the program that is being traced may compute something again."""
+    return _recomputing.value
+
+
+def nothing_recomputed() -> AbstractContextManager[None]:
+    """Trace programs in which everything is kept."""
+    return _recomputing(False)
+
+
+def checkpoint(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Do as `jax.checkpoint` with these options, unless everything is to be kept."""
+    return jax.checkpoint(function, **options) if recomputing() else function
