@@ -1,13 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run refuses before its first step."""
+"""What a run refuses before its first step, and how it watches the others."""
 
+import weakref
 from types import SimpleNamespace
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from saccade.data.tokenizer import Byte, Tokenizer, Word
-from saccade.train.loop import require_vocabularies
+from saccade.train.backend import JitBackend
+from saccade.train.loop import IN_FLIGHT, Meter, require_vocabularies
+from saccade.train.plan import Plan
 from saccade.types import UserError
 
 ONE = Byte().train([])
@@ -42,3 +47,54 @@ def test_a_model_that_has_a_place_for_every_token_is_taken(given, tokenizer):
 def test_a_model_that_lacks_a_place_is_refused(given, tokenizer, message):
     with pytest.raises(UserError, match=message):
         require_vocabularies(given, tokenizer)
+
+
+class Done(JitBackend):
+    """Steps of a model with two leaves, done as soon as they are taken."""
+
+    def __init__(self):
+        self.learner = self.rows_like = self.train_step = self.eval_step = self.devices = None
+        self.like = SimpleNamespace(params={'down': jnp.zeros(2), 'up': jnp.zeros(2)})
+
+
+@pytest.fixture
+def meter():
+    return Meter(Plan('', '', {}, 1, 1, 8, 0, 0, None, [], []), Done())
+
+
+def metrics(loss=1.0, down=1.0, up=1.0):
+    return {'loss': jnp.float32(loss), 'squares': jnp.array([down, up])}
+
+
+@pytest.mark.parametrize(
+    ('spoilt', 'where'),
+    [
+        ({'loss': np.nan}, 'the loss'),
+        ({'up': np.inf}, 'the gradient of up'),
+        ({'down': np.nan, 'up': np.nan}, 'the gradient of down'),
+    ],
+)
+def test_what_is_not_finite_ends_a_run_that_is_never_read(meter, spoilt, where):
+    for step in range(1, 5 + IN_FLIGHT):
+        meter.add(step, metrics(**(spoilt if step == 5 else {})), 1.0)
+    with pytest.raises(UserError, match=f'step 5: {where} is not finite'):
+        meter.add(5 + IN_FLIGHT, metrics(), 1.0)
+
+
+def test_a_run_that_is_never_read_keeps_the_metrics_of_few_steps(meter):
+    kept = []
+    for step in range(20):
+        given = metrics()
+        kept.append(weakref.ref(given['squares']))
+        meter.add(step, given, 1.0)
+    del given
+    assert sum(each() is not None for each in kept) == IN_FLIGHT
+
+
+def test_what_is_read_is_of_the_newest_step(meter):
+    for step in range(6):
+        meter.add(step, metrics(loss=step), 0.5)
+    read = meter.read()
+    assert read.keys() - {'mfu'} == {'loss', 'tokens_per_second'}
+    assert read['loss'] == 5
+    assert meter.check() == {}

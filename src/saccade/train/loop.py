@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -218,7 +219,7 @@ class Meter:
     def __init__(self, plan: Plan, backend: Backend) -> None:
         self._plan, self._backend, self._peak = plan, backend, peak_flops()
         self._leaves = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(backend.like.params)]
-        self._unread: list[tuple[int, PyTree]] = []
+        self._unread: deque[tuple[int, PyTree]] = deque()
         self.restart()
 
     def restart(self) -> None:
@@ -226,11 +227,17 @@ class Meter:
         self._since, self._steps = time.perf_counter(), 0.0
 
     def add(self, step: int, metrics: PyTree, share: float) -> None:
-        """Take the metrics of a step that is such a share of the one that was planned."""
+        """Take the metrics of a step that is such a share of the one that was planned.
+
+        Wait for the step IN_FLIGHT before it, and look at that: the device has the others to go on with.
+
+        Raises:
+            UserError: as `check`.
+        """
         self._unread.append((step, metrics))
         self._steps += share
         if len(self._unread) > IN_FLIGHT:
-            jax.block_until_ready(self._unread[-1 - IN_FLIGHT][1])
+            self._require_finite(*self._unread.popleft())
 
     def check(self) -> dict[str, np.ndarray]:
         """Return the newest step's metrics, having looked at all since the last time.
@@ -238,15 +245,18 @@ class Meter:
         Raises:
             UserError: a loss or a gradient is not finite; the step and the first such leaf are named.
         """
-        newest: dict[str, np.ndarray] = {}
-        for step, metrics in self._unread:
-            newest = self._backend.host(metrics)
-            bad = np.flatnonzero(~np.isfinite(newest['squares']))
-            if bad.size or not math.isfinite(newest['loss']):
-                where = f'the gradient of {self._leaves[bad[0]]}' if bad.size else 'the loss'
-                raise UserError(f'step {step}: {where} is not finite; lower the learning rate or clip the gradient')
-        self._unread.clear()
-        return newest
+        newest: PyTree = {}
+        while self._unread:
+            step, newest = self._unread.popleft()
+            self._require_finite(step, newest)
+        return self._backend.host(newest)
+
+    def _require_finite(self, step: int, metrics: PyTree) -> None:
+        squares, loss = self._backend.host((metrics['squares'], metrics['loss']))
+        bad = np.flatnonzero(~np.isfinite(squares))
+        if bad.size or not math.isfinite(loss):
+            where = f'the gradient of {self._leaves[bad[0]]}' if bad.size else 'the loss'
+            raise UserError(f'step {step}: {where} is not finite; lower the learning rate or clip the gradient')
 
     def read(self) -> dict[str, float]:
         """Return the newest step's metrics with the speed since the last reading."""
