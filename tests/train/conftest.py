@@ -1,9 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that took no step: their weights are as they were drawn."""
+"""Runs that took no step, whose weights are as they were drawn; and several processes as one run."""
 
+import json
+import os
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,3 +39,47 @@ def untrained_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str
         return str(workdir.path)
 
     return make
+
+
+JOINED = """
+import sys
+import jax
+port, process = sys.argv.pop(1), int(sys.argv.pop(1))
+jax.distributed.initialize(f'127.0.0.1:{port}', 2, process)
+"""
+
+
+@pytest.fixture
+def in_processes() -> Callable[..., list[Any]]:
+    """A function of code and its arguments: what each of two processes of one run printed last, as JSON."""
+
+    def run(code: str, *arguments: Any) -> list[Any]:
+        with socket.socket() as listener:
+            listener.bind(('127.0.0.1', 0))
+            port = listener.getsockname()[1]
+        environment = {
+            **os.environ,
+            'JAX_PLATFORMS': 'cpu',
+            'XLA_FLAGS': '--xla_force_host_platform_device_count=1',
+            'PYTHONPATH': os.pathsep.join(sys.path),
+        }
+        processes = [
+            subprocess.Popen(
+                [sys.executable, '-c', JOINED + code, str(port), str(number), *map(str, arguments)],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(2)
+        ]
+        try:
+            printed = [process.communicate(timeout=240) for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
+        for process, (_, complaints) in zip(processes, printed, strict=True):
+            assert process.returncode == 0, complaints
+        return [json.loads(found.splitlines()[-1]) for found, _ in printed]  # Gloo prints too
+
+    return run

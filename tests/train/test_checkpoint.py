@@ -3,13 +3,15 @@
 """Checkpoints: what is restored, what stays on disk, and what happens to a damaged step."""
 
 import errno
+import hashlib
+import json
 import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import orbax.checkpoint as ocp
 import pytest
 from flax import struct
 
@@ -189,7 +192,7 @@ def test_any_file_cut_short_or_missing_is_found(tmp_path, spoil):
 def test_a_damaged_step_does_not_get_in_the_way_of_later_saves(tmp_path):
     save_steps(tmp_path, 2, 4, 6)
     (tmp_path / '6' / 'saccade.seal').unlink()
-    flip_bit(tmp_path / '4' / 'manifest.ocdbt', 0.5, 0)
+    flip_bit(tmp_path / '4' / 'params/manifest.ocdbt', 0.5, 0)
     with Checkpoints(tmp_path) as checkpoints:
         assert checkpoints.restore_latest(LIKE).step == 2
         for step in (3, 4):
@@ -197,7 +200,7 @@ def test_a_damaged_step_does_not_get_in_the_way_of_later_saves(tmp_path):
         assert checkpoints.restore_latest(LIKE).step == 4
     assert restored_step(tmp_path) == 4
     assert sorted(path.name for path in (tmp_path / 'damaged').iterdir()) == ['4', '6']
-    flip_bit(tmp_path / '4' / 'manifest.ocdbt', 0.5, 0)
+    flip_bit(tmp_path / '4' / 'params/manifest.ocdbt', 0.5, 0)
     assert restored_step(tmp_path) == 3
     assert sorted(path.name for path in (tmp_path / 'damaged').iterdir()) == ['4', '4.2', '6']
 
@@ -212,8 +215,8 @@ def test_nothing_is_left_when_all_is_damaged(tmp_path, caplog):
 
 def test_reading_for_evaluation_goes_round_damage_and_moves_nothing(tmp_path, caplog):
     save_steps(tmp_path, 1, 2, 3)
-    flip_bit(tmp_path / '3' / '_METADATA', 0.5, 1)
-    flip_bit(tmp_path / '1' / '_METADATA', 0.5, 1)
+    flip_bit(tmp_path / '3' / 'params/_METADATA', 0.5, 1)
+    flip_bit(tmp_path / '1' / 'params/_METADATA', 0.5, 1)
     with Checkpoints(tmp_path) as checkpoints:
         assert checkpoints.restore_part('params', LIKE.params).step == 2
         assert checkpoints.restore_part('params', LIKE.params, 'best').step == 2
@@ -223,6 +226,73 @@ def test_reading_for_evaluation_goes_round_damage_and_moves_nothing(tmp_path, ca
             checkpoints.restore_part('params', LIKE.params, 3)
     assert '_METADATA is damaged; step 2 is used instead' in caplog.messages[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ['1', '2', '3']
+
+
+def test_what_is_not_read_may_be_damaged(tmp_path):
+    """The parameters are read without the optimizer, and a run goes on with both."""
+    save_steps(tmp_path / 'whole', 1, 2)
+    for number, name in enumerate(files_of(tmp_path / 'whole' / '2')):
+        run = tmp_path / f'run{number}'
+        shutil.copytree(tmp_path / 'whole', run)
+        flip_bit(run / '2' / name, place=0.5, bit=number % 8)
+        with Checkpoints(run) as checkpoints:
+            restored = checkpoints.restore_part('params', LIKE.params)
+        assert_identical(restored.state, make_state(restored.step).params)
+        assert restored.step == (1 if name.parts[0] in ('params', 'saccade.seal') else 2), name
+        assert restored_step(run) == 1, name
+
+
+def test_a_file_is_read_for_its_digest_when_it_was_written_and_before_it_is_restored(tmp_path, monkeypatch):
+    read, digest = [], checkpoint._digest
+    monkeypatch.setattr(checkpoint, '_digest', lambda path: read.append(path) or digest(path))
+    save_steps(tmp_path, 1)
+    files = [tmp_path / '1' / name for name in files_of(tmp_path / '1') if name.name != 'saccade.seal']
+    assert sorted(read) == files
+    read.clear()
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.restore_part('params', LIKE.params)
+    assert sorted(read) == [path for path in files if path.is_relative_to(tmp_path / '1/params')]
+    read.clear()
+    assert restored_step(tmp_path) == 1
+    assert sorted(read) == files
+
+
+def save_as_before(folder: Path, *steps: int) -> None:
+    """Save as when all of the state was in one store."""
+    for step in steps:
+        arrays = jax.tree.map(checkpoint._raw, make_state(step))
+        with closing(ocp.Checkpointer(ocp.PyTreeCheckpointHandler())) as writer:
+            writer.save(folder / str(step), args=ocp.args.PyTreeSave(arrays))
+        files = {
+            name.as_posix(): ((path := folder / str(step) / name).stat().st_size, checkpoint._digest(path))
+            for name in files_of(folder / str(step))
+        }
+        about = {'metrics': {'loss': float(step)}, 'extra': {'rows': 100 * step}, 'files': files}
+        body = json.dumps(about).encode()
+        seal = hashlib.blake2b(body).hexdigest().encode() + b'\n' + body
+        (folder / str(step) / 'saccade.seal').write_bytes(seal)
+
+
+def test_a_checkpoint_of_one_store_is_read_and_verified_whole(tmp_path):
+    save_as_before(tmp_path / 'whole', 1, 2)
+    with Checkpoints(tmp_path / 'whole') as checkpoints:
+        restored = checkpoints.restore_part('params', LIKE.params)
+        assert_identical(restored.state, make_state(2).params)
+        assert checkpoints.restore_best(LIKE).extra == {'rows': 100}
+        with pytest.raises(UserError, match=r'ema\.dense\.bias: absent there'):
+            checkpoints.restore_part('ema', LIKE.params)
+        with pytest.raises(UserError, match=r"holds another state: key: 'uint32\[2\]' there, absent asked for"):
+            checkpoints.restore_latest({name: tree for name, tree in vars(LIKE).items() if name != 'key'})
+    assert restored_step(tmp_path / 'whole') == 2
+    for number, name in enumerate(files_of(tmp_path / 'whole' / '2')):
+        run = tmp_path / f'run{number}'
+        shutil.copytree(tmp_path / 'whole', run)
+        flip_bit(run / '2' / name, place=0.5, bit=number % 8)
+        with Checkpoints(run) as checkpoints:
+            assert checkpoints.restore_part('params', LIKE.params).step == 1, name
+        assert restored_step(run) == 1, name
+    save_steps(tmp_path / 'whole', 3)
+    assert restored_step(tmp_path / 'whole') == 3
 
 
 def test_an_abandoned_future_is_set_aside(tmp_path):
@@ -360,6 +430,41 @@ def test_one_device_to_eight_and_back_in_silence(tmp_path):
         restored = checkpoints.restore_latest(jax.eval_shape(lambda: state))
     assert restored.step == 2
     assert_identical(restored.state, {**state, 'params': state['params'] + 1})
+
+
+IN_TWO = """
+import json, sys
+import jax, jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
+from saccade.train import checkpoint
+
+read, digest = [], checkpoint._digest
+checkpoint._digest = lambda path: read.append(str(path)) or digest(path)
+mesh = jax.make_mesh((2,), ('data',))
+rows = NamedSharding(mesh, PartitionSpec('data'))
+like = {'params': jax.ShapeDtypeStruct((16, 3), jnp.float32, sharding=rows)}
+make = jax.jit(lambda: {'params': jnp.arange(48.0).reshape(16, 3)}, out_shardings={'params': rows})
+with checkpoint.Checkpoints(sys.argv[1], keep_last=1) as checkpoints:
+    checkpoints.save(1, make())
+    checkpoints.save(2, make())
+    checkpoints.wait()
+    written, read[:] = list(read), []
+    assert (checkpoints.restore_latest(like).state['params'] == make()['params']).all()
+print(json.dumps([written, read]))
+"""
+
+
+def test_each_process_reads_what_it_wrote(tmp_path, in_processes):
+    (first, verified), (second, nothing) = in_processes(IN_TWO, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['2']
+    files = sorted(str(tmp_path / '2' / name) for name in files_of(tmp_path / '2') if name.name != 'saccade.seal')
+    of_last = [[name for name in written if f'{tmp_path}/2/' in name] for written in (first, second)]
+    assert sorted([*of_last[0], *of_last[1]]) == files
+    assert of_last[1] == [name for name in files if 'ocdbt.process_1' in name] != []
+    assert (sorted(verified), nothing) == (files, [])
+    flip_bit(Path(of_last[1][0]), 0.5, 3)
+    with Checkpoints(tmp_path) as checkpoints:
+        assert checkpoints.restore_latest({'params': jax.ShapeDtypeStruct((16, 3), jnp.float32)}) is None
 
 
 KILLED = """

@@ -8,6 +8,9 @@ deleted. (Orbax's manager would delete them before anything can be done after th
 older step than one it knows; hence its checkpointer, and the retention here.) A step that a kill left without a
 seal counts as cut short, although it may be whole.
 
+A file is read for its digest by the process that wrote it, and again only before what is in it is restored: so the
+parameters, and their average, have files of their own. (Older checkpoints have one store for all of the state.)
+
 The folder holds a folder a step; `damaged/`, with steps that could not be used; and `superseded/`, with steps of
 a future that was abandoned when an earlier step was restored.
 """
@@ -39,9 +42,13 @@ from saccade.train.workdir import differ, write_atomically, writing
 from saccade.types import UserError
 
 _SEAL = 'saccade.seal'
+_SEALED_WITHIN = 3600  # seconds in which each process must have read what it wrote
+_ALONE = ('params', 'ema')  # fields of the state that are restored without the others
+_REST = 'rest'
 _LEFTOVERS = '[0-9]*.*'  # what a kill leaves of a save or a deletion: the step, a dot, a word
 _SHOWN = 4
 _log = logging.getLogger(__name__)
+_saves = itertools.count()  # the processes save alike, and so count alike
 
 
 @dataclass(frozen=True)
@@ -117,8 +124,9 @@ class Checkpoints:
         size = sum(array.nbytes for array in jax.tree.leaves(arrays))
         with self._writing(size):
             self._make_way(step)
-            writer = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler())
-            writer.save(self._at(step), args=ocp.args.PyTreeSave(arrays))
+            writer = ocp.AsyncCheckpointer(ocp.CompositeCheckpointHandler())
+            stores = {name: ocp.args.PyTreeSave(fields) for name, fields in _stores(_fields(arrays)).items()}
+            writer.save(self._at(step), args=ocp.args.Composite(**stores))
         self._pending = _Pending(step, size, self._background.submit(self._finish, writer, step, about))
 
     def wait(self) -> None:
@@ -183,7 +191,7 @@ class Checkpoints:
         return self._restore(lambda: self._first_sound(self._order('best')), like)
 
     def restore_part(self, name: str, like: PyTree, which: Literal['latest', 'best'] | int = 'latest') -> Restored:
-        """Restore one field of the state, such as 'params', without knowing the others.
+        """Restore one field of the state, such as 'params', without knowing the others or whether they are damaged.
 
         Nothing is moved on disk, so the run may be going on. Where the latest or the best is damaged, the next
         best is used.
@@ -192,10 +200,10 @@ class Checkpoints:
             UserError: there is no usable checkpoint, or it holds nothing like `like` under this name.
         """
         self.wait()
-        step = _agreed(lambda: self._first_sound(self._order(which)))
+        step = _agreed(lambda: self._first_sound(self._order(which), field=name))
         if step is None:
             raise UserError(f'{self._folder}: no usable checkpoint ({which})')
-        part = _read(self._at(step), {name: like}, partial_restore=True)[name]
+        part = _read(self._at(step), {name: like}, part=True)[name]
         return Restored(step, part, _read_seal(self._at(step)).extra)
 
     def _restore(self, find: Callable[[], int | None], like: PyTree) -> Restored | None:
@@ -214,11 +222,11 @@ class Checkpoints:
         steps = sorted(self._present(), reverse=True)
         return steps if which == 'latest' else [step for step in steps if step == which]
 
-    def _first_sound(self, steps: Iterable[int], fate: str = '') -> int | None:
-        """Return the first step that is as it was sealed, and say what is wrong with those before it."""
+    def _first_sound(self, steps: Iterable[int], fate: str = '', field: str | None = None) -> int | None:
+        """Return the first step of which all, or a field, is as it was sealed; say what is wrong with those before."""
         complaints: dict[int, str] = {}
         for step in steps:
-            complaint = _complaint(self._at(step))
+            complaint = _complaint(self._at(step), field)
             if complaint is None:
                 break
             complaints[step] = complaint
@@ -257,8 +265,9 @@ class Checkpoints:
         """Run in the background: wait for Orbax's commit, seal the step, delete what need not stay."""
         with closing(writer):
             writer.wait_until_finished()
+        written = _digests_together(self._at(step))
         if jax.process_index() == 0:
-            _write_seal(self._at(step), about)
+            _write_seal(self._at(step), about, written)
             self._retire()
 
     def _retire(self) -> None:
@@ -323,15 +332,54 @@ class _Seal:
     extra: Mapping[str, Any]
     files: Mapping[str, Sequence[int | str]]
 
+    @property
+    def one_store(self) -> bool:
+        """Whether all of the state is in one store, as in older checkpoints."""
+        return '_METADATA' in self.files
+
+    @property
+    def stores(self) -> list[str]:
+        """Folders within the step that hold arrays."""
+        return ['.'] if self.one_store else sorted({name.partition('/')[0] for name in self.files if '/' in name})
+
+    def files_of(self, field: str | None) -> Mapping[str, Sequence[int | str]]:
+        """The files that a field is read from; of the whole state if it is None."""
+        if field is None or self.one_store:
+            return self.files
+        return {name: file for name, file in self.files.items() if name.startswith(f'{_store_of(field)}/')}
+
 
 class _DamagedError(Exception):
     """A step, or a file of it, is not as it was sealed."""
 
 
-def _write_seal(folder: Path, about: Mapping[str, Any]) -> None:
+def _digests_together(folder: Path) -> dict[str, Sequence[int | str]]:
+    """Return bytes and digest of the files of a committed step: on process 0 of all, elsewhere of its own.
+
+    Each process looks at what it wrote, and the others hand over to process 0 what they found, in the step's folder.
+    """
+    process, found = jax.process_index(), {}
+    if process:
+        found = _digests(folder, lambda path: f'ocdbt.process_{process}' in path.parts)
+        write_atomically(folder / f'{_SEAL}.{process}', json.dumps(found))
+    ocp.multihost.get_barrier_sync_fn()(key=f'{_SEAL}.{next(_saves)}', timeout_ms=1000 * _SEALED_WITHIN)
+    if process:
+        return found
+    for other in range(1, jax.process_count()):
+        handed = folder / f'{_SEAL}.{other}'
+        found |= json.loads(handed.read_text())
+        handed.unlink()
+    return found | _digests(folder, lambda path: path.as_posix() not in found)
+
+
+def _digests(folder: Path, wanted: Callable[[Path], bool]) -> dict[str, Sequence[int | str]]:
+    """Read those files of a step whose path within it is wanted."""
+    paths = [path.relative_to(folder) for path in sorted(folder.rglob('*')) if path.is_file()]
+    return {path.as_posix(): ((folder / path).stat().st_size, _digest(folder / path)) for path in paths if wanted(path)}
+
+
+def _write_seal(folder: Path, about: Mapping[str, Any], files: Mapping[str, Sequence[int | str]]) -> None:
     """Seal a step. The seal's first line is the digest of its second, which is JSON."""
-    paths = [path for path in sorted(folder.rglob('*')) if path.is_file()]
-    files = {path.relative_to(folder).as_posix(): (path.stat().st_size, _digest(path)) for path in paths}
     body = json.dumps({**about, 'files': files}).encode()
     write_atomically(folder / _SEAL, hashlib.blake2b(body).hexdigest().encode() + b'\n' + body)
 
@@ -346,10 +394,10 @@ def _read_seal(folder: Path) -> _Seal:
     return _Seal(**json.loads(body))
 
 
-def _complaint(folder: Path) -> str | None:
-    """Say what is wrong with a step, or nothing."""
+def _complaint(folder: Path, field: str | None) -> str | None:
+    """Say what is wrong with a step, or with what a field of it is read from; nothing where all is as it was sealed."""
     try:
-        for name, (size, digest) in _read_seal(folder).files.items():
+        for name, (size, digest) in _read_seal(folder).files_of(field).items():
             _verify(folder, name, size, digest)
     except _DamagedError as error:
         return str(error)
@@ -372,25 +420,50 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, 'blake2b').hexdigest()
 
 
-def _read(folder: Path, like: PyTree, partial_restore: bool = False) -> PyTree:
-    """Read arrays as `like` wants them; `partial_restore` lets the checkpoint hold other fields as well."""
-    wanted = jax.tree.map(_placed, like)
-    _refuse_other(folder, wanted, partial_restore)
-    arguments = ocp.args.PyTreeRestore(
-        wanted,
-        restore_args=ocp.checkpoint_utils.construct_restore_args(wanted),
-        partial_restore=partial_restore,
-    )
+def _fields(state: PyTree) -> dict[str, PyTree]:
+    """The fields of a state in which there is anything, by name."""
+    children, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=lambda node: node is not state)
+    named = {jax.tree_util.keystr(path, simple=True): child for path, child in children}
+    return {name: child for name, child in named.items() if jax.tree.leaves(child)}
+
+
+def _stores(fields: Mapping[str, PyTree]) -> dict[str, dict[str, PyTree]]:
+    """Sort fields by the store that they are in."""
+    stores: dict[str, dict[str, PyTree]] = {}
+    for name, tree in fields.items():
+        stores.setdefault(_store_of(name), {})[name] = tree
+    return stores
+
+
+def _store_of(field: str) -> str:
+    return field if field in _ALONE else _REST
+
+
+def _read(folder: Path, like: PyTree, part: bool = False) -> PyTree:
+    """Read arrays as `like` wants them; `part` lets the checkpoint hold other fields as well.
+
+    Raises:
+        UserError: it holds another state.
+    """
+    wanted, seal, found = _fields(jax.tree.map(_placed, like)), _read_seal(folder), {}
+    stores = {'.': wanted} if seal.one_store else _stores(wanted)
+    _refuse_other(folder, wanted, [store for store in seal.stores if store in stores or not part], part)
     with closing(ocp.Checkpointer(ocp.PyTreeCheckpointHandler())) as reader:
-        return jax.tree.map(_as_asked, reader.restore(folder, args=arguments), like)
+        for store, trees in stores.items():
+            restore_args = ocp.checkpoint_utils.construct_restore_args(trees)
+            arguments = ocp.args.PyTreeRestore(trees, restore_args=restore_args, partial_restore=True)
+            found |= reader.restore(folder / store, args=arguments)
+    leaves = jax.tree.leaves([found[name] for name in wanted])
+    return jax.tree.map(_as_asked, jax.tree.unflatten(jax.tree.structure(like), leaves), like)
 
 
-def _refuse_other(folder: Path, wanted: PyTree, partial_restore: bool) -> None:
-    stored = _described(ocp.PyTreeCheckpointHandler().metadata(epath.Path(folder)).tree)
-    asked = _described(wanted)
-    if partial_restore:
+def _refuse_other(folder: Path, wanted: Mapping[str, PyTree], stores: Iterable[str], part: bool) -> None:
+    handler, stored = ocp.PyTreeCheckpointHandler(), {}
+    for store in stores:
+        stored |= _described(handler.metadata(epath.Path(folder / store)).tree)
+    if part:
         stored = {name: stored[name] for name in stored if name.partition('.')[0] in wanted}
-    differences = [text for _, text in differ(stored, asked)]
+    differences = [text for _, text in differ(stored, _described(wanted))]
     if differences:
         more = f'; and {len(differences) - _SHOWN} more' if len(differences) > _SHOWN else ''
         raise UserError(f'{folder}: holds another state: {"; ".join(differences[:_SHOWN])}{more}')
