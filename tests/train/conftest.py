@@ -44,34 +44,35 @@ def untrained_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str
 JOINED = """
 import sys
 import jax
-port, process = sys.argv.pop(1), int(sys.argv.pop(1))
-jax.distributed.initialize(f'127.0.0.1:{port}', 2, process)
+port, count, process = sys.argv.pop(1), int(sys.argv.pop(1)), int(sys.argv.pop(1))
+if count > 1:
+    jax.distributed.initialize(f'127.0.0.1:{port}', count, process)
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope='session')
 def in_processes() -> Callable[..., list[Any]]:
-    """A function of code and its arguments: what each of two processes of one run printed last, as JSON."""
+    """A function of code and its arguments: what each of the processes of one run printed last, as JSON."""
 
-    def run(code: str, *arguments: Any) -> list[Any]:
+    def run(code: str, *arguments: Any, count: int = 2, devices: int = 1) -> list[Any]:
         with socket.socket() as listener:
             listener.bind(('127.0.0.1', 0))
             port = listener.getsockname()[1]
         environment = {
             **os.environ,
             'JAX_PLATFORMS': 'cpu',
-            'XLA_FLAGS': '--xla_force_host_platform_device_count=1',
+            'XLA_FLAGS': f'--xla_force_host_platform_device_count={devices}',
             'PYTHONPATH': os.pathsep.join(sys.path),
         }
         processes = [
             subprocess.Popen(
-                [sys.executable, '-c', JOINED + code, str(port), str(number), *map(str, arguments)],
+                [sys.executable, '-c', JOINED + code, *map(str, (port, count, number)), *map(str, arguments)],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            for number in range(2)
+            for number in range(count)
         ]
         try:
             printed = [process.communicate(timeout=240) for process in processes]

@@ -6,12 +6,14 @@ Both compile the step ahead of time; the executable that is analysed for the pla
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
@@ -55,6 +57,7 @@ class Backend(Protocol):
         rows_like: shapes of a global batch, of the longest rows that there are.
         train_step: the compiled (state, batch) -> (state, metrics). It takes the state over.
         eval_step: the compiled (params, batch) -> totals.
+        shards: parts that the rows of a batch are split into.
         devices: how many there are in all.
     """
 
@@ -81,6 +84,14 @@ class Backend(Protocol):
 
     def host(self, values: PyTree) -> PyTree:
         """Metrics or totals as NumPy."""
+        ...
+
+    def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
+        """Split the rows that a function takes over the devices, each of which has the parameters.
+
+        Returns:
+            The function of this process's rows, which returns the results of all rows on every process, as NumPy.
+        """
         ...
 
 
@@ -126,6 +137,7 @@ class JitBackend:
             learner.eval_step, in_shardings=(spread.places.params, spread.rows), out_shardings=spread.whole
         )
         self.eval_step = evaluate.lower(self.like.params, self.rows_like).compile()
+        self.shards = math.prod(spread.rows.mesh.shape[axis] for axis in ('data', 'fsdp'))
 
     def init(self, seed: int) -> TrainState:
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype, device=leaf.sharding), self.rows_like)
@@ -143,6 +155,10 @@ class JitBackend:
     def host(self, values: PyTree) -> PyTree:
         return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), values)
 
+    def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
+        run = jax.jit(function, out_shardings=self._spread.whole)
+        return lambda params, rows: self.host(run(params, self.place(rows)))
+
 
 class PmapBackend:
     """`jax.pmap`: every device has a copy of the state and a share of the rows."""
@@ -150,7 +166,8 @@ class PmapBackend:
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
         self.learner, self.rows_like = learner, batches[0]
         replica = dataclasses.replace(learner, axis='devices')
-        self.devices, self._local = jax.device_count(), jax.local_device_count()
+        self.devices = self.shards = jax.device_count()
+        self._local = jax.local_device_count()
         asked = {name: size for name, size in mesh.items() if size not in (1, -1)}
         if asked not in ({}, {'data': self.devices}):
             raise UserError(f"config.backend: 'pmap' only splits rows; it cannot serve the mesh {asked}: use 'jit'")
@@ -183,6 +200,18 @@ class PmapBackend:
     def host(self, values: PyTree) -> PyTree:
         # Cut on the host: on the device that would wait for the steps that are queued there.
         return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)).reshape(leaf.shape[1:]), values)
+
+    def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
+        run = jax.pmap(function, in_axes=(None, 0))
+
+        def joined(leaf: jax.Array) -> np.ndarray:
+            return np.concatenate([np.asarray(part.data).reshape(leaf.shape[1:]) for part in leaf.addressable_shards])
+
+        def spread(params: Params, rows: Rows) -> PyTree:
+            ours = jax.tree.map(joined, run(params, self.place(rows)))
+            return multihost_utils.process_allgather(ours, tiled=True)
+
+        return spread
 
     def _share(self, leaf: Any) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((leaf.shape[0] // self.devices, *leaf.shape[1:]), leaf.dtype)

@@ -3,7 +3,7 @@
 """Metrics of a model over a whole split, summed exactly."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 from saccade.data.pipeline import eval_batches, random_windows
 from saccade.data.split import Prepared, Split
 from saccade.decode.predict import predictions
+from saccade.train.backend import Backend
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
@@ -22,6 +23,7 @@ from saccade.train.workdir import Workdir
 from saccade.types import Judge, Params, Total, UserError
 
 Rows = Mapping[str, np.ndarray]
+_NUMBER = '_number'  # of a row, beside what the row holds
 
 
 def evaluate(score: Callable[[Rows], Mapping[str, Total]], batches: Iterator[Rows]) -> dict[str, float]:
@@ -146,14 +148,29 @@ def evaluation(step: int, name: str, split: Split, metrics: dict[str, float]) ->
 
 
 def judged(
-    experiment: Experiment, params: Params, split: Split, found: Evaluation, limit: int | None = None
+    experiment: Experiment,
+    params: Params,
+    split: Split,
+    found: Evaluation,
+    limit: int | None = None,
+    backend: Backend | None = None,
 ) -> Evaluation:
-    """Add what the task judges of its predictions, example by example, if it does."""
-    task, model = experiment.task(), experiment.model()
+    """Add what the task judges of its predictions, example by example, if it does.
+
+    Args:
+        limit: batches at most; None: all.
+        backend: the devices that share the batches; None for one device, which has all.
+    """
+    task, model, params = experiment.task(), experiment.model(), cast(params, experiment.dtype)
     if not isinstance(task, Judge):
         return found
-    batches = eval_batches(split, experiment.batch_size, limit=limit)
-    measured = task.judge(predictions(task, model, cast(params, experiment.dtype), batches), split)
+    if backend is None:
+        predicted = predictions(task, model, params, eval_batches(split, experiment.batch_size, limit=limit))
+    else:
+        predict = backend.spread(_numbered(partial(task.predict, model)))
+        batches = _shared_batches(split, experiment.batch_size, limit, backend.shards)
+        predicted = _in_order([predict(params, rows) for rows in batches], split, experiment.batch_size, limit)
+    measured = task.judge(predicted, split)
     values = {name: each.value for name, each in measured.items()}
     intervals = {name: (each.low, each.high) for name, each in measured.items()}
     return replace(
@@ -163,6 +180,40 @@ def judged(
         loss_unit=getattr(task, 'loss_unit', found.loss_unit),
         signatures={name: each.signature for name, each in measured.items() if hasattr(each, 'signature')},
     )
+
+
+def _shared_batches(split: Split, batch_size: int, limit: int | None, shards: int) -> Iterator[Rows]:
+    """Yield the rows of this process, numbered: a whole batch for each shard, as one device alone would have.
+
+    In batches of another size the last bits of a number might be others. (So may they be where weights are split over
+    devices, whose sums XLA then orders.)
+    """
+    process, processes = jax.process_index(), jax.process_count()
+    rounds = eval_batches(split, shards * batch_size, process, processes, limit and -(-limit // shards))
+    rows = shards * batch_size // processes
+    for number, batch in enumerate(rounds):
+        first = (number * processes + process) * rows
+        yield {**batch, _NUMBER: np.arange(first, first + rows, dtype=np.int32)}
+
+
+def _numbered(predict: Callable[[Params, Any], Any]) -> Callable[[Params, Any], Any]:
+    """Let predictions keep the numbers of their rows, whichever order the devices have them in."""
+
+    def numbered(params: Params, rows: Any) -> Any:
+        given = {name: part for name, part in rows.items() if name != _NUMBER}
+        return {**predict(params, given), _NUMBER: rows[_NUMBER]}
+
+    return numbered
+
+
+def _in_order(
+    parts: Sequence[Mapping[str, np.ndarray]], split: Split, batch_size: int, limit: int | None
+) -> dict[str, np.ndarray]:
+    """Join predictions in the order of their rows, as many as the batches of one device have."""
+    batches = -(-len(split.rows) // batch_size)
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.argsort(whole.pop(_NUMBER))[: min(batches, limit or batches) * batch_size]
+    return {name: part[order] for name, part in whole.items()}
 
 
 def baseline_of(experiment: Experiment, prepared: Prepared, step: int = 0) -> Evaluation | None:

@@ -176,7 +176,7 @@ class Run:
         backend = self.backend
         metrics = evaluate(lambda rows: backend.host(backend.eval_step(state.averaged, backend.place(rows))), batches)
         found = evaluation(step, 'validation', split, metrics)
-        return judged(self.experiment, self._weights(state), split, found, limit or None)
+        return judged(self.experiment, self._weights(state), split, found, limit or None, backend)
 
     def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
         """Measure the trained model; log that after its baseline and what is measured at other lengths."""

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a task judges is predicted by all devices and processes together, each row once, and is the same to the bit
+where weights are not split."""
+
+from pathlib import Path
+
+import pytest
+
+EXPERIMENT = Path(__file__).parents[2] / 'experiments/translation/generated.py'
+
+# Prints, for each limit of batches: what is judged, its metrics, and how many rows this process read.
+TOY = """
+import json
+from types import SimpleNamespace
+
+import jax, numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+from saccade.data.split import Split
+from saccade.train.backend import JitBackend
+from saccade.train.evaluate import Evaluation, judged
+from saccade.train.mesh import ROWS, make_mesh
+
+read, seen = [], []
+
+
+class Rows:
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, row):
+        read.append(row)
+        return {'x': np.random.default_rng(row).normal(size=16).astype(np.float32), 'row': np.int32(row)}
+
+    def padding(self):
+        return {'x': np.zeros(16, np.float32), 'row': np.int32(-1)}
+
+
+class Task:
+    def predict(self, model, params, rows):
+        return {'y': rows['x'] @ params['w'], 'row': rows['row']}
+
+    def judge(self, predictions, split):
+        seen.append((predictions['row'].tolist(), predictions['y'].tolist()))
+        return {'sum': SimpleNamespace(value=float(predictions['y'].sum()), low=0.0, high=0.0)}
+
+
+class Backend(JitBackend):
+    def __init__(self):
+        mesh = make_mesh({'data': -1}, jax.devices())
+        self._rows, whole = NamedSharding(mesh, ROWS), NamedSharding(mesh, PartitionSpec())
+        self._spread, self.shards = SimpleNamespace(whole=whole), mesh.size
+
+
+experiment = SimpleNamespace(task=Task, model=lambda: None, dtype='float32', batch_size=8)
+params, split = {'w': jax.random.normal(jax.random.key(0), (16, 3))}, Split(rows=Rows(), targets=60)
+for limit in (None, 3, 1):
+    found = judged(experiment, params, split, Evaluation(0, '', 60, '', {}), limit, Backend())
+    seen[-1] = (*seen[-1], found.metrics, len(read))
+    read.clear()
+print(json.dumps(seen))
+"""
+
+
+def test_processes_share_what_is_judged(in_processes):
+    (alone,), both = in_processes(TOY, count=1), in_processes(TOY)
+    for number, batches in enumerate((8, 3, 1)):
+        rows, y, metrics, read = alone[number]
+        assert rows == [row if row < 60 else -1 for row in range(8 * batches)]
+        assert read == min(8 * batches, 60)
+        for each in both:
+            assert each[number][:3] == [rows, y, metrics]
+            assert each[number][3] <= 8 * -(-batches // 2)
+
+
+# Prints a digest of all that is judged, the metrics, and how many rows this process read.
+JUDGED = """
+import hashlib, json, sys
+import jax, numpy as np
+from saccade.task import translation
+from saccade.train import loop
+from saccade.train.config import load_config
+
+experiment, workdir, limit, *overrides = sys.argv[1:]
+seen, read = {}, []
+predict, judge = translation.Translation.predict, translation.Translation.judge
+
+
+def also_logits(task, model, params, batch):
+    logits, _ = translation.forced(model, params, batch, jax.random.key(0), False)
+    return {**predict(task, model, params, batch), 'logits': logits}
+
+
+def digested(task, predictions, split):
+    seen.update({name: hashlib.sha256(np.ascontiguousarray(part)).hexdigest() for name, part in predictions.items()})
+    seen['rows'] = len(predictions['row'])
+    return judge(task, predictions, split)
+
+
+translation.Translation.predict, translation.Translation.judge = also_logits, digested
+run = loop.Run(load_config(experiment, overrides), workdir, loop.Options(quiet=True))
+prepared = run._prepare()
+rows = type(prepared.splits['validation'].rows)
+get = rows.__getitem__
+rows.__getitem__ = lambda self, row: read.append(row) or get(self, row)
+found = run._measure(run.backend.init(0), prepared, 0, int(limit))
+judged = {name: value for name, value in found.metrics.items() if name in ('exact_match',)}
+print(json.dumps([{**seen, **judged}, len(read)]))
+"""
+SMALL = (
+    '--config.batch_size=8',
+    '--config.data.train=64',
+    '--config.data.validation=60',
+    '--config.data.generator.shortest=3',
+    '--config.data.generator.longest=5',
+    '--config.model.decoder.layers=1',
+    '--config.model.encoder.layers=1',
+    '--config.model.decoder.width=16',
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('processes', 'limit', 'overrides'),
+    [(2, 3, ('--config.mesh.fsdp=2',)), (1, 0, ('--config.backend=pmap',))],
+)
+def test_whatever_the_devices_a_translation_is_the_same(in_processes, tmp_path, processes, limit, overrides):
+    """Two processes of two devices, or one, beside one of one."""
+    [(expected, rows)] = in_processes(JUDGED, EXPERIMENT, tmp_path / 'alone', limit, *SMALL, count=1)
+    arguments = (JUDGED, EXPERIMENT, tmp_path / 'run', limit, *SMALL, *overrides)
+    found = in_processes(*arguments, count=processes, devices=2)
+    assert expected['rows'] == 8 * (limit or 8)
+    for judged, read in found:
+        if (
+            processes > 1
+        ):  # whose weights are split, so that the last bits of a logit may differ; what is written does not
+            judged['logits'] = expected['logits']
+        assert judged == expected
+        assert read <= rows / processes + 2 * 8
