@@ -35,7 +35,7 @@ Spec = dict[str, Any]
 
 
 class Pair(NamedTuple):
-    """Attributes: the uses of the task and of the model; the smallest experiment that has them."""
+    """Attributes: the uses of the task and of the model; the smallest experiment that has them, of those with masks."""
 
     task: str
     model: str
@@ -54,12 +54,14 @@ def by_name(name: str) -> Pair:
 @functools.cache
 def pairs() -> tuple[Pair, ...]:
     """Every distinct pair of task and model, by the names of files."""
-    found: dict[tuple[str, str], tuple[int, Path]] = {}
+    found: dict[tuple[str, str], tuple[tuple[bool, int], Path]] = {}
     for file in sorted(ROOT.glob('*/*.py')):
         if file.parent.name == 'sweeps' or 'def get_config(' not in file.read_text():
             continue
         config = config_of(file)
-        size = sum(tower['width'] * tower['layers'] for tower, _ in towers(config['model']))
+        its = [tower for tower, _ in towers(config['model'])]
+        unmasked = any('mask' not in block['mixer'] for tower in its for block in blocks(tower))
+        size = unmasked, sum(tower['width'] * tower['layers'] for tower in its)
         key = config['task']['use'], config['model']['use']
         if key not in found or size < found[key][0]:
             found[key] = size, file
