@@ -14,6 +14,7 @@ SOURCE = REPOSITORY / 'src' / 'saccade'
 
 ROWS = (
     {'types'},
+    {'axes'},
     {'ops'},
     {'norm', 'position', 'feedforward', 'score', 'weighting'},
     {'attention', 'recurrent'},

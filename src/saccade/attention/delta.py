@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.attention.memory_base import FixedState
+from saccade.axes import parameter
 from saccade.norm.rms import RMSNorm
 from saccade.ops.delta import correct, unit
 from saccade.ops.linear_attention import Memory
@@ -76,11 +77,12 @@ class Delta(FixedState):
     def _fading(self, x: Hidden) -> Array:
         """log a."""
         rate, bias = (
-            self.param(name, given(), (self.heads,)).astype(jnp.float32)
+            parameter(self, name, 'N', given(), (self.heads,)).astype(jnp.float32)
             for name, given in (('log_rate', self.rate_init), ('step_bias', self.step_init))
         )
         return -jnp.exp(rate) * jax.nn.softplus(self._scalars('step', x) + bias)
 
     def _scalars(self, name: str, x: Hidden) -> Array:
         """One number a head, in float32."""
-        return project(x, self.param(name, self.kernel_init(), (x.shape[-1], self.heads))).astype(jnp.float32)
+        kernel = parameter(self, name, 'D -> N', self.kernel_init(), (x.shape[-1], self.heads))
+        return project(x, kernel).astype(jnp.float32)

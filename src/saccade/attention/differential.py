@@ -19,6 +19,7 @@ from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.attention.multi_head import MultiHead
+from saccade.axes import parameter
 from saccade.norm.rms import RMSNorm
 from saccade.ops.project import each_head
 from saccade.types import Hidden, Mixed, Norm, Part, Real, UserError, require_share
@@ -59,5 +60,7 @@ class Differential(MultiHead):
         return super()._output(x, (1.0 - self.start) * normed, real, train)
 
     def _exponential(self, number: int, H: int) -> Float[Array, '']:
-        vectors = (self.param(f'lambda_{side}_{number}', self.lambda_init(), (H,)) for side in ('query', 'key'))
+        vectors = (
+            parameter(self, f'lambda_{side}_{number}', 'H', self.lambda_init(), (H,)) for side in ('query', 'key')
+        )
         return jnp.exp(jnp.vdot(*(vector.astype(jnp.float32) for vector in vectors)))

@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 
 from saccade.attention.cache import Cache, slots_for
 from saccade.attention.multi_head import flat, visible
+from saccade.axes import parameter
 from saccade.ops.project import merge_heads, project
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import reads_content
@@ -131,7 +132,9 @@ class Latent(nn.Module):
         terms = self._served((*position.terms(self.heads), *scope.terms))
         scoring = Scoring(self.mask().of(scope), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
         mixed, state = attend(self._by_scores(self.kernel(name='kernel')), q, latent, rotated, scoring)
-        output = self.param('output', flat(self.output_init, 2), (self.heads, self.value_width, x.shape[-1]))
+        output = parameter(
+            self, 'output', 'N H -> D', flat(self.output_init, 2), (self.heads, self.value_width, x.shape[-1])
+        )
         return nn.Dropout(self.dropout)(merge_heads(mixed, output), deterministic=not train), state
 
     def _by_scores(self, kernel: Kernel) -> Kernel:
@@ -152,16 +155,17 @@ class Latent(nn.Module):
         return terms
 
     def _queries(self, x: Array, real: Real | None) -> Queries:
+        axes = 'D -> N H'
         if self.query_rank is not None:
-            x = self.norm(name='query_norm')(self._down('query_latent', x, self.query_rank), real)
+            x, axes = self.norm(name='query_norm')(self._down('query_latent', x, self.query_rank), real), 'R -> N H'
         shape = (x.shape[-1], self.heads, self.head_width + self.rotated_width)
-        return project(x, self.param('query', flat(self.kernel_init, 1), shape))
+        return project(x, parameter(self, 'query', axes, flat(self.kernel_init, 1), shape))
 
     def _down(self, name: str, x: Array, width: int) -> Array:
-        return project(x, self.param(name, self.kernel_init(), (x.shape[-1], width)))
+        return project(x, parameter(self, name, 'D -> R', self.kernel_init(), (x.shape[-1], width)))
 
     def _up(self, name: str, width: int) -> Float[Array, 'R N H']:
-        return self.param(name, flat(self.kernel_init, 1), (self.rank, self.heads, width))
+        return parameter(self, name, 'R -> N H', flat(self.kernel_init, 1), (self.rank, self.heads, width))
 
     def _widths(self) -> tuple[tuple[str, int], ...]:
         return ('key', self.head_width), ('value', self.value_width)

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.attention.base import ScoreKernel
+from saccade.axes import parameter
 from saccade.ops import plain
 from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring
@@ -58,5 +59,5 @@ class Linformer(ScoreKernel, kw_only=True):
         self.init_state(k, v, 0)
 
     def _slots(self, name: str, x: Keys) -> Array:
-        kernel = self.param(name, self.projection_init(), (self.length, self.slots))
+        kernel = parameter(self, name, 'S -> X', self.projection_init(), (self.length, self.slots))
         return jnp.einsum('BSKH,SM->BMKH', x, kernel[: x.shape[1]])

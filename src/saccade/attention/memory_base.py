@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.attention.multi_head import flat, width_of_heads
+from saccade.axes import parameter
 from saccade.ops import linear_attention
 from saccade.ops.linear_attention import Levelled, Memory
 from saccade.ops.project import each_head, merge_heads, project
@@ -125,11 +126,12 @@ class FixedState(nn.Module):
         y = y.astype(x.dtype)
         if self.gate is not None:
             y = y * self.gate(self._heads('gate', x, V))
-        y = merge_heads(y, self.param('output', flat(self.output_init, 2), (N, V, x.shape[-1])))
+        y = merge_heads(y, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), (N, V, x.shape[-1])))
         return nn.Dropout(self.dropout)(y, deterministic=not train), state
 
     def _heads(self, name: str, x: Hidden, width: int) -> Queries:
-        return project(x, self.param(name, flat(self.kernel_init, 1), (x.shape[-1], self.heads, width)))
+        shape = (x.shape[-1], self.heads, width)
+        return project(x, parameter(self, name, 'D -> N H', flat(self.kernel_init, 1), shape))
 
     def _refuse(self, scope: Scope) -> None:
         name = Part(type(self)).name

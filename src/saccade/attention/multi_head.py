@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.attention.cache import heads_first, slots_for
+from saccade.axes import parameter
 from saccade.ops.mask import MaskBase, within_segments
 from saccade.ops.project import each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
@@ -48,6 +49,8 @@ from saccade.types import (
 
 Lent = tuple[Keys, Values]  # normalised and rotated, as they are read
 Attend = Callable[..., tuple[Mixed, Any]]
+
+_HEADS = {'query': 'N', 'key': 'K', 'value': 'K', 'gate': 'N'}  # the axis of the heads that each projection makes
 
 
 class MultiHead(nn.Module):
@@ -169,9 +172,10 @@ class MultiHead(nn.Module):
         """Gate what the heads have read, and merge them."""
         if self.gate is not None:
             mixed = mixed * self.gate(project(x, self._kernel('gate', x, *mixed.shape[-2:])))
-        y = merge_heads(mixed, self.param('output', flat(self.output_init, 2), (*mixed.shape[-2:], x.shape[-1])))
+        shape = (*mixed.shape[-2:], x.shape[-1])
+        y = merge_heads(mixed, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), shape))
         if self.output_bias:
-            y = y + self.param('output_bias', nn.initializers.zeros, y.shape[-1:])
+            y = y + parameter(self, 'output_bias', 'D', nn.initializers.zeros, y.shape[-1:])
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
     def _projected(self, read: Mapping[str, Array], D: int) -> dict[str, Array]:
@@ -187,10 +191,12 @@ class MultiHead(nn.Module):
 
     def _kernel(self, name: str, x: Array, heads: int, H: int) -> Array:
         init = self.query_init if name == 'query' and self.query_init else self.kernel_init
-        return self.param(name, flat(init, 1), (x.shape[-1], heads, H))
+        return parameter(self, name, f'D -> {_HEADS[name]} H', flat(init, 1), (x.shape[-1], heads, H))
 
     def _biased(self, name: str, y: Queries) -> Queries:
-        return y + self.param(f'{name}_bias', nn.initializers.zeros, y.shape[-2:]) if self.bias else y
+        if not self.bias:
+            return y
+        return y + parameter(self, f'{name}_bias', f'{_HEADS[name]} H', nn.initializers.zeros, y.shape[-2:])
 
     def _normalised(self, name: str, x: Queries, real: Real | None) -> Queries:
         return x if self.head_norm is None else each_head(self.head_norm(name=name), x, real)

@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from saccade.attention.cache import Cache, slots_for
 from saccade.attention.multi_head import Attend, MultiHead, visible
+from saccade.axes import parameter
 from saccade.ops.mask import MaskBase
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
 from saccade.types import (
@@ -142,7 +143,7 @@ class PersistentMemory(MultiHead, kw_only=True):
         if not kernel.can.terms:
             raise UserError(f'{name} is attended to by scores, which {Part(type(kernel)).name} does not make')
         kept = (
-            self.param(f'memory_{of}', self.memory_init(), (self.count, *x.shape[-2:]))
+            parameter(self, f'memory_{of}', 'M K H', self.memory_init(), (self.count, *x.shape[-2:]))
             for of, x in (('key', k), ('value', v))
         )
         return tuple(repeat(x.astype(k.dtype), 'M K H -> B M K H', B=k.shape[0]) for x in kept)

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from saccade.axes import parameter
 from saccade.block.base import Mix, Streams, together
 from saccade.ops.project import each_head
 from saccade.types import Hidden, Norm, Part, Real, require_positive
@@ -68,8 +69,8 @@ class _Connection(nn.Module):
         self, streams: Float[Array, 'B T R D'], real: Real | None
     ) -> tuple[Hidden, Float[Array, 'B T R D'], Float[Array, '*#BT R']]:
         R, D = streams.shape[-2:]
-        a = self.param('read_bias', _reading_one, (R, R + 1))
-        b = self.param('add_bias', nn.initializers.ones, (R,))
+        a = parameter(self, 'read_bias', 'X X', _reading_one, (R, R + 1))
+        b = parameter(self, 'add_bias', 'X', nn.initializers.ones, (R,))
         if self.norm is not None:
             normed = each_head(self.norm(name='norm'), streams, real)
             a = a + self._change('read', normed, (D, R + 1))
@@ -78,8 +79,9 @@ class _Connection(nn.Module):
         return weighed[..., 0, :], weighed[..., 1:, :], b
 
     def _change(self, name: str, normed: Float[Array, 'B T R D'], shape: tuple[int, int]) -> Float[Array, 'B T R M']:
-        small = self.param(f'{name}_scale', nn.initializers.constant(0.01), ())
-        return small * jnp.tanh(jnp.einsum('BTRD,DM->BTRM', normed, self.param(name, nn.initializers.zeros, shape)))
+        small = parameter(self, f'{name}_scale', '', nn.initializers.constant(0.01), ())
+        kernel = parameter(self, name, 'D -> X', nn.initializers.zeros, shape)
+        return small * jnp.tanh(jnp.einsum('BTRD,DM->BTRM', normed, kernel))
 
 
 def _reading_one(key: Any, shape: tuple[int, int]) -> Float[Array, 'R M']:

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import flax.linen as nn
 
+from saccade.axes import parameter
 from saccade.block.base import InTurn
 from saccade.types import Hidden, Real
 
@@ -26,4 +27,4 @@ class LayerScale(InTurn):
     start: float
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
-        return x + self.param(f'{branch}_scale', nn.initializers.constant(self.start), x.shape[-1:]) * y
+        return x + parameter(self, f'{branch}_scale', 'D', nn.initializers.constant(self.start), x.shape[-1:]) * y

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import flax.linen as nn
 
+from saccade.axes import parameter
 from saccade.block.base import InTurn
 from saccade.norm.none import NoNorm
 from saccade.types import Hidden, Norm, Part, Real
@@ -29,7 +30,7 @@ class ReZero(InTurn):
 
     def setup(self) -> None:
         names = ('branch_scale',) if self.shared else tuple(f'{branch}_scale' for branch in self.branches)
-        self.scales = {name: self.param(name, nn.initializers.zeros, ()) for name in names}
+        self.scales = {name: parameter(self, name, '', nn.initializers.zeros, ()) for name in names}
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         return x + self.scales['branch_scale' if self.shared else f'{branch}_scale'] * y

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, routes_by_expert
 from saccade.types import Part
@@ -32,6 +33,6 @@ class ExpertChoice(nn.Module):
     def __call__(
         self, x: Float[Array, 'T D'], experts: int, active: int, train: bool, real: Bool[Array, 'T']
     ) -> Routes:
-        kernel = self.param('kernel', self.kernel_init(), (x.shape[-1], experts))
+        kernel = parameter(self, 'kernel', 'D -> X', self.kernel_init(), (x.shape[-1], experts))
         scores = jax.nn.softmax(project(x.astype(jnp.float32), kernel.astype(jnp.float32)))
         return routes_by_expert(scores, active / experts, real)

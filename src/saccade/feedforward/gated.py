@@ -13,6 +13,7 @@ F itself where a ratio cannot. Cost: 3 T D F multiply-adds.
 import flax.linen as nn
 from jaxtyping import Array, Float
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import Hidden, Part, Real, require_share
 
@@ -35,11 +36,12 @@ class Gated(nn.Module):
         require_share('feedforward.gated:Gated', dropout=self.dropout)
         D, F = x.shape[-1], self.width or round(self.ratio * x.shape[-1])
         gate = self._linear('gate', x, F)
-        y = project(self.activation(gate) * self._linear('up', x, F), self.param('down', self.output_init(), (F, D)))
+        h = self.activation(gate) * self._linear('up', x, F)
+        y = project(h, parameter(self, 'down', 'F -> D', self.output_init(), (F, D)))
         if self.bias:
-            y = y + self.param('down_bias', nn.initializers.zeros, (D,))
+            y = y + parameter(self, 'down_bias', 'D', nn.initializers.zeros, (D,))
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
     def _linear(self, name: str, x: Hidden, F: int) -> Float[Array, 'B T F']:
-        h = project(x, self.param(name, self.kernel_init(), (x.shape[-1], F)))
-        return h + self.param(f'{name}_bias', nn.initializers.zeros, (F,)) if self.bias else h
+        h = project(x, parameter(self, name, 'D -> F', self.kernel_init(), (x.shape[-1], F)))
+        return h + parameter(self, f'{name}_bias', 'F', nn.initializers.zeros, (F,)) if self.bias else h

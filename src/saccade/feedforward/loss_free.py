@@ -16,6 +16,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from saccade.axes import parameter
 from saccade.feedforward.token_choice import TokenChoice
 from saccade.ops.routing import load
 from saccade.ops.statistic import move
@@ -30,7 +31,7 @@ class LossFree(TokenChoice):
 
     def choose(self, scores: Float[Array, 'T E'], active: int, real: Bool[Array, 'T']) -> Int[Array, 'T A']:
         E = scores.shape[-1]
-        bias = self.param('balance_bias', nn.initializers.zeros, (E,)).astype(jnp.float32)
+        bias = parameter(self, 'balance_bias', 'X', nn.initializers.zeros, (E,)).astype(jnp.float32)
         expert = super().choose(scores + bias, active, real)
         share = load(expert, E, real)
         self.sow('losses', 'pull', move(bias, bias - self.rate * jnp.sign(share - share.mean())))

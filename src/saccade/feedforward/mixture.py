@@ -15,11 +15,11 @@ share. Cost: T (A expert + D E), and at most a quarter more of the experts in pa
 from typing import Any, ClassVar
 
 import flax.linen as nn
-import jax
 import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Bool, Float
 
+from saccade.axes import parameters
 from saccade.ops.expert import Seats, seats, serve
 from saccade.ops.routing import Routes
 from saccade.types import FeedForward, Hidden, Part, PRNGKey, Real, Router, UserError, require_positive, require_share
@@ -56,22 +56,18 @@ class Mixture(nn.Module):
         routes = self.router(name='router')(tokens, self.experts, self.active, train, there)
         seated = seats(routes, self.experts, self.block)
         self._report(routes, seated, there)
-        params = self.param('expert', self._initialised, x[:1, :1])
+        expert, one = self.expert(parent=None), x[:1, :1]
+        params = parameters(self, 'expert', 'E', self.experts, lambda key: expert.init(key, one, False))
         key = self.make_rng('dropout') if train and self.has_rng('dropout') else None
 
         def run(own: Any, rows: Float[Array, 'M D'], key: PRNGKey | None) -> Float[Array, 'M D']:
             rngs = {} if key is None else {'dropout': key}
-            return self.expert(parent=None).apply({'params': own}, rows[None], train, rngs=rngs)[0]
+            return expert.apply({'params': own}, rows[None], train, rngs=rngs)[0]
 
         y = serve(run, params, tokens, routes, seated, key).reshape(x.shape)
         if self.shared is not None:
             y = y + self.shared(name='shared')(x, train, real)
         return nn.Dropout(self.dropout)(y, deterministic=not train)
-
-    def _initialised(self, key: Array, x: Hidden) -> Any:
-        return jax.vmap(lambda key: self.expert(parent=None).init(key, x, False)['params'])(
-            jax.random.split(key, self.experts)
-        )
 
     def _report(self, routes: Routes, seated: Seats, real: Bool[Array, 'T']) -> None:
         served = jnp.zeros(real.size, bool).at[routes.token].max(seated.found)

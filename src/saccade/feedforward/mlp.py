@@ -12,6 +12,7 @@ Cost: 2 T D F multiply-adds.
 
 import flax.linen as nn
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import Hidden, Part, Real, require_share
 
@@ -30,10 +31,10 @@ class MLP(nn.Module):
     def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
         require_share('feedforward.mlp:MLP', dropout=self.dropout)
         D, F = x.shape[-1], round(self.ratio * x.shape[-1])
-        h = project(x, self.param('up', self.kernel_init(), (D, F)))
+        h = project(x, parameter(self, 'up', 'D -> F', self.kernel_init(), (D, F)))
         if self.bias:
-            h = h + self.param('up_bias', nn.initializers.zeros, (F,))
-        y = project(self.activation(h), self.param('down', self.output_init(), (F, D)))
+            h = h + parameter(self, 'up_bias', 'F', nn.initializers.zeros, (F,))
+        y = project(self.activation(h), parameter(self, 'down', 'F -> D', self.output_init(), (F, D)))
         if self.bias:
-            y = y + self.param('down_bias', nn.initializers.zeros, (D,))
+            y = y + parameter(self, 'down_bias', 'D', nn.initializers.zeros, (D,))
         return nn.Dropout(self.dropout)(y, deterministic=not train)

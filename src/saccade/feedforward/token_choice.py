@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, balance_loss, load, router_z_loss, routes_by_token
 from saccade.types import Part, UserError
@@ -78,8 +79,9 @@ class TokenChoice(nn.Module):
 
     def _logits(self, x: Float[Array, 'T D'], experts: int, train: bool) -> Float[Array, 'T E']:
         shape = (x.shape[-1], experts)
-        logits = project(x, self.param('kernel', self.kernel_init(), shape).astype(jnp.float32))
+        logits = project(x, parameter(self, 'kernel', 'D -> X', self.kernel_init(), shape).astype(jnp.float32))
         if self.noisy:
-            spread = jax.nn.softplus(project(x, self.param('noise', nn.initializers.zeros, shape).astype(jnp.float32)))
+            noise = parameter(self, 'noise', 'D -> X', nn.initializers.zeros, shape)
+            spread = jax.nn.softplus(project(x, noise.astype(jnp.float32)))
             logits += spread * jax.random.normal(self.make_rng('dropout'), logits.shape) if train else 0.0
         return logits

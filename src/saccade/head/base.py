@@ -5,14 +5,15 @@
 import flax.linen as nn
 from jaxtyping import Array, Float
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import Part, require_positive, require_share
 
 
 def dense(module: nn.Module, name: str, x: Float[Array, '*B D'], width: int, init: Part) -> Float[Array, '*B F']:
     """An affine map whose parameters, NAME and NAME_bias, belong to the module."""
-    y = project(x, module.param(name, init(), (x.shape[-1], width)))
-    return y + module.param(f'{name}_bias', nn.initializers.zeros, (width,))
+    y = project(x, parameter(module, name, 'D -> X', init(), (x.shape[-1], width)))
+    return y + parameter(module, f'{name}_bias', 'X', nn.initializers.zeros, (width,))
 
 
 class Classes(nn.Module):

@@ -12,6 +12,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from saccade.axes import parameter
 from saccade.head.base import dense
 from saccade.types import Hidden, Norm, Part, Reading
 
@@ -28,4 +29,4 @@ class Masked(nn.Module):
         V, E = reading.table.shape
         asked: Array = x if reading.at is None else jnp.take_along_axis(x, reading.at[..., None], axis=-2)
         h = self.norm(name='norm')(self.activation(dense(self, 'hidden', asked, E, self.kernel_init)))
-        return jnp.einsum('BME,VE->BMV', h, reading.table) + self.param('bias', nn.initializers.zeros, (V,))
+        return jnp.einsum('BME,VE->BMV', h, reading.table) + parameter(self, 'bias', 'V', nn.initializers.zeros, (V,))

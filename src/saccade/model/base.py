@@ -9,6 +9,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from saccade.axes import parameter
 from saccade.model.stack import HIDDEN, Stack
 from saccade.types import (
     Block,
@@ -76,7 +77,7 @@ class Tower(nn.Module):
             raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context}')
 
     def _table(self, width: int) -> Table:
-        return self.param('embedding', self.embedding_init(), (self.vocabulary, width))
+        return parameter(self, 'embedding', 'V D', self.embedding_init(), (self.vocabulary, width))
 
     def _embedded(self, tokens: Tokens, table: Table) -> Float[Array, 'B T E']:
         # Widened before the lookup, whose gradient sums over every place where a token stands.

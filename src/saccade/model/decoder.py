@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Int
 
+from saccade.axes import parameter
 from saccade.model.base import Table, Through, Tower
 from saccade.model.stack import Stack
 from saccade.ops.causality import require_causal
@@ -111,7 +112,7 @@ class Decoder(Tower, kw_only=True):
         if self.tied:
             logits = jnp.einsum('BTD,VD->BTV', x, table)
         else:
-            logits = project(x, self.param('head', self.head_init(), (self.width, self.vocabulary)))
+            logits = project(x, parameter(self, 'head', 'D -> V', self.head_init(), (self.width, self.vocabulary)))
         if self.head_bias:
-            logits = logits + self.param('head_bias', nn.initializers.zeros, (self.vocabulary,))
+            logits = logits + parameter(self, 'head_bias', 'V', nn.initializers.zeros, (self.vocabulary,))
         return logits if self.logit_cap is None else self.logit_cap * jnp.tanh(logits / self.logit_cap)

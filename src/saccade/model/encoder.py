@@ -16,6 +16,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from saccade.axes import parameter
 from saccade.model.base import Table, Tower
 from saccade.ops.project import project
 from saccade.types import Head, Hidden, Norm, Part, Reading, Scope, Tokens
@@ -68,7 +69,7 @@ class Encoder(Tower, kw_only=True):
     def _entered(self, x: Float[Array, 'B T E'], scope: Scope, train: bool) -> Hidden:
         x = self.position(name='position')(x, scope.positions)
         if self.types:
-            types = self.param('types', self.embedding_init(), (self.types, x.shape[-1]))
+            types = parameter(self, 'types', 'X D', self.embedding_init(), (self.types, x.shape[-1]))
             alike = scope.types is None or self.types == 1
             given = jnp.zeros_like(scope.positions) if alike else scope.types
             x = x + jnp.take(types.astype(jnp.float32), given, axis=0).astype(x.dtype)
@@ -78,5 +79,5 @@ class Encoder(Tower, kw_only=True):
         return x if self.embedding_width is None else self._widened(x)
 
     def _widened(self, x: Float[Array, 'B T E']) -> Hidden:
-        kernel = self.param('embedding_output', self.embedding_init(), (x.shape[-1], self.width))
-        return project(x, kernel) + self.param('embedding_output_bias', nn.initializers.zeros, (self.width,))
+        kernel = parameter(self, 'embedding_output', 'D -> D', self.embedding_init(), (x.shape[-1], self.width))
+        return project(x, kernel) + parameter(self, 'embedding_output_bias', 'D', nn.initializers.zeros, (self.width,))

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import Hidden, Logits, Part, Scope, Tokens, UserError, require_positive, require_share
 
@@ -62,7 +63,7 @@ class RecurrentSeq2Seq(nn.Module):
         name = Part(type(self)).name
         require_positive(name, vocabulary=self.vocabulary, width=self.width)
         require_share(name, dropout=self.dropout)
-        self.table = self.param('embedding', self.embedding_init(), (self.vocabulary, self.width))
+        self.table = parameter(self, 'embedding', 'V D', self.embedding_init(), (self.vocabulary, self.width))
         self.source_table = self.table if self.source_vocabulary is None else self._source_table()
         self.reading, self.beginning = self.encoder(name='encoder'), self.bridge(name='bridge')
         self.writing = self.decoder(name='decoder')
@@ -110,7 +111,7 @@ class RecurrentSeq2Seq(nn.Module):
         return self.drop(x, deterministic=not train)
 
     def _source_table(self) -> Float[Array, 'V E']:
-        return self.param('source_embedding', self.embedding_init(), (self.source_vocabulary, self.width))
+        return parameter(self, 'source_embedding', 'V D', self.embedding_init(), (self.source_vocabulary, self.width))
 
 
 class Head(nn.Module):
@@ -121,4 +122,4 @@ class Head(nn.Module):
 
     @nn.compact
     def __call__(self, x: Float[Array, 'B T D']) -> Logits:
-        return project(x, self.param('kernel', self.kernel_init(), (x.shape[-1], self.vocabulary)))
+        return project(x, parameter(self, 'kernel', 'D -> V', self.kernel_init(), (x.shape[-1], self.vocabulary)))

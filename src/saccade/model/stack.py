@@ -16,9 +16,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from saccade.axes import parameters
 from saccade.block.base import Streams
 from saccade.ops import remat
-from saccade.types import Block, Hidden, Part, Runner, Scope, Source, State, UserError
+from saccade.types import Block, Hidden, Part, PRNGKey, Runner, Scope, Source, State, UserError
 
 # What layers may report beside their output, by Linen collection; stacked over the layers.
 HIDDEN = 'hidden'
@@ -178,13 +179,13 @@ class Stack(nn.Module):
             yield self.pattern[place], _layer_of(self.get_variable('params', f'pattern_{place}'), repeat)
 
     def _stacked(self, x: Hidden, scope: Scope) -> tuple[Any, ...]:
-        def initialise(key: Any, block: Part[Block]) -> Any:
-            def one(key: Any) -> Any:
-                return block(parent=None).init(key, x, scope, False)['params']
+        def initialised(block: Part[Block]) -> Callable[[PRNGKey], Any]:
+            return lambda key: block(parent=None).init(key, x, scope, False)
 
-            return jax.vmap(one)(jax.random.split(key, self.repeats))
-
-        return tuple(self.param(f'pattern_{number}', initialise, block) for number, block in enumerate(self.pattern))
+        return tuple(
+            parameters(self, f'pattern_{number}', 'L', self.repeats, initialised(block))
+            for number, block in enumerate(self.pattern)
+        )
 
 
 def layer_states(reported: Mapping[str, PyTree]) -> list[Hidden]:

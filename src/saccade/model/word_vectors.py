@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
+from saccade.axes import parameter
 from saccade.types import Part, Tokens, require_positive
 
 
@@ -54,8 +55,8 @@ class WordVectors(nn.Module):
     def __call__(self, tokens: Tokens, noise: Int[Array, 'B M']) -> Vectors:
         require_positive(Part(type(self)).name, vocabulary=self.vocabulary, width=self.width)
         shape = self.vocabulary, self.width
-        centres = self.param('embedding', self.embedding_init(), shape)
-        contexts = self.param('context_embedding', nn.initializers.zeros, shape)
+        centres = parameter(self, 'embedding', 'V D', self.embedding_init(), shape)
+        contexts = parameter(self, 'context_embedding', 'V D', nn.initializers.zeros, shape)
         return Vectors(_rows(centres, tokens), _rows(contexts, tokens), _rows(contexts, noise))
 
 

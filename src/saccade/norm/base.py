@@ -4,13 +4,14 @@
 
 import flax.linen as nn
 
+from saccade.axes import parameter
 from saccade.types import Hidden
 
 
 def affine(norm: nn.Module, y: Hidden) -> Hidden:
     """Scale and shift by parameters of the norm, as far as its fields `scale` and `bias` ask. Called while compact."""
     if norm.scale:
-        y = y * norm.param('scale', nn.initializers.ones, y.shape[-1:])
+        y = y * parameter(norm, 'scale', 'D', nn.initializers.ones, y.shape[-1:])
     if norm.bias:
-        y = y + norm.param('bias', nn.initializers.zeros, y.shape[-1:])
+        y = y + parameter(norm, 'bias', 'D', nn.initializers.zeros, y.shape[-1:])
     return y

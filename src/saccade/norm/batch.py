@@ -15,6 +15,7 @@ Padding does not count. Batches are microbatches under `accumulate`, and a devic
 import flax.linen as nn
 import jax.numpy as jnp
 
+from saccade.axes import parameter
 from saccade.norm.base import affine
 from saccade.ops.statistic import centre, follow, rescale
 from saccade.types import Hidden, Real, require_share
@@ -32,8 +33,8 @@ class BatchNorm(nn.Module):
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         require_share('norm.batch:BatchNorm', momentum=self.momentum)
         wide = x.astype(jnp.float32)
-        mean = self.param('running_mean', nn.initializers.zeros, x.shape[-1:]).astype(jnp.float32)
-        variance = self.param('running_variance', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
+        mean = parameter(self, 'running_mean', 'D', nn.initializers.zeros, x.shape[-1:]).astype(jnp.float32)
+        variance = parameter(self, 'running_variance', 'D', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
         centred = centre(wide, mean, real)
         self.sow('losses', 'moves', follow(mean, wide, self.momentum, real))
         self.sow('losses', 'moves', follow(variance, jnp.square(centred), self.momentum, real))

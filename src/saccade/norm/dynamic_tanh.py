@@ -12,6 +12,7 @@ want less the wider they are. It bounds y, but does not make it invariant to the
 import flax.linen as nn
 import jax.numpy as jnp
 
+from saccade.axes import parameter
 from saccade.types import Hidden, Real
 
 
@@ -24,10 +25,10 @@ class DynamicTanh(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
-        a = self.param('input_scale', nn.initializers.constant(self.alpha), ())
+        a = parameter(self, 'input_scale', '', nn.initializers.constant(self.alpha), ())
         y = jnp.tanh(a * x.astype(jnp.float32))
         if self.scale:
-            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
+            y = y * parameter(self, 'scale', 'D', nn.initializers.ones, x.shape[-1:])
         if self.bias:
-            y = y + self.param('bias', nn.initializers.zeros, x.shape[-1:])
+            y = y + parameter(self, 'bias', 'D', nn.initializers.zeros, x.shape[-1:])
         return y.astype(x.dtype)

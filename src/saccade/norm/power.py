@@ -14,6 +14,7 @@ Batches are microbatches under `accumulate`, and a device's own under `pmap`. Co
 import flax.linen as nn
 import jax.numpy as jnp
 
+from saccade.axes import parameter
 from saccade.norm.base import affine
 from saccade.ops.statistic import follow, rescale
 from saccade.types import Hidden, Real, require_share
@@ -31,7 +32,7 @@ class PowerNorm(nn.Module):
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         require_share('norm.power:PowerNorm', momentum=self.momentum)
         wide = x.astype(jnp.float32)
-        square = self.param('running_square', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
+        square = parameter(self, 'running_square', 'D', nn.initializers.ones, x.shape[-1:]).astype(jnp.float32)
         self.sow('losses', 'moves', follow(square, jnp.square(wide), self.momentum, real))
         y = rescale(wide, square + self.epsilon, real)
         return affine(self, y).astype(x.dtype)

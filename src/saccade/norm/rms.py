@@ -12,6 +12,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from saccade.axes import parameter
 from saccade.types import Hidden, Real
 
 
@@ -26,5 +27,5 @@ class RMSNorm(nn.Module):
         wide = x.astype(jnp.float32)
         y = wide * jax.lax.rsqrt(jnp.mean(jnp.square(wide), axis=-1, keepdims=True) + self.epsilon)
         if self.scale:
-            y = y * self.param('scale', nn.initializers.ones, x.shape[-1:])
+            y = y * parameter(self, 'scale', 'D', nn.initializers.ones, x.shape[-1:])
         return y.astype(x.dtype)

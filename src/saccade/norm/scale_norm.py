@@ -13,6 +13,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from saccade.axes import parameter
 from saccade.types import Hidden, Real
 
 
@@ -27,7 +28,7 @@ class ScaleNorm(nn.Module):
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         g = x.shape[-1] ** 0.5 if self.start is None else self.start
         if self.trained:
-            g = self.param('scale', nn.initializers.constant(g), ())
+            g = parameter(self, 'scale', '', nn.initializers.constant(g), ())
         wide = x.astype(jnp.float32)
         # The square is bounded, not its root, which has no gradient at 0.
         square = jnp.maximum(jnp.sum(jnp.square(wide), axis=-1, keepdims=True), self.epsilon**2)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import flax.linen as nn
 
+from saccade.axes import parameter
 from saccade.ops.term import CountedKeys
 from saccade.position.base import OnScores
 from saccade.types import Part, ScoreTerm, require_positive
@@ -32,4 +33,4 @@ class CoPE(OnScores):
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
         require_positive('position.cope:CoPE', counts=self.counts, head_width=self.head_width)
-        return (CountedKeys(self.param('table', self.table_init(), (self.counts, self.head_width))),)
+        return (CountedKeys(parameter(self, 'table', 'X H', self.table_init(), (self.counts, self.head_width))),)

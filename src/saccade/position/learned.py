@@ -16,6 +16,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from saccade.axes import parameter
 from saccade.types import Can, Hidden, Part, UserError
 
 
@@ -36,7 +37,7 @@ class Learned(nn.Module):
                 f'a sequence of {x.shape[1]} tokens is longer than the {longest} learned positions; '
                 f'raise the length of position.learned:Learned, or its stretch, or shorten the sequence'
             )
-        table = self.param('positions', self.table_init(), (self.length, x.shape[-1]))
+        table = parameter(self, 'positions', 'T D', self.table_init(), (self.length, x.shape[-1]))
         # Widened before the lookup, whose gradient sums over the rows of the batch.
         return x + self._read(table.astype(jnp.float32), positions).astype(x.dtype)
 

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from saccade.axes import parameter
 from saccade.ops.term import DistanceTable
 from saccade.position.base import OnScores
 from saccade.types import Part, ScoreTerm, UserError
@@ -38,7 +39,7 @@ class RelativeBias(OnScores):
                 f'position.relative_bias:RelativeBias: buckets must be at least {least} and below {least} times the '
                 f'furthest distance {self.furthest}, not {self.buckets}'
             )
-        table = self.param('table', self.table_init(), (self.buckets, heads))
+        table = parameter(self, 'table', 'X N', self.table_init(), (self.buckets, heads))
         return (DistanceTable(table, Buckets(self.buckets, self.furthest, self.both_sides)),)
 
 

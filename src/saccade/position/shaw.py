@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import flax.linen as nn
 
+from saccade.axes import parameter
 from saccade.ops.term import RelativeKeys
 from saccade.position.base import OnScores
 from saccade.types import Part, ScoreTerm, require_positive
@@ -32,4 +33,5 @@ class Shaw(OnScores):
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
         require_positive('position.shaw:Shaw', reach=self.reach, head_width=self.head_width)
-        return (RelativeKeys(self.param('table', self.table_init(), (2 * self.reach + 1, self.head_width))),)
+        shape = (2 * self.reach + 1, self.head_width)
+        return (RelativeKeys(parameter(self, 'table', 'X H', self.table_init(), shape)),)

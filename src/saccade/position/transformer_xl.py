@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import flax.linen as nn
 
+from saccade.axes import parameter
 from saccade.ops.term import RelativeWaves
 from saccade.position.base import OnScores
 from saccade.types import Part, ScoreTerm, UserError, require_positive
@@ -44,6 +45,8 @@ class TransformerXL(OnScores):
         require_positive('position.transformer_xl:TransformerXL', width=P, head_width=H)
         if P % 2:
             raise UserError(f'position.transformer_xl:TransformerXL needs an even width, not {P}')
-        biases = (self.param(f'{name}_bias', self.bias_init(), (heads, H)) for name in ('content', 'position'))
-        projection = self.param('projection', self.kernel_init(), (P, heads * H)).reshape(P, heads, H)
+        biases = (
+            parameter(self, f'{name}_bias', 'N H', self.bias_init(), (heads, H)) for name in ('content', 'position')
+        )
+        projection = parameter(self, 'projection', 'D -> X', self.kernel_init(), (P, heads * H)).reshape(P, heads, H)
         return (RelativeWaves(*biases, projection, self.base),)

@@ -11,6 +11,7 @@ h W_h is made once for all steps. Cost: T S A, with a tanh in each; T D A, and S
 
 import flax.linen as nn
 
+from saccade.axes import parameter
 from saccade.ops import score
 from saccade.recurrent.attention_base import Likeness
 from saccade.types import require_positive
@@ -26,7 +27,8 @@ class Additive(nn.Module):
         require_positive('recurrent.additive:Additive', width=self.width)
         init = nn.initializers.lecun_normal()
         query, key = (
-            self.param(name, init, (width, self.width)) for name, width in (('query', query_width), ('key', key_width))
+            parameter(self, name, 'D -> F', init, (width, self.width))
+            for name, width in (('query', query_width), ('key', key_width))
         )
-        out = self.param('out', init, (self.width, 1))
+        out = parameter(self, 'out', 'F -> 1', init, (self.width, 1))
         return Likeness(query, key, (score.Additive(out.T),), scale=0.0)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Float
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.decoder_base import AttentionDecoder, Inputs, Writing, joined, one_by_one
 from saccade.types import PRNGKey, Scope
@@ -50,5 +51,6 @@ class Maxout(nn.Module):
 
     @nn.compact
     def __call__(self, x: Float[Array, 'B T E']) -> Float[Array, 'B T D']:
-        y = project(x, self.param('kernel', nn.initializers.lecun_normal(), (x.shape[-1], 2 * self.width)))
+        shape = (x.shape[-1], 2 * self.width)
+        y = project(x, parameter(self, 'kernel', 'D -> F', nn.initializers.lecun_normal(), shape))
         return rearrange(y, 'B T (D pair) -> B T D pair', pair=2).max(axis=-1)

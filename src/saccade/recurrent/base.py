@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, PyTree
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import Part, State, require_positive
 
@@ -75,9 +76,9 @@ class Cell(nn.Module):
         """The cell's weights for inputs of a width."""
         require_positive(Part(type(self)).name, width=self.width)
         D, squares = self.width, self.squares
-        inputs = self.param('inputs', self.kernel_init(), (width, squares * D))
-        recurrent = self.param('recurrent', self._squares, (D, squares * D))
-        return Recurrence(inputs, recurrent, self.param('bias', lambda key: self.bias()), self.rule())
+        inputs = parameter(self, 'inputs', 'D -> X', self.kernel_init(), (width, squares * D))
+        recurrent = parameter(self, 'recurrent', 'D -> X', self._squares, (D, squares * D))
+        return Recurrence(inputs, recurrent, parameter(self, 'bias', 'X', lambda key: self.bias()), self.rule())
 
     def __call__(self, state: State, x: Float[Array, 'B E']) -> tuple[State, Float[Array, 'B D']]:
         """One step: the state after x, and what others see of it."""

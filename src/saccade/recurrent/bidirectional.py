@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn
 import flax.linen as nn
 import jax.numpy as jnp
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.base import Cell
 from saccade.recurrent.encoder import over
@@ -39,7 +40,7 @@ class Bidirectional(nn.Module):
         ways = {'forward': False, 'backward': True}
         hidden = [over(self.cell(name=way), x, segments, reverse)[0] for way, reverse in ways.items()]
         both = jnp.concatenate(hidden, axis=-1)
-        y = project(both, self.param('output', self.output_init(), (both.shape[-1], x.shape[-1])))
+        y = project(both, parameter(self, 'output', 'D -> D', self.output_init(), (both.shape[-1], x.shape[-1])))
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
+from saccade.axes import parameter
 from saccade.ops.convolution import convolve
 from saccade.recurrent.recurrent import own_segments
 from saccade.types import Can, Hidden, Part, Scope, require_positive
@@ -71,11 +72,12 @@ class Convolution(nn.Module):
         require_positive(Part(type(self)).name, size=self.size)
         D = x.shape[-1]
         # Drawn as the matrix of all that a token reads, and named as what mixers end with.
-        drawn = self.param('output', self.kernel_init(), (self.size, D) if self.depthwise else (self.size * D, D))
+        axes, shape = ('X D', (self.size, D)) if self.depthwise else ('D -> D', (self.size * D, D))
+        drawn = parameter(self, 'output', axes, self.kernel_init(), shape)
         kernel = drawn if self.depthwise else drawn.reshape(self.size, D, D)
         ends = ((0, 0), (before, after))
         y = convolve(jnp.pad(x, (*ends, (0, 0))), jnp.pad(segments, ends), kernel, before)
-        y = y + self.param('bias', nn.initializers.zeros, (D,))
+        y = y + parameter(self, 'bias', 'D', nn.initializers.zeros, (D,))
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.attention_base import Likeness
 from saccade.recurrent.local_base import Faded, LocalLooker
@@ -53,5 +54,6 @@ class LocalPredictive(nn.Module):
         require_positive('recurrent.local_predictive:LocalPredictive', reach=self.reach)
         likeness = self.score(name='score')(query_width, key_width)
         init = nn.initializers.lecun_normal()
-        hidden, out = self.param('hidden', init, (query_width, query_width)), self.param('out', init, (query_width, 1))
+        hidden = parameter(self, 'hidden', 'D -> D', init, (query_width, query_width))
+        out = parameter(self, 'out', 'D -> 1', init, (query_width, 1))
         return PredictiveLooker(likeness, self.weighting(name='weighting')(1), hidden, out, self.reach)

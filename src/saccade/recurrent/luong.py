@@ -16,6 +16,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.attention_base import Look
 from saccade.recurrent.decoder_base import AttentionDecoder, Inputs, Writing, joined, one_by_one
@@ -83,4 +84,5 @@ class Joining(nn.Module):
 
     @nn.compact
     def __call__(self, context_width: int) -> Float[Array, 'E D']:
-        return self.param('kernel', nn.initializers.lecun_normal(), (context_width + self.width, self.width))
+        shape = (context_width + self.width, self.width)
+        return parameter(self, 'kernel', 'D -> D', nn.initializers.lecun_normal(), shape)

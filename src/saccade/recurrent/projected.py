@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.encoder import Encoded
 
@@ -24,7 +25,8 @@ class Projected(nn.Module):
         """States in the shapes of those that nothing is known at."""
         leaves, tree = jax.tree.flatten(start)
         ends = np.cumsum([leaf.shape[-1] for leaf in leaves])
-        kernel = self.param('kernel', nn.initializers.lecun_normal(), (encoded.context.shape[-1], int(ends[-1])))
-        bias = self.param('bias', nn.initializers.zeros, (int(ends[-1]),))
+        shape = (encoded.context.shape[-1], int(ends[-1]))
+        kernel = parameter(self, 'kernel', 'D -> X', nn.initializers.lecun_normal(), shape)
+        bias = parameter(self, 'bias', 'X', nn.initializers.zeros, (int(ends[-1]),))
         made = jnp.tanh((project(encoded.context, kernel) + bias).astype(jnp.float32))
         return jax.tree.unflatten(tree, jnp.split(made, ends[:-1], axis=-1))

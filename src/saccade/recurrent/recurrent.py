@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import flax.linen as nn
 from jaxtyping import Array, Int
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
 from saccade.ops.recurrence import Carried, run
@@ -57,7 +58,8 @@ class Recurrent(nn.Module):
         cell = self.cell(name='cell')
         step = cell.recurrence(x.shape[-1])
         hidden, state = run(step, cell.hidden, step.products(x), segments, state)
-        y = project(hidden.astype(x.dtype), self.param('output', self.output_init(), (cell.width, x.shape[-1])))
+        output = parameter(self, 'output', 'D -> D', self.output_init(), (cell.width, x.shape[-1]))
+        y = project(hidden.astype(x.dtype), output)
         return nn.Dropout(self.dropout)(y, deterministic=not train), state
 
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
+from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.estimator_base import Estimator, Odds, noisy, one_hot
 from saccade.types import PRNGKey
@@ -51,5 +52,5 @@ class Reinforce(nn.Module):
 
     @nn.compact
     def __call__(self, width: int) -> Estimator:
-        kernel = self.param('kernel', nn.initializers.zeros, (width, 1)) if self.learned else None
-        return Drawn(kernel, self.param('bias', nn.initializers.zeros, (1,)))
+        kernel = parameter(self, 'kernel', 'D -> 1', nn.initializers.zeros, (width, 1)) if self.learned else None
+        return Drawn(kernel, parameter(self, 'bias', '1', nn.initializers.zeros, (1,)))

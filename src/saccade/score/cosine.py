@@ -15,6 +15,7 @@ import math
 import flax.linen as nn
 import jax.numpy as jnp
 
+from saccade.axes import parameter
 from saccade.ops import score
 from saccade.types import UserError
 
@@ -30,5 +31,5 @@ class Cosine(nn.Module):
         if not 0 < self.gain <= self.most:
             raise UserError(f'score.cosine:Cosine: gain must be above 0 and at most {self.most}, not {self.gain}')
         start = nn.initializers.constant(math.log(self.gain))
-        log_gain = self.param('log_gain', start, (heads,)).astype(jnp.float32)
+        log_gain = parameter(self, 'log_gain', 'N', start, (heads,)).astype(jnp.float32)
         return (score.Cosine(jnp.exp(jnp.minimum(log_gain, math.log(self.most)))),)

@@ -15,6 +15,7 @@ from typing import ClassVar
 import flax.linen as nn
 import jax.numpy as jnp
 
+from saccade.axes import parameter
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.types import Part, Rows
 
@@ -29,4 +30,4 @@ class LearnedSink(nn.Module):
 
     @nn.compact
     def __call__(self, heads: int) -> SoftmaxWeights:
-        return SoftmaxWeights(self.param('sink', self.sink_init(), (heads,)).astype(jnp.float32))
+        return SoftmaxWeights(parameter(self, 'sink', 'N', self.sink_init(), (heads,)).astype(jnp.float32))

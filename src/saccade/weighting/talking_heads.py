@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float
 
+from saccade.axes import parameter
 from saccade.ops.softmax import masked_softmax
 from saccade.types import Part, Rows, Scores
 
@@ -46,5 +47,5 @@ class TalkingHeads(nn.Module):
 
     @nn.compact
     def __call__(self, heads: int) -> TalkingHeadsWeights:
-        before, after = (self.param(name, self.mix_init(), (heads, heads)) for name in ('before', 'after'))
+        before, after = (parameter(self, name, 'N N', self.mix_init(), (heads, heads)) for name in ('before', 'after'))
         return TalkingHeadsWeights(before.astype(jnp.float32), after.astype(jnp.float32))

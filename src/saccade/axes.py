@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The axes of every parameter, declared where it is made.
+
+    kernel = parameter(self, 'query', 'D -> N H', init, (D, N, H))
+
+makes a plain parameter, as `self.param('query', init, (D, N, H))` does, and records its letters in the Linen collection
+`axes`, at initialisation only. There is one letter a dimension; an arrow parts what a kernel contracts from what it
+makes. The letters are those of `saccade.types`, and:
+
+    L, E   copies side by side, of a layer or of an expert: always the first
+    D      any width of tokens or of states, the model's own or another
+    R      rank of a latent
+    M      slots of a trained memory
+    X      any other axis: the gates of a cell side by side, distances, buckets, streams
+    1      an axis of one
+
+`saccade.train.mesh` says which letters are split over devices.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import flax.linen as nn
+import jax
+from flax import struct
+from jaxtyping import Array, PyTree
+
+from saccade.types import Params, Part, PRNGKey, UserError
+
+AXES = 'axes'  # the collection
+COPIES = ('L', 'E')
+LETTERS = (*COPIES, 'B', 'T', 'S', 'D', 'N', 'K', 'G', 'H', 'F', 'V', 'P', 'C', 'R', 'M', 'X', '1')
+
+
+@struct.dataclass
+class Axes:
+    """What stands in the collection for a parameter: a pytree without leaves."""
+
+    letters: str = struct.field(pytree_node=False)
+
+
+def parameter(module: nn.Module, name: str, axes: str, init: Callable[..., Array], *arguments: Any) -> Array:
+    """Make a parameter by `module.param(name, init, *arguments)`, and declare its axes.
+
+    Raises:
+        UserError: at initialisation, where a letter is unknown, or there is not one for each dimension.
+    """
+    value = module.param(name, init, *arguments)
+    if module.is_initializing() and module.is_mutable_collection(AXES):
+        _check(module, name, axes, value)
+        module.put_variable(AXES, name, Axes(axes))
+    return value
+
+
+def parameters(
+    module: nn.Module, name: str, copies: str, count: int, init: Callable[[PRNGKey], Mapping[str, PyTree]]
+) -> Params:
+    """Make the parameters of several copies of another module, stacked along a first axis, and declare their axes.
+
+    Args:
+        copies: the letter of that axis.
+        count: its size.
+        init: makes the variables of one copy, by the `init` of the other module.
+    """
+
+    def make(key: PRNGKey) -> Params:
+        made = jax.vmap(lambda key: {of: tree for of, tree in init(key).items() if of in ('params', AXES)})(
+            jax.random.split(key, count)
+        )
+        if module.is_initializing() and module.is_mutable_collection(AXES):
+            stacked = jax.tree.map(
+                lambda axes: Axes(f'{copies} {axes.letters}'.strip()), made.get(AXES, {}), is_leaf=_is_axes
+            )
+            module.put_variable(AXES, name, stacked)
+        return made['params']
+
+    return module.param(name, make)
+
+
+def letters_of(axes: str) -> list[str]:
+    """The letters, one a dimension."""
+    return axes.replace('->', ' ').split()
+
+
+def declared(variables: Mapping[str, PyTree]) -> dict[str, str]:
+    """The axes of each parameter that declares them, by its path, of what a model's `init` returns."""
+    leaves = jax.tree_util.tree_leaves_with_path(variables.get(AXES, {}), is_leaf=_is_axes)
+    return {jax.tree_util.keystr(path, simple=True, separator='/'): axes.letters for path, axes in leaves}
+
+
+def _is_axes(value: Any) -> bool:
+    return isinstance(value, Axes)
+
+
+def _check(module: nn.Module, name: str, axes: str, value: Array) -> None:
+    where, letters = f"{Part(type(module)).name}: axes '{axes}' of the parameter '{name}'", letters_of(axes)
+    unknown = [letter for letter in letters if letter not in LETTERS]
+    if unknown:
+        raise UserError(f"{where}: there is no letter '{unknown[0]}'; there are {', '.join(LETTERS)}")
+    if len(letters) != value.ndim:
+        raise UserError(f'{where}: one letter a dimension is needed, of its shape {value.shape}')
