@@ -629,6 +629,10 @@ class Task(Protocol):
         """Initialise the model's parameters for batches of this shape."""
         ...
 
+    def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """What the model's `init` is called with for a batch, after the key."""
+        ...
+
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals by name. `loss` is what training minimises; the others are reported beside it."""
         ...

@@ -2,42 +2,136 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where parameters lie on a mesh."""
 
+from pathlib import Path
+
+import flax.linen as nn
 import jax
+import jax.numpy as jnp
+import optax
 import pytest
-from jax.sharding import AbstractMesh, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
-from saccade.train.mesh import make_mesh, spec_of
-from saccade.types import UserError
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.mesh import make_mesh, shardings, spec_of
+from saccade.train.optimizer import adafactor
+from saccade.train.plan import replicated_lines
+from saccade.train.trained import kept
+from saccade.types import Hidden, UserError
 
+EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 MESH = AbstractMesh((2, 2, 2), ('data', 'fsdp', 'tensor'))
+FSDP, ROWS_ALONE = (
+    AbstractMesh(sizes, ('data', 'fsdp', 'tensor'), axis_types=(AxisType.Auto,) * 3) for sizes in ((1, 4, 1), (4, 1, 1))
+)
+# Shares of a model's parameters that four devices along fsdp may each have whole: its vectors.
+MOST = {
+    'causal_lm/quickstart.py': 0.01,
+    'causal_lm/deepseek_tiny.py': 0.01,
+    'masked_lm/electra_small.py': 0.01,
+    'translation/dates.py': 0.02,
+    'translation/dates_recurrent.py': 0.01,
+    'embedding/skip_gram.py': 0.01,
+}
 
 
 @pytest.mark.parametrize(
-    ('path', 'shape', 'spec'),
+    ('axes', 'shape', 'spec'),
     [
-        ('layers/pattern_0/mixer/query', (4, 8, 2, 4), (None, 'fsdp', 'tensor', None)),
-        ('opt/mu/layers/pattern_0/mixer/query', (4, 8, 2, 4), (None, 'fsdp', 'tensor', None)),
-        ('layers/pattern_0/mixer/output', (4, 2, 4, 8), (None, 'tensor', None, 'fsdp')),
-        ('layers/pattern_0/feedforward/up', (4, 8, 32), (None, 'fsdp', 'tensor')),
-        ('layers/pattern_0/feedforward/down', (4, 32, 8), (None, 'tensor', 'fsdp')),
-        ('layers/pattern_0/feedforward/up_bias', (4, 32), (None, 'tensor')),
-        ('layers/pattern_0/mixer/gate', (4, 8, 2, 4), (None, 'fsdp', 'tensor', None)),
-        ('decoder/layers/pattern_0/cross/key', (4, 8, 2, 4), (None, 'fsdp', 'tensor', None)),
-        ('decoder/layers/pattern_0/cross/output', (4, 2, 4, 8), (None, 'tensor', None, 'fsdp')),
-        ('decoder/layers/pattern_0/cross/gate', (4, 8, 2, 4), (None, 'fsdp', 'tensor', None)),
-        ('decoder/layers/pattern_0/cross/value_bias', (4, 2, 4), (None, 'tensor', None)),
-        ('encoder/embedding', (64, 8), ('tensor', 'fsdp')),
-        ('layers/pattern_0/feedforward/expert/gate', (4, 6, 8, 32), (None, None, 'fsdp', 'tensor')),
-        ('layers/pattern_0/feedforward/expert/down', (4, 6, 32, 8), (None, None, 'tensor', 'fsdp')),
-        ('embedding', (64, 8), ('tensor', 'fsdp')),
-        ('embedding', (65, 8), (None, 'fsdp')),
-        ('norm/scale', (8,), ()),
-        ('layers/pattern_0/mixer_norm/scale', (4, 8), ()),
-        ('step', (), ()),
+        ('L D -> N H', (4, 8, 2, 4), (None, 'fsdp', 'tensor', None)),
+        ('L D -> K H', (4, 8, 2, 4), (None, 'fsdp', 'tensor', None)),
+        ('L D -> K H', (4, 8, 1, 4), (None, 'fsdp', None, None)),
+        ('L R -> N H', (4, 8, 2, 4), (None, 'fsdp', 'tensor', None)),
+        ('L N H -> D', (4, 2, 4, 8), (None, 'tensor', None, 'fsdp')),
+        ('L K H', (4, 2, 4), (None, 'tensor', None)),
+        ('L D -> F', (4, 8, 32), (None, 'fsdp', 'tensor')),
+        ('L F -> D', (4, 32, 8), (None, 'tensor', 'fsdp')),
+        ('L F', (4, 32), (None, 'tensor')),
+        ('L E D -> F', (4, 6, 8, 32), (None, None, 'fsdp', 'tensor')),
+        ('L E F -> D', (4, 6, 32, 8), (None, None, 'tensor', 'fsdp')),
+        ('L M K H', (4, 6, 2, 4), (None, 'fsdp', 'tensor', None)),
+        ('L D -> R', (4, 8, 6), (None, 'fsdp', None)),
+        ('L D -> R', (4, 7, 6), (None, None, 'fsdp')),
+        ('D -> D', (8, 8), ('fsdp', None)),
+        ('D -> X', (8, 32), ('fsdp', None)),
+        ('V D', (64, 8), ('tensor', 'fsdp')),
+        ('V D', (65, 8), (None, 'fsdp')),
+        ('D -> V', (8, 64), ('fsdp', 'tensor')),
+        ('D', (8,), (None,)),
+        ('L D', (4, 8), (None, None)),
+        ('', (), ()),
+        (None, (4, 8), ()),
     ],
 )
-def test_parameters_and_their_moments_are_placed_by_path(path, shape, spec):
-    assert spec_of(path, shape, MESH) == PartitionSpec(*spec)
+def test_letters_say_which_axes_are_split(axes, shape, spec):
+    assert spec_of(axes, shape, MESH) == PartitionSpec(*spec)
+
+
+def test_moments_lie_as_their_parameter_and_what_else_the_optimizer_keeps_is_whole():
+    leaf = jax.ShapeDtypeStruct((4, 256, 128), jnp.float32)
+    params = {'layers': {'norm': {'up': leaf}, 'foreign': {'norm': {'up': leaf}}}, 'norm': {'up': leaf}}
+    axes = {'layers/norm/up': 'L D -> F', 'norm/up': 'L F -> D'}
+    rules = {'adam': optax.scale_by_adam(), 'adafactor': adafactor()}
+    state = {'params': params, **jax.eval_shape(lambda: {name: rule.init(params) for name, rule in rules.items()})}
+    mesh = make_mesh({'data': -1}, jax.devices())
+    placed = jax.tree_util.tree_leaves_with_path(shardings(state, params, axes, mesh))
+    specs = {jax.tree_util.keystr(path, simple=True, separator='/'): place.spec for path, place in placed}
+    for ending, spec in (('layers/norm/up', (None, 'fsdp', 'tensor')), ('foreign/norm/up', ())):
+        moments = {path: given for path, given in specs.items() if path.endswith(ending) and 'adafactor' not in path}
+        assert len(moments) == 3, specs
+        assert set(moments.values()) == {PartitionSpec(*spec)}
+    assert specs['params/norm/up'] == specs['adam/mu/norm/up'] == PartitionSpec(None, 'tensor', 'fsdp')
+    assert {spec for path, spec in specs.items() if 'v_row' in path or 'count' in path} == {PartitionSpec()}
+
+
+def placed(name, mesh, *overrides):
+    """Shapes of an experiment's parameters, as they lie, and their axes."""
+    params, axes = kept(Experiment.of(load_config(str(EXPERIMENTS / name), overrides)))
+    places = shardings(params, params, axes, mesh)
+    return jax.tree.map(
+        lambda leaf, place: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=place), params, places
+    ), axes
+
+
+@pytest.mark.parametrize('name', MOST)
+def test_every_kind_of_model_is_split(name):
+    params = jax.tree.leaves(placed(name, FSDP)[0])
+    whole = sum(leaf.size for leaf in params if leaf.sharding.is_fully_replicated)
+    assert whole / sum(leaf.size for leaf in params) < MOST[name]
+
+
+def test_updates_of_low_rank_are_split_as_their_kernels():
+    rank = "--config.low_rank={'use': 'train.low_rank:LowRank', 'rank': 2, 'alpha': 4.0}"
+    mixer = placed('causal_lm/quickstart.py', MESH, rank)[0]['low_rank']['layers']['pattern_0']['mixer']
+    specs = jax.tree.map(lambda leaf: tuple(leaf.sharding.spec), mixer)
+    assert specs['query'] == specs['value'] == {'A': (None, 'fsdp', None), 'B': (None, None, 'tensor')}
+    assert specs['output'] == {'A': (None, 'tensor', None), 'B': (None, None, 'fsdp')}
+
+
+class ForeignNorm(nn.Module):
+    """A part from elsewhere, which declares nothing."""
+
+    @nn.compact
+    def __call__(self, x: Hidden) -> Hidden:
+        return x * self.param('gain', nn.initializers.ones, x.shape[-1:])
+
+
+def test_the_plan_says_what_is_replicated_and_what_declares_nothing():
+    params, axes = placed('causal_lm/quickstart.py', FSDP)
+    assert replicated_lines(params, axes) == [
+        'replicated  1,728 of the parameters (0.1%), 7 KiB a device: layers/pattern_0/feedforward_norm/scale, '
+        'layers/pattern_0/mixer_norm/scale, norm/scale'
+    ]
+    given = f"--config.model.norm={{'use': '{__name__}:ForeignNorm'}}"
+    (line,) = replicated_lines(*placed('causal_lm/quickstart.py', FSDP, given))
+    assert line.endswith('; declaring no axes: norm/gain')
+
+
+def test_the_plan_says_nothing_where_no_parameters_are_split():
+    assert replicated_lines(*placed('causal_lm/quickstart.py', ROWS_ALONE)) == []
+    params, axes = placed('causal_lm/quickstart.py', FSDP)
+    bare = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), params)
+    assert replicated_lines(bare, axes) == []
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import jax
 
+from saccade.axes import AXES
 from saccade.types import EncoderModel, Params, Part, PRNGKey, UserError
 
 _SHARED = ('embedding', 'position', 'types')
@@ -48,11 +49,11 @@ class Together:
         """How one of the two is made."""
         return getattr(self, name)
 
-    def init(self, key: PRNGKey, *arguments: Any) -> Params:
-        """Initialise the parameters of both for these arguments."""
+    def init(self, key: PRNGKey, *arguments: Any) -> dict[str, Any]:
+        """Initialise the variables of both for these arguments: `params`, and the `axes` of these."""
         keys = dict(zip(self.names, jax.random.split(key), strict=True))
-        made = {name: self.part(name)().init(keys[name], *arguments)['params'] for name in self.names}
-        return {name: self.own(name, params) for name, params in made.items()}
+        made = {name: self.part(name)().init(keys[name], *arguments) for name in self.names}
+        return {of: {name: self.own(name, made[name].get(of, {})) for name in self.names} for of in ('params', AXES)}
 
     def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]:
         """One of the two, with all parameters that it needs."""

@@ -102,7 +102,11 @@ class ReadsHead(TaskBase):
 
     def init(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, batch['tokens'], scope_of(batch), False)['params']
+        return model.init(key, *self.inputs(model, key, batch))['params']
+
+    def inputs(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """What the model is initialised with."""
+        return batch['tokens'], scope_of(batch), False
 
     def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
         """Return what the head makes of a batch.

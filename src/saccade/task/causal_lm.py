@@ -9,7 +9,7 @@ Targets never cross from one packed document into the next, and padding is no ta
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
@@ -34,7 +34,11 @@ class CausalLM(TaskBase):
 
     def init(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, batch['tokens'][:, :-1], scope_of(batch), False)['params']
+        return model.init(key, *self.inputs(model, key, batch))['params']
+
+    def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """What the model is initialised with."""
+        return batch['tokens'][:, :-1], scope_of(batch), False
 
     def totals(
         self, forward: Forward, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey

@@ -11,7 +11,7 @@ documents stand in it, and the model any that reads and writes: an encoder-decod
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,11 @@ class Denoising(TaskBase):
 
     def init(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, *given(self.corrupted(model, key, batch)[0]), False)['params']
+        return model.init(key, *self.inputs(model, key, batch))['params']
+
+    def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """What the model is initialised with."""
+        return *given(self.corrupted(model, key, batch)[0]), False
 
     def totals(self, forward: Forward, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`.

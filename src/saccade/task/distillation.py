@@ -35,10 +35,6 @@ class Distillation(MaskedLM):
     bare: ClassVar[str] = 'task_loss'
     then: ClassVar[dict[str, str]] = {what: f'{command} --part=student' for what, command in MaskedLM.then.items()}
 
-    def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
-        """Initialise the parameters of a `model.together:Distilled` for batches of this shape."""
-        return model.init(key, batch['tokens'], scope_of(batch), False, self.places(batch))
-
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals: `soft_loss`, `masked_loss`, `masked_accuracy` and `cosine_loss`; `loss` is of all."""
         drop, hide = jax.random.split(key)

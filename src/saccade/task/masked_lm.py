@@ -12,7 +12,7 @@ https://arxiv.org/abs/1909.11942): the data makes the pairs. Tokens are hidden a
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -51,9 +51,13 @@ class MaskedLM(TaskBase):
         if min(self.hidden, self.noise) < 0 or self.hidden + self.noise > 1:
             raise UserError(f'task: hidden {self.hidden} and noise {self.noise} must be shares of 1')
 
-    def init(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> Params:
+    def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, batch['tokens'], scope_of(batch), False, self.places(batch))['params']
+        return model.init(key, *self.inputs(model, key, batch))['params']
+
+    def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """What the model is initialised with."""
+        return batch['tokens'], scope_of(batch), False, self.places(batch)
 
     def places(self, batch: Batch) -> Array:
         """As many places of each row as are predicted."""

@@ -35,8 +35,12 @@ class ReplacedToken(TaskBase):
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the parameters of a `model.together:Electra` for batches of this shape."""
+        return model.init(key, *self.inputs(model, key, batch))['params']
+
+    def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """What the model is initialised with."""
         at = jnp.zeros((batch['tokens'].shape[0], budget(self.share, batch['tokens'].shape[1])), jnp.int32)
-        return model.init(key, batch['tokens'], scope_of(batch), False, at)
+        return batch['tokens'], scope_of(batch), False, at
 
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals over the masked tokens, `masked_loss` and `masked_accuracy`, and over all, `replaced_loss` and

@@ -13,7 +13,7 @@ windows are laid. Cost: T (R + M) D a row, for M noise words.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -48,7 +48,11 @@ class SkipGram(TaskBase):
 
     def init(self, model: WordVectors, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the two tables."""
-        return model.init(key, batch['tokens'], batch['noise'])['params']
+        return model.init(key, *self.inputs(model, key, batch))['params']
+
+    def inputs(self, model: WordVectors, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """What the model is initialised with."""
+        return batch['tokens'], batch['noise']
 
     def totals(
         self, forward: Forward, model: WordVectors, params: Params, batch: Batch, key: PRNGKey

@@ -53,7 +53,11 @@ class Translation(TaskBase):
 
     def init(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, *given(batch), False)['params']
+        return model.init(key, *self.inputs(model, key, batch))['params']
+
+    def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """What the model is initialised with."""
+        return *given(batch), False
 
     def totals(self, forward: Forward, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run trains: the model's own parameters, or others that the model's are made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -29,6 +29,10 @@ class Adapter(Protocol):
         """Return the transformation of what the run keeps, given what makes that of parameters which are trained."""
         ...
 
+    def axes(self, declared: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the axes of what the run keeps, by path, given those of the model's parameters."""
+        ...
+
     def lines(self, params: Params) -> list[str]:
         """What is trained, in words; `params` may be shapes."""
         ...
@@ -46,6 +50,9 @@ class Whole:
 
     def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
         return make(params)
+
+    def axes(self, declared: Mapping[str, str]) -> Mapping[str, str]:
+        return declared
 
     def lines(self, params: Params) -> list[str]:
         return []

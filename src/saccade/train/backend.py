@@ -111,7 +111,7 @@ class OnMesh:
         self.whole, self.rows = (NamedSharding(mesh, axes) for axes in (PartitionSpec(), ROWS))
         self.batches = [jax.tree.map(lambda leaf: _placed(leaf, self.rows), batch) for batch in batches]
         shapes = jax.eval_shape(learner.init, _key_data(0), self.batches[0])
-        self.places = shardings(shapes, mesh)
+        self.places = shardings(shapes, shapes.params, learner.axes, mesh)
         self.like = jax.tree.map(_placed, shapes, self.places)
 
     def train_step(self, batch: PyTree) -> jax.stages.Lowered:

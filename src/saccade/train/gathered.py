@@ -9,61 +9,75 @@ along the width and sum over devices what each makes of its part, which is many 
 Modules know nothing of it: the runner that goes through a model's layers is wrapped, and hands each its weights whole.
 """
 
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
-from saccade.train.experiment import Experiment
+from saccade.axes import letters_of
 from saccade.train.mesh import AnyMesh, spec_of
-from saccade.train.optimizer import path_of
+from saccade.train.optimizer import each_leaf
 from saccade.types import Hidden, Part, Runner
+
+_LAYERS = 'layers/'  # where a tower has the parameters of its stack
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """A runner whose layers get their weights whole. Attributes: the runner that it wraps, and where weights lie."""
+    """A runner whose layers get their weights whole.
+
+    Attributes:
+        run: the runner that it wraps.
+        mesh: on which weights lie.
+        axes: of the stack's parameters, by path, as in 'pattern_0/mixer/query'.
+    """
 
     run: Part[Runner]
     mesh: AnyMesh
+    axes: tuple[tuple[str, str], ...]
 
     def __call__(self, layer: Any, stacked: PyTree, x: Hidden) -> tuple[Hidden, PyTree]:
+        axes = dict(self.axes)
+
+        def gather(path: str, leaf: jax.Array) -> jax.Array:
+            spec = spec_of(axes.get(f'pattern_{path}'), (1, *leaf.shape), self.mesh)
+            return _whole(leaf, PartitionSpec(*spec[1:]), self.mesh)
+
         def whole(x: Hidden, this: PyTree) -> tuple[Hidden, PyTree]:
-            return layer(x, jax.tree_util.tree_map_with_path(partial(_of_one_layer, self.mesh), this))
+            patterns, keys = this
+            return layer(x, (each_leaf(patterns, gather), keys))
 
         return self.run()(whole, stacked, x)
 
 
-def gathering(experiment: Experiment, mesh: AnyMesh) -> Experiment:
-    """The same experiment, whose model gathers the weights of its layers on this mesh."""
-    return replace(experiment, model=_wrapped(experiment.model, mesh))
+def gathering(model: Part, axes: Mapping[str, str], mesh: AnyMesh, path: str = '') -> Part:
+    """The same model, which gathers the weights of its layers on this mesh: the field `run` of its towers is wrapped.
 
-
-def outside_layers(mesh: AnyMesh, params: PyTree) -> PyTree:
-    """Gather what is not of a layer: embeddings and heads."""
-
-    def place(path: Any, leaf: jax.Array) -> jax.Array:
-        name = path_of(path)
-        return leaf if 'layers/' in name else _whole(leaf, spec_of(name, leaf.shape, mesh), mesh)
-
-    return jax.tree_util.tree_map_with_path(place, params)
-
-
-def _wrapped(part: Part, mesh: AnyMesh) -> Part:
-    """The part with every runner in it wrapped: the field `run` of a tower, at any depth."""
-    inner = {name: value for name, value in part.arguments if isinstance(value, Part)}
-    changed = {name: _wrapped(value, mesh) for name, value in inner.items()}
+    Args:
+        axes: of its parameters, by path.
+        path: of the model's own parameters among these, with a slash at its end.
+    """
+    inner = {name: value for name, value in model.arguments if isinstance(value, Part)}
+    changed = {name: gathering(value, axes, mesh, f'{path}{name}/') for name, value in inner.items()}
     if 'run' in inner:
-        changed['run'] = Part(Gathered, (('mesh', mesh), ('run', inner['run'])))
-    return part.but(**changed)
+        stack = f'{path}{_LAYERS}'
+        own = tuple((name.removeprefix(stack), letters) for name, letters in axes.items() if name.startswith(stack))
+        changed['run'] = Part(Gathered, (('axes', own), ('mesh', mesh), ('run', inner['run'])))
+    return model.but(**changed)
 
 
-def _of_one_layer(mesh: AnyMesh, path: Any, leaf: jax.Array) -> jax.Array:
-    stacked = spec_of(f'layers/{path_of(path)}', (1, *leaf.shape), mesh)
-    return _whole(leaf, PartitionSpec(*stacked[1:]), mesh)
+def outside_layers(axes: Mapping[str, str], mesh: AnyMesh, params: PyTree) -> PyTree:
+    """Gather what is not of a stack of layers: embeddings, heads, and all of a model that has no such stack."""
+
+    def place(path: str, leaf: jax.Array) -> jax.Array:
+        declared = axes.get(path)
+        is_stacked = declared is not None and 'L' in letters_of(declared)
+        return leaf if is_stacked else _whole(leaf, spec_of(declared, leaf.shape, mesh), mesh)
+
+    return each_leaf(params, place)
 
 
 def _whole(leaf: jax.Array, stored: PartitionSpec, mesh: AnyMesh) -> jax.Array:

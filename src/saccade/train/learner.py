@@ -8,8 +8,8 @@ Totals and weights are summed before they are divided, so a step gives the same 
 spread over microbatches, devices and processes.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -60,6 +60,7 @@ class Learner:
         axis: name of the device axis to sum over, under `pmap`.
         adapter: makes the model's parameters of those that are trained.
         place: puts the model's parameters, in the dtype of the computation, where they are used.
+        axes: declared of each parameter of a state, by its path, as 'D -> N H'.
     """
 
     model: Any
@@ -72,6 +73,7 @@ class Learner:
     axis: str | None = None
     adapter: Adapter = Whole()  # noqa: RUF009, it is frozen
     place: Callable[[Params], Params] = lambda params: params
+    axes: Mapping[str, str] = field(default_factory=dict)
 
     def init(self, key: Array, batch: Batch) -> TrainState:
         """Make the state before the first step; `key` is raw key data."""

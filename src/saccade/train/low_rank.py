@@ -11,6 +11,7 @@ parameters to train, and moments of these, in place of D F.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jax
@@ -19,6 +20,7 @@ import optax
 from flax.traverse_util import flatten_dict, unflatten_dict
 from jaxtyping import Array
 
+from saccade.axes import COPIES
 from saccade.train.adapter import MakeOptimizer
 from saccade.train.optimizer import KernelAxes, axes_of, each_leaf, finds, kernel_axes
 from saccade.types import Params, PRNGKey, UserError, require_positive
@@ -78,6 +80,13 @@ class LowRank:
         kinds = jax.tree.map(lambda trained: 'trained' if trained else 'frozen', trained)
         return optax.partition({'trained': make(shown), 'frozen': optax.set_to_zero()}, kinds)
 
+    def axes(self, declared: Mapping[str, str]) -> Mapping[str, str]:
+        kernels = {path: axes for path, axes in declared.items() if '->' in axes}
+        pairs = {
+            f'{BESIDE}/{path}/{name}': own for path, axes in kernels.items() for name, own in _pair_axes(axes).items()
+        }
+        return {**declared, **pairs}
+
     def lines(self, params: Params) -> list[str]:
         trained = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if self._is_trained(path)}
         updated = sorted({'/'.join(path.split('/')[-3:-1]) for path in trained if _is_update(path)})
@@ -117,6 +126,13 @@ class LowRank:
 
 def _is_update(path: str) -> bool:
     return path.startswith(f'{BESIDE}/')
+
+
+def _pair_axes(kernel: str) -> dict[str, str]:
+    """The axes of A and B of a kernel with these; several that are one axis of A or B have the letter of the first."""
+    inputs, outputs = (side.split() for side in kernel.split('->'))
+    copies, rows = ([letter for letter in inputs if (letter in COPIES) == stacked] for stacked in (True, False))
+    return {'A': ' '.join([*copies, rows[0], 'X']), 'B': ' '.join([*copies, 'X', outputs[0]])}
 
 
 def _matrix(shape: tuple[int, ...], axes: KernelAxes) -> tuple[tuple[int, ...], int, int]:

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices as a named mesh, and which parameter lies where on it.
 
-Modules know nothing of devices. A table of (regex on the parameter's path, axes) places every parameter, and the
-optimizer's moments beside it, since their paths end alike. Axes: `data` splits rows; `fsdp` splits rows and, along
-the width, parameters (Rajbhandari et al. 2020, ZeRO stage 3); `tensor` splits heads and feed-forward width
-(Shoeybi et al. 2019).
+Modules know nothing of devices. They declare the axes of each parameter by letters (`saccade.axes`), which are mapped
+to axes of the mesh here, and nowhere else; the optimizer's moments lie as the parameter whose path theirs ends in. Axes
+of the mesh: `data` splits rows; `fsdp` splits rows and, along the width, parameters (Rajbhandari et al. 2020, ZeRO
+stage 3); `tensor` splits heads and feed-forward width (Shoeybi et al. 2019).
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,26 +17,16 @@ import numpy as np
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
+from saccade.axes import COPIES, letters_of
 from saccade.train.optimizer import path_of
-from saccade.types import UserError
+from saccade.types import Params, UserError
 
 AXES = ('data', 'fsdp', 'tensor')
 ROWS = PartitionSpec(('data', 'fsdp'))
 AnyMesh = Mesh | AbstractMesh
 
-# The first match holds. Paths below `layers/` are stacked: axis 0 is the layer.
-RULES = (
-    (r'layers/.*((query|key|value)|(mixer|cross)/gate)$', PartitionSpec(None, 'fsdp', 'tensor', None)),
-    (r'layers/.*(query|key|value)_bias$', PartitionSpec(None, 'tensor', None)),
-    (r'layers/.*(mixer|cross)/output$', PartitionSpec(None, 'tensor', None, 'fsdp')),
-    (r'layers/.*(up|gate)$', PartitionSpec(None, 'fsdp', 'tensor')),
-    (r'layers/.*(up|gate)_bias$', PartitionSpec(None, 'tensor')),
-    (r'layers/.*down$', PartitionSpec(None, 'tensor', 'fsdp')),
-    (r'layers/.*expert/(up|gate)$', PartitionSpec(None, None, 'fsdp', 'tensor')),
-    (r'layers/.*expert/down$', PartitionSpec(None, None, 'tensor', 'fsdp')),
-    (r'embedding$', PartitionSpec('tensor', 'fsdp')),
-    (r'head$', PartitionSpec('fsdp', 'tensor')),
-)
+# The letters that each axis of the mesh splits. Of a parameter with several of them it splits the first in this order.
+SPLIT = {'fsdp': 'DRM', 'tensor': 'NKFV'}
 
 
 def make_mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh:
@@ -60,24 +49,40 @@ def make_mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh:
     return Mesh(np.array(devices).reshape(shape), AXES)
 
 
-def shardings(tree: PyTree, mesh: Mesh) -> PyTree:
-    """Place every leaf of a state by its path."""
-    return jax.tree_util.tree_map_with_path(
-        lambda path, leaf: NamedSharding(mesh, spec_of(path_of(path), leaf.shape, mesh)), tree
-    )
+def shardings(state: PyTree, params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> PyTree:
+    """Place every leaf of a state that holds these parameters, whose declared axes are given by path."""
+    paths = {path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)}
+
+    def place(keypath: Any, leaf: Any) -> NamedSharding:
+        names = path_of(keypath).split('/')
+        endings = ('/'.join(names[first:]) for first in range(len(names)))
+        parameter = next((path for path in endings if path in paths), None)
+        return NamedSharding(mesh, spec_of(axes.get(parameter), leaf.shape, mesh))
+
+    return jax.tree_util.tree_map_with_path(place, state)
 
 
-def spec_of(path: str, shape: tuple[int, ...], mesh: AnyMesh) -> PartitionSpec:
-    """Axes of one leaf. An axis that does not divide its dimension is left whole there."""
-    for pattern, spec in RULES:
-        if re.search(pattern, path) and len(spec) == len(shape):
-            return PartitionSpec(
-                *(
-                    name if name and size % mesh.shape[name] == 0 else None
-                    for name, size in zip(spec, shape, strict=True)
-                )
-            )
-    return PartitionSpec()
+def spec_of(axes: str | None, shape: tuple[int, ...], mesh: AnyMesh) -> PartitionSpec:
+    """Where a leaf lies of a parameter with these axes; None declares none.
+
+    What does not divide is left whole, as are leaves of other dimensions, which are factors of moments, and, along
+    `fsdp`, vectors: to gather them would cost more than they take.
+    """
+    letters = [] if axes is None else letters_of(axes)
+    if len(letters) != len(shape):
+        return PartitionSpec()
+    is_vector = sum(letter not in COPIES for letter in letters) < 2
+    spec: list[str | None] = [None] * len(shape)
+    for name, order in SPLIT.items():
+        fitting = [
+            place
+            for letter in order
+            for place, own in enumerate(letters)
+            if own == letter and shape[place] % mesh.shape[name] == 0
+        ]
+        if fitting and not (name == 'fsdp' and is_vector):
+            spec[fitting[0]] = name
+    return PartitionSpec(*spec)
 
 
 def _filled(shape: list[int], devices: int) -> tuple[int, ...]:

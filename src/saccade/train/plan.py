@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run will do, read off the very program that will do it, before it does it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import Backend
 from saccade.train.learner import Learner, cast
+from saccade.train.mesh import SPLIT
 from saccade.train.optimizer import path_of
 from saccade.types import Params, Part, UserError
 
@@ -29,6 +30,7 @@ PEAKS = {
     'NVIDIA H200': 989e12,
     'NVIDIA B200': 2250e12,
 }
+FEW = 3  # paths that a line names
 # By a word of a name on the path of a parameter; the first that is there.
 ROLES = {
     'low_rank': 'low rank',
@@ -64,6 +66,7 @@ class Plan:
     state_bytes: int | None
     attention: list[str]
     trained: list[str]
+    replicated: list[str]
 
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
@@ -81,6 +84,7 @@ class Plan:
             state_bytes=state_bytes(backend.learner, backend.like.params),
             attention=list(attention_paths(model)),
             trained=backend.learner.adapter.lines(backend.like.params),
+            replicated=replicated_lines(backend.like.params, backend.learner.axes),
         )
 
     @property
@@ -109,6 +113,7 @@ class Plan:
             f'devices     {self.devices}',
             f'parameters  {self.total:,} ({roles})',
             *self.trained,
+            *self.replicated,
             f'a step      {self.tokens:,} tokens, {in_words(self.flops, self.hardware_flops)}',
             f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak{self._decoding()}',
             *(f'attention   {line}' for line in self.attention),
@@ -167,6 +172,34 @@ def by_role(params: Params) -> dict[str, int]:
         role = role_of(path_of(path))
         counts[role] = counts.get(role, 0) + int(np.prod(leaf.shape))
     return counts
+
+
+def replicated_lines(params: Params, axes: Mapping[str, str]) -> list[str]:
+    """What every device has whole, in words; nothing where the mesh has no axis along which parameters are split.
+
+    Args:
+        params: shapes, with how they lie.
+        axes: declared of each of them, by path.
+    """
+    leaves = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
+    mesh = next(getattr(leaf.sharding, 'mesh', None) for leaf in leaves.values())
+    if mesh is None or all(mesh.shape[axis] == 1 for axis in SPLIT):
+        return []
+    whole = {path: leaf for path, leaf in leaves.items() if leaf.sharding.is_fully_replicated}
+    count, total = (sum(leaf.size for leaf in each.values()) for each in (whole, leaves))
+    held = sum(leaf.size * leaf.dtype.itemsize for leaf in whole.values())
+    largest = sorted(whole, key=lambda path: whole[path].size, reverse=True)
+    undeclared = [path for path in largest if path not in axes]
+    return [
+        f'replicated  {count:,} of the parameters ({count / total:.1%}), {held / 2**10:,.0f} KiB a device'
+        f'{_first(": ", largest)}{_first("; declaring no axes: ", undeclared)}'
+    ]
+
+
+def _first(words: str, paths: Sequence[str]) -> str:
+    """The first few of some paths after these words; nothing where there are none."""
+    more = f' and {len(paths) - FEW} more' if len(paths) > FEW else ''
+    return f'{words}{", ".join(paths[:FEW])}{more}' if paths else ''
 
 
 def role_of(path: str) -> str:

@@ -16,22 +16,24 @@ from saccade.train.experiment import Experiment
 from saccade.train.gathered import gathering, outside_layers
 from saccade.train.learner import Learner
 from saccade.train.mesh import AnyMesh, make_mesh
-from saccade.train.trained import kept_shapes, param_shapes
+from saccade.train.trained import kept, param_shapes
 from saccade.types import Bucketed, UserError
 
 
 def make_learner(experiment: Experiment) -> Learner:
     """Make the step of an experiment, which holds no arrays."""
     schedule, adapter = experiment.schedule()(experiment.steps), experiment.adapter
+    shapes, axes = kept(experiment)
     return Learner(
         model=experiment.model(),
         task=experiment.task(),
-        optimizer=adapter.optimizer(partial(experiment.optimizer(), schedule), kept_shapes(experiment)),
+        optimizer=adapter.optimizer(partial(experiment.optimizer(), schedule), shapes),
         schedule=schedule,
         dtype=experiment.dtype,
         accumulate=experiment.accumulate,
         ema=experiment.ema,
         adapter=adapter,
+        axes=axes,
     )
 
 
@@ -53,9 +55,11 @@ def require_lengths(experiment: Experiment) -> None:
 
 def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
     """Make the step of an experiment as one program over a mesh, which gathers weights where it uses them."""
+    learner = make_learner(experiment)
     if mesh.shape['fsdp'] == 1:
-        return make_learner(experiment)
-    return replace(make_learner(gathering(experiment, mesh)), place=partial(outside_layers, mesh))
+        return learner
+    model = gathering(experiment.model, learner.axes, mesh)()
+    return replace(learner, model=model, place=partial(outside_layers, learner.axes, mesh))
 
 
 def make_backend(experiment: Experiment) -> Backend:

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from saccade.axes import declared
 from saccade.build import build
 from saccade.data.tokenizer import Tokenizer
 from saccade.data.tokenizer_file import open_tokenizer
@@ -114,14 +115,24 @@ def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
 
 def param_shapes(experiment: Experiment) -> Params:
     """Shapes of the parameters of an experiment's model."""
-    batch = experiment.data().batch_like(1)
-    task, model = experiment.task(), experiment.model()
-    return jax.eval_shape(lambda rows: task.init(model, jax.random.key(0), rows), batch)
+    return _variables(experiment)['params']
 
 
 def kept_shapes(experiment: Experiment) -> Params:
     """Shapes of the parameters that a run keeps, of which its adapter makes the model's."""
-    return jax.eval_shape(experiment.adapter.init, jax.random.key(0), param_shapes(experiment))
+    return kept(experiment)[0]
+
+
+def kept(experiment: Experiment) -> tuple[Params, Mapping[str, str]]:
+    """Shapes of the parameters that a run keeps, and the axes of those that declare them, by path."""
+    variables, adapter = _variables(experiment), experiment.adapter
+    return jax.eval_shape(adapter.init, jax.random.key(0), variables['params']), adapter.axes(declared(variables))
+
+
+def _variables(experiment: Experiment) -> dict[str, Any]:
+    """What initialisation makes for an experiment, as shapes."""
+    task, model, key = experiment.task(), experiment.model(), jax.random.key(0)
+    return jax.eval_shape(lambda rows: model.init(key, *task.inputs(model, key, rows)), experiment.data().batch_like(1))
 
 
 @dataclass(frozen=True)
