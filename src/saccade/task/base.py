@@ -64,6 +64,14 @@ class TaskBase:
 
     bare: ClassVar[str] = 'cross_entropy'
 
+    def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
+        """Initialise the model's parameters for batches of this shape."""
+        return model.init(key, *self.inputs(model, key, batch))['params']
+
+    def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """Return what the model is initialised with. To be overridden."""
+        raise NotImplementedError
+
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals by name, `loss` among them, of a model applied by `forward`. To be overridden."""
         raise NotImplementedError
@@ -99,10 +107,6 @@ class ReadsHead(TaskBase):
     """A task that reads one head of an encoder."""
 
     head: ClassVar[str]
-
-    def init(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> Params:
-        """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, *self.inputs(model, key, batch))['params']
 
     def inputs(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """What the model is initialised with."""

@@ -32,10 +32,6 @@ class CausalLM(TaskBase):
         if not 0 <= self.label_smoothing < 1:
             raise UserError(f'task.label_smoothing: a share is at least 0 and below 1, not {self.label_smoothing}')
 
-    def init(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> Params:
-        """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, *self.inputs(model, key, batch))['params']
-
     def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """What the model is initialised with."""
         return batch['tokens'][:, :-1], scope_of(batch), False

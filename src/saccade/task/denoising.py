@@ -44,10 +44,6 @@ class Denoising(TaskBase):
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)
 
-    def init(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> Params:
-        """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, *self.inputs(model, key, batch))['params']
-
     def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """What the model is initialised with."""
         return *given(self.corrupted(model, key, batch)[0]), False

@@ -51,10 +51,6 @@ class MaskedLM(TaskBase):
         if min(self.hidden, self.noise) < 0 or self.hidden + self.noise > 1:
             raise UserError(f'task: hidden {self.hidden} and noise {self.noise} must be shares of 1')
 
-    def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
-        """Initialise the model's parameters for batches of this shape."""
-        return model.init(key, *self.inputs(model, key, batch))['params']
-
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """What the model is initialised with."""
         return batch['tokens'], scope_of(batch), False, self.places(batch)

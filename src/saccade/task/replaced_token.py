@@ -33,10 +33,6 @@ class ReplacedToken(TaskBase):
         'compare texts': 'launch/embed.py --part=discriminator --text="Return a list." --text="Close the file."',
     }
 
-    def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
-        """Initialise the parameters of a `model.together:Electra` for batches of this shape."""
-        return model.init(key, *self.inputs(model, key, batch))['params']
-
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """What the model is initialised with."""
         at = jnp.zeros((batch['tokens'].shape[0], budget(self.share, batch['tokens'].shape[1])), jnp.int32)

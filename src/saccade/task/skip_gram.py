@@ -46,10 +46,6 @@ class SkipGram(TaskBase):
         if self.subsample < 0:
             raise UserError(f'task: subsample must be at least 0, not {self.subsample}')
 
-    def init(self, model: WordVectors, key: PRNGKey, batch: Batch) -> Params:
-        """Initialise the two tables."""
-        return model.init(key, *self.inputs(model, key, batch))['params']
-
     def inputs(self, model: WordVectors, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """What the model is initialised with."""
         return batch['tokens'], batch['noise']
