@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from discovery import CATALOGUE, uncovered
+from discovery import CATALOGUE, rows, uncovered
 
 from saccade.analysis.variants.catalogue import BLOCK, CAUSAL, MASK, NORM, TOKEN_POSITION
 from saccade.build import build, load
@@ -129,6 +129,11 @@ class Swap(NamedTuple):
     name: str
     spec: Spec
 
+    @property
+    def continuous(self) -> bool:
+        """Whether rounding changes what it makes no more than a little: it makes no choice among scores."""
+        return rows(self.spec).continuous
+
     def into(self, model: Spec) -> Spec:
         """The model with the part in every tower, causal in decoders."""
         model = copy.deepcopy(model)
@@ -165,7 +170,9 @@ PLACES: dict[str, Callable[[Spec, Spec], None]] = {
     'mask': _each_block(lambda block, part: block['mixer'].update(mask=part)),
     'cross': _each_block(lambda block, part: 'cross' in block and block.update(cross=part)),
     'block': _blocks,
-    'tokens': lambda tower, part: tower.update(position=part),
+    'tokens': lambda tower, part: tower.update(
+        position={**part, **({'length': tower['context']} if 'length' in part else {})}
+    ),
 }
 
 

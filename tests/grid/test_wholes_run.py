@@ -178,7 +178,9 @@ def test_steps_are_the_whole_and_padding_is_not_read(pair, swap):
         steps = jax.jit(lambda params, batch: steps_of(experiment, params, batch))(params, batch)
     except UserError as error:
         refused(error, swap)
-    near(np.asarray(steps)[real], np.asarray(whole)[real])
+    assert steps.shape == whole.shape
+    if swap.continuous:
+        near(np.asarray(steps)[real], np.asarray(whole)[real])
 
 
 @pytest.mark.parametrize(('pair', 'swap'), triples([by_name('Tagging Encoder')], BETWEEN_TOKENS))
@@ -193,8 +195,9 @@ def test_packed_documents_are_as_if_alone_and_padding_is_not_read(pair, swap):
         refused(error, swap)
     assert_positions_rise(scopes)
     found, first, both = np.asarray(found), 14, 22
-    near(found[0, :first], found[1, :first])
-    near(found[0, first:both], found[2, : both - first])
+    if swap.continuous:
+        near(found[0, :first], found[1, :first])
+        near(found[0, first:both], found[2, : both - first])
     other = {**batch, 'tokens': jnp.where(batch['segments'] == 0, 7, batch['tokens'])}
     real = np.asarray(batch['segments']) != 0
     np.testing.assert_array_equal(np.asarray(run(params, other)[0])[real], found[real])

@@ -153,8 +153,13 @@ class Embedder:
         """Return the tokens whose embeddings, before any layer, have the largest cosine with that of a token.
 
         Raises:
-            UserError: the word is no single token.
+            UserError: the word is no single token, or the model has no embedding of its own.
         """
+        if 'embedding' not in self.params:
+            raise UserError(
+                f'{Part(type(self.model)).name} has no one embedding to find neighbours in; it has '
+                f'{", ".join(self.params)}, each with parameters of its own'
+            )
         number = self._single(word)
         table = np.asarray(self.params['embedding'], np.float32)[: self.tokenizer.size]
         near = cosines(table, table[[number]])[:, 0]
