@@ -252,3 +252,18 @@ class TestCross:
         np.testing.assert_array_equal(padded, other)
         gradient = jax.grad(lambda read: jnp.sin(self.run(params, read, segments)).sum())(self.READ)
         assert (np.abs(gradient).max(axis=-1) > 0).tolist() == (segments != 0).tolist()
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {'position': {'use': 'position.alibi:ALiBi'}},
+        {'position': TABLE},
+        {'position': {'use': 'position.shaw:Shaw', 'reach': 3, 'head_width': 4}},
+        {'terms': [{'use': 'ops.term:LinearBias', 'slopes': [0.5, 0.25, 0.125, 0.0625]}]},
+    ],
+)
+def test_to_another_sequence_there_is_no_distance_whatever_the_model(changes):
+    across = SCOPE.replace(source=Source(X, SCOPE.positions))
+    with pytest.raises(UserError, match='has no distance'):
+        run(changed(mask={'use': 'ops.mask:Full'}, **changes), scope=across)

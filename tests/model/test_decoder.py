@@ -20,21 +20,23 @@ TOKENS = jnp.array(np.random.default_rng(0).integers(0, V, (B, T)))
 SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
 
 NORM = {'use': 'norm.layer:LayerNorm'}
+MIXER = {
+    'use': 'attention.multi_head:MultiHead',
+    'heads': 2,
+    'bias': True,
+    'output_bias': True,
+    'kernel': {'use': 'attention.plain:Plain'},
+    'mask': {'use': 'ops.mask:Causal'},
+    'position': {'use': 'position.none:NoPosition'},
+}
+FEEDFORWARD = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}}
 
 
 def decoder(heads=2, width=D, context=12, layers=2, vocabulary=V, **changes):
     block = {
         'use': 'block.pre_norm:PreNorm',
-        'mixer': {
-            'use': 'attention.multi_head:MultiHead',
-            'heads': heads,
-            'bias': True,
-            'output_bias': True,
-            'kernel': {'use': 'attention.plain:Plain'},
-            'mask': {'use': 'ops.mask:Causal'},
-            'position': {'use': 'position.none:NoPosition'},
-        },
-        'feedforward': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}},
+        'mixer': {**MIXER, 'heads': heads},
+        'feedforward': FEEDFORWARD,
         'norm': NORM,
     }
     spec = {
@@ -230,6 +232,42 @@ def test_a_context_longer_than_the_learned_positions_is_refused():
 def test_a_width_that_the_heads_do_not_divide_is_refused():
     with pytest.raises(UserError, match='width 16 is not divisible by 3 heads'):
         shapes(decoder(heads=3))
+
+
+def masked(mask):
+    """A decoder whose layers have this mask."""
+    parts = {'mixer': {**MIXER, 'mask': mask}, 'feedforward': FEEDFORWARD, 'norm': NORM}
+    return decoder(block={'use': 'block.pre_norm:PreNorm', **parts})
+
+
+WINDOW = {'use': 'ops.mask:Window', 'left': 3, 'right': 3}
+CAUSAL = {'use': 'ops.mask:Causal'}
+
+
+@pytest.mark.parametrize(
+    ('mask', 'named'),
+    [
+        ({'use': 'ops.mask:Full'}, 'ops.mask:Full'),
+        (WINDOW, 'ops.mask:Window'),
+        ({'use': 'ops.pattern:prefix_lm', 'count': 2}, 'ops.pattern:prefix_lm'),
+        ({'use': 'ops.mask:any_of', 'masks': [CAUSAL, WINDOW]}, 'ops.mask:any_of'),
+    ],
+)
+def test_a_mask_under_which_a_token_attends_to_later_ones_is_refused_by_name(mask, named):
+    with pytest.raises(UserError, match=f'Decoder is causal: under the mask {named}'):
+        shapes(masked(mask))
+
+
+@pytest.mark.parametrize(
+    'mask',
+    [
+        {'use': 'ops.mask:all_of', 'masks': [CAUSAL, WINDOW]},
+        {'use': 'ops.mask:CausalAfterPrefix'},
+        {'use': 'ops.pattern:sparse_strided', 'stride': 3},
+    ],
+)
+def test_a_mask_that_is_causal_by_its_values_is_taken(mask):
+    assert shapes(masked(mask))
 
 
 def test_the_gradient_of_a_frequent_token_adds_up_in_bfloat16_too():

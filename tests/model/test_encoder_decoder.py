@@ -322,11 +322,15 @@ def test_the_score_terms_that_layers_share_are_not_of_the_source():
     assert np.abs(own[0] - own[1]).max() > 0.01
 
 
+SLOPES = {'use': 'ops.term:LinearBias', 'slopes': [0.5] * N}
+
+
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
         ({'writes': block('Causal')}, r'PreNorm of the decoder has no cross'),
         ({'cross': attention('Full', position=TABLE)}, r'RelativeBias has no distance'),
+        ({'cross': attention('Full', terms=[SLOPES])}, r'LinearBias has no distance'),
         ({'decoder': {'width': 8}}, rf'{V} x {D} cannot serve a decoder of {V} x 8'),
         ({'encoder': {'vocabulary': 5}}, rf'5 x {D} cannot serve a decoder of {V} x {D} .* shared_embedding'),
         ({'encoder': {'context': 5}}, r'7 tokens does not fit the context of 5'),

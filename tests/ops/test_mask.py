@@ -106,6 +106,19 @@ def test_a_block_is_the_part_of_the_whole(rule):
     np.testing.assert_array_equal(table(mask, range(2, 7), range(5, 9)), table(mask)[:, 2:7, 5:9])
 
 
+def test_no_query_looks_further_ahead_than_its_mask_says(rule):
+    mask, _ = rule
+    _, query, key = np.nonzero(table(mask))
+    assert mask.lookahead is None or (key - query).max() <= mask.lookahead
+
+
+def test_masks_that_look_ahead_no_token_are_known_to_be_causal():
+    causal = {name for name, (mask, _) in RULES.items() if not np.triu(table(mask)[:, :, :T], 1).any()}
+    causal -= {'random blocks'}  # those of this seed are before the query's by chance
+    assert {name for name, (mask, _) in RULES.items() if mask.lookahead == 0} == causal
+    assert CausalAfterPrefix().lookahead == RandomBlocks(size=2, count=1, length=12, seed=3, before=True).lookahead == 0
+
+
 def test_live_is_never_false_where_the_mask_allows_a_pair(rule):
     mask, _ = rule
     whole, random = table(mask), np.random.default_rng(0)

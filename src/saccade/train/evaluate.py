@@ -111,7 +111,7 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
     prepared = experiment.data().prepare(cache_folder(), Workdir.existing(path).tokenizer)
     split, rows = _split(prepared, asked.split), experiment.batch_size
     found = evaluated(experiment, trained.params, split, asked.split, trained.step)
-    baseline = baseline_of(experiment, prepared)
+    baseline = baseline_of(experiment, prepared, asked.split)
     sampled = None
     if asked.windows:
         batches = random_windows(split, rows, asked.windows, experiment.seed)
@@ -216,13 +216,13 @@ def _in_order(
     return {name: part[order] for name, part in whole.items()}
 
 
-def baseline_of(experiment: Experiment, prepared: Prepared, step: int = 0) -> Evaluation | None:
-    """Evaluate the experiment's baseline on the validation split; None where it has none."""
+def baseline_of(experiment: Experiment, prepared: Prepared, name: str, step: int = 0) -> Evaluation | None:
+    """Evaluate the experiment's baseline on the split of that name; None where it has none."""
     if experiment.baseline is None:
         return None
-    train, validation = prepared.splits['train'], prepared.splits['validation']
-    found = experiment.baseline(train, validation, prepared.tokenizer.size)
-    return evaluation(step, 'baseline', validation, {'loss': found} if isinstance(found, float) else found)
+    split = prepared.splits[name]
+    found = experiment.baseline(prepared.splits['train'], split, prepared.tokenizer.size)
+    return evaluation(step, 'baseline', split, {'loss': found} if isinstance(found, float) else found)
 
 
 def _scorer(experiment: Experiment, params: Params) -> Callable[[Rows], Any]:

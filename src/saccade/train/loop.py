@@ -181,7 +181,7 @@ class Run:
     def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
         """Measure the trained model; log that after its baseline and what is measured at other lengths."""
         found = self._measure(state, prepared, self.experiment.steps)
-        baseline = baseline_of(self.experiment, prepared, found.step)
+        baseline = baseline_of(self.experiment, prepared, found.split, found.step)
         if log is not None:
             others = evaluate_lengths(self.experiment, self._weights(state), self.workdir.tokenizer, found.step)
             for other in (*([baseline] if baseline else []), *others):
