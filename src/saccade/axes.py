@@ -47,7 +47,7 @@ def parameter(module: nn.Module, name: str, axes: str, init: Callable[..., Array
         UserError: at initialisation, where a letter is unknown, or there is not one for each dimension.
     """
     value = module.param(name, init, *arguments)
-    if module.is_initializing() and module.is_mutable_collection(AXES):
+    if _records(module):
         _check(module, name, axes, value)
         module.put_variable(AXES, name, Axes(axes))
     return value
@@ -64,15 +64,17 @@ def parameters(
         init: makes the variables of one copy, by the `init` of the other module.
     """
 
+    def one(key: PRNGKey) -> dict[str, PyTree]:
+        variables = init(key)
+        return {'params': variables['params'], AXES: variables.get(AXES, {})}
+
+    def of_a_copy(axes: Axes) -> Axes:
+        return Axes(f'{copies} {axes.letters}'.strip())
+
     def make(key: PRNGKey) -> Params:
-        made = jax.vmap(lambda key: {of: tree for of, tree in init(key).items() if of in ('params', AXES)})(
-            jax.random.split(key, count)
-        )
-        if module.is_initializing() and module.is_mutable_collection(AXES):
-            stacked = jax.tree.map(
-                lambda axes: Axes(f'{copies} {axes.letters}'.strip()), made.get(AXES, {}), is_leaf=_is_axes
-            )
-            module.put_variable(AXES, name, stacked)
+        made = jax.vmap(one)(jax.random.split(key, count))
+        if _records(module):
+            module.put_variable(AXES, name, jax.tree.map(of_a_copy, made[AXES], is_leaf=_is_axes))
         return made['params']
 
     return module.param(name, make)
@@ -87,6 +89,10 @@ def declared(variables: Mapping[str, PyTree]) -> dict[str, str]:
     """The axes of each parameter that declares them, by its path, of what a model's `init` returns."""
     leaves = jax.tree_util.tree_leaves_with_path(variables.get(AXES, {}), is_leaf=_is_axes)
     return {jax.tree_util.keystr(path, simple=True, separator='/'): axes.letters for path, axes in leaves}
+
+
+def _records(module: nn.Module) -> bool:
+    return module.is_initializing() and module.is_mutable_collection(AXES)
 
 
 def _is_axes(value: Any) -> bool:

@@ -116,6 +116,7 @@ def test_eight_devices_give_the_losses_of_one(runner, finished, tmp_path, overri
     done = runner.train(tmp_path / 'run', *overrides, devices=8)
     assert done.returncode == 0, done.stderr
     assert_same(losses(tmp_path / 'run'), losses(finished))
+    assert ('\nreplicated  ' in done.stdout) == any('fsdp' in given or 'tensor' in given for given in overrides)
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ def stack(run='unrolled', pattern=None, layers=L):
 
 @functools.cache
 def params():
-    shapes = jax.eval_shape(lambda: stack().init(jax.random.key(0), X, SCOPE, False))
+    shapes = jax.eval_shape(lambda: stack().init(jax.random.key(0), X, SCOPE, False, mutable=['params']))
     random = np.random.default_rng(1)
     return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
 
@@ -178,7 +178,8 @@ STREAMS = {
 
 @functools.cache
 def stream_params(name):
-    shapes = jax.eval_shape(lambda: stack(pattern=[STREAMS[name]]).init(jax.random.key(0), X, SCOPE, False))
+    layers = stack(pattern=[STREAMS[name]])
+    shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, SCOPE, False, mutable=['params']))
     random = np.random.default_rng(1)
     return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
 
