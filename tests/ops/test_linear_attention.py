@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade.ops import delta, linear_attention
-from saccade.ops.flops import flops
+from saccade.ops.flops import count_primitive, flops
 from saccade.ops.linear_attention import LOWEST, Levelled, Memory
 from saccade.ops.mask import SameSegment
 
@@ -224,6 +224,33 @@ def test_a_value_written_whole_is_read_back_and_replaced():
     _, state = delta.correct(k, k, v, ones, 0 * ones, segments, Memory.empty(B, K, R, H), 64)
     for place, last in {0: 2, 1: 1, 2: 3}.items():
         assert_near(state.sums[:, :, place], v[:, last])
+
+
+@pytest.mark.parametrize('length', [1, 2, 5, 8, 21])
+def test_a_unit_lower_triangular_system_is_solved(length):
+    """With its gradients, whatever stands on the diagonal and above it."""
+    random = np.random.default_rng(length)
+    below, y, direction = (random.normal(size=(2, 3, length, width)) for width in (length, 4, 4))
+    lower = np.eye(length) + np.tril(below, -1)
+    expected, dy = np.linalg.solve(lower, y), np.linalg.solve(np.swapaxes(lower, -1, -2), direction)
+    dbelow = np.tril(-np.einsum('...th,...sh->...ts', dy, expected), -1)
+
+    def loss(below, y):
+        u = delta.solve_unit_lower(below, y)
+        return (jnp.asarray(direction, jnp.float32) * u).sum(), u
+
+    inputs = (jnp.asarray(x, jnp.float32) for x in (below, y))
+    gradients, u = jax.jit(jax.grad(loss, argnums=(0, 1), has_aux=True))(*inputs)
+    for given, exact in zip((u, *gradients), (expected, dbelow, dy), strict=True):
+        assert_near(given, exact)
+
+
+def test_the_delta_rule_calls_no_triangular_solve():
+    """Two at once hang on a CPU of two cores."""
+    x, segments = drawn(9), np.ones((B, 9), int)
+    gradient = jax.grad(lambda x: correct(x, segments, 4)[0].sum())
+    assert count_primitive(gradient, 'triangular_solve', x) == 0
+    assert count_primitive(gradient, 'dot_general', x) > 0
 
 
 def test_gamma_one_is_linear_attention_without_a_normaliser():

@@ -13,8 +13,9 @@ representation: appendix A of the first, section 3 of the second):
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
+from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.ops.linear_attention import Left, Memory, Row, Segments, fading_left, per_token, read_and_write
@@ -58,9 +59,48 @@ def _advance(
 
 
 def _written(sums: Array, left: Left, k: Array, v: Array, write: Array) -> Array:
-    """u of each token of a chunk: forward substitution in a unit lower triangular matrix for each head."""
+    """u of each token of a chunk, the solution of a unit lower triangular system for each head."""
     share = jnp.swapaxes(write, 1, 2)[..., None]
     below = share * left.between * jnp.einsum('BTKR,BSKR->BKTS', k, k)
     new = v - per_token(left.since) * jnp.einsum('BTKR,BKRH->BTKH', k, sums)
-    u = solve_triangular(below, share * jnp.swapaxes(new, 1, 2), lower=True, unit_diagonal=True)
-    return jnp.swapaxes(u, 1, 2)
+    return jnp.swapaxes(solve_unit_lower(below, share * jnp.swapaxes(new, 1, 2)), 1, 2)
+
+
+@jax.custom_vjp
+def solve_unit_lower(below: Float[Array, '*B T T'], y: Float[Array, '*B T V']) -> Float[Array, '*B T V']:
+    """u of (I + L) u = y, where L is what `below` has below its diagonal.
+
+    By products alone: on the CPU, the batched triangular solve of jaxlib 0.10 blocks a thread of the pool that it waits
+    for, so that two at once, as in a backward pass, can wait forever.
+    """
+    return _solve(below, y)[0]
+
+
+def _solve(below: Array, y: Array) -> tuple[Array, tuple[Array, Array]]:
+    inverse = _unit_lower_inverse(below)
+    u = inverse @ y
+    return u, (inverse, u)
+
+
+def _solve_backward(saved: tuple[Array, Array], du: Array) -> tuple[Array, Array]:
+    inverse, u = saved
+    dy = jnp.swapaxes(inverse, -1, -2) @ du
+    return jnp.tril(-dy @ jnp.swapaxes(u, -1, -2), -1), dy
+
+
+solve_unit_lower.defvjp(_solve, _solve_backward)
+
+
+def _unit_lower_inverse(below: Float[Array, '*B T T']) -> Float[Array, '*B T T']:
+    """(I + L)^-1 from the inverses P, Q of its diagonal blocks, which double in size: [[P, 0], [-Q L P, Q]]."""
+    T = below.shape[-1]
+    whole = 1 << (T - 1).bit_length()
+    below = jnp.pad(below, (*[(0, 0)] * (below.ndim - 2), (0, whole - T), (0, whole - T)))
+    inverse = jnp.ones((*below.shape[:-1], 1, 1))
+    while (size := inverse.shape[-1]) < whole:
+        pairs = rearrange(below, '... (C t) (D s) -> ... t s C D', t=2 * size, s=2 * size)
+        corner = jnp.moveaxis(jnp.diagonal(pairs[..., size:, :size, :, :], 0, -2, -1), -1, -3)
+        first, last = inverse[..., 0::2, :, :], inverse[..., 1::2, :, :]
+        upper = jnp.concatenate([first, jnp.zeros_like(first)], axis=-1)
+        inverse = jnp.concatenate([upper, jnp.concatenate([-last @ corner @ first, last], axis=-1)], axis=-2)
+    return inverse[..., 0, :T, :T]
