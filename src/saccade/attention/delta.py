@@ -9,7 +9,7 @@ Yang et al. 2024, "Parallelizing Linear Transformers with the Delta Rule over Se
 https://arxiv.org/abs/2406.06484; "Gated Delta Networks", equation 10 and figure 1 (`fading`, a SiLU gate),
 https://arxiv.org/abs/2412.06464
 Ours leaves out the short convolutions of q, k and v. It is causal, reads its own sequence alone, and has no scores.
-Cost: B T N H (H + V + C) beside the projections, for chunks of C; the state to decode with is B N H V.
+Cost: B T N (H + C) (H + V + C) beside the projections, for chunks of C; the state to decode with is B N H V.
 """
 
 from collections.abc import Callable
