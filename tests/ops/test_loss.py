@@ -35,6 +35,18 @@ def test_values_and_gradients(smoothing):
     np.testing.assert_allclose(gradient, expected, atol=NEAR)
 
 
+@pytest.mark.parametrize('smoothing', [0.0, 0.1])
+def test_large_logits_lose_no_digits(smoothing):
+    """What all logits are raised by does not matter; these are exact in float32, raised or not."""
+    low = jnp.round(LOGITS * 64) / 64
+
+    def run(logits):
+        return jax.value_and_grad(lambda logits: (WEIGHTS * cross_entropy(logits, TARGETS, smoothing)).sum())(logits)
+
+    for found, expected in zip(run(low + 8192.0), run(low), strict=True):
+        np.testing.assert_allclose(found, expected, atol=NEAR)
+
+
 def test_smoothing_is_szegedys():
     e, log_p = 0.2, jax.nn.log_softmax(LOGITS)
     hit = np.take_along_axis(np.asarray(log_p), np.asarray(TARGETS)[..., None], axis=-1)[..., 0]

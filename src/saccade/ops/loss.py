@@ -20,17 +20,21 @@ def cross_entropy(
     return _forward(logits, targets, smoothing)[0]
 
 
-def _forward(logits: Array, targets: Array, smoothing: float) -> tuple[Array, tuple[Array, Array, Array]]:
+def _forward(logits: Array, targets: Array, smoothing: float) -> tuple[Array, tuple[Array, Array, Array, Array]]:
     wide = logits.astype(jnp.float32)
-    log_total = jax.nn.logsumexp(wide, axis=-1)
+    # Kept apart from the log of the sum, which would lose its digits beside a large maximum.
+    highest = wide.max(axis=-1)
+    total = jnp.exp(wide - highest[..., None]).sum(axis=-1)
     hit = jnp.take_along_axis(wide, targets[..., None], axis=-1)[..., 0]
-    expected = (1.0 - smoothing) * hit + (smoothing * wide.mean(axis=-1) if smoothing else 0.0)
-    return log_total - expected, (logits, targets, log_total)
+    expected = (1.0 - smoothing) * (hit - highest)
+    if smoothing:
+        expected += smoothing * (wide - highest[..., None]).mean(axis=-1)
+    return jnp.log(total) - expected, (logits, targets, highest, total)
 
 
-def _backward(smoothing: float, saved: tuple[Array, Array, Array], dloss: Array) -> tuple[Array, None]:
-    logits, targets, log_total = saved
-    probabilities = jnp.exp(logits.astype(jnp.float32) - log_total[..., None])
+def _backward(smoothing: float, saved: tuple[Array, Array, Array, Array], dloss: Array) -> tuple[Array, None]:
+    logits, targets, highest, total = saved
+    probabilities = jnp.exp(logits.astype(jnp.float32) - highest[..., None]) / total[..., None]
     hit = targets[..., None] == jnp.arange(logits.shape[-1])
     wanted = (1.0 - smoothing) * hit + smoothing / logits.shape[-1]
     return ((probabilities - wanted) * dloss[..., None]).astype(logits.dtype), None
