@@ -4,19 +4,24 @@
 
 import functools
 import sys
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from ml_collections import ConfigDict, FieldReference
 
 from saccade.attention.multi_head import MultiHead
-from saccade.build import bind, build, load
+from saccade.build import bind, build, fields, load
 from saccade.model.stack import Stack
 from saccade.norm.layer import LayerNorm
+from saccade.ops.rotary import linear
 from saccade.types import Part, Scope, UserError
 
 NORM = {'use': 'norm.rms:RMSNorm'}
+ROTARY = {'use': 'position.rotary:Rotary'}
+YARN = {'use': 'ops.rotary:yarn', 'factor': 2.0, 'context': 64}
 MIXER = {
     'use': 'attention.multi_head:MultiHead',
     'heads': 2,
@@ -75,6 +80,20 @@ def test_functions_take_what_their_caller_adds_later():
     assert part(-2.0) == -1.0
 
 
+def test_a_function_may_declare_what_its_caller_gives_it():
+    def takes(scaling: Part[Callable[[float], float]] | None, several: tuple[Part[Callable[[int], int]], ...] = ()):
+        return scaling
+
+    assert list(fields(takes)) == ['scaling', 'several']
+    hint = fields(takes)['scaling'][0]
+    assert list(fields(linear, hint)) == ['factor']
+    assert bind(takes, {'scaling': {'use': 'ops.rotary:linear', 'factor': 2.0}})()(np.ones(1)) == 0.5
+    for argument in ('scaling', 'several'):
+        spec = {'use': 'ops.rotary:linear'}
+        with pytest.raises(UserError, match=rf'^config\.{argument}.*\.factor: missing; ops.rotary:linear needs it$'):
+            bind(takes, {'scaling': None, argument: spec if argument == 'scaling' else [spec]})
+
+
 def test_an_integer_serves_where_a_float_is_wanted():
     assert build(changed(FEEDFORWARD, ratio=4))['ratio'] == 4
 
@@ -97,6 +116,13 @@ def test_an_integer_serves_where_a_float_is_wanted():
         (changed(STACK, block=[BLOCK, NORM]), ['config.part.block', 'is not a Block']),
         (changed(STACK, block=[BLOCK, 3]), ['config.part.block', 'Block']),
         (changed(BLOCK, mixer=changed(MIXER, heds=1)), ['config.part.mixer.heds', "'heads'"]),
+        (changed(FEEDFORWARD, activation='silu'), ["activation: feedforward.mlp:MLP wants a part: a dict with 'use'"]),
+        (changed(MIXER, head_norm='rms'), ["head_norm: attention.multi_head:MultiHead wants None or a part (Norm): a"]),
+        (changed(ROTARY, scaling={'use': 'ops.rotary:linear'}),
+         ['config.part.scaling.factor: missing; ops.rotary:linear needs it']),
+        (changed(ROTARY, scaling={**YARN, 'truncate': True}),
+         ["truncate: ops.rotary:yarn has no field 'truncate'; it has context, factor, fast, gain, slow"]),
+        (changed(ROTARY, scaling={**YARN, 'frequencies': 1}), ["ops.rotary:yarn has no field 'frequencies'"]),
         (without(MIXER, 'heads'), ['config.part.heads: missing; attention.multi_head:MultiHead needs it']),
         (without(NORM, 'use'), ["config.part: a part needs 'use'"]),
         (7, ["config.part: a part needs 'use'"]),

@@ -14,7 +14,7 @@ import inspect
 import pkgutil
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import flax.linen as nn
@@ -32,12 +32,13 @@ _LINEN_OWN = ('parent', 'name')  # fields of every Linen module, which are not t
 _SHARED_BY_PARTS = 'base'  # how the names of files end that hold what parts inherit
 
 
-def build(spec: Any, path: str = 'config') -> Part:
+def build(spec: Any, path: str = 'config', hint: Any = Any) -> Part:
     """Turn one spec, and those nested in it, into a part.
 
     Args:
         spec: a dict with `use`.
         path: where the spec stands in the config, for error messages.
+        hint: type of the field that takes the part, as `fields` has it.
 
     Raises:
         UserError: `use` is missing or cannot be imported; a key is unknown, missing or of the wrong type.
@@ -46,24 +47,22 @@ def build(spec: Any, path: str = 'config') -> Part:
     if not isinstance(spec, dict) or 'use' not in spec:
         raise UserError(f"{path}: a part needs 'use', the import path of a class, as in 'norm.rms:RMSNorm'")
     target = load(spec['use'], f'{path}.use')
-    if not callable(target):
-        raise UserError(f'{path}.use: {spec["use"]} is no class or function, but {target!r}')
-    return bind(target, {key: value for key, value in spec.items() if key != 'use'}, path)
+    return bind(target, {key: value for key, value in spec.items() if key != 'use'}, path, hint)
 
 
-def bind(target: Any, arguments: Mapping[str, Any], path: str = 'config') -> Part:
+def bind(target: Any, arguments: Mapping[str, Any], path: str = 'config', hint: Any = Any) -> Part:
     """Check arguments against the target's own signature and return the part.
 
     Raises:
         UserError: a key is unknown, missing or of the wrong type.
     """
-    known = fields(target)
+    known = fields(target, hint)
     label = _label(target)
     _refuse_unknown(arguments, known, label, path)
-    built = {key: _value(value, f'{path}.{key}') for key, value in arguments.items()}
+    built = {key: _value(value, f'{path}.{key}', known[key][0]) for key, value in arguments.items()}
     for key, value in built.items():
         _check(value, known[key][0], f'{path}.{key}', label)
-    if isinstance(target, type):  # a function gets what is missing from its caller
+    if isinstance(target, type) or _given(hint) is not None:  # else the caller gives what is missing
         for key, (_, required) in known.items():
             if required and key not in built:
                 raise UserError(f'{path}.{key}: missing; {label} needs it')
@@ -86,7 +85,7 @@ def load(use: Any, path: str = 'use') -> Any:
     """Import the class or function that `use` names.
 
     Raises:
-        UserError: there is no such module, or no such name in it; the nearest match is named.
+        UserError: there is no such module, or no such name in it, the nearest match is named; or it cannot be called.
     """
     module_name, _, name = str(use).partition(':')
     if not name or not module_name or module_name.startswith('.'):
@@ -95,7 +94,10 @@ def load(use: Any, path: str = 'use') -> Any:
     if not hasattr(module, name):
         own = [key for key, value in vars(module).items() if getattr(value, '__module__', '') == module.__name__]
         raise UserError(f"{path}: {module_name} has no '{name}'{_nearest(name, own)}")
-    return getattr(module, name)
+    target = getattr(module, name)
+    if not callable(target):
+        raise UserError(f'{path}: {use} is no class or function, but {target!r}')
+    return target
 
 
 def modules(package: str) -> Iterator[types.ModuleType]:
@@ -111,16 +113,26 @@ def modules(package: str) -> Iterator[types.ModuleType]:
             yield importlib.import_module(f'{found.__name__}.{file.name}')
 
 
-def fields(target: Any) -> dict[str, tuple[Any, bool]]:
-    """Name -> (type hint, is required) of everything that a config may pass."""
-    parameters = inspect.signature(target).parameters.values()
+def fields(target: Any, hint: Any = Any) -> dict[str, tuple[Any, bool]]:
+    """Name -> (type hint, is required) of everything that a config may pass.
+
+    Args:
+        hint: type of the field that takes the part. `Part[Callable[[A], B]]` is a function of what its caller gives it,
+            an A, to which a config passes all other arguments. Without a hint the caller may give any of them.
+    """
     hints = _hints(target)
     own = _LINEN_OWN if isinstance(target, type) and issubclass(target, nn.Module) else ()
     return {
         parameter.name: (hints.get(parameter.name, Any), parameter.default is inspect.Parameter.empty)
-        for parameter in parameters
+        for parameter in _parameters(target)[_given(hint) or 0 :]
         if parameter.name not in own and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     }
+
+
+def defaults(target: Any) -> dict[str, Any]:
+    """Name -> value of what a config may leave out."""
+    given = {parameter.name: parameter.default for parameter in _parameters(target)}
+    return {name: value for name, value in given.items() if value is not inspect.Parameter.empty}
 
 
 def lacking(target: Any, protocol: type) -> list[str]:
@@ -188,17 +200,30 @@ def _refuse_unknown(arguments: Mapping[str, Any], fields: Mapping[str, Any], lab
             raise UserError(f"{path}.{key}: {label} has no field '{key}'{_nearest(key, fields)}")
 
 
-def _value(value: Any, path: str) -> Any:
+def _parameters(target: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(target).parameters.values())
+
+
+def _given(hint: Any) -> int | None:
+    """How many arguments the caller of a part gives it, by the hint's `Part[Callable]`; None where it has none."""
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is not Part:
+        return next((count for count in map(_given, arguments) if count is not None), None)
+    taken = typing.get_args(arguments[0]) if typing.get_origin(arguments[0]) is Callable else ()
+    return len(taken[0]) if taken and isinstance(taken[0], list) else None
+
+
+def _value(value: Any, path: str, hint: Any) -> Any:
     if isinstance(value, Mapping):
-        return build(value, path) if 'use' in value else _frozen(value, path)
+        return build(value, path, hint) if 'use' in value else _frozen(value, path, hint)
     if isinstance(value, list | tuple):
-        return tuple(_value(item, f'{path}[{number}]') for number, item in enumerate(value))
+        return tuple(_value(item, f'{path}[{number}]', hint) for number, item in enumerate(value))
     return value
 
 
-def _frozen(value: Mapping[str, Any], path: str) -> tuple[tuple[str, Any], ...]:
+def _frozen(value: Mapping[str, Any], path: str, hint: Any) -> tuple[tuple[str, Any], ...]:
     """A plain dict as its sorted items, so that the part that holds it can be hashed."""
-    return tuple(sorted((key, _value(item, f'{path}.{key}')) for key, item in value.items()))
+    return tuple(sorted((key, _value(item, f'{path}.{key}', hint)) for key, item in value.items()))
 
 
 def _check(value: Any, hint: Any, path: str, label: str) -> None:
@@ -257,8 +282,13 @@ def _callable_alike(given: Any, wanted: Any) -> bool:
 
 
 def _words(hint: Any) -> str:
-    if typing.get_origin(hint) is Part:
-        return f"a part ({_words(typing.get_args(hint)[0])}): a dict with 'use'"
+    if hint is Part or typing.get_origin(hint) is Part:
+        kinds = [f' ({_words(kind)})' for kind in typing.get_args(hint) if isinstance(kind, type)]
+        return f"a part{''.join(kinds)}: a dict with 'use'"
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return ' or '.join(sorted(map(_words, typing.get_args(hint)), key=lambda words: words.endswith("'use'")))
+    if hint is type(None):
+        return 'None'
     return (
         hint.__name__
         if isinstance(hint, type) and not typing.get_args(hint)

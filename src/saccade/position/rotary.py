@@ -12,6 +12,8 @@ trained on, quality falls; `scaling` stretches the wavelengths for that: `ops.ro
 `longrope`.
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
@@ -31,9 +33,9 @@ class Rotary(OnHeads):
     """
 
     base: float = 10000.0
-    scaling: Part | None = None
+    scaling: Part[Callable[[rotary.Frequencies], rotary.Frequencies | rotary.Waves]] | None = None
     share: float = 1.0
-    pairing: Part = Part(rotary.halves)
+    pairing: Part[rotary.Pairing] = Part(rotary.halves)
 
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
