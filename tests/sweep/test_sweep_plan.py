@@ -91,6 +91,16 @@ class TestRuns:
         assert [run.steps for run in planned.sweep.runs] == [200, 400]
         assert [config['schedule']['warmup'] for config in configs(planned)] == [16, 33]
 
+    def test_fields_that_the_config_leaves_at_their_defaults_may_be_swept(self, make):
+        norms = [None, {'use': 'norm.rms:RMSNorm'}]
+        axes = {'model.block.mixer.key_value_heads': [1, 2], 'model.block.mixer.head_norm': norms}
+        planned = make(runs={'grid': axes})
+        mixers = [config['model']['block']['mixer'] for config in configs(planned)]
+        assert [(mixer['key_value_heads'], mixer['head_norm']) for mixer in mixers] == [
+            (heads, norm) for heads in (1, 2) for norm in norms
+        ]
+        assert planned.variants[1].name == 'key_value_heads=1,head_norm=RMSNorm'
+
     @pytest.mark.parametrize('swapped_first', [True, False])
     def test_a_field_of_a_part_that_is_swapped_is_set_after_the_swap(self, make, swapped_first):
         parts = [{'use': 'train.schedule:Constant', 'peak': 0.5, 'warmup': warmup} for warmup in (1, 2)]
@@ -253,6 +263,14 @@ def test_variants_of_the_feed_forward_are_matched_by_flops(make):
     base, mlp = planned.variants
     assert base.solved == {}
     assert mlp.solved == {RATIO: pytest.approx(4.0, abs=0.15)}  # three matrices of 8/3 D against two
+
+
+def test_a_field_that_the_config_leaves_at_its_default_is_solved_for(make):
+    mlp = {key: value for key, value in MLP.items() if key != 'ratio'}  # which is 4 by default
+    asked = cost_of([*SMALL, f'--config.{FEEDFORWARD}={MLP}']).flops_per_token
+    match = {'what': 'flops_per_token', 'by': {RATIO: 0.5}, 'to': asked}
+    (variant,) = make([*SMALL, f'--config.{FEEDFORWARD}={mlp}'], runs={'list': [{}]}, match=match).variants
+    assert variant.solved == {RATIO: MLP['ratio']}
 
 
 @pytest.mark.slow

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from saccade.train.config import load_config
+from saccade.train.config import load_config, value_of
 from saccade.types import UserError
 
+QUICKSTART = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
 CONFIG = """
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
@@ -69,6 +70,88 @@ def test_values_take_the_type_of_the_field(file):
     assert config['path'] == '12'  # a placeholder of text
 
 
+def quickstart(*fields):
+    return load_config(QUICKSTART, [f'--config.{field}' for field in fields])
+
+
+@pytest.mark.parametrize(
+    ('fields', 'found'),
+    [
+        (['model.block.mixer.key_value_heads=2'], 2),
+        (["model.block.mixer.head_norm={'use': 'norm.rms:RMSNorm'}"], {'use': 'norm.rms:RMSNorm'}),
+        (["model.block.mixer.terms=[{'use': 'ops.term:Softcap'}]", 'model.block.mixer.terms.0.cap=5'], 5.0),
+        (['model.logit_scale=2'], 2.0),
+        (['model.logit_scale=2', 'model.logit_scale=None'], None),
+        (
+            ["model.block.mixer.position.scaling={'use': 'ops.rotary:linear'}",
+             'model.block.mixer.position.scaling.factor=2'],
+            2.0,
+        ),
+        (['model.block.mixer.kernel.query_chunks=2'], 2),
+        (["model.block.mixer.kernel={'use': 'attention.blockwise:Blockwise'}",
+          'model.block.mixer.kernel.dropout=0.5'], 0.5),
+        (['data.validation=0.5'], 0.5),
+        (['data.tokenizer.end=5'], '5'),  # text
+        (['keep_last=3'], 3),
+        (['inherit=model'], 'model'),
+        (['eval_lengths=(64, 32)', 'eval_lengths.1=16'], 16),
+        (["logging=[{'use': 'train.wandb:WandB'}]", 'logging.0.project=7'], '7'),
+        (["model.block=[{'use': 'block.pre_norm:PreNorm'}]", 'model.block.0.cross=None'], None),
+    ],
+)  # fmt: skip
+def test_a_field_that_the_file_leaves_at_its_default_is_overridden(fields, found):
+    """Read as the type that its part declares."""
+    node = quickstart(*fields)
+    for name in fields[-1].partition('=')[0].split('.'):
+        node = node[int(name) if isinstance(node, list) else name]
+    assert (node, type(node)) == (found, type(found))
+
+
+def test_a_part_that_is_there_by_default_is_changed_within():
+    mixer = "model.block.mixer={'use': 'attention.retention:Retention', 'heads': 2}"
+    found = quickstart(mixer, 'model.block.mixer.position.base=500', 'model.head_init.stddev=1')
+    assert found['model']['block']['mixer']['position'] == {'use': 'position.rotary:Rotary', 'base': 500.0}
+    assert found['model']['head_init'].pop('use').endswith(':normal')
+    assert found['model']['head_init'] == {'stddev': 1.0}
+
+
+def test_references_follow_a_field_that_was_absent():
+    """No reference is lost because another field of the part is given first."""
+    found = quickstart('model.block.mixer.key_value_heads=2', 'model.context=64', 'model.vocabulary=256')
+    assert (found['data']['context'], found['data']['tokenizer']['vocabulary']) == (64, 256)
+
+
+def test_a_field_has_a_value_by_default():
+    found = quickstart()
+    assert value_of(found, 'model.width') == 192
+    assert value_of(found, 'model.logit_scale') == 1.0
+    assert value_of(found, 'model.block.feedforward.bias') is False
+    assert value_of(found, 'keep_last') == 2
+    with pytest.raises(UserError, match="did you mean 'logit_scale'"):
+        value_of(found, 'model.logit_scales')
+
+
+@pytest.mark.parametrize(
+    ('field', 'words'),
+    [
+        ('model.block.mixer.key_value_headz=2', "did you mean 'key_value_heads'?"),
+        ('model.logit_scal=2', "did you mean 'logit_scale'?"),
+        ('keep_lst=2', "did you mean 'keep_last'?"),
+        ('model.block.mixer.key_value_heads=few', "'few' cannot be read as int"),
+        ('model.block.mixer.terms=3', "'3' cannot be read as a list, as in [3]"),
+        ('model.block.mixer.head_norm.epsilon=1', 'no fields below it'),
+        ('model.block.mixer.head_norm=silu', "'silu' cannot be read as a dict, as in {'use': ...}"),
+        ('model.tied=1', "'1' cannot be read as bool"),
+        ('model.layers=0', 'cannot be worked out: float division by zero'),
+    ],
+)
+def test_a_wrong_override_of_any_field_is_refused_naming_it(field, words):
+    with pytest.raises(UserError) as refusal:
+        quickstart(field)
+    assert words in str(refusal.value)
+    assert '\n' not in str(refusal.value)
+
+
 @pytest.mark.parametrize(
     ('override', 'words'),
     [
@@ -81,8 +164,8 @@ def test_values_take_the_type_of_the_field(file):
         ('--config.model.pattern.2.width=3', "the config has no field '2'; there are 0, 1"),
         ('--config.model.pattern.0.widht=3', "did you mean 'width'?"),
         ('--config.model.pattern.0.rate=fast', "'fast' cannot be read as float"),
-        ('--config.model.norm=3', "write a dict, as in {'use': ...}"),
-        ("--config.logging={'use': 'a:B'}", "write a list, as in [{'use': 'a:B'}]"),
+        ('--config.model.norm=3', "'3' cannot be read as a dict, as in {'use': ...}"),
+        ("--config.logging={'use': 'a:B'}", "cannot be read as a list, as in [{'use': 'a:B'}]"),
         ('--config.rate', 'write an override as --config.field=value'),
     ],
 )

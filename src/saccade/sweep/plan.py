@@ -27,7 +27,7 @@ from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import Run, Sweep
 from saccade.sweep.space import NAME, Point, points
-from saccade.train.config import PREFIX, load_config, run_file
+from saccade.train.config import PREFIX, load_config, run_file, value_of
 from saccade.train.experiment import Experiment
 from saccade.train.setup import Cost
 from saccade.types import UserError
@@ -218,20 +218,12 @@ def _whole(value: Any) -> bool:
 
 def _refuse_missing(needs: Mapping[str, str], base: Mapping[str, Any]) -> None:
     for field, what in needs.items():
-        if not _field(base, field):
+        if not value_of(base, field):
             raise UserError(f'{PREFIX}{field}: this sweep needs it: {what}')
 
 
-def _field(config: Mapping[str, Any], field: str) -> Any:
-    """The value of a dotted field; None where there is none."""
-    value: Any = config
-    for name in field.split('.'):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
 def _number(config: Mapping[str, Any], field: str) -> int | float:
-    value = _field(config, field)
+    value = value_of(config, field)
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise UserError(f'match.by: {field} is {value!r}, which is no number to start from')
     return value

@@ -6,29 +6,42 @@
     --config.model.block.mixer.kernel="{'use': 'attention.plain:Plain', 'query_chunks': 4}"
 
 A part is swapped as a whole. Overrides are applied in order, so a later one may change a field of a part that an
-earlier one brought in. In a list, such as a pattern of blocks, an item goes by its number:
+earlier one brought in. Any field of a part may be given, also one that the file leaves at its default:
+
+    --config.model.block.mixer.key_value_heads=2
+    --config.model.embedding_init.stddev=0.01
+
+In a list, such as a pattern of blocks, an item goes by its number:
 
     --config.model.block.0.mixer.heads=8
 """
 
 import ast
 import difflib
+import functools
 import runpy
 import sys
+import types
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ml_collections import ConfigDict
 
-from saccade.build import plain
+from saccade.build import defaults, fields, load, plain
+from saccade.data.cache import spec
+from saccade.train.experiment import Experiment
 from saccade.train.inherit import inherit
-from saccade.types import UserError
+from saccade.types import Part, UserError
 
 PREFIX = '--config.'
 # Fields that decide what the model is, so that other overrides may change it.
 _BEFORE_MODEL = ('init_from', 'inherit', 'init_part')
+# What stands in a config for a value of another type.
+_IN_CONFIG = {Part: dict, ConfigDict: dict, tuple: list}
 
 
 def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
@@ -42,9 +55,12 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     for override in before:
         _apply(config, override)
     inherit(config)
-    for override in overrides:
-        _apply(config, override)
-    return plain(config)
+    try:
+        for override in overrides:
+            _apply(config, override)
+        return plain(config)
+    except ArithmeticError as error:
+        raise UserError(f'--config={path}: a field that follows from others cannot be worked out: {error}') from error
 
 
 def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
@@ -104,7 +120,17 @@ def _unshared(value: Any) -> Any:
         return ConfigDict({key: _unshared(held) for key, held in value.items(preserve_field_references=True)})
     if isinstance(value, dict):
         return {key: _unshared(held) for key, held in value.items()}
-    return type(value)(map(_unshared, value)) if isinstance(value, list | tuple) else value
+    return list(map(_unshared, value)) if isinstance(value, list | tuple) else value
+
+
+def value_of(config: Mapping[str, Any], field: str) -> Any:
+    """Return the value of a dotted field of a resolved config; its default where the config leaves it at that.
+
+    Raises:
+        UserError: there is no such field.
+    """
+    *parents, name = field.split('.')
+    return _group(ConfigDict(config), parents).value(name)
 
 
 def _apply(config: ConfigDict, override: str) -> None:
@@ -112,63 +138,132 @@ def _apply(config: ConfigDict, override: str) -> None:
     if not override.startswith(PREFIX) or not equals:
         raise UserError(f"'{override}': write an override as {PREFIX}field=value")
     *parents, name = field.split('.')
-    node = config
-    for depth, parent in enumerate(parents):
-        node = node[_key(node, parent, '.'.join(parents[: depth + 1]))]
-    key = _key(node, name, field)
-    if name == 'use':
-        raise UserError(
-            f"{PREFIX}{field}: this would keep the old part's arguments; swap the part as a whole: "
-            f"{PREFIX}{'.'.join(parents)}=\"{{'use': '{text}', ...}}\""
-        )
-    try:
-        node[key] = _parsed(text, _held(node, key), f'{PREFIX}{field}')
-    except TypeError as error:
-        raise UserError(f'{PREFIX}{field}: {error}') from None
+    _group(config, parents).put(name, text)
 
 
-def _key(node: Any, name: str, field: str) -> str | int:
-    """Return what a node of the config knows a field by: its name, or in a list its number."""
-    if isinstance(node, list):  # its dicts become config dicts, which follow references and mind types
-        node[:] = [ConfigDict(item) if isinstance(item, Mapping) else item for item in node]
-    keys = {str(number): number for number in range(len(node))} if isinstance(node, list) else _names(node)
-    if name not in keys:
-        match = difflib.get_close_matches(name, keys, n=1, cutoff=0.5)
-        hint = f"did you mean '{match[0]}'?" if match else f'there are {", ".join(keys) or "no fields below it"}'
-        raise UserError(f"{PREFIX}{field}: the config has no field '{name}'; {hint}")
-    return keys[name]
+def _group(config: ConfigDict, names: Sequence[str]) -> '_Group':
+    """Return what a config holds below these names, one in the other."""
+    return functools.reduce(_Group.below, names, _Group(config, 'config', Experiment))
 
 
-def _names(node: Any) -> dict[str, str]:
-    return {name: name for name in node} if isinstance(node, ConfigDict) else {}
+@dataclass(frozen=True)
+class _Group:
+    """Fields that stand together in a config: a part's, a plain dict's, or the items of a list by number.
+
+    Attributes:
+        held: the config dict or the list; anything else has no fields.
+        path: where it stands, as 'config.model.block'.
+        target: the class or function that takes the fields; None where the group is no part.
+        hint: type of the field that the group stands in.
+    """
+
+    held: Any
+    path: str
+    target: Any = None
+    hint: Any = Any
+
+    @functools.cached_property
+    def hints(self) -> dict[str, Any]:
+        """Type hint of every field that the part takes, left at its default or not."""
+        known = {} if self.target is None else fields(self.target, self.hint)
+        return {name: hint for name, (hint, _) in known.items()}
+
+    @functools.cached_property
+    def keys(self) -> dict[str, str | int]:
+        """Name -> key of every field there is or may be; an item of a list has its number for both."""
+        if isinstance(self.held, list):
+            return {str(number): number for number in range(len(self.held))}
+        there = list(self.held) if isinstance(self.held, ConfigDict) else []
+        return {name: name for name in (*there, *self.hints)}
+
+    def key(self, name: str) -> str | int:
+        """Return the key of a field.
+
+        Raises:
+            UserError: there is no such field; the nearest match is named.
+        """
+        if name not in self.keys:
+            match = difflib.get_close_matches(name, self.keys, n=1, cutoff=0.5)
+            there = ', '.join(self.keys) or 'no fields below it'
+            hint = f"did you mean '{match[0]}'?" if match else f'there are {there}'
+            raise UserError(f"--{self.path}.{name}: the config has no field '{name}'; {hint}")
+        return self.keys[name]
+
+    def value(self, name: str) -> Any:
+        """Return what a field holds, or the default that it is left at."""
+        key = self.key(name)
+        absent = isinstance(self.held, ConfigDict) and key not in self.held
+        return defaults(self.target).get(name) if absent else self.held[key]
+
+    def below(self, name: str) -> '_Group':
+        """Return the fields below a field. A part that is there by default is written into the config for this."""
+        held, path = self.value(name), f'{self.path}.{name}'
+        if isinstance(held, Part):
+            self.held[name] = spec(held)
+            held = self.held[name]
+        if isinstance(held, list):  # its dicts become config dicts, which follow references
+            held[:] = [ConfigDict(item) if isinstance(item, Mapping) else item for item in held]
+        is_part = isinstance(held, ConfigDict) and 'use' in held
+        return _Group(held, path, load(held['use'], f'{path}.use') if is_part else None, self.hints.get(name, Any))
+
+    def put(self, name: str, text: str) -> None:
+        """Read a value from text, as the field's type and what it holds have it, and put it in the config."""
+        key, where = self.key(name), f'--{self.path}.{name}'
+        if name == 'use':
+            raise UserError(
+                f"{where}: this would keep the old part's arguments; swap the part as a whole: "
+                f"--{self.path}=\"{{'use': '{text}', ...}}\""
+            )
+        value = _parsed(text, self._admitted(key), where)
+        if isinstance(self.held, list):
+            self.held[key] = value
+        else:
+            with self.held.ignore_type():  # it knows the type of the old value, and the field may take others
+                self.held[key] = value
+
+    def _admitted(self, key: str | int) -> set[type]:
+        """Return what values the field may have: of the types of its hint, and of the one it has."""
+        hinted = _kinds(self.hints.get(key, Any))
+        if isinstance(self.held, list):
+            held = type(self.held[key])
+        else:
+            held = self.held.get_type(key) if key in self.held else type(None)
+        return (hinted | _kinds(held)) - {object} or {object}
 
 
-def _held(node: Any, key: str | int) -> Any:
-    """What a field holds; of a placeholder for text, which holds nothing, an empty text."""
-    is_text = isinstance(node, ConfigDict) and node.get_type(key) is str
-    return '' if is_text and node[key] is None else node[key]
+def _kinds(hint: Any) -> set[type]:
+    """Types of the values that a hint admits, as they stand in a config: a part is a dict, a tuple a list.
+
+    `object` stands for what is not known, and None goes without saying.
+    """
+    origin, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return set().union(*map(_kinds, arguments))
+    if origin is typing.Literal:
+        return set(map(type, arguments))
+    if origin is tuple and arguments and typing.get_origin(arguments[0]) is tuple:  # pairs of a name and a value
+        return {dict}
+    kind = _IN_CONFIG.get(origin, origin)
+    return set() if kind is type(None) else {kind if kind in (bool, int, float, str, dict, list) else object}
 
 
-def _parsed(text: str, old: Any, where: str) -> Any:
-    """Read a value as the type of the one it replaces; None unsets a field of any type."""
+def _parsed(text: str, kinds: set[type], where: str) -> Any:
+    """Read a value of one of these types; None unsets a field of any type."""
     if text == 'None':
         return None
-    if isinstance(old, str):
+    if kinds == {str}:
         return text
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        if old is not None:
-            raise UserError(f'{where}: {text!r} cannot be read as {_kind(old)}') from None
+        value = text
+    kind = _IN_CONFIG.get(type(value), type(value))
+    if kind is int and int not in kinds and float in kinds:
+        return float(value)
+    if kind in kinds or object in kinds:
+        return ConfigDict(value) if kind is dict else value
+    if str in kinds:
         return text
-    if isinstance(old, ConfigDict) and not isinstance(value, Mapping):
-        raise UserError(f"{where}: this is a part or a group of fields; write a dict, as in {{'use': ...}}")
-    if isinstance(old, list | tuple) and not isinstance(value, list | tuple):
-        raise UserError(f'{where}: write a list, as in [{text}]')
-    if isinstance(value, Mapping):
-        return ConfigDict(value)
-    return float(value) if isinstance(old, float) and isinstance(value, int) else value
-
-
-def _kind(value: Any) -> str:
-    return 'a dict' if isinstance(value, ConfigDict) else type(value).__name__
+    written = {dict: "a dict, as in {'use': ...}", list: f'a list, as in [{text}]'}
+    wanted = ' or '.join(sorted(written.get(kind, kind.__name__) for kind in kinds))
+    raise UserError(f'{where}: {text!r} cannot be read as {wanted}')

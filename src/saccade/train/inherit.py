@@ -24,20 +24,21 @@ def inherit(config: ConfigDict) -> None:
     """
     if not config.get('inherit'):
         return
+    init_from = config.get('init_from')
     *parents, name = config.inherit.split('.')
     node = config
     for parent in parents:
         node = _fields(node).get(parent)
     if name not in _fields(node):
         raise UserError(f"config.inherit: the config has no field '{config.inherit}' that could take a model")
-    if not config.init_from and node[name] is None:
+    if not init_from and node[name] is None:
         raise UserError(f'config.init_from: give the run, or the Hugging Face directory, that {config.inherit} is')
-    if not config.init_from:
+    if not init_from:
         return
-    spec = spec_of(config.init_from, config.get('init_part', ''))
+    spec = spec_of(init_from, config.get('init_part', ''))
     own = {key: value for key, value in (node[name] or {}).items() if key == 'heads'}
     if own and 'heads' not in spec:
-        raise UserError(f'config.init_from={config.init_from}: {spec["use"]} has no heads; this takes an encoder')
+        raise UserError(f'config.init_from={init_from}: {spec["use"]} has no heads; this takes an encoder')
     node[name] = ConfigDict(spec | own)
 
 
