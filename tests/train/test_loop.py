@@ -13,14 +13,20 @@ from saccade.data.tokenizer import Byte, Tokenizer, Word
 from saccade.train.backend import JitBackend
 from saccade.train.loop import IN_FLIGHT, Meter, require_vocabularies
 from saccade.train.plan import Plan
-from saccade.types import UserError
+from saccade.types import Part, UserError
 
 ONE = Byte().train([])
 TWO = Tokenizer(ONE.backend, Word(vocabulary=50).train(['a dog runs']))
 
 
 def model(**sizes):
-    return SimpleNamespace(context=8, **sizes)
+    return Part(SimpleNamespace).but(context=8, **sizes)
+
+
+def pair(generator, discriminator):
+    """A model of two, whose vocabulary is the first one's."""
+    both = Part(lambda **parts: SimpleNamespace(vocabulary=parts['generator']['vocabulary']))
+    return both.but(generator=model(vocabulary=generator), discriminator=model(vocabulary=discriminator))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,7 @@ def model(**sizes):
     [
         (model(vocabulary=ONE.size), ONE),
         (model(vocabulary=ONE.size, source_vocabulary=None), ONE),
-        (model(vocabulary=ONE.size, source_vocabulary=3), ONE),  # a source that is embedded by itself
+        (model(vocabulary=ONE.size, source_vocabulary=ONE.size), ONE),  # a source that is embedded by itself
         (model(vocabulary=ONE.size, source_vocabulary=TWO.source.size), TWO),
     ],
 )
@@ -40,6 +46,9 @@ def test_a_model_that_has_a_place_for_every_token_is_taken(given, tokenizer):
     ('given', 'tokenizer', 'message'),
     [
         (model(vocabulary=9), ONE, rf'model.vocabulary: 9 is smaller than the tokenizer, which has {ONE.size} tokens'),
+        (pair(9, 9), ONE, r'^config\.model\.discriminator\.vocabulary, config\.model\.generator\.vocabulary: 9 is'),
+        (pair(9, ONE.size), ONE, r'^config\.model\.generator\.vocabulary: 9 is smaller'),
+        (model(vocabulary=ONE.size, source_vocabulary=3), ONE, r'^config\.model\.source_vocabulary: 3 is smaller'),
         (model(vocabulary=ONE.size), TWO, 'data.source_tokenizer: the model has one embedding for both sides'),
         (model(vocabulary=ONE.size, source_vocabulary=2), TWO, 'model.source_vocabulary: 2 is smaller than'),
     ],

@@ -35,7 +35,7 @@ from saccade.train.processes import require_shared, stopped_together
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.trained import start_from, tokenizer_of
 from saccade.train.workdir import Workdir
-from saccade.types import Model, Params, UserError
+from saccade.types import Model, Params, Part, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
 IN_FLIGHT = 2
@@ -100,7 +100,7 @@ class Run:
         kept = self.workdir.tokenizer if self.workdir.tokenizer.exists() else None
         given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
         prepared = self.data.prepare(cache_folder(), kept or given)
-        require_vocabularies(self.experiment.model(), prepared.tokenizer)
+        require_vocabularies(self.experiment.model, prepared.tokenizer)
         self.workdir.store(self.config)
         require_shared(self.workdir.config)
         if kept is None and jax.process_index() == 0:
@@ -269,27 +269,35 @@ class Meter:
         return metrics
 
 
-def require_vocabularies(model: Model, tokenizer: Tokenizer) -> None:
+def require_vocabularies(part: Part[Model], tokenizer: Tokenizer) -> None:
     """Refuse a model that has no place for every token, or one vocabulary where there are two.
 
     Raises:
-        UserError: so it is.
+        UserError: so it is; the fields that set the size are named.
     """
-    sizes = {'vocabulary': (model.vocabulary, tokenizer.size)}
-    if tokenizer.source is not tokenizer:
-        own = getattr(model, 'source_vocabulary', None)
-        if own is None:
-            raise UserError(
-                f'data.source_tokenizer: the model has one embedding for both sides; give it a source vocabulary of '
-                f'{tokenizer.source.size}'
-            )
-        sizes['source_vocabulary'] = (own, tokenizer.source.size)
-    for name, (there, needed) in sizes.items():
+    model = part()
+    own = getattr(model, 'source_vocabulary', None)
+    if own is None and tokenizer.source is not tokenizer:
+        raise UserError(
+            f'data.source_tokenizer: the model has one embedding for both sides; give it a source vocabulary of '
+            f'{tokenizer.source.size}'
+        )
+    sizes = [(model.vocabulary, tokenizer.size)] + ([] if own is None else [(own, tokenizer.source.size)])
+    for there, needed in sizes:
         if there < needed:
             raise UserError(
-                f'config.model.{name}: {there} is smaller than the tokenizer, which has {needed} tokens; set it to at '
-                f'least {needed}'
+                f'{", ".join(_vocabularies(part, "config.model", there))}: {there} is smaller than the tokenizer, '
+                f'which has {needed} tokens; set it to at least {needed}'
             )
+
+
+def _vocabularies(part: Part, path: str, size: int) -> Iterator[str]:
+    """The fields, at any depth of a part, that give a vocabulary this size."""
+    for name, value in part.arguments:
+        if isinstance(value, Part):
+            yield from _vocabularies(value, f'{path}.{name}', size)
+        elif name.endswith('vocabulary') and value == size:
+            yield f'{path}.{name}'
 
 
 def due(step: int, every: int) -> bool:
