@@ -131,6 +131,12 @@ def test_logits_stay_within_the_cap():
     assert np.abs(logits).max() > 0.5
 
 
+@pytest.mark.parametrize('cap', [0.0, -1.0])
+def test_a_cap_that_is_not_positive_is_refused(cap):
+    with pytest.raises(UserError, match=rf'^model.decoder:Decoder: logit_cap must be positive, or None.* not {cap}'):
+        shapes(decoder(logit_cap=cap))
+
+
 def test_embedded_tokens_are_scaled_and_normed_before_their_positions():
     head = jnp.array(np.random.default_rng(3).normal(size=(D, V)), jnp.float32)
     given = {**params()['params'], 'head': head}

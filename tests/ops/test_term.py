@@ -18,7 +18,7 @@ from saccade.ops.term import (
     Softcap,
     TermBase,
 )
-from saccade.types import ScoreTerm
+from saccade.types import ScoreTerm, UserError
 
 B, T, S, N, K, H = 2, 3, 4, 4, 2, 8
 EXACT = 1e-6
@@ -93,6 +93,12 @@ def test_linear_bias():
     for b, n, t, s in np.ndindex(B, N, T, S):
         expected[b, n, t, s] -= slopes[n] * abs(t - s)
     np.testing.assert_allclose(scores(LinearBias(slopes)), expected, atol=EXACT)
+
+
+@pytest.mark.parametrize('slopes', [(0.5, 0.25, 0.1), (0.5,)])
+def test_a_linear_bias_without_a_slope_for_each_head_is_refused(slopes):
+    with pytest.raises(UserError, match=rf'^ops.term:LinearBias has {len(slopes)} slopes for {N} heads; give one a'):
+        scores(LinearBias(slopes))
 
 
 VECTORS = normal(6, 5, H)  # for distances from -2 to 2

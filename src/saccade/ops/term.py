@@ -107,6 +107,10 @@ class LinearBias(TermBase):
     can: ClassVar[Can] = Can(equivariant=False)
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
+        if len(self.slopes) != scores.shape[-3]:
+            raise UserError(
+                f'ops.term:LinearBias has {len(self.slopes)} slopes for {scores.shape[-3]} heads; give one a head'
+            )
         steepness = jnp.array(self.slopes, scores.dtype)[:, None, None]
         return scores - steepness * jnp.abs(pairs.distance)[..., None, :, :]
 
