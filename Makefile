@@ -19,7 +19,7 @@ oracle: $(VENV)/.installed-oracle
 	$(BIN)/python -m pytest -q -m oracle
 
 grid: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q -m grid --dist worksteal tests/grid
+	$(BIN)/python -m pytest -q -m grid --dist worksteal --timeout=1800 tests/grid tests/contract
 
 slow: $(VENV)/.installed-test $(SLICES)
 	$(BIN)/python -m pytest -q -m slow --timeout=1800 --dist worksteal

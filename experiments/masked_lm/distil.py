@@ -20,7 +20,7 @@ from ml_collections import ConfigDict
 
 def get_config() -> ConfigDict:
     config = quickstart.get_config()
-    student = config.model.copy_and_resolve_references().to_dict() | dict(layers=2, heads=dict(masked=MASKED))
+    student = dict(config.model.items(preserve_field_references=True)) | dict(layers=2, heads=dict(masked=MASKED))
     config.model = dict(use='model.together:Distilled', student=student, teacher=None)
     config.inherit = 'model.teacher'
     config.init_part = ''

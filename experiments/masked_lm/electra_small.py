@@ -20,11 +20,17 @@ from ml_collections import ConfigDict, FieldReference
 
 def get_config() -> ConfigDict:
     dropout = FieldReference(0.1)
-    config = masked_lm(vocabulary=FieldReference(30522), context=FieldReference(128), embedding_width=128)
+    config = masked_lm(
+        vocabulary=FieldReference(30522),
+        context=FieldReference(128),
+        types=FieldReference(2),
+        embedding_width=FieldReference(128),
+    )
 
     def encoder(width: int, heads: int, head: dict[str, Any]) -> dict[str, Any]:
         sizes = dict(width=width, layers=12, dropout=dropout, block=bert_block(heads, dropout), heads=head)
-        return config.model.to_dict(preserve_field_references=True) | sizes
+        # `to_dict` would copy the references, and data and models no longer share a context and a vocabulary.
+        return dict(config.model.items(preserve_field_references=True)) | sizes
 
     told = dict(use='head.each_token:EachToken', classes=1, activation=GELU, kernel_init=NORMAL)
     config.model = dict(

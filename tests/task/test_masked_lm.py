@@ -227,6 +227,22 @@ def test_two_encoders_must_agree_on_what_they_read():
         build({'use': 'model.together:Electra', 'generator': generator, 'discriminator': discriminator})()
 
 
+@pytest.mark.parametrize(
+    ('other', 'field'),
+    [
+        (dict(types=3), 'types'),
+        (dict(embedding_width=4), 'embedding_width'),
+        (dict(embedding_width=None, width=16), 'embedding_width'),
+        (dict(position={'use': 'position.none:NoPosition'}), 'position'),
+    ],
+)
+def test_a_generator_has_what_it_shares_as_its_discriminator_has_it(other, field):
+    generator = spec({'masked': MASKED}, 8, embedding_width=8) | other
+    discriminator = spec({'tokens': TOLD}, embedding_width=8)
+    with pytest.raises(UserError, match=f'^config.model: generator and discriminator must have the same {field}$'):
+        build({'use': 'model.together:Electra', 'generator': generator, 'discriminator': discriminator})()
+
+
 def test_distillation_adds_its_three_losses_and_leaves_the_teacher_alone():
     model = build({
         'use': 'model.together:Distilled',

@@ -8,8 +8,9 @@ A generator has no embedding, positions and types of its own but those of the di
 "ELECTRA", section 3.2, https://arxiv.org/abs/2003.10555
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import jax
@@ -27,10 +28,13 @@ class Together:
     names: ClassVar[tuple[str, str]]
 
     def __post_init__(self) -> None:
-        first, second = (self.part(name)() for name in self.names)
         for field in ('vocabulary', 'context'):
-            if getattr(first, field) != getattr(second, field):
-                raise UserError(f'config.model: {" and ".join(self.names)} must have the same {field}')
+            self._require_same(field, attrgetter(field))
+
+    def _require_same(self, field: str, value: Callable[[Any], Any]) -> None:
+        first, second = (value(self.part(name)()) for name in self.names)
+        if first != second:
+            raise UserError(f'config.model: {" and ".join(self.names)} must have the same {field}')
 
     @property
     def vocabulary(self) -> int:
@@ -72,13 +76,19 @@ class Together:
 class Electra(Together):
     """Attributes: generator, with a head 'masked'; discriminator, with a head 'tokens' of one class.
 
-    Their embeddings must be of one width (`embedding_width`).
+    Their embeddings must be of one width (`embedding_width`), and their positions and types the same.
     """
 
     names = ('generator', 'discriminator')
 
     generator: Part[EncoderModel]
     discriminator: Part[EncoderModel]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_same('embedding_width', lambda encoder: encoder.embedding_width or encoder.width)
+        for field in ('types', 'position'):
+            self._require_same(field, attrgetter(field))
 
     def own(self, name: str, params: Params) -> Params:
         left_out = _SHARED if name == 'generator' else ()
