@@ -144,7 +144,7 @@ def lacking(target: Any, protocol: type) -> list[str]:
     for name in sorted(get_protocol_members(protocol)):
         wanted, given = _own(protocol, name), _own(made, name)
         if callable(wanted) and not _callable_alike(given, wanted):
-            missing.append(f'it has no {name}({", ".join(list(inspect.signature(wanted).parameters)[1:])})')
+            missing.append(f'it has no {name}({", ".join(parameter.name for parameter in _parameters(wanted)[1:])})')
         if not callable(wanted) and given is None and name not in _hints(made):
             missing.append(f"it has no '{name}'")
     return missing
@@ -184,6 +184,7 @@ def _siblings(full: str) -> list[str]:
     return [name.removeprefix('saccade.') for name in names]
 
 
+@functools.cache
 def _hints(target: Any) -> dict[str, Any]:
     try:
         return typing.get_type_hints(target)
@@ -200,8 +201,9 @@ def _refuse_unknown(arguments: Mapping[str, Any], fields: Mapping[str, Any], lab
             raise UserError(f"{path}.{key}: {label} has no field '{key}'{_nearest(key, fields)}")
 
 
-def _parameters(target: Any) -> list[inspect.Parameter]:
-    return list(inspect.signature(target).parameters.values())
+@functools.cache
+def _parameters(target: Any) -> tuple[inspect.Parameter, ...]:
+    return tuple(inspect.signature(target).parameters.values())
 
 
 def _given(hint: Any) -> int | None:
@@ -273,8 +275,8 @@ def _callable_alike(given: Any, wanted: Any) -> bool:
     """Whether `given` takes every argument of `wanted` by name and requires no other."""
     if not callable(given):
         return False
-    names = set(inspect.signature(wanted).parameters)
-    parameters = inspect.signature(given).parameters.values()
+    names = {parameter.name for parameter in _parameters(wanted)}
+    parameters = _parameters(given)
     variadic = [parameter.name for parameter in parameters if parameter.kind in _VARIADIC]
     required = {parameter.name for parameter in parameters if parameter.default is parameter.empty} - set(variadic)
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)

@@ -57,6 +57,17 @@ def test_overrides_change_the_model_that_was_taken_wherever_they_stand(config):
     assert found['model'] == ENCODER | {'dropout': 0.2, 'heads': {'pooled': {'classes': 5}}}
 
 
+def test_a_config_that_leaves_these_fields_at_their_defaults_takes_a_model_too(config, tmp_path):
+    bare = (
+        'from ml_collections import ConfigDict\n\ndef get_config():\n    return ConfigDict(dict(model=dict(width=8)))'
+    )
+    (tmp_path / 'bare.py').write_text(bare)
+    config(ENCODER)  # makes the run
+    fields = ['--config.inherit=model', f'--config.init_from={tmp_path}/run']
+    assert load_config(str(tmp_path / 'bare.py'), fields)['model'] == ENCODER
+    assert load_config(str(tmp_path / 'bare.py'), fields[:1])['model'] == {'width': 8}
+
+
 def test_a_place_that_has_no_heads_takes_those_of_the_run(config):
     found = config(ENCODER, 'inherit=pair.teacher')
     assert found['pair'] == {'width': 8, 'teacher': ENCODER}
