@@ -203,6 +203,12 @@ def test_packed_documents_are_as_if_alone_and_padding_is_not_read(pair, swap):
     np.testing.assert_array_equal(np.asarray(run(params, other)[0])[real], found[real])
 
 
+def with_room(batch: Any) -> Any:
+    """The rows without the last place of one that a language model only predicts: with more padding it reads it too."""
+    last = {name for name, leaf in batch.items() if leaf.ndim == 2 and leaf.shape[1] == LENGTH + 1}
+    return {name: leaf.at[:, -1].set(0) if name in last else leaf for name, leaf in batch.items()}
+
+
 def widened(batch: Any) -> Any:
     """The same rows with more padding."""
     rows = {name: leaf.ndim == 2 and leaf.shape[1] in (LENGTH, LENGTH + 1) for name, leaf in batch.items()}
@@ -220,7 +226,7 @@ def widened(batch: Any) -> Any:
 def test_more_padding_changes_no_loss_and_no_gradient(pair, swap):
     try:
         experiment = experiment_of(pair, swap)
-        batch = batch_of(experiment)
+        batch = with_room(batch_of(experiment))
         params = drawn(experiment, batch)
     except UserError as error:
         refused(error, swap)
