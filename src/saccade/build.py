@@ -46,7 +46,7 @@ def build(spec: Any, path: str = 'config', hint: Any = Any) -> Part:
     spec = plain(spec)
     if not isinstance(spec, dict) or 'use' not in spec:
         raise UserError(f"{path}: a part needs 'use', the import path of a class, as in 'norm.rms:RMSNorm'")
-    target = load(spec['use'], f'{path}.use')
+    target = load_target(spec['use'], f'{path}.use')
     return bind(target, {key: value for key, value in spec.items() if key != 'use'}, path, hint)
 
 
@@ -85,7 +85,7 @@ def load(use: Any, path: str = 'use') -> Any:
     """Import the class or function that `use` names.
 
     Raises:
-        UserError: there is no such module, or no such name in it, the nearest match is named; or it cannot be called.
+        UserError: there is no such module, or no such name in it; the nearest match is named.
     """
     module_name, _, name = str(use).partition(':')
     if not name or not module_name or module_name.startswith('.'):
@@ -94,7 +94,16 @@ def load(use: Any, path: str = 'use') -> Any:
     if not hasattr(module, name):
         own = [key for key, value in vars(module).items() if getattr(value, '__module__', '') == module.__name__]
         raise UserError(f"{path}: {module_name} has no '{name}'{_nearest(name, own)}")
-    target = getattr(module, name)
+    return getattr(module, name)
+
+
+def load_target(use: Any, path: str = 'use') -> Any:
+    """Import what a part is made by.
+
+    Raises:
+        UserError: as `load`; or it is neither a class nor a function.
+    """
+    target = load(use, path)
     if not callable(target):
         raise UserError(f'{path}: {use} is no class or function, but {target!r}')
     return target

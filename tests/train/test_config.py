@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configs from files and command lines."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -142,6 +143,7 @@ def test_a_field_has_a_value_by_default():
         ('model.block.mixer.head_norm.epsilon=1', 'no fields below it'),
         ('model.block.mixer.head_norm=silu', "'silu' cannot be read as a dict, as in {'use': ...}"),
         ('model.tied=1', "'1' cannot be read as bool"),
+        ('model.block.3.mixer.heads=2', "the config has no field '3'"),
         ('model.layers=0', 'cannot be worked out: float division by zero'),
     ],
 )
@@ -150,6 +152,12 @@ def test_a_wrong_override_of_any_field_is_refused_naming_it(field, words):
         quickstart(field)
     assert words in str(refusal.value)
     assert '\n' not in str(refusal.value)
+
+
+def test_a_field_of_what_is_no_part_is_refused():
+    for use, words in (('model.stack:REPORTED', 'is no class or function'), ('norm.rms:RMSNrom', "mean 'RMSNorm'?")):
+        with pytest.raises(UserError, match=rf'^config\.model\.norm\.use: .*{re.escape(words)}'):
+            quickstart(f"model.norm={{'use': '{use}'}}", 'model.norm.epsilon=1')
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from saccade.build import defaults, fields, load, plain
+from saccade.build import defaults, fields, load_target, plain
 from saccade.data.cache import spec
 from saccade.train.experiment import Experiment
 from saccade.train.inherit import inherit
@@ -204,7 +204,8 @@ class _Group:
         if isinstance(held, list):  # its dicts become config dicts, which follow references
             held[:] = [ConfigDict(item) if isinstance(item, Mapping) else item for item in held]
         is_part = isinstance(held, ConfigDict) and 'use' in held
-        return _Group(held, path, load(held['use'], f'{path}.use') if is_part else None, self.hints.get(name, Any))
+        target = load_target(held['use'], f'{path}.use') if is_part else None
+        return _Group(held, path, target, self.hints.get(name, Any))
 
     def put(self, name: str, text: str) -> None:
         """Read a value from text, as the field's type and what it holds have it, and put it in the config."""
