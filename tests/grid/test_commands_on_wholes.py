@@ -3,15 +3,15 @@
 """What looks at a model works on every distinct pair of task and model that ships, or refuses it in one line."""
 
 from functools import partial
-from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
-from wholes import LENGTH, VOCABULARY, batch_of, config_of, drawn, experiment_of, pairs, towers
+from wholes import LENGTH, batch_of, config_of, drawn, experiment_of, pairs, towers
 
 from saccade.analysis.inspection import inspect
 from saccade.analysis.parameters import weights
+from saccade.data.tokenizer import Byte
 from saccade.decode.embed import Embedder
 from saccade.train.plan import Plan
 from saccade.train.setup import make_backend
@@ -43,8 +43,9 @@ def test_it_is_seen_into_layer_by_layer_and_head_by_head(pair):
     layers, heads = inspect(experiment, drawn(experiment, batch), batch)
     assert len({layer.name for layer in layers}) == len(layers)
     assert all(np.isfinite(layer.gradient) for layer in layers)
-    its = [tower for tower, _ in towers(config_of(pair.file)['model'])]
-    assert len({head.tower for head in heads}) == len(its)
+    model = config_of(pair.file)['model']
+    of_teacher = 'teacher' in model  # which is not learned
+    assert len({head.tower for head in heads}) == len(list(towers(model))) - of_teacher
     assert len({(head.where, head.head) for head in heads}) == len(heads)
     assert all(np.isfinite(head.entropy) for head in heads)
 
@@ -63,9 +64,8 @@ def test_its_weights_are_tabulated_and_its_plan_is_made(pair):
 def test_neighbours_are_found_in_its_embedding_or_it_has_none(pair):
     experiment = experiment_of(pair)
     params = drawn(experiment, batch_of(experiment))
-    vocabulary = SimpleNamespace(backend=SimpleNamespace(token_to_id=int), size=VOCABULARY, token=str)
     try:
-        found = Embedder(experiment.model(), params, vocabulary).nearest('7', 3)
+        found = Embedder(experiment.model(), params, Byte().train([])).nearest('a', 3)
     except UserError as refusal:
         found = str(refusal)
     assert 'no one embedding' in found or len(found) == 3
