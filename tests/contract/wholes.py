@@ -98,6 +98,10 @@ def narrow(config: Spec) -> Spec:
     config = copy.deepcopy(config)
     data, model = config['data'], config['model']
     data['context'] = LENGTH
+    if 'source_context' in data:
+        data |= {'source_context': LENGTH, 'buckets': []}
+    if data['use'].endswith(':Questions'):
+        data |= {'longest_question': 6, 'stride': 4}
     for sized in [model, *(model[name] for name in getattr(load(model['use']), 'names', ()))]:
         sized |= {name: CONTEXT for name in ('context', 'source_context') if name in sized}
     for tower, _ in towers(model):
