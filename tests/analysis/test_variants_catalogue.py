@@ -39,7 +39,7 @@ class Odd:
 class Norma(nn.Module):
     strength: float = 1.0
 
-    def __call__(self, x, more=1.0):
+    def __call__(self, x, real=None, more=1.0):
         return x
 
 

@@ -153,7 +153,8 @@ def value_in(experiment: Experiment, path: str) -> Any:
 def shared_sizes(experiment: Experiment) -> dict[str, tuple[int, int]]:
     """Sizes that must agree, by name: how much the one has room for, and how much the other needs."""
     model, data = experiment.model(), experiment.data()
-    tokenizer = getattr(data, 'tokenizer', Part(None))
+    is_given = 'tokenizer' in fields(experiment.data.target)  # else it follows from the data
+    tokenizer = data.tokenizer if is_given else Part(None)
     source = getattr(data, 'source_tokenizer', None) or tokenizer
     own = {'vocabulary': tokenizer, 'source_vocabulary': source}
     needed = {name: dict(part.arguments).get('vocabulary') for name, part in own.items()}

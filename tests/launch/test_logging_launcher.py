@@ -73,7 +73,7 @@ def test_wandb_and_a_sink_of_the_users_get_what_the_folder_gets(runner, tmp_path
         (logging({'use': 'train.wandb:WandB', 'projct': 'a'}), "did you mean 'project'?"),
         (logging({'use': 'train.wandb:WandB', 'project': 'a', 'mode': 'on'}), "Literal['online', 'offline']"),
         (logging({'use': 'norm.rms:RMSNorm'}), 'norm.rms:RMSNorm is not a Sink: it has no close()'),
-        ('--config.logging=wandb', 'cannot be read as list'),
+        ('--config.logging=wandb', 'cannot be read as a list'),
     ],
 )
 def test_what_is_no_sink_is_refused(runner, tmp_path, override, words):

@@ -68,7 +68,7 @@ class Done(JitBackend):
 
 @pytest.fixture
 def meter():
-    return Meter(Plan('', '', {}, 1, 1, 8, 0, 0, None, [], []), Done())
+    return Meter(Plan('', '', {}, 1, 1, 8, 0, 0, None, [], [], []), Done())
 
 
 def metrics(loss=1.0, down=1.0, up=1.0):

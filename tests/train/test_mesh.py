@@ -17,7 +17,7 @@ from saccade.train.mesh import make_mesh, shardings, spec_of
 from saccade.train.optimizer import adafactor
 from saccade.train.plan import replicated_lines
 from saccade.train.trained import kept
-from saccade.types import Hidden, UserError
+from saccade.types import Hidden, Real, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 MESH = AbstractMesh((2, 2, 2), ('data', 'fsdp', 'tensor'))
@@ -112,7 +112,7 @@ class ForeignNorm(nn.Module):
     """A part from elsewhere, which declares nothing."""
 
     @nn.compact
-    def __call__(self, x: Hidden) -> Hidden:
+    def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         return x * self.param('gain', nn.initializers.ones, x.shape[-1:])
 
 

@@ -104,7 +104,7 @@ class LinearBias(TermBase):
     slopes: tuple[float, ...] = struct.field(pytree_node=False)
 
     by_distance: ClassVar[bool] = True
-    can: ClassVar[Can] = Can(equivariant=False)
+    can: ClassVar[Can] = Can(cross=False, equivariant=False)
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         if len(self.slopes) != scores.shape[-3]:

@@ -23,7 +23,7 @@ class OnScores(nn.Module):
     """A scheme that changes scores by distance, and leaves queries and keys alone."""
 
     by_distance: ClassVar[bool] = True
-    can: ClassVar[Can] = Can(equivariant=False)
+    can: ClassVar[Can] = Can(cross=False, equivariant=False)
 
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
