@@ -66,13 +66,13 @@ def levels(cell: Cell) -> list[Level]:
 
 
 def _masks() -> dict[str, Any]:
-    """The masks that patterns are made of, made causal."""
+    """The masks that patterns are made of, made causal, less the one of which nothing would be left."""
 
     def causal(mask: Any) -> Any:
         return mask if is_causal(mask) else {'use': 'ops.mask:all_of', 'masks': [mask, CAUSAL]}
 
     masks = Catalogue.ours().specs(MASK).items()
-    return {name: causal(given) for name, given in masks if given['use'].startswith('ops.mask:')}
+    return {name: causal(given) for name, given in masks if given['use'].startswith('ops.mask:') and given != FULL}
 
 
 def _factors() -> dict[str, dict[str, Any]]:
