@@ -70,6 +70,8 @@ jaxtyping.jaxtyped = but_closures(jaxtyping.jaxtyped)
 jaxtyping.install_import_hook('saccade', 'beartype.beartype')
 
 ONLY_ON_REQUEST = ('slow', 'slices', 'oracle', 'grid')
+# The contracts of parts, each of which can be asked of one part alone.
+OF_PARTS = ('test_every_part.py', 'test_mixing.py', 'test_axes.py', 'test_wholes.py')
 CONTRACT, GRID = (Path(__file__).parent / name for name in ('contract', 'grid'))
 
 
@@ -93,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Of a variant look at the contract tests alone; and draw no grid that is not asked for."""
-    inside = CONTRACT in (collection_path, *collection_path.parents)
+    inside = collection_path == CONTRACT or (collection_path.parent == CONTRACT and collection_path.name in OF_PARTS)
     elsewhere = config.option.variant and not inside and collection_path not in CONTRACT.parents
     return True if elsewhere or (collection_path == GRID and 'grid' not in config.option.markexpr) else None
 

@@ -87,7 +87,7 @@ predict, judge = translation.Translation.predict, translation.Translation.judge
 
 
 def also_logits(task, model, params, batch):
-    logits, _ = translation.forced(model, params, batch, jax.random.key(0), False)
+    logits = model.apply({'params': params}, *translation.given(batch), False)
     return {**predict(task, model, params, batch), 'logits': logits}
 
 
