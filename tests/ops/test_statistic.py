@@ -72,3 +72,10 @@ def test_the_gradient_does_not_grow_what_is_divided_away_and_is_finite_for_a_fea
     np.testing.assert_allclose((dx * y).sum(axis=(0, 1)), 0.0, atol=1e-3)
     assert np.isfinite(dx).all()
     assert not any(jax.grad(lambda s: (rescale(x, s) * DY).sum())(square))
+
+
+def test_a_batch_of_padding_alone_moves_nothing_out_of_bounds():
+    nothing = jnp.zeros(X.shape[:2], bool)
+    assert np.isfinite(jax.grad(lambda running: follow(running, X, 0.75, nothing))(OLD)).all()
+    y, pull = jax.vjp(lambda x: rescale(centre(x, OLD, nothing), jnp.ones_like(OLD), nothing), X)
+    assert np.isfinite(pull(jnp.ones_like(y))[0]).all()

@@ -1,11 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows without gaps: padding, which is segment 0, goes to the end, so that neighbours in the text are neighbours."""
+"""Padding, which is segment 0: rows without gaps, and means over tokens in which it does not count."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Float, Int
 
 
 def padding_last(segments: Int[Array, 'B T']) -> Int[Array, 'B T']:
     """Return, for each row, the order of its places that keeps tokens in theirs and puts padding after them."""
     return jnp.argsort(segments == 0, axis=-1, stable=True)
+
+
+def token_mean(x: Float[Array, '...'], real: Bool[Array, '...']) -> Float[Array, '...']:
+    """Return the mean of x over the leading axes, those of `real`, where that is True; 0 where it nowhere is."""
+    where = real.reshape(*real.shape, *(1,) * (x.ndim - real.ndim))
+    return jnp.where(where, x, 0.0).sum(axis=tuple(range(real.ndim))) / jnp.maximum(real.sum(), 1)

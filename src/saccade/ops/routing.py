@@ -12,6 +12,8 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
+from saccade.ops.padding import token_mean
+
 
 @struct.dataclass
 class Routes:
@@ -68,14 +70,9 @@ def load(expert: Int[Array, 'T A'], experts: int, real: Bool[Array, 'T']) -> Flo
 def balance_loss(scores: Float[Array, 'T E'], share: Float[Array, 'E'], real: Bool[Array, 'T']) -> Float[Array, '']:
     """E times the sum over experts of load by mean probability: 1 where either is even. The load has no gradient."""
     probabilities = scores / scores.sum(axis=-1, keepdims=True)
-    return scores.shape[-1] * (share * _mean(probabilities, real[:, None])).sum()
+    return scores.shape[-1] * (share * token_mean(probabilities, real)).sum()
 
 
 def router_z_loss(logits: Float[Array, 'T E'], real: Bool[Array, 'T']) -> Float[Array, '']:
     """Mean square over tokens of the log of the softmax's denominator."""
-    return _mean(jnp.square(jax.nn.logsumexp(logits, axis=-1)), real)
-
-
-def _mean(x: Float[Array, 'T *E'], real: Bool[Array, 'T *one']) -> Float[Array, '*E']:
-    """The mean over tokens; 0 where there is padding alone."""
-    return jnp.where(real, x, 0.0).sum(axis=0) / jnp.maximum(real.sum(), 1)
+    return token_mean(jnp.square(jax.nn.logsumexp(logits, axis=-1)), real)

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from saccade.ops.padding import token_mean
 from saccade.types import Hidden, Real
 
 STATISTIC = re.compile(r'(^|/)(balance_bias|running_[a-z_]+)$')
@@ -83,7 +84,7 @@ rescale.defvjp(_rescale_forward, _rescale_backward)
 
 def _mean(x: Hidden, real: Real | None) -> Features:
     """The mean over the tokens of a batch, without padding."""
-    return jnp.mean(x, axis=(-3, -2)) if real is None else jnp.mean(x, axis=(-3, -2), where=real[..., None])
+    return jnp.mean(x, axis=(-3, -2)) if real is None else token_mean(x, real)
 
 
 def _at_tokens(x: Float[Array, '*#BT D'], real: Real | None) -> Float[Array, '*#BT D']:
