@@ -62,7 +62,7 @@ class Head:
 
     @property
     def where(self) -> str:
-        """The layer, in words."""
+        """The tower, the number of the layer and the branch, as printed."""
         return ' '.join(filter(None, (self.tower, f'layer {self.layer}', self.branch.replace('mixer', ''))))
 
 

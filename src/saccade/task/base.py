@@ -69,7 +69,7 @@ class TaskBase:
         return model.init(key, *self.inputs(model, key, batch))['params']
 
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """Return what the model is initialised with. To be overridden."""
+        """Return the arguments of the model's `init`, after the key. To be overridden."""
         raise NotImplementedError
 
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
@@ -109,7 +109,7 @@ class ReadsHead(TaskBase):
     head: ClassVar[str]
 
     def inputs(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """What the model is initialised with."""
+        """Return the arguments of the model's `init`, after the key."""
         return batch['tokens'], scope_of(batch), False
 
     def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:

@@ -33,7 +33,7 @@ class CausalLM(TaskBase):
             raise UserError(f'task.label_smoothing: a share is at least 0 and below 1, not {self.label_smoothing}')
 
     def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """What the model is initialised with."""
+        """Return the arguments of the model's `init`, after the key."""
         return batch['tokens'][:, :-1], scope_of(batch), False
 
     def totals(

@@ -45,7 +45,7 @@ class Denoising(TaskBase):
         require_share('task', label_smoothing=self.label_smoothing)
 
     def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """What the model is initialised with."""
+        """Return the arguments of the model's `init`, after the key."""
         return *given(self.corrupted(model, key, batch)[0]), False
 
     def totals(self, forward: Forward, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:

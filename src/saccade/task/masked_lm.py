@@ -52,7 +52,7 @@ class MaskedLM(TaskBase):
             raise UserError(f'task: hidden {self.hidden} and noise {self.noise} must be shares of 1')
 
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """What the model is initialised with."""
+        """Return the arguments of the model's `init`, after the key."""
         return batch['tokens'], scope_of(batch), False, self.places(batch)
 
     def places(self, batch: Batch) -> Array:

@@ -34,7 +34,7 @@ class ReplacedToken(TaskBase):
     }
 
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """What the model is initialised with."""
+        """Return the arguments of the model's `init`, after the key."""
         at = jnp.zeros((batch['tokens'].shape[0], budget(self.share, batch['tokens'].shape[1])), jnp.int32)
         return batch['tokens'], scope_of(batch), False, at
 

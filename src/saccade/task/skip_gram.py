@@ -47,7 +47,7 @@ class SkipGram(TaskBase):
             raise UserError(f'task: subsample must be at least 0, not {self.subsample}')
 
     def inputs(self, model: WordVectors, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """What the model is initialised with."""
+        """Return the arguments of the model's `init`, after the key."""
         return batch['tokens'], batch['noise']
 
     def totals(
