@@ -28,11 +28,12 @@ ROWS = (
     {'cloud'},
     {'launch'},
 )
-BESIDE = {'build': {'types'}, 'data': {'types', 'ops'}, 'metric': {'types'}}
+BESIDE = {'build': {'types'}, 'trust': {'types'}, 'data': {'types', 'ops'}, 'metric': {'types'}}
 BUILDS = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 MEASURES = {'task', 'train', 'analysis', 'launch'}
-USERS = (('build', BUILDS), ('data', READS_DATA), ('metric', MEASURES))
+OPENS = {'train'}  # runs that somebody else may have made
+USERS = (('build', BUILDS), ('trust', OPENS), ('data', READS_DATA), ('metric', MEASURES))
 
 
 def allowed(package: str) -> set[str]:

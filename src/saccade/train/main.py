@@ -11,20 +11,30 @@ from collections.abc import Callable, Sequence
 from absl import app, flags, logging
 
 from saccade.train.config import PREFIX
+from saccade.trust import trust, trusted
 from saccade.types import UserError
+
+TRUST = flags.DEFINE_list(
+    'trust',
+    [],
+    'Modules, as my_lab, that the run or the checkpoint to be opened may import: what it names is executed.',
+)
 
 
 def run_main(main: Callable[[Sequence[str]], None]) -> None:
     """Parse the flags and call `main` with the config overrides among the arguments.
 
-    A UserError is printed in one line, and the exit status is 2.
+    A UserError is printed in one line, and the exit status is 2. The working directory is on the import path where the
+    command names parts of the user's own: in a config that is launched, or by `--trust`.
     """
     logging.set_verbosity(logging.WARNING)
-    sys.path.append(os.getcwd())  # where a user's own parts are found
     warnings.simplefilter('ignore', DeprecationWarning)  # for the authors of libraries, not for who runs them
 
     def guarded(arguments: Sequence[str]) -> None:
         try:
+            trust(TRUST.value)
+            if trusted() or getattr(flags.FLAGS, 'config', None):
+                sys.path.append(os.getcwd())
             main(_overrides(arguments[1:]))
         except UserError as error:
             print(f'error: {error}', file=sys.stderr)

@@ -20,6 +20,7 @@ from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
 from saccade.train.workdir import Workdir
+from saccade.trust import require_trusted
 from saccade.types import Params, Part, UserError
 
 CHECKPOINTS = ('latest', 'best', 'average')  # of a run, one may ask for
@@ -85,6 +86,7 @@ def open_run(path: str, which: str = 'latest') -> Trained:
     """
     workdir = Workdir.existing(path)
     config = {**workdir.read_config(), 'logging': []}  # a sink of the user's need not be importable here
+    require_trusted(config, f'{workdir.config}')
     experiment = Experiment.of(config)
     model = experiment.model()
     with Checkpoints(workdir.checkpoints) as checkpoints:
@@ -199,6 +201,7 @@ def params_of(path: str) -> Params:
 def spec_of(path: str, part: str = '') -> dict[str, Any]:
     """The model of a run or of a Hugging Face directory, or a part of it, as it stands under config.model."""
     spec = hub.spec_of(path) if _is_hub(path) else Workdir.existing(path).read_config()['model']
+    require_trusted({'model': spec}, path)
     return _part_of(spec, (path, part))
 
 

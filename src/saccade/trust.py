@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the config of a run may name when somebody else wrote it.
+
+Opening a run builds the parts that its config.json names, and building a part imports and calls it. So before
+anything is imported, each name is compared with the list below. It is decided on names alone:
+
+- a class or function that a file of `ROOMS` defines. These rooms hold modules and pure functions.
+- a name of `NAMES`: of our other rooms, of jax and of optax, each one written out.
+- a module that the user trusts: `--trust=my_lab`, or SACCADE_TRUST=my_lab in the environment. This trusts
+  `my_lab` and the modules below it.
+
+A config that the user launches is the user's own program, and may name anything.
+"""
+
+import ast
+import functools
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from saccade.types import UserError
+
+VARIABLE = 'SACCADE_TRUST'
+
+ROOMS = (
+    'attention',
+    'block',
+    'feedforward',
+    'head',
+    'metric',
+    'model',
+    'norm',
+    'ops',
+    'position',
+    'recurrent',
+    'score',
+    'task',
+    'weighting',
+)
+
+# These modules also hold what reads and writes files, or come from elsewhere.
+NAMES = {
+    'data.classified': 'Classified',
+    'data.dates': 'Dates',
+    'data.generated': 'Generated',
+    'data.marked': 'MarkedText',
+    'data.ngram': 'bigram_nats trigram_nats',
+    'data.one_to_one': 'OneToOne Permuted',
+    'data.pack': 'Packed Padded Windows',
+    'data.pairing': 'NextSentence OnePassage SentenceOrder',
+    'data.parallel': 'Parallel',
+    'data.passages': 'Passages unigram_nats',
+    'data.questions': 'Questions',
+    'data.scan': 'Scan',
+    'data.sequences': 'Addition Copy Pointer Recall Reverse Sort',
+    'data.skip_gram': 'SkipGramText',
+    'data.sorting': 'Sorting',
+    'data.tagged': 'Tagged',
+    'data.text': 'TextData',
+    'data.tokenizer': 'BPE Byte Character Word',
+    'data.tokenizer_file': 'TokenizerFile',
+    'data.unigram': 'Unigram',
+    'data.valued': 'Valued',
+    'data.word_piece': 'WordPiece',
+    'decode.beam': 'Beam',
+    'decode.fill': 'Filled',
+    'decode.gaps': 'GapsFilled',
+    'decode.greedy': 'Greedy',
+    'decode.sample': 'Sample',
+    'decode.translator': 'Translated',
+    'train.low_rank': 'LowRank',
+    'train.mup': 'MuP',
+    'train.optimizer': 'Optimizer adafactor muon',
+    'train.partial': 'body encoder nothing only teacher',
+    'train.rates': 'Frozen LayerWise',
+    'train.schedule': 'Constant Cosine InverseSqrt WarmupStableDecay',
+    'train.upcycle': 'grouped',
+    'train.wandb': 'WandB',
+    'jax.nn': 'celu elu gelu glu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log_sigmoid '
+    'log_softmax mish relu relu6 selu sigmoid silu soft_sign softmax softplus sparse_plus sparse_sigmoid squareplus '
+    'standardize swish tanh',
+    'jax.nn.initializers': 'constant delta_orthogonal glorot_normal glorot_uniform he_normal he_uniform kaiming_normal '
+    'kaiming_uniform lecun_normal lecun_uniform normal ones orthogonal truncated_normal uniform variance_scaling '
+    'xavier_normal xavier_uniform zeros',
+    'jax.numpy': 'abs arctan cos exp sin square tanh',
+    'optax': 'identity scale_by_adadelta scale_by_adam scale_by_adamax scale_by_adan scale_by_amsgrad scale_by_belief '
+    'scale_by_factored_rms scale_by_lion scale_by_novograd scale_by_optimistic_gradient scale_by_param_block_norm '
+    'scale_by_param_block_rms scale_by_radam scale_by_rms scale_by_rprop scale_by_rss scale_by_sign scale_by_sm3 '
+    'scale_by_stddev scale_by_trust_ratio scale_by_yogi trace',
+    'optax.contrib': 'scale_by_acprop scale_by_ademamix scale_by_adopt scale_by_muon scale_by_simplified_ademamix',
+}
+
+_MODULE = re.compile(r'[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*')
+_OURS = Path(__file__).parent
+
+
+def trust(modules: Iterable[str]) -> None:
+    """Trust modules, and those below them, in this process and in those that it starts.
+
+    Raises:
+        UserError: one is not the name of a module.
+    """
+    for module in modules:
+        if not _MODULE.fullmatch(module):
+            raise UserError(f"--trust={module}: name a module, as in 'my_lab' or 'my_lab.attention'")
+    os.environ[VARIABLE] = ','.join(dict.fromkeys([*trusted(), *modules]))
+
+
+def trusted() -> list[str]:
+    """Modules that the user trusts."""
+    return [module.strip() for module in os.environ.get(VARIABLE, '').split(',') if module.strip()]
+
+
+def require_trusted(config: Any, where: str) -> None:
+    """Refuse a config that names what is neither ours nor trusted. Nothing is imported.
+
+    Args:
+        config: a whole config, or a spec.
+        where: the file that it stands in.
+
+    Raises:
+        UserError: it does; the field and the flag that would allow it are named.
+    """
+    for path, use in _uses(config):
+        if not (_is_ours(use) or _is_below(use, trusted())):
+            raise UserError(
+                f'{where}: {path}: {_shown(use)} is no part of Saccade, and opening would run it; {_remedy(use)}'
+            )
+
+
+def foreign(config: Any) -> list[str]:
+    """Top-level modules that a config names and that are not ours: what `--trust` needs to open its run."""
+    return sorted({use.partition(':')[0].partition('.')[0] for _, use in _uses(config) if not _is_ours(use)})
+
+
+def _uses(config: Any) -> list[tuple[str, str]]:
+    """Each `use` of a config, at any depth, with the field that it stands in."""
+    found, left = [], [('', config)]
+    while left:
+        path, value = left.pop()
+        value = dict(enumerate(value)) if isinstance(value, list | tuple) else value
+        for key, held in value.items() if isinstance(value, Mapping) else ():
+            field = f'{path}.{key}' if path else str(key)
+            if key == 'use':
+                found.append((field, held if isinstance(held, str) else repr(held)))
+            else:
+                left.append((field, held))
+    return sorted(found)
+
+
+def _is_ours(use: str) -> bool:
+    module, _, name = use.removeprefix('saccade.').partition(':')
+    if name in NAMES.get(module, '').split():
+        return True
+    in_a_room = _MODULE.fullmatch(module) and module.partition('.')[0] in ROOMS
+    return bool(in_a_room) and not name.startswith('_') and name in _defined(module)
+
+
+@functools.cache
+def _defined(module: str) -> frozenset[str]:
+    """Classes and functions that a file of ours defines, without what it imports. The file is read and not run."""
+    file = _OURS.joinpath(*module.split('.')).with_suffix('.py')
+    if not file.is_file():
+        return frozenset()
+    body = ast.parse(file.read_text(encoding='utf-8')).body
+    return frozenset(node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef))
+
+
+def _is_below(use: str, modules: Iterable[str]) -> bool:
+    name = use.partition(':')[0]
+    return any(name == module or name.startswith(f'{module}.') for module in modules)
+
+
+def _remedy(use: str) -> str:
+    root = use.partition(':')[0].partition('.')[0]
+    if not _MODULE.fullmatch(root) or root in sys.stdlib_module_names or (_OURS / root).is_dir() or root == 'saccade':
+        return 'it is not opened'
+    return f'if you trust whoever wrote it, add --trust={root}'
+
+
+def _shown(use: str) -> str:
+    return repr(use if len(use) <= 80 else f'{use[:77]}...')

@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which names the config of somebody else's run may hold."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from saccade.trust import NAMES, ROOMS, VARIABLE, foreign, require_trusted, trust
+from saccade.types import UserError
+
+ROOT = Path(__file__).parents[1]
+SHIPPED = sorted(
+    {
+        use
+        for file in [ROOT / 'README.md', *(ROOT / 'experiments').rglob('*.py')]
+        for use in re.findall(r"""['"]?use['"]?[=:] ?['"]([\w.]+:\w+)['"]""", file.read_text())
+    }
+)
+HOSTILE = (
+    'os:system',
+    'builtins:exec',
+    'subprocess:run',
+    'my_lab.mine:Mine',
+    'jax:pure_callback',
+    'jax.numpy:save',
+    'jax.experimental:io_callback',
+    'optax:inject_hyperparams',
+    'flax.linen:Module',
+    'train.config:run_file',
+    'train.workdir:write_atomically',
+    'data.prepare:prepare',
+    'data.text_files:TextFiles',
+    'build:load',
+    'saccade.build:load',
+    'hub.load:load',
+    'analysis.five_steps:build',
+    'attention.base:nn',  # imported there, not defined there
+    'ops.flops:_count',
+    'ops.no_such_file:system',
+    'ops..mask:Causal',
+    '../ops.mask:Causal',
+    'ops/mask:Causal',
+    'ops.mask:Causal.__init__',
+    'ops.mask:',
+    ':system',
+    '',
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_trusted(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+@pytest.mark.parametrize('use', SHIPPED)
+def test_every_part_that_ships_may_be_named(use):
+    if not use.startswith('my_'):
+        require_trusted({'model': {'use': use}}, 'config.json')
+
+
+@pytest.mark.parametrize('use', HOSTILE)
+def test_everything_else_is_refused_before_it_is_imported(use):
+    with pytest.raises(UserError, match=r'^config\.json: model\.mask\.use: '):
+        require_trusted({'model': {'use': 'model.decoder:Decoder', 'mask': {'use': use}}}, 'config.json')
+
+
+@pytest.mark.parametrize('use', [['os:system'], {'use': 'os:system'}, 3, None])
+def test_a_name_that_is_no_text_is_refused(use):
+    with pytest.raises(UserError, match='use: '):
+        require_trusted({'task': [{'use': use}]}, 'config.json')
+
+
+def test_the_field_the_name_and_the_flag_are_said():
+    with pytest.raises(UserError, match=r"model\.block\.0\.mixer\.use: 'my_lab\.mine:Mine' .* add --trust=my_lab$"):
+        require_trusted({'model': {'block': [{'mixer': {'use': 'my_lab.mine:Mine'}}]}}, 'runs/a/config.json')
+    with pytest.raises(UserError, match=r'it is not opened$'):
+        require_trusted({'model': {'use': 'os:system'}}, 'config.json')
+
+
+def test_a_trusted_module_and_those_below_it_may_be_named():
+    trust(['my_lab'])
+    require_trusted({'model': {'use': 'my_lab:Mine', 'mask': {'use': 'my_lab.deep.mine:Mine'}}}, 'config.json')
+    for use in ('my_lab_of_others:Mine', 'os:system'):
+        with pytest.raises(UserError):
+            require_trusted({'model': {'use': use}}, 'config.json')
+
+
+@pytest.mark.parametrize('module', ['my_lab.mine:Mine', '../my_lab', 'my lab', ''])
+def test_only_a_module_can_be_trusted(module):
+    with pytest.raises(UserError, match='name a module'):
+        trust([module])
+
+
+def test_foreign_names_the_modules_to_trust():
+    config = {
+        'model': {'use': 'my_lab.mine:Mine', 'norm': {'use': 'norm.rms:RMSNorm'}},
+        'data': {'use': 'corpora:Mine'},
+    }
+    assert foreign(config) == ['corpora', 'my_lab']
+
+
+def test_every_name_of_the_list_exists():
+    ours = {module: f'saccade.{module}' for module in NAMES if (ROOT / 'src/saccade' / module.split('.')[0]).is_dir()}
+    missing = {
+        f'{module}:{name}'
+        for module, names in NAMES.items()
+        for name in names.split()
+        if not hasattr(importlib.import_module(ours.get(module, module)), name)
+    }
+    assert missing == set()
+
+
+def test_a_module_of_a_room_defines_no_function_that_touches_files():
+    """What a room defines may be called with any arguments by whoever wrote a config."""
+    reaching = re.compile(
+        r'\b(open|exec|eval|__import__|import_module|write_text|write_bytes|unlink|rmtree|Popen)\('
+        r'|^import (os|shutil|subprocess|socket)\b',
+        re.MULTILINE,
+    )
+    files = [file for room in ROOMS for file in (ROOT / 'src/saccade' / room).glob('*.py')]
+    found = [file for file in files if reaching.search(file.read_text())]
+    assert found == []
