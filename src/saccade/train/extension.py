@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""More steps for a run, and the learning rate of these.
+
+A schedule that falls over the whole run would jump back up if the run were simply given more steps. So the steps
+that a run was started with keep their schedule, and each extension says what the rate does after them:
+
+    launch/train.py ... --extend=constant:500     500 more steps at the rate of the last
+    launch/train.py ... --extend=rewarmed:500     the rate warms up to its peak and decays once more
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from saccade.types import UserError
+
+_NOTHING = 1e-3  # a rate that is a smaller share of the peak trains nothing
+
+
+@runtime_checkable
+class Extension(Protocol):
+    """What the learning rate does after the steps that a run had.
+
+    Attributes:
+        after: steps that the run had before.
+    """
+
+    after: int
+
+    def __call__(self, before: optax.Schedule, steps: int) -> optax.Schedule:
+        """Return the schedule of a run of `steps` steps that follows another for its first `after`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Held:
+    """The rate of the last step before, for all steps after it."""
+
+    after: int
+
+    @classmethod
+    def of(cls, before: optax.Schedule, after: int, more: int) -> 'Held':
+        """Follow a schedule.
+
+        Raises:
+            UserError: its last rate would train nothing.
+        """
+        rates = rates_of(before, after)
+        if rates[-1] < _NOTHING * rates.max():
+            raise UserError(
+                f'--extend=constant:{more}: the learning rate has fallen to {rates[-1]:.2g} at step {after}, which '
+                f'would train nothing; write --extend=rewarmed:{more}'
+            )
+        return cls(after)
+
+    def __call__(self, before: optax.Schedule, steps: int) -> optax.Schedule:
+        return optax.join_schedules([before, optax.constant_schedule(before(self.after - 1))], [self.after])
+
+
+@dataclass(frozen=True)
+class Rewarmed:
+    """The rate warms up in a straight line, then decays to `floor` along half a cosine.
+
+    Ibrahim et al. 2024, Simple and Scalable Strategies to Continually Pre-train Large Language Models, section 4.1,
+    https://arxiv.org/abs/2403.08763: re-warm to the highest rate of the training before, and re-decay to its lowest.
+
+    Attributes:
+        warmup: steps from the last rate before to the peak.
+        peak: the highest learning rate.
+        floor: the learning rate at the end.
+    """
+
+    after: int
+    warmup: int
+    peak: float
+    floor: float
+
+    @classmethod
+    def of(cls, before: optax.Schedule, after: int, more: int) -> 'Rewarmed':
+        """Follow a schedule: to its highest rate within a tenth of the steps, and down to its last."""
+        rates = rates_of(before, after)
+        return cls(after, more // 10, float(rates.max()), float(rates[-1]))
+
+    def __call__(self, before: optax.Schedule, steps: int) -> optax.Schedule:
+        """Return the schedule of a run of `steps` steps.
+
+        Raises:
+            UserError: the steps leave none for the decay.
+        """
+        decay = steps - self.after - self.warmup
+        if decay <= 0:
+            raise UserError(f'extended: {self.warmup} warmup steps leave none of {steps - self.after} for the cosine')
+        last = before(self.after - 1)
+        first = last + (self.peak - last) / (self.warmup + 1)
+        rise = optax.linear_schedule(first, self.peak, self.warmup) if self.warmup else before
+        fall = optax.cosine_decay_schedule(self.peak, decay, alpha=self.floor / self.peak)
+        return optax.join_schedules([before, rise, fall], [self.after, self.after + self.warmup])
+
+
+WAYS: Mapping[str, type[Held] | type[Rewarmed]] = {'constant': Held, 'rewarmed': Rewarmed}
+
+
+def schedule_of(schedule: Any, extended: Sequence[Extension], steps: int) -> optax.Schedule:
+    """Return the learning rate by step of a run of `steps` steps in all.
+
+    Args:
+        schedule: from a number of steps to an optax schedule, as in `train.schedule`.
+        extended: the extensions, in order.
+
+    Raises:
+        UserError: they are not in order, or one does not fit.
+    """
+    ends = [*(extension.after for extension in extended), steps]
+    if ends != sorted(set(ends)):
+        raise UserError(f'config.extended: extensions after {ends[:-1]} of {steps} steps are not in order')
+    whole = schedule(ends[0])
+    for extension, end in zip(extended, ends[1:], strict=True):
+        whole = extension(whole, end)
+    return whole
+
+
+def rates_of(schedule: optax.Schedule, steps: int) -> np.ndarray:
+    """Return the learning rates of the first `steps` steps."""
+    return np.broadcast_to(np.asarray(schedule(jnp.arange(steps))), steps)
