@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run will do, read off the very program that will do it, before it does it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from saccade.train.backend import Backend
 from saccade.train.learner import Learner, cast
 from saccade.train.mesh import SPLIT
 from saccade.train.optimizer import path_of
+from saccade.train.variant import variant_lines
 from saccade.types import Params, Part, UserError
 
 # Dense bf16 peak of one chip in FLOP/s, by the start of JAX's device_kind; from the vendors' data sheets.
@@ -64,7 +65,7 @@ class Plan:
     peak_bytes: int
     temp_bytes: int
     state_bytes: int | None
-    attention: list[str]
+    variant: list[str]
     trained: list[str]
     replicated: list[str]
 
@@ -82,7 +83,7 @@ class Plan:
             peak_bytes=peak_bytes(memory, jax.default_backend()),
             temp_bytes=memory.temp_size_in_bytes,
             state_bytes=state_bytes(backend.learner, backend.like.params),
-            attention=list(attention_paths(model)),
+            variant=list(variant_lines(model)),
             trained=backend.learner.adapter.lines(backend.like.params),
             replicated=replicated_lines(backend.like.params, backend.learner.axes),
         )
@@ -110,13 +111,13 @@ class Plan:
         roles = ', '.join(f'{role} {count:,}' for role, count in self.parameters.items())
         return [
             f'train       {self.what}',
+            *self.variant,
             f'devices     {self.devices}',
             f'parameters  {self.total:,} ({roles})',
             *self.trained,
             *self.replicated,
             f'a step      {self.tokens:,} tokens, {in_words(self.flops, self.hardware_flops)}',
             f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak{self._decoding()}',
-            *(f'attention   {line}' for line in self.attention),
         ]
 
     def _decoding(self) -> str:
@@ -206,23 +207,3 @@ def role_of(path: str) -> str:
     """What a parameter is for, as in ROLES."""
     words = {word for name in path.split('/') for word in name.split('_')}
     return next((role for word, role in ROLES.items() if word in words), 'other')
-
-
-def attention_paths(model: Part) -> Iterator[str]:
-    """Say which kernel the mixers of each layer of the pattern attend with."""
-    blocks = dict(model.arguments).get('block', ())
-    blocks = blocks if isinstance(blocks, tuple) else (blocks,)
-    layers = dict(model.arguments).get('layers', len(blocks))
-    for number, block in enumerate(blocks):
-        kernels = ', '.join(_described(part) for part in block.within() if hasattr(part.target, 'can'))
-        where = (
-            'every layer' if len(blocks) == 1 else f'layers {number + 1}, {number + 1 + len(blocks)}, ... of {layers}'
-        )
-        yield f'{where}: {kernels or block.name}'
-
-
-def _described(value: Any) -> str:
-    """A part as it would be called, with the parts in it; any other value as it is."""
-    if not isinstance(value, Part):
-        return str(value)
-    return f'{value.name}({", ".join(f"{name}={_described(argument)}" for name, argument in value.arguments)})'

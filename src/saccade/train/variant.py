@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which variant a model is, in words: its parts, and what the config chose of them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from saccade.build import defaults, fields
+from saccade.types import Part
+
+_LABEL = 12  # columns, as in the rest of the plan
+_SIZES = ('heads', 'key_value_heads', 'head_width')  # of a mixer, said in words
+
+
+def variant_lines(model: Part, label: str = 'model') -> Iterator[str]:
+    """Describe each tower of a model, and each of its blocks: mixers with heads, kernel, mask and position; norms.
+
+    Args:
+        model: any; one that has no blocks is described by its own parts.
+        label: what the tower is called, as 'encoder'.
+    """
+    given = _arguments(model)
+    towers = {name: part for name, part in given.items() if isinstance(part, Part) and _has_blocks(part)}
+    if 'block' in given:
+        yield from _tower_lines(model, label)
+    elif towers:
+        for name, part in towers.items():
+            yield from variant_lines(part, name)
+    else:
+        yield _line(label, _words(model) if 'width' in given else _name(model))
+        yield from _part_lines(model, given.get('width'))
+
+
+def _tower_lines(model: Part, label: str) -> Iterator[str]:
+    given = {**defaults(model.target), **_arguments(model)}
+    blocks = given['block'] if isinstance(given['block'], tuple) else (given['block'],)
+    shared = f'; shared {_words(given["shared"])}' if given.get('shared') else ''
+    size = f'{given["layers"]} layers of width {given["width"]}'
+    yield _line(label, f'{_name(model)}, {size}; position {_words(given["position"])}{shared}')
+    places: dict[Part, list[int]] = {}
+    for number, block in enumerate(blocks, start=1):
+        places.setdefault(block, []).append(number)
+    for block, numbers in places.items():
+        where = '' if len(places) == 1 else f'layers {", ".join(map(str, numbers))} of every {len(blocks)}: '
+        norm = _arguments(block).get('norm')
+        norms = f', norms {_words(norm)}' if norm else ''
+        last = '' if norm == given['norm'] else f', {_words(given["norm"])} last'
+        yield _line('block', f'{where}{_words(block)}{norms}{last}')
+        yield from _part_lines(block, given['width'])
+
+
+def _part_lines(part: Part, width: int | None) -> Iterator[str]:
+    """A line for each part that a part holds, its norm left out: that is said with the block."""
+    for name, held in _arguments(part).items():
+        if isinstance(held, Part) and name != 'norm':
+            yield _line(name, _mixer_words(held, width))
+
+
+def _mixer_words(part: Part, width: int | None) -> str:
+    """A part with its heads, where it has some, and with the parts that it holds."""
+    given = {**defaults(part.target), **_arguments(part)}
+    heads, kept = given.get('heads'), given.get('key_value_heads')
+    across = given.get('head_width') or (width // heads if width and heads else None)
+    said = [
+        _words(part),
+        *([f'{heads} head{"s" * (heads != 1)} of {across}'] if heads else []),
+        *([f'{kept} key/value head{"s" * (kept != 1)}'] if kept and kept != heads else []),
+    ]
+    held = {name: value for name, value in _arguments(part).items() if _holds_parts(value)}
+    return '; '.join([', '.join(said), *(f'{name} {_called(value)}' for name, value in held.items())])
+
+
+def _called(value: Any) -> str:
+    """A part as it would be called, with the parts in it; or several of them."""
+    if isinstance(value, tuple):
+        return ' and '.join(map(_called, value))
+    held = {name: inner for name, inner in _arguments(value).items() if _holds_parts(inner)}
+    shown = [*_chosen(value), *(f'{name}={_called(inner)}' for name, inner in held.items())]
+    return f'{_name(value)}({", ".join(shown)})' if shown else _name(value)
+
+
+def _words(part: Part) -> str:
+    """A part with what the config chose of it, without the parts in it and without what is said of heads."""
+    chosen = [each for each in _chosen(part) if each.partition('=')[0] not in _SIZES]
+    return f'{_name(part)}({", ".join(chosen)})' if chosen else _name(part)
+
+
+def _chosen(part: Part) -> list[str]:
+    """Arguments, parts aside, that are not at their default."""
+    usual = defaults(part.target)
+    return [
+        f'{name}={_short(value)}'
+        for name, value in _arguments(part).items()
+        if not _holds_parts(value) and (name not in usual or value != usual[name])
+    ]
+
+
+def _arguments(part: Part) -> dict[str, Any]:
+    """What the config gives a part, in the order of its fields, without how weights are initialised."""
+    given = dict(part.arguments)
+    return {name: given[name] for name in fields(part.target) if name in given and not name.endswith('_init')}
+
+
+def _short(value: Any) -> str:
+    return f'{value:.4g}' if isinstance(value, float) else str(value)
+
+
+def _holds_parts(value: Any) -> bool:
+    items = value if isinstance(value, tuple) and value else (value,)
+    return all(isinstance(item, Part) for item in items)
+
+
+def _has_blocks(part: Part) -> bool:
+    given = _arguments(part)
+    return 'block' in given or any(_has_blocks(value) for value in given.values() if isinstance(value, Part))
+
+
+def _name(part: Part) -> str:
+    return part.target.__qualname__
+
+
+def _line(label: str, words: str) -> str:
+    return f'{label:<{_LABEL - 1}} {words}'
