@@ -57,6 +57,23 @@ def test_an_item_of_a_list_goes_by_its_number(file):
     assert model['pattern'] == [{'width': 32, 'rate': 1.0}, {'width': 32}]
 
 
+def test_one_override_reaches_every_field_of_a_name(file):
+    norm = "{'use': 'norm.rms:RMSNorm'}"
+    model = load_config(QUICKSTART, [f'--config.model.**.norm={norm}'])['model']
+    assert model['norm'] == model['block']['norm'] == {'use': 'norm.rms:RMSNorm'}
+    found = load_config(file, ['--config.**.rate=0.25', '--config.model.**.epsilon=0.5', '--config.**.width=16'])
+    assert found['rate'] == 0.25
+    assert found['model']['pattern'] == [{'width': 16, 'rate': 0.25}, {'width': 16}]
+    assert found['model']['hidden'] == 64
+    assert found['model']['norm']['epsilon'] == 0.5
+    assert load_config(file, ['--config.model.**.width=16'])['rate'] == 0.5
+
+
+def test_a_name_that_no_field_has_anywhere_is_refused(file):
+    with pytest.raises(UserError, match=r"--config\.model\.\*\*\.widht: no field .* did you mean 'width'"):
+        load_config(file, ['--config.model.**.widht=3'])
+
+
 def test_a_part_is_swapped_whole_and_then_changed_within(file):
     swap = '--config.model.norm={"use": "norm.rms:RMSNorm", "epsilon": 1e-6}'
     config = load_config(file, [swap, '--config.model.norm.epsilon=1e-3'])

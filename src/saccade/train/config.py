@@ -11,14 +11,17 @@ earlier one brought in. Any field of a part may be given, also one that the file
     --config.model.block.mixer.key_value_heads=2
     --config.model.embedding_init.stddev=0.01
 
-In a list, such as a pattern of blocks, an item goes by its number:
+In a list, such as a pattern of blocks, an item goes by its number, and `**` stands for any names between: one override
+reaches every field of that name that the config has:
 
     --config.model.block.0.mixer.heads=8
+    --config.model.**.norm="{'use': 'norm.layer:LayerNorm'}"
 """
 
 import ast
 import difflib
 import functools
+import re
 import runpy
 import sys
 import types
@@ -38,6 +41,7 @@ from saccade.train.inherit import inherit
 from saccade.types import Part, UserError
 
 PREFIX = '--config.'
+_ANY = '**'  # in the path of a field: any number of names
 # Fields that decide what the model is, so that other overrides may change it.
 _BEFORE_MODEL = ('init_from', 'inherit', 'init_part')
 # What stands in a config for a value of another type.
@@ -137,8 +141,41 @@ def _apply(config: ConfigDict, override: str) -> None:
     field, equals, text = override.removeprefix(PREFIX).partition('=')
     if not override.startswith(PREFIX) or not equals:
         raise UserError(f"'{override}': write an override as {PREFIX}field=value")
-    *parents, name = field.split('.')
-    _group(config, parents).put(name, text)
+    for found in _reached(config, field):
+        *parents, name = found.split('.')
+        _group(config, parents).put(name, text)
+
+
+def _reached(config: ConfigDict, field: str) -> list[str]:
+    """Return the fields that a pattern with `**` reaches, without those inside another that is replaced whole.
+
+    Raises:
+        UserError: it reaches none.
+    """
+    if _ANY not in field.split('.'):
+        return [field]
+    names = (r'(?:[^.]+\.)*' if name == _ANY else rf'{re.escape(name)}\.' for name in field.split('.'))
+    pattern = re.compile(''.join(names).removesuffix(r'\.'))
+    found: list[str] = []
+    for path in _paths(config):
+        if pattern.fullmatch(path) and not any(path.startswith(f'{whole}.') for whole in found):
+            found.append(path)
+    if not found:
+        names = {path.rpartition('.')[2] for path in _paths(config)}
+        match = difflib.get_close_matches(field.rpartition('.')[2], names, n=1, cutoff=0.5)
+        hint = f"; did you mean '{match[0]}'?" if match else ''
+        raise UserError(f'{PREFIX}{field}: no field of the config is reached by this{hint}')
+    return found
+
+
+def _paths(held: Any, path: str = '') -> Iterator[str]:
+    """Each field that a config holds, at any depth, one that holds others before these."""
+    items = (
+        held.items() if isinstance(held, Mapping | ConfigDict) else enumerate(held) if isinstance(held, list) else ()
+    )
+    for key, value in items:
+        yield f'{path}{key}'
+        yield from _paths(value, f'{path}{key}.')
 
 
 def _group(config: ConfigDict, names: Sequence[str]) -> '_Group':
