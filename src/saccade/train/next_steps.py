@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a newcomer may want to do with a finished run, as commands that can be pasted."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saccade.build import load
+from saccade.train.config import PREFIX, load_config
+from saccade.train.experiment import Experiment
+from saccade.train.setup import Cost
+from saccade.train.trained import param_shapes
+from saccade.trust import foreign
+from saccade.types import UserError
+
+_LABEL = 15  # columns
+_OBEYED = set('"$`\\!')  # what a shell obeys inside double quotes
+# Parts that another run could have instead: the field, its new value, and a word for the run.
+SWAPS = (
+    ('model.**.mixer.position', {'use': 'position.alibi:ALiBi'}, 'alibi'),
+    ('model.**.mixer.position', {'use': 'position.rotary:Rotary'}, 'rotary'),
+    ('model.**.mixer.kernel', {'use': 'attention.plain:Plain'}, 'softmax'),
+    ('model.**.attention.score', {'use': 'recurrent.general:General'}, 'general'),
+    ('model.**.attention.score', {'use': 'recurrent.dot:Dot'}, 'dot'),
+    ('model.**.norm', {'use': 'norm.rms:RMSNorm'}, 'rmsnorm'),
+)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """How a run was started.
+
+    Attributes:
+        path: of the experiment's file, which with the overrides made the config.
+        workdir: the run's folder, as it was given.
+        overrides: of the form --config.FIELD=VALUE.
+        flags: others that a run like it needs, as --trust=my_lab.
+        extensions: more steps that it was given, of the form --extend=WAY:STEPS.
+    """
+
+    path: str
+    workdir: str
+    overrides: Sequence[str] = ()
+    flags: Sequence[str] = ()
+    extensions: Sequence[str] = ()
+
+    def command(self, workdir: str, *further: str) -> str:
+        """The command that trains in a folder, changed."""
+        files = f'--config={self.path}', *self.flags, *self.overrides, f'--workdir={workdir}'
+        return quoted(_python(), 'launch/train.py', *files, *further)
+
+
+def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
+    """Say what may be done with a finished run: what its task is good for among it.
+
+    Args:
+        config: the run's, resolved.
+    """
+    then = getattr(load(config['task']['use'], 'config.task.use'), 'then', {})
+    modules = foreign({name: held for name, held in config.items() if name != 'logging'})
+    opening = quoted(f'--workdir={launched.workdir}', *([f'--trust={",".join(modules)}'] if modules else []))
+    python, more = quoted(_python()), f'--extend=rewarmed:{config["steps"]}'
+    commands = {
+        'continue it': launched.command(launched.workdir, *launched.extensions, more),
+        **{what: f'{python} {command} {opening}' for what, command in then.items()},
+        'evaluate it': f'{python} launch/evaluate.py {opening}',
+        **_swapped(launched, config),
+    }
+    return [
+        f'The run is in {launched.workdir}. What to try next:',
+        *(f'  {what:<{_LABEL}} {command}' for what, command in commands.items()),
+    ]
+
+
+def _swapped(launched: Launched, config: Mapping[str, Any]) -> dict[str, str]:
+    """The same run with one part changed: the first of SWAPS that makes a difference and that the model can have."""
+    for field, value, word in SWAPS:
+        override = f'{PREFIX}{field}={value}'
+        try:
+            changed = load_config(launched.path, [*launched.overrides, override])
+            if changed['model'] != config['model'] and _fits(Experiment.of(changed), Experiment.of(config)):
+                return {'change a part': launched.command(f'{launched.workdir}-{word}', override)}
+        except UserError:
+            continue
+    return {}
+
+
+def _fits(changed: Experiment, experiment: Experiment) -> bool:
+    """Whether a changed experiment can be trained, from the same weights where it starts from some.
+
+    Raises:
+        UserError: its parts do not fit each other.
+    """
+    Cost.of(changed)
+    return not changed.init_from or param_shapes(changed) == param_shapes(experiment)
+
+
+def quoted(*words: str) -> str:
+    """Write words for a shell: one with single quotes, as a part has, in double quotes where these do no harm."""
+    return ' '.join(f'"{word}"' if "'" in word and not _OBEYED & set(word) else shlex.quote(word) for word in words)
+
+
+def _python() -> str:
+    """The interpreter as one would type it here."""
+    return os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else 'python'
