@@ -7,7 +7,6 @@ starts with one of Saccade's own packages is looked up there; any other is impor
 may live in the user's own repository.
 """
 
-import difflib
 import functools
 import importlib
 import inspect
@@ -24,6 +23,7 @@ from ml_collections import ConfigDict, FieldReference
 from typing_extensions import get_protocol_members
 
 import saccade
+from saccade.nearest import nearest, part_called
 from saccade.types import Part, UserError
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -90,10 +90,11 @@ def load(use: Any, path: str = 'use') -> Any:
     module_name, _, name = str(use).partition(':')
     if not name or not module_name or module_name.startswith('.'):
         raise UserError(f"{path}: '{use}' names no class; write 'module:Class', as in 'norm.rms:RMSNorm'")
-    module = _import(module_name, path)
+    meant = part_called(str(use))
+    module = _import(module_name, path, f"; did you mean '{meant}'?" if meant else '')
     if not hasattr(module, name):
         own = [key for key, value in vars(module).items() if getattr(value, '__module__', '') == module.__name__]
-        raise UserError(f"{path}: {module_name} has no '{name}'{_nearest(name, own)}")
+        raise UserError(f"{path}: {module_name} has no '{name}'{nearest(name, own)}")
     return getattr(module, name)
 
 
@@ -166,14 +167,15 @@ def refused(part: Part, protocol: type) -> str:
     return f'{part.name} is not {article} {protocol.__name__}' + (f', as {reason}' if reason else '')
 
 
-def _import(name: str, path: str) -> types.ModuleType:
+def _import(name: str, path: str, meant: str = '') -> types.ModuleType:
+    """Import a module; `meant` is what to say where there is none."""
     full = f'saccade.{name}' if name.partition('.')[0] in _packages() else name
     try:
         return importlib.import_module(full)
     except ModuleNotFoundError as error:
         if error.name is None or not (full == error.name or full.startswith(f'{error.name}.')):
             raise UserError(f"{path}: importing '{name}' failed: {error}") from error
-        raise UserError(f"{path}: there is no module '{name}'{_nearest(name, _siblings(full))}") from None
+        raise UserError(f"{path}: there is no module '{name}'{meant or nearest(name, _siblings(full))}") from None
 
 
 @functools.cache
@@ -190,7 +192,9 @@ def _siblings(full: str) -> list[str]:
     except ImportError:
         package = saccade
     names = (module.name for module in pkgutil.walk_packages(getattr(package, '__path__', []), f'{package.__name__}.'))
-    return [name.removeprefix('saccade.') for name in names]
+    return [
+        name.removeprefix('saccade.') for name in names if name.rpartition('.')[2].split('_')[-1] != _SHARED_BY_PARTS
+    ]
 
 
 @functools.cache
@@ -207,7 +211,7 @@ def _hints(target: Any) -> dict[str, Any]:
 def _refuse_unknown(arguments: Mapping[str, Any], fields: Mapping[str, Any], label: str, path: str) -> None:
     for key in arguments:
         if key not in fields:
-            raise UserError(f"{path}.{key}: {label} has no field '{key}'{_nearest(key, fields)}")
+            raise UserError(f"{path}.{key}: {label} has no field '{key}'{nearest(key, fields)}")
 
 
 @functools.cache
@@ -309,11 +313,3 @@ def _words(hint: Any) -> str:
 
 def _label(target: Any) -> str:
     return Part(target).name
-
-
-def _nearest(name: str, names: Any) -> str:
-    names = sorted(names)
-    match = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    if match:
-        return f"; did you mean '{match[0]}'?"
-    return f'; it has {", ".join(names)}' if names else ''
