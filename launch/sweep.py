@@ -7,6 +7,7 @@ python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=expe
 """
 
 import json
+import shlex
 import sys
 from dataclasses import asdict
 from functools import partial
@@ -23,6 +24,7 @@ from saccade.sweep.local import Local, shares
 from saccade.sweep.plan import Plan
 from saccade.sweep.slurm import Slurm, settings_of
 from saccade.train.main import run_main
+from saccade.train.terminal import say
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; --config.FIELD=VALUE holds for every run.')
@@ -44,16 +46,16 @@ def main(overrides: list[str]) -> None:
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
     engine = {
         'local': lambda: partial(Local, shares(JOBS.value)),
-        'slurm': lambda: partial(Slurm, folder.path, settings_of(SLURM.value, JOBS.value), console.print),
+        'slurm': lambda: partial(Slurm, folder.path, settings_of(SLURM.value, JOBS.value), partial(say, console)),
     }[ENGINE.value]()
     plan = Plan.of(CONFIG.value, SWEEP.value, overrides)
     sweep = folder.joined(plan.sweep)
-    say = partial(console.print, soft_wrap=True, markup=False)
-    say('\n'.join([*plan.lines(), f'now         {summary(sweep)}']))
+    say(console, '\n'.join([*plan.lines(), f'now         {summary(sweep)}']))
     console.print(plan.table())
     if not DRY_RUN.value:
         sweep = carry_out(folder, sweep, engine, TRAIN, display(console, folder))
-        say('\n'.join([*ending(sweep), f'See what it shows: python launch/report.py --workdir={WORKDIR.value}']))
+        flag = shlex.quote(f'--workdir={WORKDIR.value}')
+        say(console, '\n'.join([*ending(sweep), f'See what it shows: python launch/report.py {flag}']))
     if JSON.value:
         print(json.dumps(asdict(sweep)))
     sys.exit(0 if DRY_RUN.value or all(run.status == 'finished' for run in sweep.runs) else 1)

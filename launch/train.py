@@ -15,6 +15,7 @@ from saccade.train.config import load_config
 from saccade.train.loop import Options, train, what_next
 from saccade.train.main import run_main
 from saccade.train.processes import Meeting
+from saccade.train.terminal import printable
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
@@ -37,7 +38,7 @@ def main(overrides: list[str]) -> None:
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:
-        print('\n'.join(what_next(CONFIG.value, WORKDIR.value, overrides, config)))
+        print(printable('\n'.join(what_next(CONFIG.value, WORKDIR.value, overrides, config))))
 
 
 def _window(text: str | None) -> tuple[int, int] | None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.record import Run, Sweep
+from saccade.train.terminal import say, verbatim
 
 _STYLES = {'running': 'bold', 'finished': 'green', 'failed': 'red', 'waiting': 'dim'}
 
@@ -26,7 +26,7 @@ class Lines:
         self._console, self._folder = console, folder
 
     def say(self, text: str) -> None:
-        self._console.print(Text(text), soft_wrap=True)
+        say(self._console, text)
 
     def changed(self, run: Run) -> None:
         self.say(f'{time.strftime("%H:%M:%S")}  {run.status:8s}  {run.name}{self._ending(run)}')
@@ -56,7 +56,7 @@ class Board:
         self._live = Live(console=console, auto_refresh=False)
 
     def say(self, text: str) -> None:
-        self._console.print(Text(text), soft_wrap=True)
+        say(self._console, text)
 
     def changed(self, run: Run) -> None:
         if run.status == 'running':
@@ -89,7 +89,7 @@ class Board:
         for column in ('step', 'loss', 'tokens/s', 'minutes'):
             table.add_column(column, justify='right')
         for run in shown(sweep.runs, rows):
-            table.add_row(escape(run.name), Text(run.status, _STYLES[run.status]), *self._figures(run))
+            table.add_row(verbatim(run.name), Text(run.status, _STYLES[run.status]), *self._figures(run))
         return table
 
     def _figures(self, run: Run) -> Sequence[str]:

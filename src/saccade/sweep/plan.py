@@ -30,6 +30,7 @@ from saccade.sweep.space import NAME, Point, points
 from saccade.train.config import PREFIX, load_config, run_file, value_of
 from saccade.train.experiment import Experiment
 from saccade.train.setup import Cost
+from saccade.train.terminal import verbatim
 from saccade.types import UserError
 
 _KEYS = ('runs', 'seeds', 'match', 'needs')
@@ -93,13 +94,12 @@ class Plan:
         table = Table()
         table.add_column('variant', overflow='fold')
         for column in ('steps', 'parameters', 'FLOPs a token', *solved.values()):
-            table.add_column(column, justify='right')
+            table.add_column(verbatim(column), justify='right')
         for variant in self.variants:
             cost = variant.cost
             matched = (f'{variant.solved[field]:g}' if field in variant.solved else '' for field in solved)
-            table.add_row(
-                variant.name, f'{cost.steps:,}', f'{cost.parameters:,}', f'{cost.flops_per_token:.4g}', *matched
-            )
+            costs = (f'{cost.steps:,}', f'{cost.parameters:,}', f'{cost.flops_per_token:.4g}')
+            table.add_row(verbatim(variant.name), *costs, *matched)
         return table
 
 

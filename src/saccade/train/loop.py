@@ -33,6 +33,7 @@ from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
 from saccade.train.processes import require_shared, stopped_together
 from saccade.train.setup import make_backend, require_lengths
+from saccade.train.terminal import say
 from saccade.train.trained import start_from, tokenizer_of
 from saccade.train.workdir import Workdir
 from saccade.types import Model, Params, Part, UserError
@@ -80,7 +81,7 @@ class Run:
         self.tokens = experiment.batch_size * self.data.context
         self.workdir, self.config = Workdir.check(workdir, config), config
         self.plan = Plan.of(_what(config), self.backend, experiment.model, self.tokens)
-        self.console.print('\n'.join(self.plan.lines()), soft_wrap=True)
+        say(self.console, '\n'.join(self.plan.lines()))
 
     def train(self) -> dict[str, Any]:
         prepared, steps = self._prepare(), self.experiment.steps
@@ -91,9 +92,9 @@ class Run:
                 found = self._conclude(state, prepared, log if start < steps else None) if done == steps else None
                 self._save(checkpoints, done, state, found)
         if found is None:
-            self.console.print(f'stopped by a signal after step {done}; saved. The same command continues.')
+            say(self.console, f'stopped by a signal after step {done}; saved. The same command continues.')
             return {}
-        self.console.print('\n'.join(found.lines()), soft_wrap=True)
+        say(self.console, '\n'.join(found.lines()))
         return found.record()
 
     def _prepare(self) -> Any:
@@ -114,14 +115,14 @@ class Run:
                 raise UserError(
                     f'{self.workdir.path}: the run is at step {restored.step}, past steps={self.experiment.steps}'
                 )
-            self.console.print(f'resume      from step {restored.step}')
+            say(self.console, f'resume      from step {restored.step}')
             return self.backend.load(TrainState(**restored.state)), restored.step
         state = self.backend.init(self.experiment.seed)
         if self.experiment.init_from:
             run = self.experiment
             initial = self.backend.learner.adapter.merged(self.backend.unload(state).params)
             begun = start_from((run.init_from, run.init_part), initial, run.adapt)
-            self.console.print('\n'.join(begun.lines()), soft_wrap=True)
+            say(self.console, '\n'.join(begun.lines()))
             state = replace_params(self.backend, state, begun.params)
         return state, 0
 
@@ -322,11 +323,12 @@ def what_next(path: str, workdir: str, overrides: Sequence[str], config: Mapping
     """
     python = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else 'python'
     train = shlex.join([python, 'launch/train.py', f'--config={path}', *overrides])
+    where = shlex.quote(f'--workdir={workdir}')
     then = getattr(load(config['task']['use'], 'config.task.use'), 'then', {})
     commands = {
-        'continue it': f'{train} --workdir={workdir} --config.steps={2 * config["steps"]}',
-        **{what: f'{python} {command} --workdir={workdir}' for what, command in then.items()},
-        'evaluate it': f'{python} launch/evaluate.py --workdir={workdir}',
+        'continue it': f'{train} {where} --config.steps={2 * config["steps"]}',
+        **{what: f'{shlex.quote(python)} {command} {where}' for what, command in then.items()},
+        'evaluate it': f'{shlex.quote(python)} launch/evaluate.py {where}',
         **_change(config['model'], train, workdir),
     }
     return [
@@ -341,4 +343,5 @@ def _change(model: Mapping[str, Any], train: str, workdir: str) -> dict[str, str
         return {}
     use = next(use for use in _NORMS if use != model['norm']['use'])
     name = use.rpartition(':')[2].lower()
-    return {'change a part': f"""{train} --workdir={workdir}-{name} --config.model.norm="{{'use': '{use}'}}\""""}
+    where = shlex.quote(f'--workdir={workdir}-{name}')
+    return {'change a part': f"""{train} {where} --config.model.norm="{{'use': '{use}'}}\""""}

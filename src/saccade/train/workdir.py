@@ -5,6 +5,7 @@
 import errno
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -72,7 +73,8 @@ class Workdir:
         """
         workdir = cls(Path(path).expanduser().absolute())
         if not workdir.path.exists():
-            raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py --workdir={path}')
+            flag = shlex.quote(f'--workdir={path}')
+            raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py {flag}')
         if not workdir.config.exists():
             raise UserError(f'{path}: not a Saccade run: it has no config.json; {workdir._contents()}')
         workdir.read_config()

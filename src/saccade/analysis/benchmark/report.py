@@ -13,6 +13,8 @@ from typing import Any
 import rich.table
 from rich.console import Console
 
+from saccade.train.terminal import say, verbatim
+
 LIBRARIES = ('jax', 'flax', 'torch', 'transformers')
 
 
@@ -28,14 +30,14 @@ class Table:
         """As rich draws it: the first column to the left, figures to the right."""
         table = rich.table.Table()
         for number, column in enumerate(self.columns):
-            table.add_column(column, justify='right' if number else 'left', overflow='fold')
+            table.add_column(verbatim(column), justify='right' if number else 'left', overflow='fold')
         for row in self.rows:
-            table.add_row(*row)
+            table.add_row(*map(verbatim, row))
         return table
 
     def show(self, console: Console) -> None:
         """Print the title and the table."""
-        console.print(self.title, style='bold', soft_wrap=True, highlight=False, markup=False)
+        say(console, self.title, style='bold')
         console.print(self.drawn())
 
 
@@ -59,7 +61,7 @@ class Report:
         found = machine()
         versions = ', '.join(f'{name} {version}' for name, version in found['versions'].items())
         for note in (*self.notes, f'{found["cores"]} cores, Python {found["python"]}, {versions}'):
-            console.print(note, soft_wrap=True, highlight=False, markup=False)
+            say(console, note)
 
 
 def machine() -> dict[str, Any]:

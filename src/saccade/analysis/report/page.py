@@ -23,7 +23,8 @@ from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.trade import trade
-from saccade.analysis.report.words import amount, counted, fixed, metric_name, printable
+from saccade.analysis.report.words import amount, counted, fixed, metric_name
+from saccade.train.terminal import printable
 
 METHOD = (
     'An interval is a bootstrap-t over seeds: the mean and its standard error times quantiles of the studentised mean, '

@@ -3,6 +3,7 @@
 """What a folder of runs says of them: a sweep's folder, or any folder whose subfolders are runs."""
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -105,13 +106,12 @@ def read_study(workdir: str | Path) -> Study:
     """
     folder = Path(workdir).expanduser().absolute()
     if not folder.is_dir():
-        raise UserError(f'{workdir}: there is no such folder; a sweep is made by launch/sweep.py --workdir={workdir}')
+        flag = shlex.quote(f'--workdir={workdir}')
+        raise UserError(f'{workdir}: there is no such folder; a sweep is made by launch/sweep.py {flag}')
     sweep = read_sweep(folder)
     if sweep is None and (folder / 'config.json').exists():
-        raise UserError(
-            f'{workdir}: this is one run, and a report compares runs: give the folder they are in, '
-            f'--workdir={Path(workdir).parent}'
-        )
+        flag = shlex.quote(f'--workdir={Path(workdir).parent}')
+        raise UserError(f'{workdir}: this is one run, and a report compares runs: give the folder they are in, {flag}')
     study = _of_folders(folder) if sweep is None else _of_sweep(folder, sweep)
     if not any(trial.records for trial in study.trials):
         raise UserError(

@@ -3,13 +3,10 @@
 """Numbers as people read them. What is not known is a dash."""
 
 import math
-import unicodedata
 
 UNKNOWN = '—'
 MINUS = '\N{MINUS SIGN}'
 
-_CONTROL = ('Cc', 'Cs')  # what Unicode calls control characters, and halves of a pair
-_REPLACED = '\N{REPLACEMENT CHARACTER}'
 _PREFIXES = ((1e18, 'E'), (1e15, 'P'), (1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'))
 _TIMES = ((3600, 'hours'), (60, 'minutes'), (1, 'seconds'))
 _TELLING = 2  # digits of half an interval's width
@@ -67,10 +64,3 @@ def metric_name(name: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun: 1 variant, 2 variants."""
     return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
-
-
-def printable(text: str) -> str:
-    """The text without control characters: a model may write anything, and a terminal or a page may obey it."""
-    return ''.join(
-        _REPLACED if unicodedata.category(letter) in _CONTROL and letter not in '\n\t' else letter for letter in text
-    )

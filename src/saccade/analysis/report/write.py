@@ -9,12 +9,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Comparison, Question, compare
 from saccade.analysis.report.runs import read_study
-from saccade.analysis.report.words import printable
+from saccade.train.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
 ANY = Question()
@@ -33,21 +32,21 @@ class Report:
 
     def show(self, console: Console) -> None:
         """Print the ranking and where the files are."""
-        console.print(Text(printable(self.comparison.study.title), style='bold'))
+        console.print(verbatim(self.comparison.study.title, style='bold'))
         for line in (page.overview(self.comparison), page.verdict(self.comparison)):
-            console.print(Text(printable(line)))
+            console.print(verbatim(line))
         console.print(self._table())
         for file in self.files:
-            console.print(Text(str(file)), soft_wrap=True)
+            say(console, str(file))
 
     def _table(self) -> Table:
         """The ranking without what it costs, for which a terminal is too narrow."""
         names, *rows = (row[: -len(tables.COSTS)] for row in tables.ranking(self.comparison))
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for name in names:
-            table.add_column(Text(printable(name)), overflow='fold')
+            table.add_column(verbatim(name), overflow='fold')
         for row in rows:
-            table.add_row(*(Text(printable(text)) for text in row))
+            table.add_row(*map(verbatim, row))
         return table
 
 

@@ -31,6 +31,7 @@ from saccade.analysis.variants.catalogue import (
 from saccade.block.base import Streams
 from saccade.build import build, lacking, load
 from saccade.ops.term import reads_content
+from saccade.train.terminal import say
 from saccade.types import OnlineWeighting, ScoreTerm
 
 HEADS, LENGTH = 4, 16  # of what is asked of a part, in heads and in tokens
@@ -68,9 +69,8 @@ def as_json(catalogue: Catalogue) -> dict[str, Any]:
 def show(catalogue: Catalogue, console: Console) -> None:
     """Print the tables, and how many variants there are."""
     for found in tables(catalogue):
-        console.print(found.title, style='bold')
-        console.print(found.drawn())
-    console.print(counts(catalogue), highlight=False, soft_wrap=True)
+        found.show(console)
+    say(console, counts(catalogue))
 
 
 def terms_of(spec: Spec) -> tuple[ScoreTerm, ...]:

@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Text on a terminal as it stands: neither rich's markup nor control characters in it are obeyed.
+
+Paths, labels, prompts and what a model writes go through `say` to a console, and through `verbatim` into a table.
+"""
+
+import unicodedata
+
+from rich.console import Console
+from rich.text import Text
+
+_CONTROL = ('Cc', 'Cs')  # what Unicode calls control characters, and halves of a pair
+_REPLACED = '\N{REPLACEMENT CHARACTER}'
+
+
+def printable(text: str, kept: str = '\n\t') -> str:
+    """Return the text without control characters, but for those that are kept."""
+    return ''.join(
+        _REPLACED if unicodedata.category(letter) in _CONTROL and letter not in kept else letter for letter in text
+    )
+
+
+def verbatim(text: str, style: str = '') -> Text:
+    """Return the text for a table or a console of rich."""
+    return Text(printable(text), style)
+
+
+def say(console: Console, text: str, style: str = '') -> None:
+    """Print the text, and leave the breaking of lines to the terminal, so that it can be copied whole."""
+    console.print(verbatim(text, style), soft_wrap=True)
