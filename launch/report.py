@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the runs of a sweep: a page that opens offline, the same as Markdown, and the runs as CSV.
 
+In runs.csv, text that a spreadsheet would compute, as =1+1, has an apostrophe before it.
+
 python launch/report.py --workdir=runs/heads
 """
 

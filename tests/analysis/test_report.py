@@ -26,6 +26,19 @@ PREFIXES = {'': 1, 'k': 1e3, 'M': 1e6, 'G': 1e9}
 SUMS = 1e-12  # relative: sums in another order
 
 
+class Page(html.parser.HTMLParser):
+    """The tags of a page, and the names of their attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
 @pytest.fixture(scope='session')
 def folder(tmp_path_factory) -> Path:
     return write_study(tmp_path_factory.mktemp('sweeps') / 'heads')
@@ -383,6 +396,47 @@ def test_names_of_any_script_and_formulas_stay_text(tmp_path):
     assert '<img' not in page
     assert '<pre>\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER} red</pre>' in page
     assert 'a\\|b\\`c' in (tmp_path / 'report/report.md').read_text()
+
+
+HOSTILE = (
+    '<script>alert(1)</script>',
+    '$\\frac{',
+    'a|b',
+    '`x`',
+    '"><img src=x onerror=y>',
+    '[a](http://b.c)',
+    '=1+1',
+    '\x1b[2J',
+)
+
+
+def test_names_of_runs_fields_and_metrics_are_text_in_every_file(tmp_path):
+    name = '=' + ' '.join(HOSTILE)
+    for place, each in enumerate(HOSTILE):
+        note = {name: each, 'number': place}
+        found = [{**record, name: 1.0 + place} for record in records(0, 1)]
+        write_run(tmp_path / f'{each.replace("/", "")}{place}', config(**note), found)
+    files = {file.name: file.read_text() for file in report(tmp_path, Question(name, best='lowest')).files}
+    page = Page()
+    page.feed(files['index.html'])
+    assert (page.tags & {'script', 'img'}, page.attributes & {'onerror', 'src'}) == (set(), set())
+    rows = [re.sub(r'\\.', '', line) for line in files['report.md'].splitlines() if line.startswith('| ')]
+    assert len({row.count('|') for row in rows[:6]}) == 1
+    assert not any(mark in row for row in rows for mark in ('<', '`', '$'))
+    assert '\x1b' not in ''.join(files.values())
+    assert not any(cell[:1] in '=+-@\t\r' for row in csv.reader(io.StringIO(files['runs.csv'])) for cell in row if cell)
+
+
+def test_a_number_in_the_table_of_runs_stays_a_number_and_a_formula_becomes_text(tmp_path):
+    notes = ['=HYPERLINK("http://a.b")', '+cmd', '-cmd', '@sum', '\t=1', '-0.5', '+1e3', 'plain', "'=1"]
+    for place, note in enumerate(notes):
+        write_run(tmp_path / str(place), config(note=note, depth=-place), records(0, 1))
+    report(tmp_path)
+    with (tmp_path / 'report/runs.csv').open() as file:
+        rows = list(csv.DictReader(file))
+    written = {int(row['run']): (row['config.note'], row['config.depth']) for row in rows}
+    for place, note in enumerate(notes):
+        assert written[place] == (f"'{note}" if place < 5 else note, str(-place))
 
 
 def leave_empty(folder: Path) -> None:

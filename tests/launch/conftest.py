@@ -123,7 +123,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
     generator = random.Random(0)
     words = [WORDS[(3 * place + generator.randrange(3)) % len(WORDS)] for place in range(4000)]
     folder = tmp_path_factory.mktemp('folder')
-    text = folder / 'small.txt'
+    text = folder / 'small[red].txt'  # which is shown as it stands, and not in red
     text.write_text(' '.join(words))
     return Runner(folder, text, {**os.environ, 'SACCADE_CACHE': str(tmp_path_factory.mktemp('cache'))})
 

@@ -17,6 +17,7 @@ from saccade.types import UserError
 def test_a_run_prints_its_plan_its_progress_and_what_to_try_next(finished):
     printed = (finished / 'printed.log').read_text()
     for words in (
+        'small[red].txt',
         'parameters',
         'FLOPs',
         'MiB',

@@ -10,7 +10,19 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 
 from saccade.analysis.report.compare import PICTURED, Comparison
-from saccade.analysis.report.drawing import NARROW, WIDE, Canvas, Picture, beside, colour, draw, frame, limits, marker
+from saccade.analysis.report.drawing import (
+    NARROW,
+    WIDE,
+    Canvas,
+    Picture,
+    beside,
+    colour,
+    draw,
+    frame,
+    limits,
+    marker,
+    named,
+)
 from saccade.analysis.report.words import metric_name
 
 _FEWEST = 3  # points of a line that shows a course
@@ -79,7 +91,8 @@ def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:
         axes.set_xscale('log' if min(xs) > 0 and max(xs) >= 10 * min(xs) else 'linear')
         for number, line in enumerate(lines.values(), start=1):
             axes.plot(*zip(*line, strict=True), color=colour(number), marker=marker(number))
-        axes.set(xlabel=field, ylabel=metric_name(comparison.metric), ylim=limits(ys, kept=ys[0]))
+        named(axes, field, metric_name(comparison.metric))
+        axes.set_ylim(limits(ys, kept=ys[0]))
         tips = [(*line[-1], called[name], colour(place)) for place, (name, line) in enumerate(lines.items(), start=1)]
         beside(axes, canvas, tips)
 

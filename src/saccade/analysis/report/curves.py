@@ -22,6 +22,7 @@ from saccade.analysis.report.drawing import (
     frame,
     limits,
     marker,
+    named,
 )
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import metric_name, time_unit
@@ -100,7 +101,8 @@ def _picture(comparison: Comparison, axis: str, drawn: Sequence[Curve]) -> Pictu
         frame(axes, canvas, max(called.values(), key=len))
         for line in drawn:
             _paint_line(axes, line, unit)
-        axes.set(xlabel=label, ylabel=metric_name(comparison.metric), ylim=ends)
+        named(axes, label, metric_name(comparison.metric))
+        axes.set_ylim(ends)
         tips = {line.place: (line.x[-1] / unit, line.mean[-1]) for line in reversed(drawn)}  # of the first, if finished
         beside(axes, canvas, [(*tips[place], called[place], colour(place)) for place in sorted(tips)])
 

@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
+from saccade.train.terminal import printable
+
 # Six hues of Okabe and Ito's palette for the colour-blind (https://jfly.uni-koeln.de/color/), darkened for white pages;
 # page.css.jinja has them for dark pages. With four markers, twelve variants differ in colour, marker or both.
 COLOURS = ('#0068a8', '#c04f00', '#007a59', '#b0508c', '#2b8cc4', '#a87400')
@@ -102,7 +104,13 @@ def marker(place: int) -> str:
 
 def write(axes: Axes, x: float, y: float, text: str, **style: Any) -> Text:
     """Put text that is no formula at a place of the axes' data, or of another transform."""
-    return axes.text(x, y, text, parse_math=False, **style)
+    return axes.text(x, y, printable(text), parse_math=False, **style)
+
+
+def named(axes: Axes, across: str, along: str = '') -> None:
+    """Name the axes by text that is no formula."""
+    axes.set_xlabel(printable(across), parse_math=False)
+    axes.set_ylabel(printable(along), parse_math=False)
 
 
 def frame(axes: Axes, canvas: Canvas, labels: str = '') -> None:
@@ -202,7 +210,7 @@ def _element(svg: str, name: str, title: str, canvas: Canvas) -> Markup:
     """Cut a file down to its element, and make its ids and colours the page's."""
     body = re.sub(r'<metadata>.*?</metadata>', '', svg[svg.index('<svg') :], flags=re.DOTALL)
     view = re.search(r'viewBox="[^"]*"', body)[0]
-    opening = f'<svg class="{canvas.name}" {view} role="img" aria-label="{escape(title)}">'
+    opening = f'<svg class="{canvas.name}" {view} role="img" aria-label="{escape(printable(title))}">'
     return Markup(re.sub(r'<[^>]*>', lambda tag: _tag(tag[0], name, opening), body))
 
 

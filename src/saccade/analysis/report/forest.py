@@ -16,6 +16,7 @@ from saccade.analysis.report.drawing import (
     draw,
     limits,
     marker,
+    named,
     write,
 )
 from saccade.analysis.report.words import metric_name
@@ -35,7 +36,7 @@ def forest(comparison: Comparison) -> Picture | None:
     def paint(axes: Axes, canvas: Canvas) -> None:
         axes.get_figure().subplots_adjust(0.04, 0.5 / canvas.height, 0.96, 1 - 0.05 / canvas.height)
         axes.set(xlim=ends, ylim=(len(rows) - 0.3, -0.75), yticks=[])
-        axes.set_xlabel(f'{metric_name(comparison.metric)} ({better} is better)')
+        named(axes, f'{metric_name(comparison.metric)} ({better} is better)')
         axes.spines['left'].set_visible(False)
         axes.axvline(rows[0].mean, color=FAINT, lw=0.8, ls=(0, (2, 3)))
         for height, row in enumerate(rows):

@@ -11,7 +11,19 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from saccade.analysis.report.compare import Comparison, Standing, final_scores
 from saccade.analysis.report.curves import names
-from saccade.analysis.report.drawing import NARROW, WIDE, Canvas, Picture, beside, colour, draw, frame, limits, marker
+from saccade.analysis.report.drawing import (
+    NARROW,
+    WIDE,
+    Canvas,
+    Picture,
+    beside,
+    colour,
+    draw,
+    frame,
+    limits,
+    marker,
+    named,
+)
 from saccade.analysis.report.interval import Interval, mean_intervals
 from saccade.analysis.report.tables import with_interval
 from saccade.analysis.report.words import UNKNOWN, decimals, metric_name
@@ -99,7 +111,8 @@ def _picture(comparison: Comparison, tokens: Sequence[int], rows: Sequence[tuple
         for standing, cells in drawn:
             means = [cell.mean for cell in cells]
             axes.plot(tokens, means, color=colour(standing.place), marker=marker(standing.place))
-        axes.set(xlabel='tokens of a sequence', ylabel=metric_name(comparison.metric), ylim=ends)
+        named(axes, 'tokens of a sequence', metric_name(comparison.metric))
+        axes.set_ylim(ends)
         tips = [(float(tokens[-1]), cells[-1].mean, standing.place) for standing, cells in drawn]
         beside(axes, canvas, [(x, y, called[place], colour(place)) for x, y, place in tips])
 

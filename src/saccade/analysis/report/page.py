@@ -4,11 +4,14 @@
 
 import csv
 import io
+import math
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import jinja2
@@ -36,6 +39,7 @@ METHOD = (
 )
 
 _FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'printed.log')
+_FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of spreadsheets
 _SPECIAL = re.compile(r'([\\`*_{}\[\]<>|#&~$])')
 
 
@@ -102,15 +106,28 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
 
 
 def runs_csv(comparison: Comparison) -> str:
-    """Every run as a row, with every digit."""
+    """Every run as a row, with every digit; text that a spreadsheet would compute has an apostrophe before it.
+
+    As OWASP has it, "CSV Injection", https://owasp.org/www-community/attacks/CSV_Injection
+    """
     rows = tables.runs(comparison)
     file = io.StringIO()
-    writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator='\n')
-    writer.writeheader()
-    writer.writerows(
-        {name: printable(value) if type(value) is str else value for name, value in row.items()} for row in rows
-    )
+    writer = csv.writer(file, lineterminator='\n')
+    writer.writerows([_cell(value) for value in row] for row in (rows[0], *(row.values() for row in rows)))
     return file.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if type(value) is not str or _is_number(value):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(_FORMULAS) else text
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        return math.isfinite(float(text))
+    return False
 
 
 def _by_length(comparison: Comparison) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 
 from saccade.analysis.report.compare import Comparison, Standing
-from saccade.analysis.report.drawing import SMALL, Canvas, Picture, colour, draw, frame, limits, marker, numbered
+from saccade.analysis.report.drawing import SMALL, Canvas, Picture, colour, draw, frame, limits, marker, named, numbered
 from saccade.analysis.report.words import amount, duration, metric_name, time_unit
 
 _COSTS = {'parameters': 'parameters', 'FLOPs': 'flops', 'training time': 'seconds'}
@@ -50,7 +50,8 @@ def _picture(comparison: Comparison, rows: Sequence[Standing], name: str, ends: 
         for row, (x, mean) in zip(rows, places, strict=True):
             bars = [[mean - min(row.scores.values())], [max(row.scores.values()) - mean]]
             axes.errorbar(x, mean, yerr=bars, fmt=marker(row.place), color=colour(row.place), ms=6, elinewidth=1)
-        axes.set(xlabel=label, ylabel=metric_name(comparison.metric), ylim=ends)
+        named(axes, label, metric_name(comparison.metric))
+        axes.set_ylim(ends)
         axes.margins(x=0.12)
         labels = [(str(row.place), colour(row.place)) for row in rows]
         numbered(axes, canvas, [(*place, *text) for place, text in zip(places, labels, strict=True)])
