@@ -17,9 +17,9 @@ from typing import Any
 import jax
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 from tensorboardX import SummaryWriter
 
+from saccade.train.terminal import say
 from saccade.train.workdir import Workdir, write_atomically, writing
 from saccade.types import Metrics, Sink, UserError
 
@@ -186,10 +186,10 @@ class _Lines:
         pass
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
-        _say(self._console, f'step {step}/{self._steps}  {split}  {_words(metrics)}')
+        say(self._console, f'step {step}/{self._steps}  {split}  {_words(metrics)}')
 
     def sample(self, step: int, text: str) -> None:
-        _say(self._console, f'sample at step {step}:\n{_printable(text)}')
+        say(self._console, f'sample at step {step}:\n{text}')
 
     def close(self) -> None:
         pass
@@ -261,12 +261,3 @@ def _words(metrics: Metrics) -> str:
     return '  '.join(
         _WORDS[name].format(value) if name in _WORDS else f'{name} {value:.5g}' for name, value in metrics.items()
     )
-
-
-def _printable(text: str) -> str:
-    """A model may write anything, and a terminal obeys control characters."""
-    return ''.join(character if character.isprintable() or character in '\n\t' else '\ufffd' for character in text)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(Text(text), soft_wrap=True)
