@@ -53,8 +53,10 @@ def test_a_length_that_the_model_cannot_serve_is_refused_before_training(runner,
 
 def test_a_folder_that_is_no_run_is_refused(runner, tmp_path):
     (tmp_path / 'letter.txt').write_text('Dear reader')
-    for folder, words in ((tmp_path / 'absent', 'no such folder'), (tmp_path, 'not a Saccade run')):
+    absent = tmp_path / 'absent\nerror: \x1b[2J'
+    for folder, words in ((absent, 'no such folder'), (tmp_path, 'not a Saccade run')):
         done = runner.run('evaluate', f'--workdir={folder}')
         assert done.returncode == 2
         assert words in done.stderr
         assert done.stderr.count('\n') == 1
+        assert '\x1b' not in done.stderr

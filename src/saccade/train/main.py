@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from absl import app, flags, logging
 
 from saccade.train.config import PREFIX
+from saccade.train.terminal import in_one_line
 from saccade.trust import trust, trusted
 from saccade.types import UserError
 
@@ -37,7 +38,7 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
                 sys.path.append(os.getcwd())
             main(_overrides(arguments[1:]))
         except UserError as error:
-            print(f'error: {error}', file=sys.stderr)
+            print(f'error: {in_one_line(str(error))}', file=sys.stderr)
             sys.exit(2)
 
     app.run(guarded, flags_parser=_parse)
@@ -47,7 +48,7 @@ def _parse(arguments: Sequence[str]) -> list[str]:
     try:
         return flags.FLAGS(arguments, known_only=True)
     except flags.Error as error:
-        print(f'error: {error}', file=sys.stderr)
+        print(f'error: {in_one_line(str(error))}', file=sys.stderr)
         sys.exit(2)
 
 

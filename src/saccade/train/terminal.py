@@ -21,6 +21,11 @@ def printable(text: str, kept: str = '\n\t') -> str:
     )
 
 
+def in_one_line(text: str) -> str:
+    """Return the text without control characters, and with spaces for the breaks of its lines."""
+    return printable(text.replace('\n', ' '), kept='')
+
+
 def verbatim(text: str, style: str = '') -> Text:
     """Return the text for a table or a console of rich."""
     return Text(printable(text), style)
