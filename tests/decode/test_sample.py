@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import jax
 import pytest
+import tokenizers
 
 from saccade.build import build
-from saccade.data.tokenizer import Character, Word
+from saccade.data.tokenizer import Character, Tokenizer, Word
 from saccade.decode.chat import chat
 from saccade.decode.generate import generate
 from saccade.decode.sample import USUAL_TOKENS, Continuation, Sample, Writer
@@ -45,6 +46,13 @@ def test_a_writer_continues_the_tokens_of_the_text(writer, rotary, tokenizer):
     ids = tokenizer.encode('def ')
     rows = generate(*rotary, [ids, ids], Sampler(0.0), 6, KEY, tokenizer.end)
     assert samples == [Continuation(tokenizer.decode(row), row) for row in rows]
+
+
+def test_a_prompt_of_which_the_tokenizer_makes_nothing_is_refused(rotary):
+    silent = tokenizers.Tokenizer(tokenizers.models.BPE({'a': 0}, []))
+    writer = Writer(*rotary, Tokenizer(silent), Sampler(0.0))
+    with pytest.raises(UserError, match=r"^the prompt 'def ' has no token$"):
+        writer.write('def ', KEY, 6)
 
 
 def test_text_is_joined_as_the_tokenizer_joins_words(rotary):

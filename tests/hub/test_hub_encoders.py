@@ -246,11 +246,11 @@ def test_albert_goes_through_one_layer_and_electra_widens_what_is_narrow(tmp_pat
         (
             'roberta',
             {'max_position_embeddings': 2},
-            'max_position_embeddings must be a whole number, at least 1, not 0',
+            'max_position_embeddings must be a whole number, from 1 to 100,000,000, not 0',
         ),
         ('albert', {'num_hidden_groups': 2}, 'num_hidden_groups is 2, which cannot be represented; only 1 can'),
         ('albert', {'inner_group_num': 2}, 'inner_group_num is 2, which cannot be represented; only 1 can'),
-        ('distilbert', {'n_layers': 0}, 'n_layers must be a whole number, at least 1, not 0'),
+        ('distilbert', {'n_layers': 0}, 'n_layers must be a whole number, from 1 to 100,000,000, not 0'),
         ('electra', {'embedding_size': None}, 'embedding_size is missing'),
     ],
 )

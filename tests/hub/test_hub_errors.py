@@ -4,11 +4,15 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import tokenizers
 
 from saccade.build import build
+from saccade.data.tokenizer import Byte
+from saccade.data.tokenizer_file import open_tokenizer
 from saccade.hub import setting
 from saccade.hub.load import load
 from saccade.types import UserError
@@ -85,6 +89,63 @@ def test_an_index_that_maps_nothing(gpt2, index):
     refused(gpt2.path, "has no 'weight_map'")
 
 
+@pytest.mark.parametrize(
+    'name', ['../model-1.safetensors', '/model-1.safetensors', './model-1.safetensors', '..', '', 'a/b', 'a\0b']
+)
+def test_an_index_that_leads_out_of_the_folder(gpt2, name):
+    file = gpt2.write_shards() / 'model.safetensors.index.json'
+    (gpt2.path.parent / 'model-1.safetensors').write_bytes((gpt2.path / 'model-1.safetensors').read_bytes())
+    shards = json.loads(file.read_text())['weight_map']
+    shards = {tensor: name if shard == 'model-1.safetensors' else shard for tensor, shard in shards.items()}
+    file.write_text(json.dumps({'weight_map': shards}))
+    refused(gpt2.path, f'model.safetensors.index.json: {name!r} is no name of a file in the folder')
+
+
+def test_links_as_in_the_cache_of_hugging_face_are_followed(gpt2, tmp_path):
+    for file in gpt2.write_shards().iterdir():
+        blob = tmp_path / 'blobs' / f'of {file.name}'
+        blob.parent.mkdir(exist_ok=True)
+        file.rename(blob)
+        file.symlink_to(f'../blobs/{blob.name}')
+    assert load(gpt2.path).params
+
+
+@pytest.mark.parametrize('name', ['config.json', 'model.safetensors'])
+def test_links_in_a_circle(gpt2, name):
+    file = gpt2.write() / name
+    file.unlink()
+    file.symlink_to(name)
+    refused(gpt2.path, 'config.json: cannot be read' if name == 'config.json' else 'has neither model.safetensors nor')
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize('name', ['wte.weight', 'h.1.mlp.c_fc.bias'])
+def test_weights_that_are_not_finite(gpt2, name, value):
+    gpt2.tensors[name].flat[3] = value
+    refused(gpt2.write(), f"tensor '{name}' holds a number that is NaN, or infinite in float32")
+
+
+def test_a_weight_beyond_float32(gpt2):
+    gpt2.tensors['wte.weight'] = gpt2.tensors['wte.weight'].astype(np.float64) * 1e300
+    refused(gpt2.write(), "tensor 'wte.weight' holds a number that is NaN, or infinite in float32")
+
+
+@pytest.mark.parametrize('name', ['config.json', 'model.safetensors.index.json'])
+def test_a_file_that_is_nested_too_deep(gpt2, name):
+    (gpt2.write_shards() / name).write_text(100_000 * '[' + 100_000 * ']')
+    refused(gpt2.path, f'{name}: is not JSON: maximum recursion depth exceeded')
+
+
+@pytest.mark.parametrize('depth', [100, 900])
+def test_a_setting_that_is_nested_or_long_is_shortened(gpt2, depth):
+    gpt2.config['vocab_size'] = json.loads(depth * '[' + depth * ']')
+    refused(gpt2.write(), 'vocab_size must be a whole number, from 1 to 100,000,000, not [[[[[[[...]]]]]]]')
+    gpt2.config['model_type'] = 1000 * depth * 'x'
+    with pytest.raises(UserError) as caught:
+        load(gpt2.write())
+    assert len(str(caught.value)) < 400
+
+
 def test_shards_that_overlap(gpt2):
     folder = gpt2.write_shards()
     (folder / 'model-2.safetensors').write_bytes((folder / 'model-1.safetensors').read_bytes())
@@ -147,10 +208,16 @@ def test_a_tied_copy_that_differs(gpt2):
     [
         ('model_type', None, 'config.json: model_type is missing'),
         ('n_embd', None, 'config.json: n_embd is missing'),
-        ('n_layer', 0, 'n_layer must be a whole number, at least 1, not 0'),
-        ('n_head', True, 'n_head must be a whole number, at least 1, not True'),
-        ('n_inner', '20', "n_inner must be a whole number, at least 1, not '20'"),
-        ('attn_pdrop', -0.1, 'attn_pdrop must be a number, at least 0, not -0.1'),
+        ('vocab_size', 10**12, 'vocab_size must be a whole number, from 1 to 100,000,000, not 1000000000000'),
+        ('vocab_size', -1, 'vocab_size must be a whole number, from 1 to 100,000,000, not -1'),
+        ('n_layer', 10**9, 'n_layer must be a whole number, from 1 to 100,000,000, not 1000000000'),
+        ('n_layer', 10**8, "there is no tensor 'h.2.ln_1.weight'"),
+        ('layer_norm_epsilon', np.inf, 'layer_norm_epsilon must be a number, at least 0 and finite, not inf'),
+        ('layer_norm_epsilon', 10**400, 'layer_norm_epsilon must be a number, at least 0 and finite, not 1000'),
+        ('n_layer', 0, 'n_layer must be a whole number, from 1 to 100,000,000, not 0'),
+        ('n_head', True, 'n_head must be a whole number, from 1 to 100,000,000, not True'),
+        ('n_inner', '20', "n_inner must be a whole number, from 1 to 100,000,000, not '20'"),
+        ('attn_pdrop', -0.1, 'attn_pdrop must be a number, at least 0 and finite, not -0.1'),
         ('tie_word_embeddings', 'no', "tie_word_embeddings must be true or false, not 'no'"),
         ('n_head', 5, 'width 12 is not divisible by 5 heads'),
         ('activation_function', 'quick_gelu', "there is no activation 'quick_gelu'; there are gelu, "),
@@ -169,6 +236,7 @@ def test_gpt2_settings(gpt2, key, value, words):
     [
         ('num_key_value_heads', 3, '4 heads cannot share 3 key_value_heads'),
         ('head_dim', 5, 'turns an even number of features'),
+        ('rope_theta', 0, 'rope_theta must be at least 1, not 0'),
         ('partial_rotary_factor', 0.5, 'partial_rotary_factor is 0.5, which cannot be represented'),
         ('rope_scaling', {'rope_type': 'yarn'}, "there is no rope_type 'yarn'; there are default, linear, llama3"),
         ('rope_scaling', {'type': 3}, 'type must be text, not 3'),
@@ -187,6 +255,28 @@ def test_llama3_factors_in_the_wrong_order(llama):
         'rope_type': 'llama3', 'factor': 8.0, 'low_freq_factor': 4.0, 'high_freq_factor': 1.0
     }  # fmt: skip
     refused(llama.write(), 'low 4.0 must be less than high 1.0')
+
+
+def test_ids_beyond_the_vocabulary_of_the_model(gpt2):
+    folder = gpt2.write()
+    Byte().train([]).save(folder / 'tokenizer.json')
+    loaded = load(folder)
+    with pytest.raises(UserError, match=r'tokenizer\.json: its ids go up to 256, beyond the vocabulary of .* is 11$'):
+        loaded.open_tokenizer()
+    assert replace(loaded, spec=loaded.spec | {'vocabulary': 257}).open_tokenizer().size == 257
+
+
+def test_there_is_no_tokenizer(gpt2):
+    with pytest.raises(UserError, match=r'^tiny-gpt2: there is no tokenizer\.json and no vocab\.txt; text needs'):
+        load(gpt2.write()).open_tokenizer()
+
+
+@pytest.mark.parametrize('content', ['[UNK]\n[PAD]\n[MASK]', tokenizers.Tokenizer(tokenizers.models.BPE()).to_str()])
+def test_a_tokenizer_in_which_every_text_would_vanish(tmp_path, content):
+    file = tmp_path / ('tokenizer.json' if content.startswith('{') else 'vocab.txt')
+    file.write_text(content)
+    with pytest.raises(UserError, match='the tokenizer is empty'):
+        open_tokenizer(file)
 
 
 def test_every_activation_can_be_built_and_called():

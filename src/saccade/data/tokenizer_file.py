@@ -61,11 +61,16 @@ def open_tokenizer(path: Path | str) -> Tokenizer:
     """Read a tokenizer.json, or a vocab.txt with or without case, as the tokenizer_config.json beside it says.
 
     Raises:
-        UserError: there is no such file, or it is neither of the two; or what stands beside it is no configuration.
+        UserError: there is no such file, or it is neither of the two; it has no token that a text could be encoded
+            to; or what stands beside it is no configuration.
     """
     if Path(path).suffix == '.txt':
-        return TokenizerFile(str(path), _lowercase(Path(path).with_name('tokenizer_config.json'))).train(())
-    return Tokenizer.load(path)
+        tokenizer = TokenizerFile(str(path), _lowercase(Path(path).with_name('tokenizer_config.json'))).train(())
+    else:
+        tokenizer = Tokenizer.load(path)
+    if not set(tokenizer.backend.get_vocab(with_added_tokens=True)) - {*tokenizer.specials, ''}:
+        raise UserError(f'{path}: the tokenizer is empty: it has special tokens alone, so every text would vanish')
+    return tokenizer
 
 
 def _lowercase(file: Path) -> bool:
@@ -74,5 +79,5 @@ def _lowercase(file: Path) -> bool:
         return json.loads(file.read_text(encoding='utf-8')).get('do_lower_case') is not False
     except FileNotFoundError:
         return True
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise UserError(f'{file} is not the configuration of a tokenizer: {error}') from error

@@ -48,6 +48,8 @@ class Writer:
             UserError: the tokenizer cannot encode the prompt, or the tokens do not fit the context.
         """
         ids = self.tokenizer.encode(prompt)
+        if prompt.strip() and not ids:
+            raise UserError(f'the prompt {prompt!r} has no token')
         max_tokens = self.room(prompt, USUAL_TOKENS) if max_tokens is None else max_tokens
         return [self._continuation(ids, new) for new in self.extend(samples * [ids], key, max_tokens)]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from saccade import build, hub
-from saccade.hub.setting import read
+from saccade.hub.setting import read, shortened
 from saccade.types import UserError
 
 
@@ -83,7 +83,9 @@ class Family:
             return ()
         name, *_ = (*read(config, 'architectures', list, []), *self.heads)
         if str(name) not in self.heads:
-            raise UserError(f"config.json: architecture '{name}' cannot be loaded; there are {', '.join(self.heads)}")
+            raise UserError(
+                f'config.json: architecture {shortened(str(name))} cannot be loaded; there are {", ".join(self.heads)}'
+            )
         return self.heads[name]
 
 
@@ -97,7 +99,7 @@ def find_family(model_type: str) -> Family:
     if model_type in files:
         return build.load(f'hub.{model_type}:FAMILY', 'config.json: model_type')
     known = [name for name in files if _is_family(name)]
-    raise UserError(f"config.json: model_type '{model_type}' cannot be loaded; there are {', '.join(known)}")
+    raise UserError(f'config.json: model_type {shortened(model_type)} cannot be loaded; there are {", ".join(known)}')
 
 
 def _is_family(name: str) -> bool:

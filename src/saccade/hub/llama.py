@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.hub.family import Family, Weight
-from saccade.hub.setting import activation, read, require
+from saccade.hub.setting import activation, read, require, shortened
 from saccade.types import UserError
 
 _MIXER = 'layers/pattern_0/mixer'
@@ -93,10 +93,13 @@ def _rotary(config: Mapping[str, Any]) -> dict[str, Any]:
         require(settings, 'partial_rotary_factor', 1.0)
     kind = read(rope, 'rope_type', str, read(rope, 'type', str, 'default'))
     if kind not in _SCALINGS:
-        raise UserError(f"config.json: there is no rope_type '{kind}'; there are {', '.join(_SCALINGS)}")
+        raise UserError(f'config.json: there is no rope_type {shortened(kind)}; there are {", ".join(_SCALINGS)}')
+    base = read(rope, 'rope_theta', float, read(config, 'rope_theta', float, 10000.0))
+    if base < 1:
+        raise UserError(f'config.json: rope_theta must be at least 1, not {base:g}')
     return {
         'use': 'position.rotary:Rotary',
-        'base': read(rope, 'rope_theta', float, read(config, 'rope_theta', float, 10000.0)),
+        'base': base,
         'scaling': _SCALINGS[kind](config, rope),
     }
 

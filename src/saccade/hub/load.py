@@ -13,6 +13,8 @@ import jax.numpy as jnp
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.build import build
+from saccade.data.tokenizer import Tokenizer
+from saccade.data.tokenizer_file import open_tokenizer
 from saccade.hub.family import Family, Head, find_family
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import read, require
@@ -37,6 +39,25 @@ class Pretrained:
     params: Params
     tokenizer: Path | None
     name: str
+
+    def open_tokenizer(self) -> Tokenizer:
+        """Open the tokenizer, for text.
+
+        Raises:
+            UserError: there is none, it is damaged or empty, or it has ids that the model has no embedding for.
+        """
+        if self.tokenizer is None:
+            raise UserError(
+                f'{self.name}: there is no {" and no ".join(TOKENIZERS)}; text needs the tokenizer that the model was '
+                'trained with'
+            )
+        tokenizer, model = open_tokenizer(self.tokenizer), build(self.spec, 'model')()
+        if tokenizer.size > model.vocabulary:
+            raise UserError(
+                f'{self.tokenizer}: its ids go up to {tokenizer.size - 1}, beyond the vocabulary of the model, which '
+                f'config.json says is {model.vocabulary}'
+            )
+        return tokenizer
 
 
 def load(path: str | Path) -> Pretrained:

@@ -72,7 +72,7 @@ def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shape
     """Read the tensors of one weight, remove their names, and pair our paths with their arrays."""
     shape = shapes[weight.ours[0]]
     if '*' in weight.theirs:
-        wanted = [weight.theirs.replace('*', str(layer)) for layer in range(shape[0])]
+        wanted = (weight.theirs.replace('*', str(layer)) for layer in range(shape[0]))
         layers = [_read(tensors, names, name, weight, shape[1:]) for name in wanted]
         return zip(weight.ours, np.stack(layers, axis=1), strict=True)
     return zip(weight.ours, _read(tensors, names, weight.theirs, weight, shape), strict=True)

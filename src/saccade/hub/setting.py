@@ -2,15 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a config.json, read with care: each has a type, and what we cannot represent is refused."""
 
+import reprlib
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from saccade.types import UserError
 
 _NEEDED = object()
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = 100
+_MOST = 100_000_000  # of any size of any model, so that none that is meant is refused
 _WORDS = {
-    int: 'a whole number, at least 1',
-    float: 'a number, at least 0',
+    int: f'a whole number, from 1 to {_MOST:,}',
+    float: 'a number, at least 0 and finite',
     bool: 'true or false',
     str: 'text',
     dict: 'an object',
@@ -43,7 +48,7 @@ def read(config: Mapping[str, Any], key: str, kind: type, default: Any = _NEEDED
     """Return one setting; absent or null, it is the default, if one is given.
 
     Raises:
-        UserError: it is missing, or of another type; an int is at least 1, a float at least 0.
+        UserError: it is missing, or of another type; an int is from 1 to _MOST, a float at least 0 and finite.
     """
     value = config.get(key)
     if value is None:
@@ -51,7 +56,7 @@ def read(config: Mapping[str, Any], key: str, kind: type, default: Any = _NEEDED
             raise UserError(f'config.json: {key} is missing')
         return default
     if not _is(value, kind):
-        raise UserError(f'config.json: {key} must be {_WORDS[kind]}, not {value!r}')
+        raise UserError(f'config.json: {key} must be {_WORDS[kind]}, not {shortened(value)}')
     return kind(value)
 
 
@@ -63,7 +68,12 @@ def require(config: Mapping[str, Any], key: str, value: Any) -> None:
     """
     given = config.get(key)
     if given is not None and given != value:
-        raise UserError(f'config.json: {key} is {given!r}, which cannot be represented; only {value!r} can')
+        raise UserError(f'config.json: {key} is {shortened(given)}, which cannot be represented; only {value!r} can')
+
+
+def shortened(value: Any) -> str:
+    """Return a value as it is named in a message, without the most of one that is long or deep."""
+    return _SHOWN.repr(value)
 
 
 def activation(name: str) -> dict[str, Any]:
@@ -73,12 +83,15 @@ def activation(name: str) -> dict[str, Any]:
         UserError: we have none of this name.
     """
     if name not in ACTIVATIONS:
-        raise UserError(f"config.json: there is no activation '{name}'; there are {', '.join(ACTIVATIONS)}")
+        raise UserError(f'config.json: there is no activation {shortened(name)}; there are {", ".join(ACTIVATIONS)}')
     return dict(ACTIVATIONS[name])
 
 
 def _is(value: Any, kind: type) -> bool:
-    if kind in (int, float):
-        number = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
-        return number and value >= (1 if kind is int else 0)
-    return isinstance(value, kind)
+    if kind not in (int, float):
+        return isinstance(value, kind)
+    if isinstance(value, bool):
+        return False
+    if kind is int:
+        return isinstance(value, int) and 1 <= value <= _MOST
+    return isinstance(value, int | float) and 0 <= value <= sys.float_info.max

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from saccade.hub.setting import shortened
 from saccade.types import UserError
 
 SINGLE = 'model.safetensors'
@@ -39,12 +40,16 @@ class Tensors:
         """Return the tensor in float32.
 
         Raises:
-            UserError: it does not hold floating-point numbers.
+            UserError: it does not hold floating-point numbers, or one of them is not finite.
         """
         dtype = self.files[name].get_slice(name).get_dtype()
         if dtype not in _FLOATING:
             raise UserError(f"tensor '{name}' is of type {dtype}; only {', '.join(_FLOATING)} can be loaded")
-        return self.files[name].get_tensor(name).astype(np.float32)
+        with np.errstate(over='ignore'):  # of a float64: it is not finite then
+            array = self.files[name].get_tensor(name).astype(np.float32)
+        if not np.isfinite(array).all():
+            raise UserError(f"tensor '{name}' holds a number that is NaN, or infinite in float32; the file is damaged")
+        return array
 
 
 @contextmanager
@@ -75,7 +80,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding='utf-8'))
     except OSError as error:
         raise UserError(f'{path.name}: cannot be read: {error.strerror}') from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f'{path.name}: is not JSON: {error}') from None
     if not isinstance(value, dict):
         raise UserError(f'{path.name}: must hold a JSON object')
@@ -92,6 +97,9 @@ def _paths(folder: Path) -> list[Path]:
     shards = read_json(folder / INDEX).get('weight_map')
     if not isinstance(shards, dict) or not all(isinstance(name, str) for name in shards.values()):
         raise UserError(f"{INDEX}: has no 'weight_map' from tensors to files")
+    for name in set(shards.values()):
+        if name in ('', '..') or PurePath(name).name != name or '\0' in name:
+            raise UserError(f'{INDEX}: {shortened(name)} is no name of a file in the folder')
     return [folder / name for name in sorted(set(shards.values()))]
 
 

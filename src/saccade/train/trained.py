@@ -14,7 +14,6 @@ import jax.numpy as jnp
 from saccade.axes import declared
 from saccade.build import build
 from saccade.data.tokenizer import Tokenizer
-from saccade.data.tokenizer_file import open_tokenizer
 from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.experiment import Experiment
@@ -65,14 +64,8 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
     if workdir or not _is_hub(init_from):
         return open_run(workdir or init_from, which)
     pretrained = hub.load(init_from)
-    if pretrained.tokenizer is None:
-        raise UserError(
-            f'{init_from}: there is no tokenizer.json and no vocab.txt; text needs the tokenizer that the model was '
-            'trained with'
-        )
-    model = build(pretrained.spec, 'model')()
-    params = jax.tree.map(jnp.asarray, pretrained.params)
-    return Trained(model, params, open_tokenizer(pretrained.tokenizer), {'model': pretrained.spec})
+    tokenizer, model = pretrained.open_tokenizer(), build(pretrained.spec, 'model')()
+    return Trained(model, jax.tree.map(jnp.asarray, pretrained.params), tokenizer, {'model': pretrained.spec})
 
 
 def open_run(path: str, which: str = 'latest') -> Trained:
