@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A launch against a gcloud that notes its calls down and can fail: what is run, and what is made of each ending."""
 
+import re
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -270,6 +271,45 @@ NO_SLICE = 'ERROR: (gcloud.compute.tpus.tpu-vm.create) INVALID_ARGUMENT: CloudTp
 
 
 @pytest.mark.parametrize(
+    ('changed', 'words'),
+    [
+        (
+            {'name': '--quiet'},
+            '--name=--quiet: 1 to 63 small letters, digits and hyphens, a letter first (https://cloud.',
+        ),
+        ({'name': '../../../x'}, '--name=../../../x: 1 to 63 small letters'),
+        ({'name': '-a'}, '--name=-a: 1 to 63 small letters'),
+        ({'name': 'a' * 64}, '1 to 63 small letters'),
+        ({'name': 'a\n'}, '1 to 63 small letters'),
+        ({'name': ''}, '--name=: 1 to 63 small letters'),
+        ({'zone': '--help'}, '--zone=--help: a zone is written as us-west4-a'),
+        ({'zone': 'us west4'}, '--zone=us west4: a zone is written as'),
+        ({'slice': '-16'}, '--slice=-16: a type is written as v5litepod-16'),
+        ({'slice': 'v4 8'}, '--slice=v4 8: a type is written as'),
+        ({'version': '--spot'}, '--runtime_version=--spot: a version is written as v2-alpha-tpuv5-lite'),
+        ({'version': 'v 2'}, '--runtime_version=v 2: a version'),
+        ({'project': '--quiet'}, '--project=--quiet: a project is written as'),
+    ],
+)
+def test_a_name_that_gcloud_would_take_for_something_else_is_refused(changed, words):
+    with pytest.raises(UserError, match=f'^{re.escape(words)}' if words.startswith('--') else re.escape(words)):
+        replace(WANTED, **changed)
+
+
+@pytest.mark.parametrize('zone', ['us-west4-a', 'northamerica-northeast1-b', 'us-central1-ai1a'])
+@pytest.mark.parametrize('version', ['tpu-ubuntu2204-base', 'v2-alpha-tpuv5-lite', 'tpu-vm-tf-2.16.1-pjrt'])
+@pytest.mark.parametrize('project', [None, 'my-project-123', 'example.com:mine'])
+def test_names_that_google_uses_are_taken(zone, version, project):
+    assert replace(WANTED, zone=zone, version=version, project=project, slice='tpu7x-8')
+
+
+@pytest.mark.parametrize('minutes', [float('nan'), float('inf'), -1.0, 1e300])
+def test_a_time_to_wait_that_is_none_is_refused(minutes):
+    with pytest.raises(UserError, match=r'^--wait_minutes=\S+: give minutes, from 0 to 525,600, which is a year$'):
+        Patience(minutes, 1)
+
+
+@pytest.mark.parametrize(
     ('answers', 'words'),
     [
         ({'describe': [NOT_LOGGED_IN]}, 'gcloud is not logged in: run `gcloud auth login`'),
@@ -336,6 +376,11 @@ def test_without_gcloud_it_says_how_to_get_it(launched, monkeypatch):
         ({'workdir': '../a'}, 'it lies in the bucket'),
         ({'bucket': 'gs://mine/folder'}, '--bucket=mine/folder: give its name alone'),
         ({'bucket': 'mine; reboot'}, 'give its name alone'),
+        ({'bucket': '..'}, '--bucket=..: give its name alone, of small letters, digits, dashes'),
+        ({'bucket': 'a..b'}, 'give its name alone'),
+        ({'bucket': '--help'}, '--bucket=--help: give its name alone'),
+        ({'bucket': 'Mine'}, 'https://cloud.google.com/storage/docs/buckets#naming'),
+        ({'bucket': ''}, '--bucket=: give its name alone'),
         ({'environment': ['XLA']}, '--env=XLA: write NAME=VALUE'),
         ({'config': 'elsewhere.py'}, '--config=elsewhere.py: it is not shipped: put it into '),
     ],

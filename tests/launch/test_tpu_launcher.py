@@ -132,6 +132,10 @@ NO_LOGIN = 'ERROR: (gcloud.x) You do not currently have an active account select
         (ASKED, 'give --runtime_version=RUNTIME_VERSION, the software of its hosts; `gcloud compute tpus versions'),
         ((*WHOLE, '--bucket=BUCKET'), 'give --bucket=BUCKET, the Cloud Storage bucket that keeps the run'),
         ((*WHOLE, '--slices=1'), "there is no flag '--slices=1'; did you mean '--slice'?"),
+        ((*WHOLE, '--bucket=..'), '--bucket=..: give its name alone'),
+        ((*WHOLE, '--name=--quiet', '--dry_run'), '--name=--quiet: 1 to 63 small letters, digits and hyphens'),
+        (('--teardown', '--name=../x', '--zone=z'), '--name=../x: 1 to 63 small letters, digits and hyphens'),
+        ((*WHOLE, '--wait_minutes=nan', '--dry_run'), '--wait_minutes=nan: give minutes, from 0 to 525,600'),
         (('--teardown', CONFIG, '--zone=z'), 'give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE'),
     ],
 )

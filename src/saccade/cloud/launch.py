@@ -29,6 +29,7 @@ _CODE, _UNPACKED = 'saccade/code', 'saccade/unpacked'
 _SCRIPT = f'{_CODE}/src/saccade/cloud/worker.sh'
 _WORKER = f'bash {_SCRIPT}'
 _FROM_BUCKET = '../..'
+_BUCKET = r'[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]'
 # What worker.sh says of a training that is at work, this one or another one; and of one that its host has ended.
 _AT_WORK, _ANOTHER, _SHUT_DOWN = 75, 76, 143
 _INTERRUPTED = 130  # as a shell has it of Ctrl-C
@@ -70,8 +71,11 @@ class Training:
             UserError: they would not.
         """
         bucket = bucket.removeprefix('gs://').rstrip('/')
-        if not re.fullmatch(r'[\w.-]+', bucket):
-            raise UserError(f'--bucket={bucket}: give its name alone; folders in it are for --workdir')
+        if bucket != 'BUCKET' and ('..' in bucket or not re.fullmatch(_BUCKET, bucket)):
+            raise UserError(
+                f'--bucket={bucket}: give its name alone, of small letters, digits, dashes, underscores and dots, a '
+                'letter or a digit first and last (https://cloud.google.com/storage/docs/buckets#naming)'
+            )
         path = PurePosixPath(workdir)
         if path.is_absolute() or '..' in path.parts or ':' in workdir or workdir.startswith('~'):
             raise UserError(f'--workdir={workdir}: it lies in the bucket; write it relative to that, as runs/a')
@@ -134,7 +138,7 @@ class Launch:
 
     def _missing(self) -> dict[str, str]:
         """The flags that a plan can do without, and what they are for."""
-        versions = f'gcloud compute tpus versions list --zone={self.tpu.wanted.zone}'
+        versions = shlex.join(('gcloud', 'compute', 'tpus', 'versions', 'list', f'--zone={self.tpu.wanted.zone}'))
         needed = {
             'runtime_version': (
                 self.tpu.wanted.version,

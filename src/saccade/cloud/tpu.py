@@ -5,6 +5,7 @@
 Which slices, zones and versions there are is Google's to say: they are passed on as they were given.
 """
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,12 @@ from saccade.cloud.gcloud import NoCapacityError, refusal
 from saccade.types import UserError
 
 READY = 'READY'
+# As Google names its resources, and what it names them by.
+_NAMING = 'https://cloud.google.com/compute/docs/naming-resources'
+_NAME = r'[a-z]([-a-z0-9]{0,61}[a-z0-9])?'
+_WORD = r'[A-Za-z0-9][A-Za-z0-9_.-]*'
+_PROJECT = r'[a-z]([a-z0-9.:-]*[a-z0-9])?'  # older ones have a domain before a colon
+_LONGEST = 60 * 24 * 365  # minutes
 # Taken away, and never to come back by itself.
 _LOST = ('PREEMPTED', 'TERMINATED', 'SUSPENDED')
 _STOPPED = ('STOPPED', 'STOPPING', 'HIDDEN', 'HIDING')
@@ -43,6 +50,23 @@ class Wanted:
     create: tuple[str, ...] = ()
     connect: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Check that each is a name, and nothing that gcloud takes for a flag or a path.
+
+        Raises:
+            UserError: one is not.
+        """
+        names = (
+            ('name', self.name, _NAME, f'1 to 63 small letters, digits and hyphens, a letter first ({_NAMING})'),
+            ('zone', self.zone, _NAME, 'a zone is written as us-west4-a'),
+            ('slice', self.slice, _WORD, 'a type is written as v5litepod-16'),
+            ('runtime_version', self.version, _WORD, 'a version is written as v2-alpha-tpuv5-lite'),
+            ('project', self.project, _PROJECT, 'a project is written as my-project-123'),
+        )
+        for flag, value, form, right in names:
+            if value is not None and not re.fullmatch(form, value):
+                raise UserError(f'--{flag}={value}: {right}')
+
 
 @dataclass(frozen=True)
 class Found:
@@ -56,11 +80,19 @@ class Found:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait. Attributes: minutes for a TPU to be ready; times it may be lost; seconds between two looks."""
+    """How long to wait. Attributes: minutes for a TPU to be ready; times it may be lost; seconds between two looks.
+
+    Raises:
+        UserError: the minutes are no number of them.
+    """
 
     minutes: float
     restarts: int
     seconds: float = 15.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.minutes <= _LONGEST:
+            raise UserError(f'--wait_minutes={self.minutes:g}: give minutes, from 0 to {_LONGEST:,}, which is a year')
 
 
 class TPU:
