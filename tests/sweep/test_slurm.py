@@ -52,8 +52,18 @@ def job(tmp_path, name='a'):
     return Job(name, ('train', f'--workdir={name}'), tmp_path / 'runs' / name / 'printed.log')
 
 
-def result(tmp_path, number, outcome):
-    (tmp_path / f'runs/.slurm/{number}_0_result.pkl').write_bytes(pickle.dumps((outcome, None)))
+def ended(tmp_path, name, status):
+    (tmp_path / f'runs/.slurm/{name}.ended').write_text(f'{status}\n')
+
+
+class Executed:
+    """What opening its pickle would execute."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return type(self.path).touch, (self.path,)
 
 
 class TestTheEngine:
@@ -67,11 +77,12 @@ class TestTheEngine:
             assert f'#SBATCH --{line}\n' in asked
         assert json.loads((tmp_path / 'runs/.slurm/jobs.json').read_text()) == {'a': '7_0', 'b': '7_1'}
 
-    def test_damaged_numbers_of_jobs_are_named(self, cluster, tmp_path):
+    @pytest.mark.parametrize('text', ['{"a": ', '{"a": 7}', '{"a": "$(x)"}', '[]', 100_000 * '['])
+    def test_damaged_numbers_of_jobs_are_named(self, cluster, tmp_path, text):
         one = engine(tmp_path)
         one.submit(job(tmp_path))
         one.poll()
-        (tmp_path / 'runs/.slurm/jobs.json').write_text('{"a": ')
+        (tmp_path / 'runs/.slurm/jobs.json').write_text(text)
         with pytest.raises(UserError, match=r'jobs\.json is damaged .* delete the file'):
             engine(tmp_path)
 
@@ -83,12 +94,38 @@ class TestTheEngine:
         assert one.poll() == [Event('a')]
         (cluster / 'queue').write_text('7_0 PENDING\n7_1 RUNNING\n')  # a made room and is in line again
         assert one.poll() == [Event('b')]
-        result(tmp_path, '7_0', 'success')
-        result(tmp_path, '7_1', 'error')
+        ended(tmp_path, 'a', 0)
+        ended(tmp_path, 'b', 3)
         (cluster / 'queue').write_text('')
         assert one.poll() == []  # a result may be late
-        assert one.poll() == [Event('a', 0), Event('b', 1)]
+        assert one.poll() == [Event('a', 0), Event('b', 3)]
         assert one.poll() == []
+
+    @pytest.mark.parametrize('status', ['', 'success', '0\n0', 5000 * '9', '\0'])
+    def test_a_status_that_is_none_is_a_failure(self, cluster, tmp_path, status):
+        one = engine(tmp_path)
+        one.submit(job(tmp_path))
+        one.poll()
+        ended(tmp_path, 'a', status)
+        assert one.poll()[-1] == Event('a', 1)
+
+    def test_the_pickled_result_of_a_job_is_not_opened(self, cluster, tmp_path):
+        one = engine(tmp_path)
+        one.submit(job(tmp_path))
+        one.poll()
+        hostile = pickle.dumps(('success', Executed(tmp_path / 'sentinel')))
+        (tmp_path / 'runs/.slurm/7_0_result.pkl').write_bytes(hostile)
+        assert one.poll()[-1] == Event('a', 1)
+        assert not (tmp_path / 'sentinel').exists()
+
+    def test_the_status_of_an_earlier_job_is_not_taken_for_that_of_the_next(self, cluster, tmp_path):
+        ended_before = engine(tmp_path)
+        ended_before.submit(job(tmp_path))
+        ended_before.poll()
+        ended(tmp_path, 'a', 0)
+        again = engine(tmp_path)
+        again.submit(job(tmp_path))
+        assert [*again.poll(), *again.poll()] == [Event('a'), Event('a', 1)]
 
     def test_a_job_that_was_over_between_two_looks_began_too(self, cluster, tmp_path):
         one = engine(tmp_path)
@@ -174,20 +211,24 @@ class TestTraining:
     def test_it_prints_into_the_log_of_its_run(self, tmp_path):
         log = tmp_path / 'printed.log'
         log.write_text('before\n')
-        Training((sys.executable, '-c', 'print("here")'), log)()
+        Training((sys.executable, '-c', 'print("here")'), log, tmp_path / 'ended')()
         assert log.read_text() == 'before\nhere\n'
+        assert (tmp_path / 'ended').read_text() == '0\n'
 
     def test_tasks_beside_others_join_them_and_print_apart(self, tmp_path, monkeypatch):
         monkeypatch.setenv('SLURM_NTASKS', '2')
         for task in '01':
             monkeypatch.setenv('SLURM_PROCID', task)
-            Training((sys.executable, '-c', 'import sys; print(sys.argv[1:])'), tmp_path / 'printed.log')()
+            command = (sys.executable, '-c', 'import sys; print(sys.argv[1:])')
+            Training(command, tmp_path / 'printed.log', tmp_path / f'ended {task}')()
         for name in ('printed.log', 'printed.1.log'):
             assert (tmp_path / name).read_text() == "['--distributed']\n"
+        assert [(tmp_path / f'ended {task}').exists() for task in '01'] == [True, False]
 
     def test_a_training_that_fails_fails_its_job(self, tmp_path):
         with pytest.raises(RuntimeError, match='status 3'):
-            Training((sys.executable, '-c', 'raise SystemExit(3)'), tmp_path / 'printed.log')()
+            Training((sys.executable, '-c', 'raise SystemExit(3)'), tmp_path / 'printed.log', tmp_path / 'ended')()
+        assert (tmp_path / 'ended').read_text() == '3\n'
 
     def test_told_to_make_room_it_saves_and_is_to_be_done_again(self, tmp_path):
         saves = (
@@ -195,7 +236,7 @@ class TestTraining:
             'signal.signal(signal.SIGTERM, lambda *_: (print("saved", flush=True), sys.exit(0)))\n'
             'print("up", flush=True); time.sleep(60)'
         )
-        training, again = Training((sys.executable, '-c', saves), tmp_path / 'printed.log'), []
+        training, again = Training((sys.executable, '-c', saves), tmp_path / 'printed.log', tmp_path / 'ended'), []
 
         def signalled(*_):
             while 'up' not in (tmp_path / 'printed.log').read_text():
@@ -225,7 +266,7 @@ class TestFollowing:
             if text == '':
                 with given.log.open('a') as log:
                     log.write('step 1\n')
-                result(tmp_path, '7', 'success')
+                ended(tmp_path, 'a', 0)
 
         assert follow(one, given, show) == 0
         assert 'step 1\n' in shown

@@ -10,7 +10,8 @@ import ast
 import difflib
 import json
 import os
-import pickle
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -34,10 +35,16 @@ _RESTARTS = 'max_num_timeout'  # submitit's name for how often a job whose time 
 
 @dataclass
 class Training:
-    """What a job does, one on each of its tasks: train in a process of its own, which can be told to save."""
+    """What a job does, one on each of its tasks: train in a process of its own, which can be told to save.
+
+    Attributes:
+        log: takes what it prints.
+        ended: takes the exit status, in digits; submitit's own file of the result is a pickle, and is not opened.
+    """
 
     command: tuple[str, ...]
     log: Path
+    ended: Path
 
     def __call__(self) -> None:
         """Train to the end.
@@ -50,7 +57,10 @@ class Training:
         with (self.log if task == '0' else self.log.with_suffix(f'.{task}.log')).open('a') as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         self._await()
-        if status := self._process.wait():
+        status = self._process.wait()
+        if task == '0':
+            write_atomically(self.ended, f'{status}\n')
+        if status:
             raise RuntimeError(f'training ended with status {status}; {self.log} has what it printed')
 
     def checkpoint(self) -> Any:
@@ -59,7 +69,7 @@ class Training:
 
         self._process.send_signal(signal.SIGTERM)
         self._await()
-        return DelayedSubmission(Training(self.command, self.log))
+        return DelayedSubmission(Training(self.command, self.log, self.ended))
 
     def _await(self) -> None:
         """Wait for the end of the training: within a wait, too, that a signal has interrupted."""
@@ -111,8 +121,8 @@ class Slurm:
         """Leave the jobs in the cluster's hands."""
         if self._begun:
             numbers = [self._numbers[name] for name in self._begun]
-            ended = f'scancel {" ".join(numbers)}'
-            self._say(f'The jobs go on, and the same command finds them; to end them: {ended}')
+            end = shlex.join(['scancel', *numbers])
+            self._say(f'The jobs go on, and the same command finds them; to end them: {end}')
         return []
 
     def __enter__(self) -> 'Slurm':
@@ -138,9 +148,12 @@ class Slurm:
 
         if not jobs:
             return []
+        trainings = [Training(job.command, job.log, self._ended(job.name)) for job in jobs]
+        for training in trainings:
+            training.ended.unlink(missing_ok=True)  # of an earlier job
         try:
             with redirect_stderr(StringIO()), self._executor.batch():  # which would repeat what sbatch complains of
-                submitted = [self._executor.submit(Training(job.command, job.log)) for job in jobs]
+                submitted = [self._executor.submit(training) for training in trainings]
         except (FailedJobError, FailedSubmissionError) as error:
             raise UserError(f'Slurm takes no such job: {_complaint(error)}') from error
         return [job.job_id for job in submitted]
@@ -154,9 +167,15 @@ class Slurm:
         return [*([Event(name)] if begins else []), *([Event(name, self._exit(name))] if ends else [])]
 
     def _exit(self, name: str) -> int:
-        """0 where the job's training has ended well; a job that was cancelled or lost leaves no result."""
-        result = self._folder / f'{self._numbers[name]}_0_result.pkl'
-        return 0 if result.exists() and pickle.loads(result.read_bytes())[0] == 'success' else 1
+        """The status that a job's training has ended with; 1 of a job that was cancelled or lost, which left none."""
+        try:
+            return int(self._ended(name).read_text())
+        except (OSError, ValueError):
+            return 1
+
+    def _ended(self, name: str) -> Path:
+        """The file for the exit status of a run."""
+        return self._folder / f'{name}.ended'
 
 
 def settings_of(flags: Sequence[str], at_a_time: int | None = None) -> dict[str, Any]:
@@ -206,8 +225,11 @@ def _executor(folder: Path, settings: Mapping[str, Any]) -> Any:
 def _numbers(file: Path) -> dict[str, str]:
     """Numbers of the jobs that earlier launches have submitted, by the name of the run."""
     try:
-        return json.loads(file.read_text()) if file.exists() else {}
-    except ValueError as error:
+        numbers = json.loads(file.read_text()) if file.exists() else {}
+        if not all(re.fullmatch(r'\d+(_\d+)?', number) for number in numbers.values()):
+            raise ValueError('it holds what is no number of a job')
+        return numbers
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(
             f'{file} is damaged ({error}): squeue shows the jobs that go on; scancel them, and delete the file'
         ) from None
