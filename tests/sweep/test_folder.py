@@ -3,6 +3,7 @@
 """A sweep's folder: whose it is, how far its runs are, and that one launch at a time is at work in it."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,6 +11,7 @@ from dataclasses import replace
 import pytest
 from pretended import sweep_of, until
 
+from saccade.analysis.report.runs import read_study
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.record import read_sweep, sweep_file
 from saccade.types import UserError
@@ -171,6 +173,62 @@ def test_damaged_metrics_are_no_progress_and_no_end(folder):
     metrics.write_text('damaged\n' + metrics.read_text())
     assert folder.progress(run) == {}
     assert not folder.finished(run)
+
+
+@pytest.mark.parametrize(
+    ('field', 'value', 'words'),
+    [
+        ('name', '/tmp/x', "name of runs[0] is '/tmp/x'"),
+        ('name', '../x', "name of runs[0] is '../x'"),
+        ('name', '..', "name of runs[0] is '..'"),
+        ('name', '', "name of runs[0] is ''"),
+        ('name', 'a\0', 'name of runs[0] is'),
+        ('name', 3, 'name of runs[0] is 3'),
+        ('name', 'b', 'two runs have one name'),
+        ('variant', None, 'variant of runs[0] is None'),
+        ('seed', 'x', "seed of runs[0] is 'x'"),
+        ('steps', 'many', "steps of runs[0] is 'many'"),
+        ('steps', True, 'steps of runs[0] is True'),
+        ('status', 'lost', "status of runs[0] is 'lost'"),
+        ('status', [], 'status of runs[0] is []'),
+        ('exit', 'x', "exit of runs[0] is 'x'"),
+        ('overrides', 'x', "overrides of runs[0] is 'x'"),
+        ('overrides', [3], 'overrides of runs[0] is [3]'),
+        ('last_lines', [None], 'last_lines of runs[0] is [None]'),
+    ],
+)
+def test_a_run_that_is_none_is_named(folder, field, value, words):
+    kept(folder, sweep_of('a', 'b'))
+    file = sweep_file(folder.path)
+    stored = json.loads(file.read_text())
+    stored['runs'][0][field] = value
+    file.write_text(json.dumps(stored))
+    told = refusal(folder, sweep_of('a', 'b'))
+    assert words in told
+    with pytest.raises(UserError, match=re.escape(str(file))):
+        read_study(folder.path)
+
+
+@pytest.mark.parametrize(
+    ('field', 'value'),
+    [('runs', {'a': 1}), ('runs', [3]), ('title', 3), ('base', []), ('config', None), ('overrides', 'x'), ('more', 1)],
+)
+def test_a_sweep_that_is_none_is_named(folder, field, value):
+    kept(folder, sweep_of('a'))
+    file = sweep_file(folder.path)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {field: value}))
+    assert f'{file}: not the record of a sweep' in refusal(folder, sweep_of('a'))
+
+
+@pytest.mark.parametrize('depth', [150, 900, 100_000])
+@pytest.mark.parametrize(
+    'place', ['{"a": %s}', '{"config": "", "sweep": "", "title": "", "runs": [], "base": {"a": %s}}']
+)
+def test_a_sweep_that_is_nested_too_deep_is_named(folder, place, depth):
+    kept(folder, sweep_of('a'))
+    file = sweep_file(folder.path)
+    file.write_text(place % (depth * '[' + depth * ']'))
+    assert f'{file}: not the record of a sweep' in refusal(folder, sweep_of('a'))
 
 
 def test_a_second_launch_is_refused_while_one_is_at_work(folder):

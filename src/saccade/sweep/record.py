@@ -3,10 +3,11 @@
 """What stands in a sweep's folder: `sweep.json`, and the folder of each run under the run's name."""
 
 import json
-from collections.abc import Mapping
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal
+from pathlib import Path, PurePath
+from typing import Any, Literal, get_args
 
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError
@@ -80,15 +81,81 @@ def read_sweep(folder: Path) -> Sweep | None:
     """Return the sweep of a folder; None where there is no sweep.json.
 
     Raises:
-        UserError: sweep.json is damaged.
+        UserError: sweep.json is damaged, or a run in it has a name that leads out of the folder.
     """
     file = sweep_file(folder)
     if not file.exists():
         return None
     try:
         stored = json.loads(file.read_text(encoding='utf-8'))
+        _require_shallow(stored)
+        _require(stored, _SWEEP_FIELDS, 'the sweep')
+        for number, run in enumerate(stored['runs']):
+            _require(run, _RUN_FIELDS, f'runs[{number}]')
+        if len({run['name'] for run in stored['runs']}) < len(stored['runs']):
+            raise ValueError('two runs have one name')
         runs = [{**run, 'overrides': tuple(run['overrides'])} for run in stored['runs']]
         runs = tuple(Run(**{**run, 'last_lines': tuple(run['last_lines'])}) for run in runs)
         return Sweep(**{**stored, 'runs': runs, 'overrides': tuple(stored['overrides'])})
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(f'{file}: not the record of a sweep: {error!r}; mend or remove it') from error
+
+
+def _require(record: Any, fields: Mapping[str, Callable[[Any], bool]], where: str) -> None:
+    """Refuse a record in which a field is not what `fields` says it is."""
+    if not isinstance(record, dict):
+        raise ValueError(f'{where} is {reprlib.repr(record)}')
+    for name, right in fields.items():
+        if not right(record[name]):
+            raise ValueError(f'{name} of {where} is {reprlib.repr(record[name])}')
+
+
+def _require_shallow(value: Any) -> None:
+    """Refuse what is nested deeper than any config: to walk through it would need a stack as deep."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [held for each in level if isinstance(each, dict | list) for held in _held(each)]
+    if level:
+        raise ValueError(f'it is nested deeper than {_DEEPEST} times')
+
+
+def _held(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_lines(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_folder(value: Any) -> bool:
+    """Whether it names a folder right below another."""
+    return _is_text(value) and value not in ('', '..') and PurePath(value).name == value and '\0' not in value
+
+
+_DEEPEST = 100
+_RUN_FIELDS = {
+    'name': _is_folder,
+    'variant': _is_text,
+    'seed': _is_whole,
+    'overrides': _is_lines,
+    'steps': _is_whole,
+    'status': get_args(Status).__contains__,
+    'exit': lambda value: value is None or _is_whole(value),
+    'last_lines': _is_lines,
+}
+_SWEEP_FIELDS = {
+    'config': _is_text,
+    'sweep': _is_text,
+    'title': _is_text,
+    'base': lambda value: isinstance(value, dict),
+    'runs': lambda value: isinstance(value, list),
+    'overrides': _is_lines,
+}
