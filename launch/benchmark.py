@@ -22,19 +22,20 @@ from saccade.analysis.benchmark.seq2seq import seq2seq
 from saccade.analysis.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES
 from saccade.analysis.benchmark.training import CAUSAL, MASKED, PEERS, training
 from saccade.train.main import run_main
+from saccade.train.output import require_folder
 from saccade.types import UserError
 
 _WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'mfu']
 WHAT = flags.DEFINE_enum('what', None, _WHAT, 'What to measure.')
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
-CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.')
+CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.', 1)
 RUN = flags.DEFINE_multi_enum('run', None, ['unrolled', 'scanned'], 'How to run our layers; each is a variant.')
 PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Which peers to train beside.')
-ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds in which each variant has its turn.')
-STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, in a turn.')
-LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Sequence lengths for memory, in tokens.')
+ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds in which each variant has its turn.', 1)
+STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, in a turn.', 1)
+LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Sequence lengths for memory, in tokens.', 1)
 CONFIG = flags.DEFINE_string('config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment to measure the MFU of.')
-MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows and columns of the matrices whose product sets the rate for MFU.')
+MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product sets the rate for MFU.', 1)
 TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of MFU.")
 FORCE = flags.DEFINE_bool('force', False, 'Measure MFU even on a CPU.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
@@ -43,6 +44,8 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 def main(overrides: list[str]) -> None:
     if overrides and WHAT.value != 'mfu':
         raise UserError(f"'{overrides[0]}': only --what=mfu measures a config")
+    if WHAT.value == 'mfu':
+        require_folder('trace', TRACE.value)
     report = measure(overrides)
     print(report.json()) if JSON.value else report.show(Console())
 

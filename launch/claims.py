@@ -19,6 +19,7 @@ from saccade.analysis.claims.conversation import conversation
 from saccade.analysis.claims.distance import LENGTHS, gradient, interaction, wall_time
 from saccade.analysis.claims.estimators import estimators
 from saccade.train.main import run_main
+from saccade.train.output import require_file
 from saccade.types import UserError
 
 _WHAT = {
@@ -29,8 +30,8 @@ _WHAT = {
     'estimators': lambda: estimators(DRAWS.value),
 }
 WHAT = flags.DEFINE_enum('what', None, list(_WHAT), 'Which claim.')
-LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Tokens from the first to the last, of the first three.')
-TURNS = flags.DEFINE_integer('turns', 8, 'Of the conversation.')
+LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Tokens from the first to the last, of the first three.', 1)
+TURNS = flags.DEFINE_integer('turns', 8, 'Of the conversation.', 1)
 DRAWS = flags.DEFINE_integer('draws', 20_000, 'Of each estimator.', 2)
 OUT = flags.DEFINE_string('out', None, 'File (.png, .svg, .pdf) for a picture of the table.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
@@ -43,6 +44,7 @@ def main(overrides: list[str]) -> None:
         raise UserError(f'give --what={", ".join(_WHAT)}')
     if OUT.value:
         require_ending(Path(OUT.value))
+        require_file('out', OUT.value)
     claim: Claim = _WHAT[WHAT.value]()
     if OUT.value:
         claim.chart.save(Path(OUT.value))

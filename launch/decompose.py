@@ -13,6 +13,7 @@ from rich.console import Console
 from saccade.analysis.decomposing import Decomposition
 from saccade.analysis.decomposition_page import page
 from saccade.train.main import run_main
+from saccade.train.output import require_file
 from saccade.train.trained import CHECKPOINTS
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError
@@ -31,6 +32,8 @@ def main(overrides: list[str]) -> None:
         raise UserError('give --workdir=FOLDER, the folder of a run')
     if OUT.value and not OUT.value.lower().endswith('.html'):
         raise UserError(f'--out={OUT.value}: the report is a page; name a file that ends in .html')
+    if OUT.value:
+        require_file('out', OUT.value)
     found = Decomposition.of(WORKDIR.value, ROWS.value, CHECKPOINT.value)
     if OUT.value:
         write_atomically(Path(OUT.value), page(found))

@@ -15,6 +15,7 @@ from saccade.analysis.embedding import Compared, Neighbours
 from saccade.decode.embed import Embedder
 from saccade.ops import pool
 from saccade.train.main import run_main
+from saccade.train.output import require_file
 from saccade.train.trained import open_trained
 from saccade.types import UserError
 
@@ -37,6 +38,8 @@ def main(overrides: list[str]) -> None:
         raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
     if not TEXT.value and (WORD.value or OUT.value or not NEAREST.value):
         raise UserError('give --text="...", once or more; or --nearest=TOKEN alone')
+    if OUT.value:
+        require_file('out', OUT.value)
     trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
     embedder = Embedder(trained.model, trained.params, trained.tokenizer, LAYER.value, OVERLAP.value)
     found: list[Compared | Neighbours] = []

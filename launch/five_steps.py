@@ -15,7 +15,7 @@ from saccade.types import UserError
 TEXT = flags.DEFINE_string('text', 'we are eating bread', 'What is read.')
 TURNS = flags.DEFINE_integer('turns', 2, 'How many words are written.', 1)
 WIDTH = flags.DEFINE_integer('width', 4, 'Of states and embeddings.', 1)
-SEED = flags.DEFINE_integer('seed', 0, 'Of the weights.')
+SEED = flags.DEFINE_integer('seed', 0, 'Of the weights.', 0, 2**32 - 1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 

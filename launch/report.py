@@ -14,6 +14,7 @@ from saccade.analysis.report.compare import Question
 from saccade.analysis.report.tables import as_json
 from saccade.analysis.report.write import report
 from saccade.train.main import run_main
+from saccade.train.output import require_folder
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder, or one whose subfolders are runs.")
@@ -29,6 +30,8 @@ def main(overrides: list[str]) -> None:
         raise UserError(f"'{overrides[0]}': a report is of runs as they were; it takes no config")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a sweep')
+    if OUT.value:
+        require_folder('out', OUT.value)
     found = report(WORKDIR.value, Question(METRIC.value, SPLIT.value, BEST.value), OUT.value)
     print(as_json(found.summary())) if JSON.value else found.show(Console())
 

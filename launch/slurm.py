@@ -18,6 +18,7 @@ from saccade.sweep.slurm import Slurm, settings_of
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.main import run_main
+from saccade.train.output import require_folder
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
@@ -31,6 +32,7 @@ TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
 def main(overrides: list[str]) -> None:
     if not (CONFIG.value and WORKDIR.value):
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
+    require_folder('workdir', WORKDIR.value)
     settings, config = settings_of(SLURM.value), load_config(CONFIG.value, overrides)
     Experiment.of(config)  # a mistake is better met here than when the job has waited its turn
     workdir = Workdir.check(WORKDIR.value, config)

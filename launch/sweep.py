@@ -24,6 +24,7 @@ from saccade.sweep.local import Local, shares
 from saccade.sweep.plan import Plan
 from saccade.sweep.slurm import Slurm, settings_of
 from saccade.train.main import run_main
+from saccade.train.output import require_folder
 from saccade.train.terminal import say
 from saccade.types import UserError
 
@@ -42,6 +43,7 @@ TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
 def main(overrides: list[str]) -> None:
     if not (CONFIG.value and SWEEP.value and WORKDIR.value):
         raise UserError('give --config=FILE, --sweep=FILE and --workdir=FOLDER; experiments/ has the files we ship')
+    require_folder('workdir', WORKDIR.value)
     jax.config.update('jax_platforms', 'cpu')  # of this process, which only counts; the runs choose for themselves
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
     engine = {

@@ -14,6 +14,7 @@ from absl import flags
 from saccade.train.config import load_config
 from saccade.train.loop import Options, train, what_next
 from saccade.train.main import run_main
+from saccade.train.output import require_folder
 from saccade.train.processes import Meeting
 from saccade.train.terminal import printable
 from saccade.types import UserError
@@ -31,6 +32,7 @@ DISTRIBUTED = flags.DEFINE_bool('distributed', False, 'Train with the other proc
 def main(overrides: list[str]) -> None:
     if not CONFIG.value or not WORKDIR.value:
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
+    require_folder('workdir', WORKDIR.value)
     config = load_config(CONFIG.value, overrides)
     several = DISTRIBUTED.value or COORDINATOR.value
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():

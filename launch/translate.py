@@ -16,6 +16,7 @@ from saccade.analysis.alignment import Aligner
 from saccade.analysis.alignment_picture import require_ending, save
 from saccade.decode.translator import ROWS, texts_of
 from saccade.train.main import run_main
+from saccade.train.output import require_file
 from saccade.train.trained import CHECKPOINTS
 from saccade.train.translating import Asked, open_translator
 from saccade.types import UserError
@@ -41,6 +42,7 @@ def main(overrides: list[str]) -> None:
         raise UserError(f"'{overrides[0]}': a model translates with the config it was trained with")
     if ALIGNMENT.value:
         require_ending(Path(ALIGNMENT.value))
+        require_file('alignment', ALIGNMENT.value)
     if ALIGNMENT.value and TEXT.value is None:
         raise UserError('--alignment is of one text; give it with --text')
     texts, rows = texts_of(TEXT.value, FILE.value), BATCH.value if TEXT.value is None else 1

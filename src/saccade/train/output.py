@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where a launcher is to write is tried before the work, so that nothing is computed that could not be kept."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from saccade.types import UserError
+
+
+def require_file(flag: str, path: str) -> None:
+    """Refuse a file that cannot be written: its folder is not there or takes no files, or it is a folder itself.
+
+    Raises:
+        UserError: so it is; the flag is named.
+    """
+    with _named(flag, path):
+        file = Path(path)
+        if file.is_dir():
+            raise UserError(f'--{flag}={path}: it is a folder; name a file')
+        if not file.parent.is_dir():
+            raise UserError(f'--{flag}={path}: there is no folder {file.parent}; make it first')
+        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f'.{file.name}.'):
+            pass
+
+
+def require_folder(flag: str, path: str) -> None:
+    """Refuse a folder that cannot be made, or that takes no files.
+
+    Raises:
+        UserError: so it is; the flag is named.
+    """
+    with _named(flag, path):
+        folder = Path(path).expanduser().absolute()
+        there = next(each for each in (folder, *folder.parents) if each.exists())
+        if not there.is_dir():
+            raise UserError(f'--{flag}={path}: {there} is a file; name a folder')
+        with tempfile.TemporaryDirectory(dir=there) as beside:
+            (Path(beside) / folder.relative_to(there)).mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _named(flag: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:  # of a path that no system takes, or of nobody's home
+        reason = getattr(error, 'strerror', None) or error
+        raise UserError(f'--{flag}={path}: it cannot be written to: {reason}') from None
