@@ -8,6 +8,9 @@ import json
 import math
 import re
 import struct
+import sys
+import threading
+import time
 
 import jax
 import numpy as np
@@ -15,8 +18,8 @@ import pytest
 from rich.console import Console
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
-from saccade.train import log
-from saccade.train.log import Log, read
+from saccade.train import background, log
+from saccade.train.log import Log, RunConsole, read
 from saccade.types import UserError
 
 PLAN = {'parameters': 10**7, 'flops': 2**70, 'tokens': 2048, 'peak_bytes': 0}
@@ -46,9 +49,9 @@ class Recorder:
         self.hear('close')
 
 
-def open_log(folder, start=0, terminal=False, steps=100, sinks=(), config=None):
+def open_log(folder, start=0, terminal=False, steps=100, **options):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120, _environ={})
-    return Log(folder, steps, start=start, console=console, sinks=sinks, config=config), console.file
+    return Log(folder, steps, start=start, console=console, **options), console.file
 
 
 def write_steps(folder, *steps, start=0):
@@ -146,13 +149,65 @@ def test_a_last_line_without_its_end_is_kept_whole(tmp_path):
     assert steps_in(path) == [10, 20, 30]
 
 
-@pytest.mark.parametrize('line', ['{"step": 1', '[]', '{"split": "train"}'])
-def test_damage_elsewhere_is_refused_and_named(tmp_path, line):
+@pytest.mark.parametrize(
+    ('line', 'words'),
+    [
+        ('{"step": 1', 'delimiter'),
+        ('[]', "it has no 'step'"),
+        ('{"split": "train"}', "it has no 'step'"),
+        ('{"step": "2", "split": "train"}', "it has no 'step'"),
+        (f'{{"step": 1{400 * "0"}, "split": "train"}}', "it has no 'step'"),
+        ('{"step": 2}', "it has neither a 'split' nor a 'text'"),
+        ('{"step": 2, "split": ["train"]}', "it has neither a 'split' nor a 'text'"),
+        ('{"step": 2, "split": "train", "text": {}}', 'text is {}, which is no text'),
+        ('{"step": 2, "split": "train", "loss": [1, 2]}', 'loss is [1, 2], which is no number'),
+        ('{"step": 2, "split": "train", "loss": {"a": "[b]"}}', 'loss is {"a": "[b]"}, which is no number'),
+        ('{"step": 2, "split": "train", "loss": null}', 'loss is null, which is no number'),
+        ('{"step": 2, "split": "train", "loss": "low"}', 'loss is "low", which is no number'),
+        (f'{{"step": 2, "split": "train", "loss": 1{400 * "0"}}}', 'loss is 1000'),
+        (f'{{"step": 2, "split": "train", "loss": {100_000 * "["}{100_000 * "]"}}}', 'recursion'),
+    ],
+)  # fmt: skip
+def test_damage_elsewhere_is_refused_and_named(tmp_path, line, words):
     path = tmp_path / 'metrics.jsonl'
-    path.write_text(f'{{"step": 1}}\n{line}\n{{"step": 3}}\n')
-    with pytest.raises(UserError, match=r'metrics\.jsonl: line 2 is damaged'):
+    whole = '{{"step": {}, "split": "train"}}\n'
+    path.write_text(f'{whole.format(1)}{line}\n{whole.format(3)}')
+    with pytest.raises(UserError, match=rf'^{path}: line 2 is damaged: .*; mend or remove the file$') as refusal:
         open_log(tmp_path, start=3)
+    assert words in str(refusal.value)
+    assert len(str(refusal.value)) < 300
     assert path.read_text().splitlines()[1] == line
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path):
+    (tmp_path / 'metrics.jsonl').mkdir()
+    with pytest.raises(UserError, match=r'metrics\.jsonl: cannot be read: Is a directory$'):
+        read(tmp_path / 'metrics.jsonl')
+
+
+@pytest.mark.parametrize('spoil', ['remove', 'empty', 'shorten'])
+def test_lines_that_are_gone_are_said_and_training_goes_on(tmp_path, caplog, spoil):
+    write_steps(tmp_path, 10, 20, 30)
+    path = tmp_path / 'metrics.jsonl'
+    lines = path.read_text().splitlines(keepends=True)
+    left = {'remove': [], 'empty': [], 'shorten': lines[:1] + lines[2:]}[spoil]
+    path.write_text(''.join(left))
+    if spoil == 'remove':
+        path.unlink()
+    opened, _ = open_log(tmp_path, start=20, lines=2)
+    with opened:
+        opened.write(30, 'train', {'loss': 1.0})
+        assert opened.lines == bool(left) + 1
+    assert caplog.messages == [
+        f'{path}: lines up to step 20 are gone: {int(bool(left))} are left of 2; training goes on'
+    ]
+
+
+def test_lines_after_the_restored_step_may_be_gone(tmp_path, caplog):
+    write_steps(tmp_path, 10, 20)
+    opened, _ = open_log(tmp_path, start=20, lines=2)
+    opened.close()
+    assert not caplog.records
 
 
 def test_tensorboard_gets_the_scalars_and_purges_what_is_run_again(tmp_path):
@@ -240,25 +295,104 @@ def test_a_further_sink_hears_everything(tmp_path):
     ]
 
 
-def test_a_sink_that_cannot_be_closed_costs_neither_the_files_nor_the_other_sinks(tmp_path):
-    broken, sound = Recorder(fails='close'), Recorder()
+@pytest.mark.parametrize('method', ['open', 'write', 'sample', 'close'])
+def test_a_sink_that_fails_is_said_once_and_left_out(tmp_path, caplog, method):
+    broken, sound = Recorder(fails=method), Recorder()
     opened, shown = open_log(tmp_path, terminal=True, sinks=[broken, sound])
-    opened.write(1, 'train', {'loss': 1.0})
-    with pytest.raises(OSError, match='cannot close'):
-        opened.close()
-    assert sound.heard[-1] == ('close',)
-    assert [value.tag for event in read_events(tmp_path / 'events') for value in event.summary.value] == ['train/loss']
+    with opened:
+        for step in (1, 2):
+            opened.write(step, 'train', {'loss': 1.0})
+            opened.sample(step, 'text')
+    assert caplog.messages == [
+        f'Recorder gets no more of the log, and the run does without it: OSError: cannot {method}'
+    ]
+    calls = ['open', 'write', 'sample', 'write', 'sample', 'close']
+    assert [words[0] for words in sound.heard] == calls
+    closed = [] if method in ('open', 'close') else ['close']
+    assert [words[0] for words in broken.heard] == [*calls[: calls.index(method) + 1], *closed]
+    assert steps_in(tmp_path / 'metrics.jsonl') == steps_in(tmp_path / 'samples.jsonl') == [1, 2]
+    tags = [value.tag for event in read_events(tmp_path / 'events') for value in event.summary.value]
+    assert tags.count('train/loss') == 2
     assert shown.getvalue().endswith('\x1b[?25h')  # the bar has given the cursor back
 
 
-def test_a_sink_that_cannot_be_opened_leaves_the_files_alone_and_the_others_closed(tmp_path):
-    write_steps(tmp_path, 10)
-    broken, sound = Recorder(fails='open'), Recorder()
-    with pytest.raises(OSError, match='cannot open'):
-        open_log(tmp_path, terminal=True, sinks=[broken, sound])
-    assert [words[0] for words in sound.heard] == ['open', 'close']
-    assert [words[0] for words in broken.heard] == ['open']
-    assert steps_in(tmp_path / 'metrics.jsonl') == [10]
+@pytest.mark.parametrize('method', ['open', 'write', 'close'])
+def test_a_sink_that_blocks_holds_up_neither_training_nor_its_end(tmp_path, monkeypatch, caplog, method):
+    free, end = threading.Event(), time.monotonic() + 60
+
+    class Stuck(Recorder):
+        def hear(self, *words):
+            super().hear(*words)
+            if words[0] == method:
+                free.wait()
+
+    monkeypatch.setattr(background, 'WAITING', 20)
+    monkeypatch.setattr(background, 'CLOSE_SECONDS', 0.2)
+    stuck, sound = Stuck(), Recorder()
+    opened, _ = open_log(tmp_path, sinks=[stuck, sound])
+    steps = 1 if method == 'close' else 60
+    for step in range(steps):
+        opened.write(step, 'train', {'loss': 1.0})
+        time.sleep(0.005)  # the others keep up
+    opened.close()
+    assert time.monotonic() < end
+    [message] = caplog.messages
+    assert message.startswith('Stuck gets no more of the log')
+    assert message.endswith('it has not finished within 0 seconds' if method == 'close' else '20 records wait for it')
+    assert len(sound.heard) == 2 + steps
+    assert len(read(tmp_path / 'metrics.jsonl')) == steps
+    free.set()
+
+
+def test_a_sink_is_told_whether_an_error_ends_the_run(tmp_path):
+    seen = []
+
+    class Watcher(Recorder):
+        def close(self):
+            seen.append(sys.exc_info()[0] is not None)
+
+    def run(error):
+        with open_log(tmp_path, sinks=[Watcher()])[0]:
+            raise error
+
+    open_log(tmp_path, sinks=[Watcher()])[0].close()
+    with pytest.raises(UserError):
+        run(UserError('it diverged'))
+    assert seen == [False, True]
+
+
+def test_tensorboard_on_a_full_disk_is_left_out(tmp_path, monkeypatch, caplog):
+    def full(*_):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    opened, _ = open_log(tmp_path)
+    with opened:
+        opened.write(1, 'train', {'loss': 1.0})
+        until = time.monotonic() + 60
+        while not list(tmp_path.glob('events/*')) and time.monotonic() < until:
+            time.sleep(0.01)
+        monkeypatch.setattr(log.RecordWriter, 'write', full)
+        for step in (2, 3):
+            opened.write(step, 'train', {'loss': 1.0})
+    [message] = caplog.messages
+    assert message.startswith(
+        f'TensorBoard gets no more of the log, and the run does without it: {tmp_path}/events: the'
+    )
+    assert 'the disk is full' in message
+    assert steps_in(tmp_path / 'metrics.jsonl') == [1, 2, 3]
+
+
+def test_standard_output_may_end_before_the_run(tmp_path, caplog):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, 'No space left on device')
+
+    with Log(tmp_path, 10, console=RunConsole(file=Full())) as opened:
+        for step in (1, 2):
+            opened.write(step, 'train', {'loss': 1.0})
+    assert len(caplog.messages) == 1
+    assert 'standard output cannot be written to: [Errno 28] No space left' in caplog.messages[0]
+    assert steps_in(tmp_path / 'metrics.jsonl') == [1, 2]
 
 
 def test_only_process_0_speaks(tmp_path, monkeypatch):
@@ -280,18 +414,34 @@ def test_a_metric_may_not_hide_the_step(tmp_path):
         opened.write(1, 'train', {'step': 1.0})
 
 
-def test_a_full_disk_is_one_line(tmp_path):
+@pytest.mark.parametrize('value', [[1.0], '1.0', None, {}, np.zeros(2), jax.numpy.zeros((1,)), 10**400, 1j])
+def test_a_metric_that_is_no_number_is_one_line(tmp_path, value):
+    opened, _ = open_log(tmp_path)
+    with opened, pytest.raises(UserError, match=r'^validation: the metric odd is .*, which is no number$') as refusal:
+        opened.write(1, 'validation', {'odd': value})
+    assert '\n' not in str(refusal.value)
+    assert read(tmp_path / 'metrics.jsonl') == []
+
+
+@pytest.mark.parametrize('taken', [0, 10])
+def test_a_full_disk_is_one_line(tmp_path, taken):
+    """It takes the beginning of a line, and then no more."""
+
     class Full:
-        def write(self, _):
-            raise OSError(errno.ENOSPC, 'No space left on device')
+        left = taken
+
+        def write(self, line):
+            if not self.left:
+                raise OSError(errno.ENOSPC, 'No space left on device')
+            self.left = 0
+            return taken
 
         def close(self):
             pass
 
     opened, _ = open_log(tmp_path)
     with opened:
-        (files,) = (sink for sink in opened._sinks if isinstance(sink, log._Files))
-        files._metrics.close()
-        files._metrics = Full()
+        opened._files._metrics.close()
+        opened._files._metrics = Full()
         with pytest.raises(UserError, match=rf'^{tmp_path}: the disk is full'):
             opened.write(1, 'train', {'loss': 1.0})

@@ -4,21 +4,31 @@
 
 A metric that is not finite is the string "NaN", "Infinity" or "-Infinity" in the file, because JSON has no
 such numbers; `read` gives it back as a float. Finite floats are written so that they read back bit for bit.
+
+The files of JSON lines are the run's own record, which must not have gaps: a run that cannot write them ends. All else
+is for convenience, and a run goes on without it.
 """
 
 import json
+import logging
 import math
 import os
+import socket
+import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from tensorboardX import SummaryWriter
+from tensorboardX import summary
+from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.record_writer import RecordWriter
 
+from saccade.train.background import Background, close_all
 from saccade.train.terminal import say
 from saccade.train.workdir import Workdir, write_atomically, writing
 from saccade.types import Metrics, Sink, UserError
@@ -26,7 +36,29 @@ from saccade.types import Metrics, Sink, UserError
 _NOT_FINITE = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
 _TEXT = ('split', 'text')
 _IN_BAR = ('loss', 'tokens_per_second', 'mfu')
+_SHOWN = 60  # characters of a wrong value
+_FLUSH_SECONDS = 30.0  # after which TensorBoard may see what was logged
+_log = logging.getLogger(__name__)
 _WORDS = {'tokens_per_second': 'tokens/s {:,.0f}', 'mfu': 'MFU {:.1%}'}
+
+
+class RunConsole(Console):
+    """Standard output of a run, which goes on without it when nobody reads it any more or its disk is full."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except OSError as error:
+            self._lose(str(error))
+
+    def on_broken_pipe(self) -> None:
+        self._lose('nobody reads it')
+
+    def _lose(self, why: str) -> None:
+        self.quiet = True
+        _log.warning('nothing more is printed, and the run goes on: standard output cannot be written to: %s', why)
+        if self.file is sys.__stdout__:  # else Python complains at its end of what it could not write
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
 class Log:
@@ -42,6 +74,7 @@ class Log:
         steps: int,
         *,
         start: int = 0,
+        lines: int = 0,
         console: Console | None = None,
         config: Mapping[str, Any] | None = None,
         sinks: Sequence[Sink] = (),
@@ -52,6 +85,7 @@ class Log:
             workdir: the run's folder.
             steps: how many the run is to take in all.
             start: the step that was restored; 0 starts the log anew.
+            lines: how many metrics.jsonl had when that step was saved. If some are gone, that is said.
             console: where people read; standard output by default.
             config: the run's, resolved, for the sinks that keep it.
             sinks: where the log goes beside the folder and the console.
@@ -59,44 +93,45 @@ class Log:
         Raises:
             UserError: the log that is there is damaged, or the disk is full.
         """
-        self._sinks: tuple[Sink, ...] = ()
-        if jax.process_index() == 0:
-            console = console or Console()
-            self._display = (_Bar if console.is_terminal else _Lines)(console, steps)
-            self._open((self._display, _Files(), _Events(), *sinks), Path(workdir), config or {}, start)
+        self._files: _Files | None = None
+        self._others: list[Background] = []
+        if jax.process_index() != 0:
+            return
+        console = console or RunConsole()
+        self._files = _Files(Path(workdir), start)
+        if self._files.lines < lines:
+            _log.warning(
+                '%s: lines up to step %d are gone: %d are left of %d; training goes on',
+                *(Workdir(Path(workdir)).metrics, start, self._files.lines, lines),
+            )
+        self._others = [Background(sink) for sink in (_TensorBoard(), *sinks)]
+        for other in self._others:
+            other.open(Path(workdir), config or {}, start)
+        self._display = _Bar(console, steps, start) if console.is_terminal else _Lines(console, steps)
 
-    def _open(self, sinks: Sequence[Sink], folder: Path, config: Mapping[str, Any], start: int) -> None:
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        try:
-            for sink in reversed(sinks):  # the display last: the others may have something to print
-                sink.open(folder, config, start)
-                self._sinks = (sink, *self._sinks)
-        except BaseException:
-            self.close()
-            raise
+    @property
+    def lines(self) -> int:
+        """How many lines metrics.jsonl has; 0 on other processes than process 0."""
+        return self._files.lines if self._files else 0
 
-    def plan(self, metrics: Metrics) -> None:
+    def plan(self, metrics: Mapping[str, Any]) -> None:
         """Keep what the run is going to cost, as step 0 of the split 'plan'; people have seen it already.
 
         Raises:
-            UserError: the disk is full.
+            UserError: the disk is full, or a metric is no number.
         """
-        for sink in self._sinks:
-            if sink is not self._display:
-                sink.write(0, 'plan', metrics)
+        self._keep(0, 'plan', _numbers('plan', metrics))
 
-    def write(self, step: int, split: str, metrics: Metrics) -> None:
+    def write(self, step: int, split: str, metrics: Mapping[str, Any]) -> None:
         """Log the metrics of one step of one split; `tokens_per_second` and `mfu` (of 1) are shown as such.
 
         Raises:
-            UserError: the disk is full, or a metric is called 'step' or 'split'.
+            UserError: the disk is full, or a metric is no number or is called 'step' or 'split'.
         """
-        if metrics.keys() & {'step', 'split'}:
-            raise UserError(f"{split}: a metric may not be called 'step' or 'split'")
-        metrics = {name: value if isinstance(value, int) else float(value) for name, value in metrics.items()}
-        for sink in self._sinks:
-            sink.write(step, split, metrics)
+        numbers = _numbers(split, metrics)
+        self._keep(step, split, numbers)
+        if self._files:
+            self._display.write(step, split, numbers)
 
     def sample(self, step: int, text: str) -> None:
         """Show and keep what the model made at one step.
@@ -104,14 +139,24 @@ class Log:
         Raises:
             UserError: the disk is full.
         """
-        for sink in self._sinks:
-            sink.sample(step, text)
+        if self._files:
+            self._files.sample(step, text)
+            self._display.sample(step, text)
+        for other in self._others:
+            other.sample(step, text)
+
+    def _keep(self, step: int, split: str, metrics: Metrics) -> None:
+        if self._files:
+            self._files.write(step, split, metrics)
+        for other in self._others:
+            other.write(step, split, metrics)
 
     def close(self) -> None:
-        """Finish the display, the files and then the other sinks, each of them even if one before it fails."""
-        with ExitStack() as closing:
-            for sink in reversed(self._sinks):  # a stack is unwound from its end
-                closing.callback(sink.close)
+        """Finish the display, the files and then the other sinks, which have a limited time for it."""
+        if self._files:
+            self._display.close()
+            self._files.close()
+        close_all(self._others, failed=sys.exc_info()[0] is not None)
 
     def __enter__(self) -> 'Log':
         return self
@@ -133,16 +178,19 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 class _Files:
-    """The two files of JSON lines."""
+    """The two files of JSON lines. `lines` counts those of metrics.jsonl."""
 
-    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
-        files = Workdir(folder)
-        self._metrics, self._samples = _reopen(files.metrics, start), _reopen(files.samples, start)
+    def __init__(self, folder: Path, start: int) -> None:
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self._metrics, self.lines = _reopen(Workdir(folder).metrics, start)
+        self._samples, _ = _reopen(Workdir(folder).samples, start)
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
         values = {name: _json_number(value) for name, value in metrics.items()}
         self._append(self._metrics, {'step': step, 'split': split, **values})
+        self.lines += 1
 
     def sample(self, step: int, text: str) -> None:
         self._append(self._samples, {'step': step, 'text': text})
@@ -152,28 +200,46 @@ class _Files:
         self._samples.close()
 
     def _append(self, file: Any, record: Mapping[str, Any]) -> None:
+        line = json.dumps(record, allow_nan=False).encode() + b'\n'
         with writing(self._folder):
-            file.write(json.dumps(record, allow_nan=False).encode() + b'\n')
+            while line:  # a disk that fills takes the beginning of a line, and only then complains
+                line = line[file.write(line) :]
 
 
-class _Events:
+class _TensorBoard:
     """TensorBoard's events. Those of the steps to be run again are purged when TensorBoard reads them."""
 
     def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
-        events, suffix = Workdir(folder).events, f'.{start}.{os.getpid()}'
-        with writing(events):
-            self._writer = SummaryWriter(str(events), purge_step=start + 1 if start else 0, filename_suffix=suffix)
+        self._events = Workdir(folder).events
+        name = f'events.out.tfevents.{time.time():.0f}.{socket.gethostname()}.{start}.{os.getpid()}'
+        with writing(self._events):
+            self._events.mkdir(parents=True, exist_ok=True)
+            self._writer = RecordWriter(str(self._events / name))
+            self._flushed = time.monotonic()
+        purged = start + 1 if start else 0
+        self._add(Event(file_version='brain.Event:2'))
+        self._add(Event(step=purged, session_log=SessionLog(status=SessionLog.START)))
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
         for name, value in metrics.items():
             if math.isfinite(value):
-                self._writer.add_scalar(f'{split}/{name}', float(value), step)  # it takes no int past 64 bits
+                scalar = summary.scalar(f'{split}/{name}', float(value))  # it takes no int past 64 bits
+                self._add(Event(step=step, summary=scalar))
 
     def sample(self, step: int, text: str) -> None:
-        self._writer.add_text('sample', text, step)
+        self._add(Event(step=step, summary=summary.text('sample', text)))
 
     def close(self) -> None:
-        self._writer.close()
+        with writing(self._events):
+            self._writer.close()
+
+    def _add(self, event: Event) -> None:
+        event.wall_time = time.time()
+        with writing(self._events):
+            self._writer.write(event.SerializeToString())
+            if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+                self._writer.flush()
+                self._flushed = time.monotonic()
 
 
 class _Lines:
@@ -181,9 +247,6 @@ class _Lines:
 
     def __init__(self, console: Console, steps: int) -> None:
         self._console, self._steps = console, steps
-
-    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
-        pass
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
         say(self._console, f'step {step}/{self._steps}  {split}  {_words(metrics)}')
@@ -198,8 +261,8 @@ class _Lines:
 class _Bar:
     """A bar, for a terminal; what is not of training is printed above it."""
 
-    def __init__(self, console: Console, steps: int) -> None:
-        self._lines, self._steps = _Lines(console, steps), steps
+    def __init__(self, console: Console, steps: int, start: int) -> None:
+        self._lines = _Lines(console, steps)
         self._progress = Progress(
             TextColumn('{task.description}'),
             BarColumn(),
@@ -209,9 +272,7 @@ class _Bar:
             console=console,
             refresh_per_second=2,
         )
-
-    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
-        self._task = self._progress.add_task('training', total=self._steps, completed=start, words='')
+        self._task = self._progress.add_task('training', total=steps, completed=start, words='')
         self._progress.start()
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
@@ -228,27 +289,73 @@ class _Bar:
         self._progress.stop()
 
 
-def _reopen(path: Path, start: int) -> Any:
-    """Open a file of records for appending, without those after `start`."""
+def _reopen(path: Path, start: int) -> tuple[Any, int]:
+    """Open a file of records for appending, without those after `start`; return it, and how many it has."""
     kept = [line for line, record in _records(path) if start and record['step'] <= start]
     with writing(path.parent):
         if path.exists():
             write_atomically(path, b''.join(line + b'\n' for line in kept))
-        return path.open('ab', buffering=0)  # unbuffered: a line is in the file, or the call has failed
+        return path.open('ab', buffering=0), len(kept)  # unbuffered: a line is in the file, or the call has failed
 
 
 def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
-    lines = path.read_bytes().splitlines() if path.exists() else []
+    try:
+        lines = path.read_bytes().splitlines() if path.exists() else []
+    except OSError as error:
+        raise UserError(f'{path}: cannot be read: {error.strerror}') from error
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
-            if not isinstance(record.get('step'), int):
-                raise ValueError("it has no 'step'")
-        except (ValueError, AttributeError) as error:
-            if number == len(lines):
+        except (ValueError, RecursionError) as error:
+            if number == len(lines) and isinstance(error, ValueError):
                 return
-            raise UserError(f'{path}: line {number} is damaged: {error}; mend or remove the file') from error
+            complaint: str | None = str(error)
+        else:
+            complaint = _complaint(record)
+        if complaint:
+            raise UserError(f'{path}: line {number} is damaged: {complaint}; mend or remove the file')
         yield line, record
+
+
+def _complaint(record: Any) -> str | None:
+    """Say why something is no record."""
+    if not isinstance(record, dict) or type(record.get('step')) is not int or not _is_number(record['step']):
+        return "it has no 'step'"
+    if not any(isinstance(record.get(name), str) for name in _TEXT):
+        return "it has neither a 'split' nor a 'text'"
+    for name, value in record.items():
+        if name in _TEXT and not isinstance(value, str):
+            return f'{name} is {_short(value)}, which is no text'
+        if name not in _TEXT and not _is_number(value) and value not in tuple(_NOT_FINITE):
+            return f'{name} is {_short(value)}, which is no number'
+    return None
+
+
+def _numbers(split: str, metrics: Mapping[str, Any]) -> dict[str, float | int]:
+    """Metrics as numbers of Python.
+
+    Raises:
+        UserError: one is no number or is called 'step' or 'split'.
+    """
+    if metrics.keys() & {'step', 'split'}:
+        raise UserError(f"{split}: a metric may not be called 'step' or 'split'")
+    for name, value in metrics.items():
+        if not _is_number(value):
+            raise UserError(f'{split}: the metric {name} is {_short(value)}, which is no number')
+    return {name: value if isinstance(value, int) else float(value) for name, value in metrics.items()}
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a float can hold a value; a text or an array with axes is no number."""
+    try:
+        return hasattr(value, '__float__') and np.shape(value) == () and float(value) is not None
+    except (OverflowError, TypeError, ValueError):
+        return False
+
+
+def _short(value: Any) -> str:
+    text = ' '.join(json.dumps(value, default=repr).split())
+    return text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'
 
 
 def _json_number(value: float | int) -> float | int | str:

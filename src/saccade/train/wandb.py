@@ -22,7 +22,9 @@ from typing import Any, Literal
 from saccade.train.workdir import write_atomically
 from saccade.types import Metrics, UserError
 
-FINISH_SECONDS = 300.0  # to send what is left when a run ends; the rest waits in the folder for `wandb sync`
+FINISH_SECONDS = (
+    60.0  # to send what is left when a run ends, less than `CLOSE_SECONDS`; the rest waits for `wandb sync`
+)
 
 _OFFLINE = "; where there is no network, 'mode': 'offline' keeps the log in the run's folder"
 

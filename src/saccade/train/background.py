@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A sink in a thread of its own: however it fails or blocks, training goes on and ends.
+
+What the log says waits in a queue for the thread. A sink that fails, or leaves so much waiting that the queue is full,
+is named in one line and gets no more of the log. At the end it has some time to finish.
+"""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from saccade.types import Metrics, Sink, UserError
+
+WAITING = 10_000  # calls that may wait for a sink
+CLOSE_SECONDS = 90.0  # that all sinks together have to finish after the end of training
+
+_log = logging.getLogger(__name__)
+
+
+class _FailedRunError(Exception):
+    """Stands, in the thread of a sink, for the error that ends the run."""
+
+
+class Background:
+    """Passes the log on to a sink in a thread of its own."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._calls: queue.Queue[Callable[[], None]] = queue.Queue(WAITING)
+        self._left_out = threading.Event()
+        self._opened = self._ended = False
+        self._thread = threading.Thread(target=self._work, name=f'log: {self.name}', daemon=True)
+        self._thread.start()
+
+    @property
+    def name(self) -> str:
+        return type(self._sink).__name__.removeprefix('_')
+
+    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        self._put(lambda: self._open(folder, config, start))
+
+    def write(self, step: int, split: str, metrics: Metrics) -> None:
+        self._put(lambda: self._sink.write(step, split, metrics))
+
+    def sample(self, step: int, text: str) -> None:
+        self._put(lambda: self._sink.sample(step, text))
+
+    def close(self, failed: bool) -> None:
+        """Let the sink finish, without waiting for it.
+
+        Args:
+            failed: whether an error ends the run. The sink then sees one in `sys.exc_info`.
+        """
+        self._put(lambda: self._close(failed))
+
+    def join(self, seconds: float) -> None:
+        """Wait so long for the sink to have finished."""
+        if not self._left_out.is_set():
+            self._thread.join(seconds)
+            if self._thread.is_alive():
+                self._leave_out(f'it has not finished within {CLOSE_SECONDS:.0f} seconds')
+
+    def _put(self, call: Callable[[], None]) -> None:
+        if not self._left_out.is_set():
+            try:
+                self._calls.put_nowait(call)
+            except queue.Full:
+                self._leave_out(f'{WAITING:,} records wait for it')
+
+    def _work(self) -> None:
+        try:
+            while not self._ended and not self._left_out.is_set():
+                self._calls.get()()
+        except BaseException as error:  # its own thread must not end in silence, not even by a SystemExit
+            self._leave_out(_in_one_line(error))
+        if self._opened and not self._ended:
+            self._ended = True
+            with suppress(BaseException):
+                self._sink.close()
+
+    def _open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        self._sink.open(folder, config, start)
+        self._opened = True
+
+    def _close(self, failed: bool) -> None:
+        self._ended = True
+        if not self._opened:
+            return
+        with suppress(_FailedRunError):
+            try:
+                if failed:
+                    raise _FailedRunError
+            finally:
+                self._sink.close()
+
+    def _leave_out(self, why: str) -> None:
+        self._left_out.set()
+        _log.warning('%s gets no more of the log, and the run does without it: %s', self.name, why)
+
+
+def close_all(sinks: Iterable[Background], failed: bool) -> None:
+    """Let sinks finish at the same time, and wait for all of them for `CLOSE_SECONDS` at most."""
+    sinks, deadline = list(sinks), time.monotonic() + CLOSE_SECONDS
+    for sink in sinks:
+        sink.close(failed)
+    for sink in sinks:
+        sink.join(max(deadline - time.monotonic(), 0.0))
+
+
+def _in_one_line(error: BaseException) -> str:
+    words = ' '.join(str(error).split())
+    return words if isinstance(error, UserError) else f'{type(error).__name__}: {words}'
