@@ -228,6 +228,62 @@ def test_reading_for_evaluation_goes_round_damage_and_moves_nothing(tmp_path, ca
     assert sorted(path.name for path in tmp_path.iterdir()) == ['1', '2', '3']
 
 
+def rename(folder: Path) -> None:
+    (folder / '2').rename(folder / '4')
+
+
+def copy(folder: Path) -> None:
+    shutil.copytree(folder / '2', folder / '4')
+
+
+def swap(folder: Path) -> None:
+    (folder / '2').rename(folder / 'x')
+    (folder / '3').rename(folder / '2')
+    (folder / 'x').rename(folder / '3')
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'step', 'wrong'), [(rename, 3, {'4': 2}), (copy, 3, {'4': 2}), (swap, 1, {'2': 3, '3': 2})]
+)
+def test_a_step_that_was_renamed_copied_or_swapped_is_set_aside(tmp_path, caplog, spoil, step, wrong):
+    save_steps(tmp_path, 1, 2, 3)
+    spoil(tmp_path)
+    with Checkpoints(tmp_path) as checkpoints:
+        assert not {int(name) for name in wrong} & {*checkpoints.steps()}
+        assert checkpoints.restore_part('params', LIKE.params).step == step
+    caplog.clear()
+    assert restored_step(tmp_path) == step
+    assert sorted(caplog.messages) == [
+        f'checkpoint {tmp_path / name}: saccade.seal is of step {sealed}, so the folder was renamed or copied; '
+        f'moved to damaged/; step {step} is used instead'
+        for name, sealed in sorted(wrong.items())
+    ]
+    assert {path.name for path in (tmp_path / 'damaged').iterdir()} == wrong.keys()
+
+
+def test_a_file_in_place_of_a_step_is_set_aside(tmp_path):
+    save_steps(tmp_path, 1)
+    (tmp_path / '2').write_text('no step')
+    assert restored_step(tmp_path) == 1
+    assert (tmp_path / 'damaged/2').read_text() == 'no step'
+    (tmp_path / '3').write_text('no step')
+    save_steps(tmp_path, 3)
+    assert restored_step(tmp_path) == 3
+
+
+def test_what_was_saved_leaves_traces(tmp_path):
+    with Checkpoints(tmp_path) as checkpoints:
+        assert not checkpoints.any_traces()
+        (tmp_path / '1.saving').mkdir(parents=True)
+        assert not checkpoints.any_traces()
+    save_steps(tmp_path, 1)
+    (tmp_path / '1/saccade.seal').unlink()
+    with Checkpoints(tmp_path) as checkpoints:
+        assert checkpoints.any_traces()
+        assert checkpoints.restore_latest(LIKE) is None
+        assert checkpoints.any_traces()
+
+
 def test_what_is_not_read_may_be_damaged(tmp_path):
     """The parameters are read without the optimizer, and a run goes on with both."""
     save_steps(tmp_path / 'whole', 1, 2)
@@ -246,8 +302,9 @@ def test_a_file_is_read_for_its_digest_when_it_was_written_and_before_it_is_rest
     read, digest = [], checkpoint._digest
     monkeypatch.setattr(checkpoint, '_digest', lambda path: read.append(path) or digest(path))
     save_steps(tmp_path, 1)
-    files = [tmp_path / '1' / name for name in files_of(tmp_path / '1') if name.name != 'saccade.seal']
-    assert sorted(read) == files
+    names = [name for name in files_of(tmp_path / '1') if name.name != 'saccade.seal']
+    assert sorted(read) == [tmp_path / '1.saving' / name for name in names]
+    files = [tmp_path / '1' / name for name in names]
     read.clear()
     with Checkpoints(tmp_path) as checkpoints:
         checkpoints.restore_part('params', LIKE.params)
@@ -458,7 +515,8 @@ def test_each_process_reads_what_it_wrote(tmp_path, in_processes):
     (first, verified), (second, nothing) = in_processes(IN_TWO, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ['2']
     files = sorted(str(tmp_path / '2' / name) for name in files_of(tmp_path / '2') if name.name != 'saccade.seal')
-    of_last = [[name for name in written if f'{tmp_path}/2/' in name] for written in (first, second)]
+    saving = [[name for name in written if f'{tmp_path}/2.saving/' in name] for written in (first, second)]
+    of_last = [[name.replace('2.saving', '2') for name in written] for written in saving]
     assert sorted([*of_last[0], *of_last[1]]) == files
     assert of_last[1] == [name for name in files if 'ocdbt.process_1' in name] != []
     assert (sorted(verified), nothing) == (files, [])

@@ -3,10 +3,11 @@
 """Checkpoints: written by Orbax in the background, then sealed; none is used that is not as it was sealed.
 
 Orbax notices files that are short or missing, but restores a flipped bit without a word. So once it has
-committed a step, the digest of each file goes into a seal in the step's folder, and only then are older steps
-deleted. (Orbax's manager would delete them before anything can be done after the commit, and ignores a save at an
-older step than one it knows; hence its checkpointer, and the retention here.) A step that a kill left without a
-seal counts as cut short, although it may be whole.
+committed a step under a temporary name, the step and the digest of each file go into a seal in its folder, the folder
+gets the step for a name, and only then are older steps deleted. (Orbax's manager would delete them before anything can
+be done after the commit, and ignores a save at an older step than one it knows; hence its checkpointer, and the
+retention here.) A kill leaves a step sealed or not at all. So a step without a seal has lost it, and a folder that is
+not named after its seal's step was renamed or copied: both count as damaged.
 
 A file is read for its digest by the process that wrote it, and again only before what is in it is restored: so the
 parameters, and their average, have files of their own. (Older checkpoints have one store for all of the state.)
@@ -45,6 +46,7 @@ _SEAL = 'saccade.seal'
 _SEALED_WITHIN = 3600  # seconds in which each process must have read what it wrote
 _ALONE = ('params', 'ema')  # fields of the state that are restored without the others
 _REST = 'rest'
+_SHELVES = ('damaged', 'superseded')
 _LEFTOVERS = '[0-9]*.*'  # what a kill leaves of a save or a deletion: the step, a dot, a word
 _SHOWN = 4
 _log = logging.getLogger(__name__)
@@ -118,16 +120,17 @@ class Checkpoints:
         self.wait()
         if step == self._current:
             return
+        folder = self._folder / f'{step}.saving'
         arrays = jax.tree.map(_raw, state)
         losses = {name: float(value) for name, value in (metrics or {}).items()}
-        about = json.loads(json.dumps({'metrics': losses, 'extra': dict(extra or {})}))
+        about = json.loads(json.dumps({'step': step, 'metrics': losses, 'extra': dict(extra or {})}))
         size = sum(array.nbytes for array in jax.tree.leaves(arrays))
         with self._writing(size):
             self._make_way(step)
             writer = ocp.AsyncCheckpointer(ocp.CompositeCheckpointHandler())
             stores = {name: ocp.args.PyTreeSave(fields) for name, fields in _stores(_fields(arrays)).items()}
-            writer.save(self._at(step), args=ocp.args.Composite(**stores))
-        self._pending = _Pending(step, size, self._background.submit(self._finish, writer, step, about))
+            writer.save(folder, args=ocp.args.Composite(**stores))
+        self._pending = _Pending(step, size, self._background.submit(self._finish, writer, folder, about))
 
     def wait(self) -> None:
         """Block until what was saved is sealed on disk.
@@ -181,6 +184,18 @@ class Checkpoints:
         if restored is None:
             raise UserError(f'{self._at(step)}: no usable checkpoint; usable may be {self.steps() or "none"}')
         return restored
+
+    def set_aside(self, step: int, complaint: str) -> None:
+        """Move a step that was restored to damaged/, and say why."""
+        if jax.process_index() == 0:
+            _log.warning('checkpoint %s: %s; moved to damaged/', self._at(step), complaint)
+            with writing(self._folder):
+                self._set_aside(step, 'damaged')
+
+    def any_traces(self) -> bool:
+        """Whether a step was ever sealed here, even if none is usable now."""
+        shelves = (self._folder / shelf for shelf in _SHELVES)
+        return bool(self._present()) or any(any(shelf.iterdir()) for shelf in shelves if shelf.is_dir())
 
     def restore_best(self, like: PyTree) -> Restored | None:
         """Restore the step that had the lowest `loss` when it was saved; None where none had one.
@@ -261,13 +276,14 @@ class Checkpoints:
             if present >= step:
                 self._set_aside(present, 'superseded')
 
-    def _finish(self, writer: ocp.AsyncCheckpointer, step: int, about: Mapping[str, Any]) -> None:
-        """Run in the background: wait for Orbax's commit, seal the step, delete what need not stay."""
+    def _finish(self, writer: ocp.AsyncCheckpointer, folder: Path, about: Mapping[str, Any]) -> None:
+        """Run in the background: wait for Orbax's commit, seal the step, name it, delete what need not stay."""
         with closing(writer):
             writer.wait_until_finished()
-        written = _digests_together(self._at(step))
+        written = _digests_together(folder)
         if jax.process_index() == 0:
-            _write_seal(self._at(step), about, written)
+            _write_seal(folder, about, written)
+            folder.rename(self._at(about['step']))
             self._retire()
 
     def _retire(self) -> None:
@@ -295,9 +311,9 @@ class Checkpoints:
         return self._folder / str(step)
 
     def _present(self) -> list[int]:
-        """Steps that were committed, sealed or not."""
-        entries = self._folder.iterdir() if self._folder.is_dir() else ()
-        return [int(entry.name) for entry in entries if entry.name.isdecimal() and entry.is_dir()]
+        """Steps by the names of what lies here, whether it is usable or not."""
+        names = [entry.name for entry in self._folder.iterdir()] if self._folder.is_dir() else []
+        return [int(name) for name in names if name.isdecimal() and name == str(int(name))]
 
     def _seals(self) -> dict[int, '_Seal']:
         seals = {}
@@ -326,11 +342,15 @@ class _Pending:
 
 @dataclass(frozen=True)
 class _Seal:
-    """What is known of a step beside its arrays. `files` has bytes and digest by path within the step."""
+    """What is known of a step beside its arrays. `files` has bytes and digest by path within the step.
+
+    Older seals do not tell their step.
+    """
 
     metrics: Mapping[str, float]
     extra: Mapping[str, Any]
     files: Mapping[str, Sequence[int | str]]
+    step: int | None = None
 
     @property
     def one_store(self) -> bool:
@@ -388,10 +408,13 @@ def _read_seal(folder: Path) -> _Seal:
     try:
         digest, _, body = (folder / _SEAL).read_bytes().partition(b'\n')
     except OSError:
-        raise _DamagedError(f'{_SEAL} is missing, so the save was cut short') from None
+        raise _DamagedError(f'{_SEAL} is missing') from None
     if digest != hashlib.blake2b(body).hexdigest().encode():
         raise _DamagedError(f'{_SEAL} is damaged')
-    return _Seal(**json.loads(body))
+    seal = _Seal(**json.loads(body))
+    if seal.step is not None and folder.name != str(seal.step):
+        raise _DamagedError(f'{_SEAL} is of step {seal.step}, so the folder was renamed or copied')
+    return seal
 
 
 def _complaint(folder: Path, field: str | None) -> str | None:
