@@ -5,6 +5,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from pretended import until
@@ -227,6 +228,33 @@ def test_stop_lets_those_at_work_save_and_begins_no_more(engine, tmp_path):
     assert (tmp_path / 'saved').exists()
     assert [one.poll(), one.stop()] == [[], []]
     assert not (tmp_path / 'begun').exists()
+
+
+IGNORES = """
+import pathlib, signal, subprocess, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)'])
+pathlib.Path(sys.argv[1], 'child').write_text(str(child.pid))
+pathlib.Path(sys.argv[1], 'ready').touch()
+time.sleep(600)
+"""
+
+
+def test_what_does_not_end_in_time_is_killed_with_what_it_has_started(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(local, 'STOP_SECONDS', 0.2)
+    one = engine(Share())
+    one.submit(job(tmp_path, 'log', IGNORES, tmp_path))
+    one.poll()
+    until((tmp_path / 'ready').exists)
+    assert one.stop() == [Event('log', -signal.SIGKILL)]
+    child = int((tmp_path / 'child').read_text())
+    until(lambda: not alive(child))
+
+
+def alive(pid):
+    """Whether a process is at work; one that has ended may wait for somebody to ask."""
+    status = Path(f'/proc/{pid}/status')
+    return status.exists() and 'State:\tZ' not in status.read_text()
 
 
 def test_an_engine_that_is_left_stops_what_is_at_work(tmp_path):

@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from saccade.train.processes import gpus as gpus_here
 from saccade.train.workdir import writing
 from saccade.types import UserError
 
+# Seconds that a run has to save and end after SIGTERM, before SIGKILL: more than a step, a save and `CLOSE_SECONDS`.
+STOP_SECONDS = 300.0
 NO_START = 127  # a shell's exit status for a command that cannot be started
 
 
@@ -66,11 +69,17 @@ class Local:
         return [*self._ended(), *self._begun()]
 
     def stop(self) -> list[Event]:
+        """As an engine's. What has not ended `STOP_SECONDS` after SIGTERM is killed, with all that it has started."""
         self._waiting.clear()
         for process, _ in self._working.values():
             process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
         for process, _ in self._working.values():
-            process.wait()
+            try:
+                process.wait(max(deadline - time.monotonic(), 0))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
         return list(self._ended())
 
     def __enter__(self) -> 'Local':
