@@ -6,17 +6,17 @@ Two locks keep launches apart. One is held by the launch. The other passes to th
 so outlives a launch that is killed: the next one waits until those have ended, and none trains twice.
 """
 
-import fcntl
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from saccade.sweep.record import Run, Sweep, read_sweep, sweep_file, write_sweep
+from saccade.train.lock import locked
 from saccade.train.log import read
-from saccade.train.workdir import Workdir, differing, writing
+from saccade.train.workdir import Workdir, differing
 from saccade.types import UserError
 
 _NOT_EVALUATED = ('train', 'plan')  # splits whose records do not say that a run has ended
@@ -73,7 +73,7 @@ class SweepFolder:
     def finished(self, run: Run) -> bool:
         """Whether a run has been evaluated after its last step."""
         records = _records(Workdir(self.run(run)).metrics)
-        return any(record['step'] >= run.steps and record['split'] not in _NOT_EVALUATED for record in records)
+        return any(record['step'] >= run.steps and record.get('split') not in _NOT_EVALUATED for record in records)
 
     @contextmanager
     def held(self, say: Callable[[str], Any]) -> Iterator[int]:
@@ -88,16 +88,15 @@ class SweepFolder:
         Raises:
             UserError: another launch is at work in this folder.
         """
-        with writing(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            launch, runs = (self.path / '.launch.lock').open('w'), (self.path / '.runs.lock').open('w')
-        with launch, runs:
-            if not _locked(launch):
-                raise UserError(f'{self.path}: another launch is at work on this sweep; wait for it, or stop it')
-            if not _locked(runs):
-                say('runs that an earlier launch began are still at work; waiting for them')
-                fcntl.flock(runs, fcntl.LOCK_EX)
-            yield runs.fileno()
+        waits = 'runs that an earlier launch began are still at work; waiting for them'
+        with (
+            locked(self.path / '.launch.lock', self._refuse_second),
+            locked(self.path / '.runs.lock', lambda _: say(waits)) as runs,
+        ):
+            yield runs
+
+    def _refuse_second(self, holder: str) -> NoReturn:
+        raise UserError(f'{self.path}: another launch is at work on this sweep ({holder}); wait for it, or stop it')
 
     def _with_status(self, run: Run) -> Run:
         return replace(run, status='finished', exit=0) if self.finished(run) else run
@@ -136,11 +135,3 @@ def _records(metrics: Path) -> list[dict[str, Any]]:
         return read(metrics)
     except UserError:  # the run itself will say so
         return []
-
-
-def _locked(file: Any) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Locks on files, which keep a second process out of a folder. The kernel releases a lock when its process dies."""
+
+import errno
+import fcntl
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from saccade.train.workdir import writing
+
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of filesystems that know none
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def locked(path: Path, busy: Callable[[str], Any]) -> Iterator[int]:
+    """Hold the lock of a file, which is made with its folder. It stays behind, and names who held it last.
+
+    Args:
+        path: of the file.
+        busy: told which process holds the lock, where one does; it raises to give up, or returns to wait.
+
+    Returns:
+        A file descriptor. A process that inherits it holds the lock too.
+
+    Raises:
+        UserError: the file cannot be written to.
+    """
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open('a+b', buffering=0)
+    with file:
+        if not _taken(file):
+            file.seek(0)
+            busy(file.read().decode(errors='replace').strip() or 'another process')
+            fcntl.flock(file, fcntl.LOCK_EX)
+        with writing(path.parent):
+            file.truncate(0)
+            file.write(f'process {os.getpid()} on {socket.gethostname()}'.encode())
+        yield file.fileno()
+
+
+def _taken(file: BinaryIO) -> bool:
+    """Take the lock unless another process holds it; a filesystem without locks is said, and keeps nobody out."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        _log.warning('%s: this filesystem has no locks, so nothing keeps a second process out', file.name)
+    return True
