@@ -22,6 +22,7 @@ from saccade.types import UserError
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 PROFILE = flags.DEFINE_string('profile', None, 'First and last step of a profiler window, as in 10:20.')
+RESTART = flags.DEFINE_bool('restart', False, 'Start again from step 0; what the run had written is kept, moved aside.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the final evaluation, and nothing else.')
 COORDINATOR = flags.DEFINE_string('coordinator', None, 'host:port of process 0, where several processes train.')
 PROCESSES = flags.DEFINE_integer('processes', None, 'How many processes train together.')
@@ -36,7 +37,7 @@ def main(overrides: list[str]) -> None:
     config = load_config(CONFIG.value, overrides)
     several = DISTRIBUTED.value or COORDINATOR.value
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
-        final = train(config, WORKDIR.value, Options(_window(PROFILE.value), quiet=JSON.value))
+        final = train(config, WORKDIR.value, Options(_window(PROFILE.value), JSON.value, RESTART.value))
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run refuses before its first step, and how it watches the others."""
 
+import shutil
 import weakref
 from types import SimpleNamespace
 
@@ -11,8 +12,11 @@ import pytest
 
 from saccade.data.tokenizer import Byte, Tokenizer, Word
 from saccade.train.backend import JitBackend
-from saccade.train.loop import IN_FLIGHT, Meter, require_vocabularies
+from saccade.train.checkpoint import Checkpoints
+from saccade.train.learner import TrainState
+from saccade.train.loop import IN_FLIGHT, Meter, Run, require_vocabularies
 from saccade.train.plan import Plan
+from saccade.train.workdir import Workdir
 from saccade.types import Part, UserError
 
 ONE = Byte().train([])
@@ -107,3 +111,55 @@ def test_what_is_read_is_of_the_newest_step(meter):
     assert read.keys() - {'mfu'} == {'loss', 'tokens_per_second'}
     assert read['loss'] == 5
     assert meter.check() == {}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of which only the folder is there."""
+    run = object.__new__(Run)
+    run.workdir, run.experiment = Workdir(tmp_path), SimpleNamespace(checkpoint_every=10)
+    run.console = SimpleNamespace(print=lambda text: (tmp_path / 'printed').write_text(text))
+    return run
+
+
+def refuse_to_erase(run, logged):
+    """See whether a run may begin whose log is at a step."""
+    run.workdir.metrics.write_text(f'{{"step": {logged}, "split": "train"}}\n')
+    with Checkpoints(run.workdir.checkpoints) as checkpoints:
+        run._refuse_to_erase(checkpoints)
+
+
+@pytest.mark.parametrize(('logged', 'every'), [(0, 10), (9, 10), (20, 10), (900, 0)])
+def test_a_run_that_ended_before_a_checkpoint_begins_again(run, logged, every):
+    run.experiment.checkpoint_every = every
+    refuse_to_erase(run, logged)
+    said = f'start       from step 0 again: the run ended at step {logged}, before a checkpoint'
+    assert [path.read_text() for path in run.workdir.path.glob('printed')] == [said] * bool(logged)
+
+
+@pytest.mark.parametrize(('logged', 'there'), [(21, None), (9, '5'), (0, 'damaged/5'), (9, 'superseded/5.2')])
+def test_a_run_that_has_lost_its_checkpoints_does_not_erase_its_log(run, logged, there):
+    if there:
+        (run.workdir.checkpoints / there).mkdir(parents=True)
+    words = rf'^{run.workdir.path}: no checkpoint can be used, though the run had come to step {logged}: .* --restart'
+    with pytest.raises(UserError, match=words):
+        refuse_to_erase(run, logged)
+
+
+def test_an_older_checkpoint_of_another_step_is_set_aside(run, tmp_path, caplog):
+    """Its seal does not tell the step: its state does, and the number of batches."""
+    like = TrainState(jnp.int32(0), {}, (), jnp.zeros(2, jnp.uint32), None)
+    with Checkpoints(run.workdir.checkpoints, keep_last=9) as checkpoints:
+        for step, (state, batches) in {1: (1, 1), 2: (2, 4), 3: (5, 3), 4: (4, 4)}.items():
+            fields = {'step': jnp.int32(state), 'params': {}, 'opt_state': (), 'key': like.key, 'ema': None}
+            checkpoints.save(step, fields, extra={'batches': batches})
+    run.backend = SimpleNamespace(like=like)
+    shutil.rmtree(run.workdir.checkpoints / '4')
+    with Checkpoints(run.workdir.checkpoints) as checkpoints:
+        restored = run._restored(checkpoints)
+    assert (restored.step, int(restored.state['step'])) == (1, 1)
+    assert [message.partition('; ')[0].rpartition('/')[2] for message in caplog.messages] == [
+        '3: its state is of step 5, so the folder was renamed or copied',
+        '2: its state is of step 4, so the folder was renamed or copied',
+    ]
+    assert sorted(path.name for path in (run.workdir.checkpoints / 'damaged').iterdir()) == ['2', '3']

@@ -177,3 +177,16 @@ def test_a_full_disk_is_seen_behind_other_errors(tmp_path):
         failing(tmp_path, None, quoted)
     with pytest.raises(RuntimeError, match='save failed'):
         failing(tmp_path, None, ValueError('RESOURCE_EXHAUSTED: out of device memory'))
+
+
+def test_what_training_has_written_is_set_aside(tmp_path):
+    run = Workdir.open(tmp_path / 'run', make_config())
+    assert run.set_aside() is None
+    for number in ('1', '2'):
+        run.metrics.write_text(number)
+        run.tokenizer.touch()
+        (run.checkpoints / '20').mkdir(parents=True)
+        assert run.set_aside() == run.path / 'before_restart' / number
+        assert (run.path / 'before_restart' / number / 'metrics.jsonl').read_text() == number
+        assert (run.path / 'before_restart' / number / 'checkpoints/20').is_dir()
+        assert sorted(path.name for path in run.path.iterdir()) == ['before_restart', 'config.json', 'tokenizer.json']

@@ -12,30 +12,30 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, SupportsFloat
 
 import jax
 import numpy as np
 from jaxtyping import PyTree
-from rich.console import Console
 
 from saccade.build import load
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Prepared, Row
 from saccade.data.tokenizer import Tokenizer
 from saccade.train.backend import Backend, replace_params
-from saccade.train.checkpoint import Checkpoints
+from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import TrainState
-from saccade.train.log import Log
+from saccade.train.lock import locked
+from saccade.train.log import Log, RunConsole, read
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
 from saccade.train.processes import require_shared, stopped_together
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.terminal import say
 from saccade.train.trained import start_from, tokenizer_of
-from saccade.train.workdir import Workdir
+from saccade.train.workdir import BEFORE, Workdir
 from saccade.types import Model, Params, Part, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
@@ -51,10 +51,12 @@ class Options:
     Attributes:
         profile: first and last step of a profiler window, written to the run's folder.
         quiet: print nothing.
+        restart: start again from step 0, and move what the run had written to `before_restart/`.
     """
 
     profile: tuple[int, int] | None = None
     quiet: bool = False
+    restart: bool = False
 
 
 def train(config: Mapping[str, Any], workdir: str, options: Options = Options()) -> dict[str, Any]:
@@ -72,7 +74,7 @@ class Run:
     def __init__(self, config: Mapping[str, Any], workdir: str, options: Options) -> None:
         self.experiment = experiment = Experiment.of(config)
         self.options = options
-        self.console = Console(quiet=options.quiet or jax.process_index() > 0, highlight=False)
+        self.console = RunConsole(quiet=options.quiet or jax.process_index() > 0, highlight=False)
         self.data = experiment.data()
         self.sample = experiment.sample() if experiment.sample else None
         self.sinks = [sink() for sink in experiment.logging] if jax.process_index() == 0 else []
@@ -84,13 +86,17 @@ class Run:
         say(self.console, '\n'.join(self.plan.lines()))
 
     def train(self) -> dict[str, Any]:
+        with locked(self.workdir.lock, self._refuse_second) if jax.process_index() == 0 else contextlib.nullcontext():
+            return self._train()
+
+    def _train(self) -> dict[str, Any]:
         prepared, steps = self._prepare(), self.experiment.steps
         with Checkpoints(self.workdir.checkpoints, self.experiment.keep_last, self.experiment.keep_best) as checkpoints:
-            state, start = self._start(checkpoints)
-            with self._log(start) as log, stopped_together() as stopped:
+            state, start, lines = self._start(checkpoints)
+            with self._log(start, lines) as log, stopped_together() as stopped:
                 state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
                 found = self._conclude(state, prepared, log if start < steps else None) if done == steps else None
-                self._save(checkpoints, done, state, found)
+                self._save(checkpoints, done, state, found, log)
         if found is None:
             say(self.console, f'stopped by a signal after step {done}; saved. The same command continues.')
             return {}
@@ -102,21 +108,29 @@ class Run:
         given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
         prepared = self.data.prepare(cache_folder(), kept or given)
         require_vocabularies(self.experiment.model, prepared.tokenizer)
-        self.workdir.store(self.config)
+        if self.options.restart and jax.process_index() == 0 and (before := self.workdir.set_aside()):
+            self.console.print(f'restart     what the run had written is in {before}', markup=False, soft_wrap=True)
+        Workdir.open(self.workdir.path, self.config)  # another run may have begun there since it was checked
         require_shared(self.workdir.config)
         if kept is None and jax.process_index() == 0:
             prepared.tokenizer.save(self.workdir.tokenizer)
         return prepared
 
-    def _start(self, checkpoints: Checkpoints) -> tuple[TrainState, int]:
-        restored = checkpoints.restore_latest(_as_dict(self.backend.like))
+    def _refuse_second(self, holder: str) -> NoReturn:
+        raise UserError(f'{self.workdir.path}: is being trained by {holder}; wait for it, or stop it')
+
+    def _start(self, checkpoints: Checkpoints) -> tuple[TrainState, int, int]:
+        """Return the state to go on from, its step, and how many lines the log had then."""
+        restored = self._restored(checkpoints)
         if restored is not None:
             if restored.step > self.experiment.steps:
                 raise UserError(
                     f'{self.workdir.path}: the run is at step {restored.step}, past steps={self.experiment.steps}'
                 )
             say(self.console, f'resume      from step {restored.step}')
-            return self.backend.load(TrainState(**restored.state)), restored.step
+            lines = restored.extra.get('lines', 1)  # older checkpoints do not tell
+            return self.backend.load(TrainState(**restored.state)), restored.step, lines
+        self._refuse_to_erase(checkpoints)
         state = self.backend.init(self.experiment.seed)
         if self.experiment.init_from:
             run = self.experiment
@@ -124,11 +138,48 @@ class Run:
             begun = start_from((run.init_from, run.init_part), initial, run.adapt)
             say(self.console, '\n'.join(begun.lines()))
             state = replace_params(self.backend, state, begun.params)
-        return state, 0
+        return state, 0, 0
 
-    def _log(self, start: int) -> Log:
-        where, steps = self.workdir.path, self.experiment.steps
-        return Log(where, steps, start=start, console=self.console, config=self.config, sinks=self.sinks)
+    def _restored(self, checkpoints: Checkpoints) -> Restored | None:
+        """Restore the latest checkpoint whose state is of the step that it is named after.
+
+        A seal tells that too, but for those of older checkpoints.
+        """
+        while restored := checkpoints.restore_latest(_as_dict(self.backend.like)):
+            steps = {int(restored.state['step']), restored.extra.get('batches', restored.step)}
+            if steps == {restored.step}:
+                break
+            other = max(steps - {restored.step})
+            checkpoints.set_aside(restored.step, f'its state is of step {other}, so the folder was renamed or copied')
+        return restored
+
+    def _refuse_to_erase(self, checkpoints: Checkpoints) -> None:
+        """Refuse to start at step 0 a run that had saved a later one, for its log would be lost.
+
+        A save waits for the one before it, so a log that is past the second save tells that the first was complete.
+
+        Raises:
+            UserError: so it is.
+        """
+        logged = max((record['step'] for record in read(self.workdir.metrics)), default=0)
+        if checkpoints.any_traces() or 0 < 2 * self.experiment.checkpoint_every < logged:
+            raise UserError(
+                f'{self.workdir.path}: no checkpoint can be used, though the run had come to step {logged}: put its '
+                f'checkpoints back, or start again from step 0 with --restart, which keeps what there is in {BEFORE}/'
+            )
+        if logged:
+            say(self.console, f'start       from step 0 again: the run ended at step {logged}, before a checkpoint')
+
+    def _log(self, start: int, lines: int) -> Log:
+        return Log(
+            self.workdir.path,
+            self.experiment.steps,
+            start=start,
+            lines=lines,
+            console=self.console,
+            config=self.config,
+            sinks=self.sinks,
+        )
 
     def _steps(
         self,
@@ -161,7 +212,7 @@ class Run:
                 meter.restart()
             if due(step, run.checkpoint_every) and step < run.steps:
                 meter.check()
-                self._save(checkpoints, step, state, found)
+                self._save(checkpoints, step, state, found, log)
         meter.check()
         return state, step
 
@@ -197,9 +248,9 @@ class Run:
             key = jax.random.fold_in(jax.random.key(self.experiment.seed), found.step)
             log.sample(found.step, self.sample(self.experiment.model(), self._weights(state), prepared.tokenizer, key))
 
-    def _save(self, checkpoints: Checkpoints, step: int, state: TrainState, found: Evaluation | None) -> None:
-        metrics = {} if found is None else found.metrics
-        checkpoints.save(step, _as_dict(self.backend.unload(state)), metrics, {'batches': step})
+    def _save(self, checkpoints: Checkpoints, step: int, state: TrainState, found: Evaluation | None, log: Log) -> None:
+        metrics, extra = {} if found is None else found.metrics, {'batches': step, 'lines': log.lines}
+        checkpoints.save(step, _as_dict(self.backend.unload(state)), metrics, extra)
 
     def _weights(self, state: TrainState) -> Params:
         return self.backend.learner.weights(self.backend.unload(state))
@@ -259,9 +310,9 @@ class Meter:
             where = f'the gradient of {self._leaves[bad[0]]}' if bad.size else 'the loss'
             raise UserError(f'step {step}: {where} is not finite; lower the learning rate or clip the gradient')
 
-    def read(self) -> dict[str, float]:
+    def read(self) -> dict[str, SupportsFloat]:
         """Return the newest step's metrics with the speed since the last reading."""
-        metrics = {name: float(value) for name, value in self.check().items() if name != 'squares'}
+        metrics: dict[str, SupportsFloat] = {name: value for name, value in self.check().items() if name != 'squares'}
         seconds = time.perf_counter() - self._since
         metrics['tokens_per_second'] = self._steps * self._plan.tokens / seconds
         if self._peak:

@@ -25,8 +25,9 @@ TRUST = flags.DEFINE_list(
 def run_main(main: Callable[[Sequence[str]], None]) -> None:
     """Parse the flags and call `main` with the config overrides among the arguments.
 
-    A UserError is printed in one line, and the exit status is 2. The working directory is on the import path where the
-    command names parts of the user's own: in a config that is launched, or by `--trust`.
+    A UserError is printed in one line, and the exit status is 2. So is Ctrl-C, and the status is 130. The working
+    directory is on the import path where the command names parts of the user's own: in a config that is launched, or by
+    `--trust`.
     """
     logging.set_verbosity(logging.WARNING)
     warnings.simplefilter('ignore', DeprecationWarning)  # for the authors of libraries, not for who runs them
@@ -41,7 +42,11 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
             print(f'error: {in_one_line(str(error))}', file=sys.stderr)
             sys.exit(2)
 
-    app.run(guarded, flags_parser=_parse)
+    try:
+        app.run(guarded, flags_parser=_parse)
+    except KeyboardInterrupt:
+        print('stopped by Ctrl-C', file=sys.stderr)
+        sys.exit(130)
 
 
 def _parse(arguments: Sequence[str]) -> list[str]:

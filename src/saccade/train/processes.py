@@ -157,8 +157,13 @@ def _handled(handler: Callable, numbers: tuple[signal.Signals, ...]) -> Iterator
 
 def _leave(error: BaseException, watcher: subprocess.Popen) -> None:
     """Say what happened and end now: an orderly end waits for the others, who wait for this process."""
+    status = 1
     if isinstance(error, UserError):
+        status = 2
         print(f'error: {error}', file=sys.stderr)
+    elif isinstance(error, KeyboardInterrupt):
+        status = 130
+        print('stopped by Ctrl-C', file=sys.stderr)
     elif _LOST.search(str(error)):
         lost = f'process {jax.process_index()} has lost another process of this run ({_first_line(error)})'
         print(f'error: {lost}: {_AGAIN}', file=sys.stderr)
@@ -169,7 +174,7 @@ def _leave(error: BaseException, watcher: subprocess.Popen) -> None:
     if isinstance(error, UserError) and jax.process_index() == 0:
         time.sleep(_HEAD_START)
     watcher.communicate(_WORD)
-    os._exit(2 if isinstance(error, UserError) else 1)
+    os._exit(status)
 
 
 def _alone_on_its_host() -> bool:

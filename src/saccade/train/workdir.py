@@ -3,6 +3,7 @@
 """A run's folder: what lies where, whose it is, and how a file is put into it whole or not at all."""
 
 import errno
+import itertools
 import json
 import os
 import shlex
@@ -22,6 +23,7 @@ from saccade.types import UserError
 
 # What a resumed run may change, as dotted paths. A pattern frees what lies below it too; `*` stops at a dot.
 FREE = ('steps', 'mesh', 'backend', '*_every', 'logging', 'workers', '*.workers')
+BEFORE = 'before_restart'  # folder of what a run had written before it was made to start again
 EVERY_RUN_HAS = ('seed', 'steps', 'task', 'model', 'data')
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -104,6 +106,11 @@ class Workdir:
     def events(self) -> Path:
         return self.path / 'events'
 
+    @property
+    def lock(self) -> Path:
+        """The file whose lock training holds."""
+        return self.path / '.lock'
+
     def read_config(self) -> dict[str, Any]:
         """Return the resolved config that the run was started with.
 
@@ -126,6 +133,24 @@ class Workdir:
             with writing(self.path):
                 self.path.mkdir(parents=True, exist_ok=True)
             write_atomically(self.config, json.dumps(config, indent=2, sort_keys=True) + '\n')
+
+    def set_aside(self) -> Path | None:
+        """Move what training has written, all but config and tokenizer, into a folder of its own, and return that.
+
+        Raises:
+            UserError: the disk is full or cannot be written to.
+        """
+        written = [self.metrics, self.samples, self.events, self.checkpoints, self.path / 'wandb_id']
+        there = [path for path in written if path.exists()]
+        if not there:
+            return None
+        with writing(self.path):
+            numbered = (self.path / BEFORE / str(number) for number in itertools.count(1))
+            folder = next(path for path in numbered if not path.exists())
+            folder.mkdir(parents=True)
+            for path in there:
+                path.rename(folder / path.name)
+        return folder
 
     def _refuse_foreign(self) -> None:
         if self.path.exists() and (not self.path.is_dir() or self._entries()):
