@@ -126,7 +126,7 @@ def test_files_named_after_the_splits_are_read_in_their_order(tmp_path):
 
 
 def test_text_survives_preparation_to_the_character(tmp_path):
-    text = 'é\n\t漢字 \U0001f600 ' * 2000 + 'end\0'
+    text = 'é\n\t漢字 \U0001f600 ' * 2000 + 'end\x01'
     (tmp_path / 'a.txt').write_text(text * 2, encoding='utf-8')
     corpus = open_corpus(None, str(tmp_path / 'a.txt'), tmp_path / 'cache', validation=0.5)
     assert _texts(corpus) == {'train': [text], 'validation': [text]}
@@ -175,9 +175,9 @@ def test_an_interrupted_preparation_is_done_again(tmp_path, essay, monkeypatch, 
 def test_a_preparation_killed_midway_is_done_again(tmp_path, essay):
     killed = subprocess.run([sys.executable, '-c', KILLED, str(essay), str(tmp_path / 'cache')], timeout=60)
     assert killed.returncode == -signal.SIGKILL
-    assert list((tmp_path / 'cache').rglob('incomplete*'))
+    assert list((tmp_path / 'cache').rglob('.draft-*'))
     assert _texts(_open(essay, tmp_path / 'cache'))['validation'] == ['0123456789']
-    assert not list((tmp_path / 'cache').rglob('incomplete*'))
+    assert not list((tmp_path / 'cache').rglob('.draft-*'))
 
 
 KILLED = """
@@ -201,7 +201,7 @@ def test_of_two_preparations_at_once_the_later_uses_the_earlier(tmp_path, essay,
     monkeypatch.setattr(text_files.Piece, 'read', overtaken)
     outer = _open(essay, tmp_path / 'cache')
     assert _texts(outer) == _texts(inner[1])
-    assert not list((tmp_path / 'cache').rglob('incomplete*'))
+    assert not list((tmp_path / 'cache').rglob('.draft-*'))
 
 
 def test_preparation_is_quiet_and_leaves_the_log_as_it_was(tmp_path, essay, capfd):
@@ -298,6 +298,30 @@ def test_prepared_folder_is_read_without_its_builder(tmp_path):
     assert not (tmp_path / 'other').exists()
 
 
+@pytest.mark.parametrize('name', ['dataset_info.json', 'features.json', 'digests.json', '*-train.array_record*'])
+@pytest.mark.parametrize('damage', [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:9])])
+def test_a_damaged_dataset_by_name_is_made_anew_and_by_path_refused(tmp_path, name, damage):
+    corpus = open_corpus('saccade_toy_both', None, tmp_path)
+    folder, wanted = tmp_path / 'saccade_toy_both' / '1.0.0', _texts(corpus)
+    damage(next(folder.glob(name)))
+    if name != 'digests.json' and (folder / 'dataset_info.json').exists():  # the first is ours, the second tells TFDS's
+        with pytest.raises(UserError, match=r'1\.0\.0: cannot be read as a prepared TFDS dataset') as refusal:
+            _texts(open_corpus(None, str(folder), tmp_path / 'cache'))
+        assert '\n' not in str(refusal.value)
+    assert _texts(open_corpus('saccade_toy_both', None, tmp_path)) == wanted
+
+
+def test_a_flipped_bit_of_a_prepared_folder_is_refused_where_it_is_read(tmp_path):
+    open_corpus('saccade_toy_both', None, tmp_path)
+    folder = tmp_path / 'saccade_toy_both' / '1.0.0'
+    (path,) = folder.glob('*-train.array_record*')
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match='cannot be read'):
+        _texts(open_corpus(None, str(folder), tmp_path / 'cache'))
+
+
 def test_dataset_in_a_folder_of_tfds_is_found(tmp_path, monkeypatch):
     open_corpus('saccade_toy_both', None, tmp_path / 'shared')
     monkeypatch.setattr(constants, 'DATA_DIR', str(tmp_path / 'shared'))
@@ -312,7 +336,7 @@ def test_dataset_without_random_access_is_refused(tmp_path):
     for file in info.parent.glob('*.array_record*'):
         file.rename(str(file).replace('array_record', 'tfrecord'))
     with pytest.raises(UserError, match=r"is prepared as tfrecord, without random access; .*'array_record'"):
-        open_corpus('saccade_toy_both', None, tmp_path)
+        open_corpus(None, str(info.parent), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,9 @@ def test_a_folder_needs_one_file_a_split(tmp_path, files, message):
         ('a_tsv', 'text\ttext\na\tb\n', (), r"a\.tsv: 2 columns are named 'text'"),
         ('a_jsonl', '{"a": 1}\n{"a": 1, "b": 2, "a": 3}\n', (), r"a\.jsonl, line 2: 2 columns are named 'a'"),
         ('a_jsonl', '{}\n{"a": }\n', (), r'a\.jsonl, line 2: is no JSON: Expecting value at character 7'),
+        ('a_jsonl', '[' * 100_000, (), r'a\.jsonl, line 1: cannot be read as JSON: maximum recursion depth'),
+        ('a_jsonl', f'{{"a": {"9" * 5000}}}', (), r'a\.jsonl, line 1: cannot be read as JSON: Exceeds the limit'),
+        ('a_csv', 'a\nb\0\n', (), r'a\.csv: looks binary, with a zero byte at 3'),
         ('a_jsonl', '[1]\n', (), r'a\.jsonl, line 1: is no JSON object'),
         ('a_jsonl', '{"a": 1}\n{"b": 1}\n', ('a',), r"a\.jsonl, line 2: has no column 'a'; .*it has b"),
         ('a_conll', 'EU B-ORG\nrejects\n', (), r"a\.conll, line 2: 'rejects' is one column"),
@@ -223,7 +226,7 @@ def test_exactly_one_of_name_and_path(tmp_path, origin):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(UserError, match=r'gone\.csv: cannot be read \(No such file'):
+    with pytest.raises(UserError, match=r'gone\.csv: there is no such file or folder'):
         open_records(None, str(tmp_path / 'gone.csv'), tmp_path, 0.5)
 
 

@@ -5,6 +5,7 @@
 import gzip
 import logging
 import os
+from pathlib import Path
 
 import pytest
 
@@ -151,6 +152,7 @@ REFUSED = {
     'absent.txt': (None, 'absent.txt: there is no such file or folder'),
     'latin.txt': ('naïve'.encode('latin-1'), r'latin.txt: byte 2 \(0xef\) is not UTF-8'),
     'wide.txt': ('wide'.encode('utf-16-le'), 'wide.txt: looks binary, with a zero byte at 1; UTF-8'),
+    'late.txt': (b'x' * 9000 + b'\0x', 'late.txt: looks binary, with a zero byte at 9000; UTF-8'),
     'empty.txt': (b'', 'empty.txt: holds no text'),
     'blank.txt': (b' \n\n', 'blank.txt: holds no text'),
     'ends.txt': (b'words' + b'\n' * 5, 'ends.txt: leaves no text for validation'),
@@ -167,6 +169,14 @@ def test_refused_file_is_named_in_one_line(tmp_path, name):
     with pytest.raises(UserError, match=message) as caught:
         plan_documents(tmp_path / name, 0.5)
     assert '\n' not in str(caught.value)
+
+
+def test_files_whose_names_are_not_utf8_are_documents(tmp_path):
+    for number in range(4):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b'/\xff%d.txt' % number)).write_text(f'text {number}')
+    plan = plan_documents(tmp_path, 0.5)
+    assert sorted(id for ids in _ids(plan).values() for id in ids) == [f'\\udcff{number}.txt' for number in range(4)]
+    assert fingerprint(plan) == fingerprint(plan_documents(tmp_path, 0.5))
 
 
 def test_undecodable_file_of_a_folder_is_named(tmp_path):

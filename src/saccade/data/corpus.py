@@ -16,7 +16,7 @@ from saccade.data.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.dataset_base import Source
 from saccade.data.document import Document
 from saccade.data.named import open_named
-from saccade.data.prepare import prepare
+from saccade.data.prepare import opened, prepare_own
 from saccade.types import UserError
 
 
@@ -64,25 +64,27 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
 
 def _open_pydocs(cache: Path) -> Corpus:
     digest = pydocs.fingerprint(pydocs.installed_modules())
-    return _open_own('pydocs', pydocs.PyDocs(data_dir=cache / digest[:16]), digest)
+    folder = prepare_own(pydocs.PyDocs, cache / digest[:16])
+    return Corpus(_documents(folder), digest, 'pydocs', versions=pydocs.versions())
 
 
 def _open_path(path: Path, cache: Path, validation: float) -> Corpus:
     if (path / 'dataset_info.json').is_file():
-        return _open_dataset(path.name, tfds.builder_from_directory(path), validation)
+        return _open_dataset(path.name, opened(path), validation)
     plan = text_files.plan_documents(path, validation)
     digest = text_files.fingerprint(plan)
-    return _open_own(path.name, text_files.TextFiles(plan, data_dir=cache / digest[:16]), digest)
+    folder = prepare_own(text_files.TextFiles, cache / digest[:16], plan)
+    return Corpus(_documents(folder), digest, path.name)
 
 
-def _open_own(name: str, builder: tfds.core.DatasetBuilder, digest: str) -> Corpus:
-    sources = tfds.builder_from_directory(prepare(builder)).as_data_source()
-    splits = {
+def _documents(folder: Path) -> dict[str, Documents]:
+    """The documents of a dataset of our own, by split."""
+    sources = opened(folder).as_data_source()
+    return {
         split: Documents(sources[split], range(len(sources[split])), split, 'text')
         for split in ('train', 'validation', 'test')
         if split in sources
     }
-    return Corpus(splits, digest, name)
 
 
 def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> Corpus:

@@ -33,7 +33,11 @@ class Picked(Sequence[Mapping[str, Any]]):
         return len(self.rows)
 
     def __getitem__(self, index: int) -> Mapping[str, Any]:
-        return self.source[int(self.rows[index])]
+        row = int(self.rows[index])
+        try:
+            return self.source[row]
+        except Exception as error:  # ArrayRecord has several for what is not as it wrote it
+            raise UserError(f'{self.place(index)}: cannot be read ({error}); prepare the dataset again') from error
 
     @property
     def choice(self) -> tuple[str, int]:
@@ -86,14 +90,21 @@ def sources(name: str, builder: tfds.core.DatasetBuilder) -> Mapping[str, Sequen
     """Return the records of each split of a prepared dataset, for random access.
 
     Raises:
-        UserError: it was prepared in a format that has none.
+        UserError: it was prepared in a format that has none, or its files are damaged.
     """
     try:
-        return builder.as_data_source()
+        found = builder.as_data_source()
+        for source in filter(len, found.values()):
+            source[0]  # opens the files
+        return found
     except NotImplementedError as error:
         kept = builder.info.file_format.value
         raise UserError(
             f"{name}: is prepared as {kept}, without random access; prepare it with file_format='array_record'"
+        ) from error
+    except Exception as error:  # ArrayRecord has several for a file that is missing, cut short, or something else
+        raise UserError(
+            f'{builder.data_dir}: cannot be read as a prepared TFDS dataset ({error}); prepare it again'
         ) from error
 
 

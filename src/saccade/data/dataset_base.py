@@ -4,14 +4,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from saccade.data.cache import digest, explained, read_arrays, staged, trained, write_arrays
+from saccade.data.cache import digest, explained, kept, read_arrays, trained, write_arrays
 from saccade.data.frame import Frame
 from saccade.data.split import Prepared, Split
 from saccade.data.tokenizer import Tokenizer, Trainer
@@ -31,10 +31,17 @@ class Source:
     Attributes:
         splits: the examples by split: 'train', 'validation', then those of tests.
         digest: changes whenever an example or its split does.
+        versions: of what the examples were read from, by name, where they change with it.
     """
 
     splits: Mapping[str, Any]
     digest: str
+    versions: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+    def facts(self) -> dict[str, Any]:
+        """What tells it from other data: the digest; and in numbers and names that may say how they differ."""
+        examples = {f'{name} examples': len(examples) for name, examples in self.splits.items()}
+        return {'digest': self.digest, **examples, **self.versions}
 
 
 class DatasetBase(ABC):
@@ -67,16 +74,14 @@ class DatasetBase(ABC):
                 token or a character; a split has nothing to predict; the cache cannot be written.
         """
         cache = Path(cache)
-        source = self._open(cache)
         with explained(cache):
+            source = self._open(cache)
             used = open_tokenizer(tokenizer) if tokenizer else self._trained(source, cache)
             frame = self.frame(used)  # before anything is tokenised: it refuses a tokenizer
-            folder = cache / digest(_FORMAT, source.digest, used.digest, self._key)
-            if not folder.is_dir():
-                with staged(folder) as staging:
-                    self._write(source, used, staging)
+            name = digest(_FORMAT, source.digest, used.digest, self._key)
+            folder = kept(cache / name, lambda new: self._write(source, used, new))
             arrays = {name: read_arrays(folder / name) for name in source.splits}
-        return Prepared(used, self._splits(arrays, source, frame, used))
+        return Prepared(used, self._splits(arrays, source, frame, used), source.facts())
 
     def frame(self, tokenizer: Tokenizer) -> Any:
         """Return how texts stand in a row, with the special tokens of a tokenizer.

@@ -29,12 +29,19 @@ def content_of(path: Path) -> bytes:
     return content
 
 
+def is_binary(content: bytes) -> bool:
+    """Whether a file's bytes are no text: one of them is zero."""
+    return b'\0' in content
+
+
 def decoded(content: bytes, path: Path) -> str:
     """Return the text of a file's bytes, without a byte order mark; line ends become newlines.
 
     Raises:
-        UserError: it is not UTF-8.
+        UserError: it is not UTF-8, or holds a zero byte, as no text does.
     """
+    if is_binary(content):
+        raise UserError(f'{path}: looks binary, with a zero byte at {content.index(0)}; UTF-8 text is expected')
     try:
         text = content.decode('utf-8')
     except UnicodeDecodeError as error:

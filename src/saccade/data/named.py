@@ -13,6 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,11 +22,13 @@ import tensorflow_datasets as tfds
 from tensorflow_datasets.core import read_only_builder, registered
 from tensorflow_datasets.core.utils import file_utils
 
-from saccade.data.prepare import first_line, prepare, quiet
+from saccade.data.cache import is_sound
+from saccade.data.prepare import first_line, opened, prepare, quiet
 from saccade.types import UserError
 
 _TENSORFLOW = re.compile(r'\btf\.(?:io|data|compat)\.')
 _PATIENCE = 6  # seconds to wait for a host to answer
+_NOWHERE = '.none'  # a folder that is never made: TFDS reads what lies where a builder is to be, damaged or not
 _HOSTS = 3  # that many are asked, at most
 _ELSEWHERE = "prepare it elsewhere with file_format='array_record' and give its folder as path"
 
@@ -42,20 +45,23 @@ def open_named(name: str, cache: Path) -> tfds.core.DatasetBuilder:
     """
     for folder in (cache, *file_utils.list_data_dirs()):
         try:
-            return read_only_builder.builder_from_files(name, data_dir=folder)
-        except ValueError:  # not there, or no name at all
+            builder = read_only_builder.builder_from_files(name, data_dir=folder)
+        except Exception:  # not there, no name at all, or damaged in any way
             continue
-    return tfds.builder_from_directory(_prepare(name, cache))
+        if folder != cache or is_sound(Path(builder.data_dir)):
+            return builder
+    return opened(_prepare(name, cache))
 
 
 def _prepare(name: str, cache: Path) -> Path:
     _refuse_unknown(name)
     try:
         with quiet():
-            builder = tfds.builder(name, data_dir=cache)
+            builder = tfds.builder(name, data_dir=cache / _NOWHERE)
         _refuse_tensorflow(name, builder)
         _refuse_unreachable(name, builder)
-        return prepare(builder)
+        place = Path(builder.data_dir).relative_to(cache / _NOWHERE)
+        return prepare(partial(tfds.builder, name), cache / place, cache / 'downloads')
     except UserError:
         raise
     except ImportError as error:

@@ -6,44 +6,71 @@ import contextlib
 import io
 import logging
 import re
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import tensorflow_datasets as tfds
 from absl import logging as absl_logging
 
+from saccade.data.cache import kept
 from saccade.types import UserError
 
 
-def prepare(builder: tfds.core.DatasetBuilder) -> Path:
-    """Write the dataset unless that is done, and return its folder.
+def prepare(make: Callable[..., tfds.core.DatasetBuilder], folder: Path, downloads: Path | None = None) -> Path:
+    """Write a dataset into a folder of the cache unless that is done, and return the folder.
 
-    TFDS writes beside the folder and renames at the end. So what was interrupted is done again, and of two
-    processes that prepare at once the later finds the folder taken and uses it.
+    Args:
+        make: builds the dataset below a folder, `data_dir`. It is given one that is empty: TFDS reads what is there,
+            damaged or not.
+        downloads: folder that keeps what is downloaded, so that a second attempt goes on with it.
 
     Raises:
         UserError: the folder cannot be written, or what the dataset is made from cannot be read.
     """
-    folder = Path(builder.data_dir)
-    if not folder.is_dir():
-        try:
-            with quiet():
-                builder.download_and_prepare(
-                    download_config=tfds.download.DownloadConfig(try_download_gcs=False),
-                    file_format='array_record',
-                )
-        except (OSError, RuntimeError) as error:  # ArrayRecord tells of a full disk by RuntimeError
-            if not folder.is_dir():
-                raise UserError(f'{folder}: cannot be prepared ({first_line(error)})') from error
-        _sweep(folder)
-    return folder
+
+    def write(new: Path) -> None:
+        with quiet():
+            builder = make(data_dir=new.with_name('tfds'))
+            builder.download_and_prepare(
+                download_dir=downloads,
+                download_config=tfds.download.DownloadConfig(try_download_gcs=False),
+                file_format='array_record',
+            )
+        Path(builder.data_dir).rename(new)
+
+    try:
+        return kept(folder, write)
+    except (OSError, RuntimeError) as error:  # ArrayRecord tells of a full disk by RuntimeError
+        raise UserError(f'{folder}: cannot be prepared ({first_line(error)})') from error
 
 
-def _sweep(folder: Path) -> None:
-    """Delete what killed preparations left. One still at work fails, and finds the folder there."""
-    for left in folder.parent.glob(f'incomplete.*_{folder.name}'):
-        shutil.rmtree(left, ignore_errors=True)
+def prepare_own(builder: type[tfds.core.DatasetBuilder], cache: Path, *arguments: Any) -> Path:
+    """Prepare a dataset of our own, and return its folder.
+
+    Args:
+        cache: folder that outlives the run, of this dataset alone where it is made of more than its class.
+        arguments: of the class.
+
+    Raises:
+        UserError: as `prepare`.
+    """
+    return prepare(partial(builder, *arguments), cache / builder.name / str(builder.VERSION))
+
+
+def opened(folder: Path) -> tfds.core.DatasetBuilder:
+    """Open a prepared dataset.
+
+    Raises:
+        UserError: what lies in the folder is damaged.
+    """
+    try:
+        return tfds.builder_from_directory(folder)
+    except Exception as error:  # TFDS parses JSON of any form with whatever comes of it
+        raise UserError(
+            f'{folder}: cannot be read as a prepared TFDS dataset ({first_line(error)}); prepare it again'
+        ) from error
 
 
 @contextlib.contextmanager

@@ -7,9 +7,12 @@ library and of what Saccade depends on, in source order under their names. Sourc
 """
 
 import ast
+import contextlib
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
+import platform
 import re
 import sys
 import sysconfig
@@ -61,6 +64,15 @@ def fingerprint(modules: Modules) -> str:
     """Return a digest of what the text is made from: the Python release, the modules and their sizes."""
     sizes = [[name, path.stat().st_size] for name, path in modules]
     return hashlib.sha256(json.dumps([str(PyDocs.VERSION), sys.version_info[:], sizes]).encode()).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that can be told by their names."""
+    found = {'Python': platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def installed_modules() -> Modules:

@@ -82,9 +82,11 @@ def read_records(path: Path, columns: Sequence[str]) -> FileRecords:
 
     Raises:
         MissingColumnError: a column is missing.
-        UserError: it cannot be read, its name does not tell what it holds, a line is malformed, two columns have one
-            name, or there is no record.
+        UserError: it is missing or cannot be read, its name does not tell what it holds, a line is malformed, two
+            columns have one name, or there is no record.
     """
+    if not path.exists():
+        raise UserError(f'{path}: there is no such file or folder')
     if not format_of(path):
         raise UserError(f'{path}: records are read from files that end in {", ".join(_FORMATS)}, or these and .gz')
     content = content_of(path)
@@ -166,6 +168,8 @@ def _json(line: str, place: str) -> Record:
         record = json.loads(line, object_pairs_hook=unambiguous)
     except json.JSONDecodeError as error:
         raise UserError(f'{place}: is no JSON: {error.msg} at character {error.pos + 1}') from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets in thousands of brackets
+        raise UserError(f'{place}: cannot be read as JSON: {error}') from error
     if not isinstance(record, dict):
         raise UserError(f'{place}: is no JSON object, as in {{"text": "...", "label": "..."}}')
     return record

@@ -23,6 +23,7 @@ from saccade.data.dataset import Picked, dataset_digest, pick, require_source, t
 from saccade.data.dataset_base import Source
 from saccade.data.document import held_out
 from saccade.data.named import open_named
+from saccade.data.prepare import opened
 from saccade.data.record_files import FileRecords, MissingColumnError, Record, format_of, read_records, require_columns
 from saccade.types import UserError
 
@@ -95,7 +96,7 @@ def open_records(
         return _of_dataset(name, open_named(name, Path(cache)), validation, columns, tests)
     there = Path(path).expanduser()
     if (there / 'dataset_info.json').is_file():
-        return _of_dataset(there.name, tfds.builder_from_directory(there), validation, columns, tests)
+        return _of_dataset(there.name, opened(there), validation, columns, tests)
     return _of_folder(there, columns) if there.is_dir() else held_apart(read_records(there, columns), validation)
 
 

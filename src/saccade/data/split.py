@@ -3,8 +3,8 @@
 """What data is when it is ready for batches: for each split, rows that can be had in any order."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -78,7 +78,12 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Data ready for batches."""
+    """Data ready for batches.
+
+    Attributes:
+        source: what tells the data that they were made of from other data, in JSON's types; 'digest' among it.
+    """
 
     tokenizer: Tokenizer
     splits: Mapping[str, Split]
+    source: Mapping[str, Any] = field(default_factory=dict)

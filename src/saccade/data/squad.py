@@ -24,7 +24,7 @@ from saccade.data.document import held_out
 from saccade.data.facts import Facts
 from saccade.data.files import content_of, decoded
 from saccade.data.named import open_named
-from saccade.data.prepare import prepare
+from saccade.data.prepare import opened, prepare_own
 from saccade.data.question import Answer, Question, features
 from saccade.types import UserError
 
@@ -69,13 +69,13 @@ def open_questions(name: str | None, path: str | None, cache: Path, validation: 
     if path is not None:
         return _open_path(Path(path).expanduser(), validation)
     if name == 'facts':
-        return _open_dataset(name, tfds.builder_from_directory(prepare(Facts(data_dir=cache))), validation)
+        return _open_dataset(name, opened(prepare_own(Facts, cache)), validation)
     return _open_dataset(name, open_named(name, cache), validation)
 
 
 def _open_path(path: Path, validation: float) -> Inquiry:
     if (path / 'dataset_info.json').is_file():
-        return _open_dataset(path.name, tfds.builder_from_directory(path), validation)
+        return _open_dataset(path.name, opened(path), validation)
     if path.is_dir():
         read = {split: _read(file) for split, file in _files(path).items()}
         splits = {split: questions for split, (questions, _) in read.items()}
@@ -132,7 +132,7 @@ def _read(file: Path) -> tuple[list[Question], str]:
     content = content_of(file)
     try:
         articles = json.loads(decoded(content, file))
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # of brackets in thousands of brackets
         raise UserError(f'{file}: is not JSON ({error})') from error
     return list(_questions(articles, str(file))), hashlib.sha256(content).hexdigest()
 

@@ -22,11 +22,10 @@ from typing import Any
 import tensorflow_datasets as tfds
 
 from saccade.data.document import features, held_out
-from saccade.data.files import content_of, decoded
+from saccade.data.files import content_of, decoded, is_binary
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
-_BINARY_WINDOW = 8192  # bytes; where git, too, looks for a zero byte
 _SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while it writes
 _SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val'), 'test': ('test',)}
 _NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)\.txt(\.gz)?', re.IGNORECASE)
@@ -117,8 +116,6 @@ def fingerprint(plan: Plan) -> str:
 
 def _plan_file(path: Path, validation: float) -> Plan:
     content = content_of(path)
-    if _binary(content):
-        raise UserError(f'{path}: looks binary, with a zero byte at {content.index(0)}; UTF-8 text is expected')
     text = decoded(content, path)
     cut = int(len(text) * (1 - validation))
     parts = {'train': (0, cut), 'validation': (cut, len(text))}
@@ -175,7 +172,7 @@ def _pieces(folder: Path, files: Sequence[Path]) -> list[Piece]:
     pieces, skipped = [], Counter()
     for file in files:
         content = content_of(file)
-        if _binary(content):
+        if is_binary(content):
             skipped['binary'] += 1
         elif decoded(content, file).strip():
             pieces.append(_piece(file.relative_to(folder).as_posix(), file, content))
@@ -188,11 +185,8 @@ def _pieces(folder: Path, files: Sequence[Path]) -> list[Piece]:
 
 
 def _piece(id: str, path: Path, content: bytes, start: int = 0, stop: int | None = None) -> Piece:
+    id = id.encode(errors='backslashreplace').decode()  # a name in another encoding than UTF-8
     return Piece(id, path, hashlib.sha256(content).hexdigest(), len(content), start, stop)
-
-
-def _binary(content: bytes) -> bool:
-    return b'\0' in content[:_BINARY_WINDOW]
 
 
 def _shards(pieces: Sequence[Piece]) -> list[list[Piece]]:
