@@ -14,7 +14,8 @@ from saccade.analysis.benchmark.report import Report, Table
 from saccade.analysis.decomposition import PARTS, Decomposed, ScoreTerms
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Row
-from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.digests import prepare_again
+from saccade.train.experiment import Experiment
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
 from saccade.types import Model, Part, Seq2Seq, UserError
@@ -82,7 +83,7 @@ class Decomposition:
         if not isinstance(trained.model, Seq2Seq):
             raise UserError(f'{_name(trained.model)}: it reads no source to write of, so there is nothing to compare')
         experiment = Experiment.of(trained.config)
-        split = experiment.data().prepare(cache_folder(), Workdir.existing(workdir).tokenizer).splits['validation']
+        split = prepare_again(Workdir.existing(workdir), experiment).splits['validation']
         batch = next(eval_batches(split, min(rows, len(split.rows))))
         heads = heads_of(experiment.model, trained.params, batch)
         return cls(f'{workdir} at step {trained.step}', [DecomposedHead.of(head, batch) for head in heads], batch)

@@ -14,7 +14,6 @@ https://arxiv.org/abs/1906.04341, tell heads apart by such numbers.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -26,7 +25,9 @@ from saccade.analysis.benchmark.report import Report, Table
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.plain import Plain
 from saccade.data.pipeline import eval_batches
+from saccade.data.split import Prepared
 from saccade.task.base import Forward, TaskBase
+from saccade.train.digests import prepare_again
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.optimizer import path_of
 from saccade.train.trained import open_run
@@ -74,7 +75,7 @@ def inspect_run(workdir: str) -> Report:
     """
     trained = open_run(workdir)
     experiment = Experiment.of(trained.config)
-    batch = _first_batch(experiment, Workdir.existing(workdir).tokenizer)
+    batch = _first_batch(experiment, prepare_again(Workdir.existing(workdir), experiment))
     layers, heads = inspect(experiment, trained.params, batch)
     return _report(f'{workdir} at step {trained.step}', layers, heads)
 
@@ -86,7 +87,7 @@ def inspect_config(config: Mapping[str, Any], name: str) -> Report:
         UserError: the config does not fit itself or the data.
     """
     experiment = Experiment.of(config)
-    batch = _first_batch(experiment, None)
+    batch = _first_batch(experiment, experiment.data().prepare(cache_folder()))
     params = experiment.task().init(experiment.model(), jax.random.key(experiment.seed), batch)
     layers, heads = inspect(experiment, params, batch)
     return _report(f'{name} before training', layers, heads)
@@ -190,9 +191,8 @@ def _with_weights(value: Any) -> Any:
     return value.but(**inner)
 
 
-def _first_batch(experiment: Experiment, tokenizer: Path | None) -> Batch:
-    split = experiment.data().prepare(cache_folder(), tokenizer).splits['validation']
-    return next(eval_batches(split, experiment.batch_size))
+def _first_batch(experiment: Experiment, prepared: Prepared) -> Batch:
+    return next(eval_batches(prepared.splits['validation'], experiment.batch_size))
 
 
 def _report(what: str, layers: list[Layer], heads: list[Head]) -> Report:

@@ -16,6 +16,7 @@ from saccade.data.pipeline import eval_batches, random_windows
 from saccade.data.split import Prepared, Split
 from saccade.decode.predict import predictions
 from saccade.train.backend import Backend
+from saccade.train.digests import prepare_again
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
@@ -108,7 +109,7 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
     experiment = Experiment.of(trained.config)
     if asked.length:
         experiment = experiment.at_length(asked.length)
-    prepared = experiment.data().prepare(cache_folder(), Workdir.existing(path).tokenizer)
+    prepared = prepare_again(Workdir.existing(path), experiment)
     split, rows = _split(prepared, asked.split), experiment.batch_size
     found = evaluated(experiment, trained.params, split, asked.split, trained.step)
     baseline = baseline_of(experiment, prepared, asked.split)

@@ -86,6 +86,9 @@ class Experiment:
                 raise UserError(f'config.eval_lengths: a length must be at least 1 token, not {length}')
         if not 0 <= self.ema < 1:
             raise UserError(f'config.ema: a decay is at least 0 and below 1, not {self.ema}')
+        for name, value in self.data.arguments:
+            if isinstance(value, str) and not _is_unicode(value):
+                raise UserError(f'config.data.{name}: {value!r} is not UTF-8; rename what it names')
         if self.batch_size % self.accumulate:
             raise UserError(
                 f'config.accumulate: {self.batch_size} rows do not divide into {self.accumulate} microbatches'
@@ -119,6 +122,11 @@ class Experiment:
             UserError: a field is unknown, missing, or does not fit.
         """
         return bind(cls, config, 'config')()
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it has no surrogates, which Python has for bytes of a path that are not UTF-8."""
+    return not any('\ud800' <= character <= '\udfff' for character in text)
 
 
 def cache_folder() -> Path:

@@ -24,6 +24,7 @@ from saccade.data.split import Prepared, Row
 from saccade.data.tokenizer import Tokenizer
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints, Restored
+from saccade.train.digests import keep, require_same_data, verified_tokenizer
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import TrainState
@@ -104,16 +105,16 @@ class Run:
         return found.record()
 
     def _prepare(self) -> Any:
-        kept = self.workdir.tokenizer if self.workdir.tokenizer.exists() else None
+        kept = verified_tokenizer(self.workdir)
         given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
-        prepared = self.data.prepare(cache_folder(), kept or given)
+        prepared = self.data.prepare(cache_folder(), kept if kept.exists() else given)
         require_vocabularies(self.experiment.model, prepared.tokenizer)
+        require_same_data(self.workdir, self.experiment, prepared)
         if self.options.restart and jax.process_index() == 0 and (before := self.workdir.set_aside()):
-            self.console.print(f'restart     what the run had written is in {before}', markup=False, soft_wrap=True)
+            say(self.console, f'restart     what the run had written is in {before}')
         Workdir.open(self.workdir.path, self.config)  # another run may have begun there since it was checked
         require_shared(self.workdir.config)
-        if kept is None and jax.process_index() == 0:
-            prepared.tokenizer.save(self.workdir.tokenizer)
+        keep(self.workdir, prepared)
         return prepared
 
     def _refuse_second(self, holder: str) -> NoReturn:

@@ -16,6 +16,7 @@ from saccade.build import build
 from saccade.data.tokenizer import Tokenizer
 from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints, Restored
+from saccade.train.digests import verified_tokenizer
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
 from saccade.train.workdir import Workdir
@@ -89,7 +90,7 @@ def open_run(path: str, which: str = 'latest') -> Trained:
         else:
             restored = checkpoints.restore_part('ema' if experiment.ema else 'params', like, which)
     params = experiment.adapter.merged(restored.state)
-    return Trained(model, params, Tokenizer.load(workdir.tokenizer), config, restored.step)
+    return Trained(model, params, Tokenizer.load(verified_tokenizer(workdir)), config, restored.step)
 
 
 def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
@@ -209,7 +210,7 @@ def tokenizer_of(path: str) -> Path | None:
     """The tokenizer that weights were trained with, so that a token means to them what it meant; None if not kept."""
     if _is_hub(path):
         return hub.tokenizer_of(path)
-    return Workdir.existing(path).tokenizer
+    return verified_tokenizer(Workdir.existing(path))
 
 
 def _is_hub(path: str | None) -> bool:
