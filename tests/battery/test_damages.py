@@ -229,7 +229,7 @@ OF_DATA = {
     'swap two ids of the tokenizer': swap_ids,
     'drop merges of the tokenizer': drop_merges,
     'a smaller tokenizer': smaller_tokenizer,
-    **each((*BYTES, rename), 'run/provenance.json'),
+    **each((*BYTES, rename), 'run/digests.json'),
     **each((*BYTES,), 'run/config.json'),
     **each((*BYTES, rename), 'small.txt'),
     'change a word of the text': lambda run: rewrite_text(run, lambda text: text.replace('token', 'topic', 1)),
