@@ -17,8 +17,8 @@ from saccade.types import UserError
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
 SPLIT = flags.DEFINE_string('split', 'validation', 'Which split: train, validation, or test where the data have one.')
-WINDOWS = flags.DEFINE_integer('windows', 0, 'Estimate the loss on so many random windows too, as nanoGPT does.')
-LENGTH = flags.DEFINE_integer('length', 0, 'Length of a sequence in tokens; 0 for that of training.')
+WINDOWS = flags.DEFINE_integer('windows', 0, 'Estimate the loss on so many random windows too, as nanoGPT does.', 0)
+LENGTH = flags.DEFINE_integer('length', 0, 'Length of a sequence in tokens; 0 for that of training.', 0)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 

@@ -19,6 +19,7 @@ from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.main import run_main
 from saccade.train.output import require_folder
+from saccade.train.setup import make_learner
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
@@ -34,7 +35,7 @@ def main(overrides: list[str]) -> None:
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     require_folder('workdir', WORKDIR.value)
     settings, config = settings_of(SLURM.value), load_config(CONFIG.value, overrides)
-    Experiment.of(config)  # a mistake is better met here than when the job has waited its turn
+    make_learner(Experiment.of(config))  # a mistake is better met here than when the job has waited its turn
     workdir = Workdir.check(WORKDIR.value, config)
     command = (*TRAIN, f'--config={CONFIG.value}', f'--workdir={workdir.path}', *overrides)
     job = Job(workdir.path.name, command, workdir.path / 'printed.log')

@@ -17,7 +17,7 @@ from saccade.build import bind, build, fields, load
 from saccade.model.stack import Stack
 from saccade.norm.layer import LayerNorm
 from saccade.ops.rotary import linear
-from saccade.types import Part, Scope, UserError
+from saccade.types import Count, Part, Scope, Share, UserError
 
 NORM = {'use': 'norm.rms:RMSNorm'}
 ROTARY = {'use': 'position.rotary:Rotary'}
@@ -92,6 +92,32 @@ def test_a_function_may_declare_what_its_caller_gives_it():
         spec = {'use': 'ops.rotary:linear'}
         with pytest.raises(UserError, match=rf'^config\.{argument}.*\.factor: missing; ops.rotary:linear needs it$'):
             bind(takes, {'scaling': None, argument: spec if argument == 'scaling' else [spec]})
+
+
+@pytest.mark.parametrize(
+    ('spec', 'words'),
+    [
+        (changed(MIXER, heads=0), 'config.part.heads must be at least 1, not 0'),
+        (changed(MIXER, dropout=1.0), 'config.part.dropout must be at least 0 and below 1, not 1.0'),
+        (changed(MIXER, scale=float('nan')), 'config.part.scale must be a finite number, not nan'),
+        (changed(MIXER, heads=2**40), 'config.part.heads must be a number of at most 32 bits'),
+        (changed(MIXER, terms=[{'use': 'ops.term:Softcap', 'cap': 0}]), 'terms[0].cap must be above 0, not 0'),
+        (changed(FEEDFORWARD, activation={**FEEDFORWARD['activation'], 'x': 2}), "has no field 'x'"),
+        (changed(MIXER, heads='9' * 6000), '...'),
+    ],
+)
+def test_a_number_out_of_the_range_that_its_field_states_is_refused(spec, words):
+    assert words in message(spec)
+    assert len(message(spec)) < 400
+
+
+def test_a_range_holds_at_any_depth_of_a_tuple():
+    def target(lengths: tuple[Count, ...] = (), pair: tuple[int, Share] | None = None) -> int: ...
+
+    bind(target, {'lengths': [1, 2], 'pair': [0, 0.5]})
+    for arguments, words in (({'lengths': [1, 0]}, r'lengths\[1\] must be'), ({'pair': [0, 1]}, r'pair\[1\] must be')):
+        with pytest.raises(UserError, match=words):
+            bind(target, arguments)
 
 
 def test_an_integer_serves_where_a_float_is_wanted():

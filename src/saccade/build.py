@@ -10,6 +10,8 @@ may live in the user's own repository.
 import functools
 import importlib
 import inspect
+import itertools
+import math
 import pkgutil
 import types
 import typing
@@ -24,11 +26,13 @@ from typing_extensions import get_protocol_members
 
 import saccade
 from saccade.nearest import nearest, part_called
-from saccade.types import Part, UserError
+from saccade.types import Part, Range, UserError
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _INT_IS_FLOAT = BeartypeConf(is_pep484_tower=True)
 _LINEN_OWN = ('parent', 'name')  # fields of every Linen module, which are not the config's to give
+_BITS = 32  # of a whole number: JAX has no more of a seed, and none of a size
+_SHOWN = 200  # characters of a value in a message
 _SHARED_BY_PARTS = 'base'  # how the names of files end that hold what parts inherit
 
 
@@ -200,7 +204,7 @@ def _siblings(full: str) -> list[str]:
 @functools.cache
 def _hints(target: Any) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(target)
+        return typing.get_type_hints(target, include_extras=True)
     except (
         NameError,
         TypeError,
@@ -243,11 +247,44 @@ def _frozen(value: Mapping[str, Any], path: str, hint: Any) -> tuple[tuple[str, 
 
 def _check(value: Any, hint: Any, path: str, label: str) -> None:
     if not _fits(value, hint):
-        shown = value.name if isinstance(value, Part) else repr(value)
+        shown = value.name if isinstance(value, Part) else shortened(value)
         raise UserError(f'{path}: {label} wants {_words(hint)}, not {shown}')
+    require_range(value, hint, path)
     for part in value if isinstance(value, tuple) else (value,):
         if isinstance(part, Part):
             _check_protocols(part, _protocols(hint), path)
+
+
+def require_range(value: Any, hint: Any, path: str) -> None:
+    """Refuse a number outside the range that its type states, at any depth of a tuple, and one that is not finite."""
+    if isinstance(value, tuple):
+        kinds = [kind for kind in _alternatives(hint) if typing.get_origin(kind) is tuple and _fits(value, kind)]
+        items = typing.get_args(kinds[0]) if kinds else ()
+        items = itertools.repeat(items[0]) if Ellipsis in items else items
+        for number, (item, kind) in enumerate(zip(value, items, strict=False)):
+            require_range(item, kind, f'{path}[{number}]')
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f'{path} must be a finite number, not {value}')
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        raise UserError(f'{path} must be a number of at most {_BITS} bits, not {shortened(value)}')
+    stated = [each for kind in _alternatives(hint) for each in getattr(kind, '__metadata__', ())]
+    for bounds in stated:
+        if isinstance(value, int | float) and isinstance(bounds, Range) and value not in bounds:
+            raise UserError(f'{path} must be {bounds}, not {shortened(value)}')
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types that a union is of; any other type alone."""
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def shortened(value: Any) -> str:
+    """A value as a message shows it: of what is long, the beginning."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or what is nested too deep
+        return f'so large a {type(value).__name__}'
+    return text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -304,6 +341,8 @@ def _words(hint: Any) -> str:
         return ' or '.join(sorted(map(_words, typing.get_args(hint)), key=lambda words: words.endswith("'use'")))
     if hint is type(None):
         return 'None'
+    if hasattr(hint, '__metadata__'):  # its range is checked after its type
+        return _words(typing.get_args(hint)[0])
     return (
         hint.__name__
         if isinstance(hint, type) and not typing.get_args(hint)

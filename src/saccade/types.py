@@ -12,14 +12,18 @@ Axes, in every einsum, annotation and comment:
 Activations are [B T N H], scores [B N T S], projection kernels [D N H], output kernels [N H D].
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, SupportsFloat, TypeVar, runtime_checkable
+from typing import Annotated, Any, ClassVar, Generic, Protocol, SupportsFloat, TypeVar, runtime_checkable
 
 import jax
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+Activation = Callable[[Array], Array]  # of each number by itself, as `jax.nn:gelu`
 
 T_co = TypeVar('T_co', covariant=True)
 
@@ -74,6 +78,36 @@ class UserError(Exception):
     """Something the user can mend. Launchers print its one line and exit with status 2."""
 
 
+@dataclass(frozen=True)
+class Range:
+    """Which numbers a field takes, stated where the field is declared: `build` refuses the others, and NaN.
+
+        dropout: Annotated[float, Range(least=0, below=1)] = 0.0
+
+    Attributes: bounds; `least` and `most` belong to the range, `above` and `below` do not.
+    """
+
+    least: int | float = -math.inf
+    above: int | float = -math.inf
+    most: int | float = math.inf
+    below: int | float = math.inf
+
+    def __contains__(self, value: int | float) -> bool:
+        return self.least <= value <= self.most and self.above < value < self.below
+
+    def __str__(self) -> str:
+        bounds = {'at least': self.least, 'above': self.above, 'at most': self.most, 'below': self.below}
+        return ' and '.join(f'{words} {bound}' for words, bound in bounds.items() if math.isfinite(bound))
+
+
+Count = Annotated[int, Range(least=1)]
+CountOrZero = Annotated[int, Range(least=0)]
+Positive = Annotated[float, Range(above=0)]
+NotNegative = Annotated[float, Range(least=0)]
+Share = Annotated[float, Range(least=0, below=1)]  # a dropout rate, a decay, a label smoothing
+Probability = Annotated[float, Range(least=0, most=1)]
+
+
 def require_positive(part: str, **values: int) -> None:
     """Refuse a size or a number that is not at least 1, naming its field."""
     for name, value in values.items():
@@ -101,7 +135,18 @@ class Part(Generic[T_co]):
     arguments: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> T_co:
-        return self.target(*args, **dict(self.arguments), **kwargs)
+        try:
+            return self.target(*args, **dict(self.arguments), **kwargs)
+        except TypeError:
+            self._refuse_call(args, kwargs)
+            raise
+
+    def _refuse_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Raise a UserError where the target does not take what it was called with: it is of another kind of part."""
+        try:
+            signature(self.target).bind(*args, **dict(self.arguments), **kwargs)
+        except TypeError as error:
+            raise UserError(f'{self.name} is not what its field takes: {error}') from None
 
     def __getitem__(self, name: str) -> Any:
         return dict(self.arguments)[name]
@@ -622,7 +667,11 @@ class Bucketed(Data, Protocol):
 class Task(Protocol):
     """What is learned.
 
-    A task may have a class attribute `then`: what a run of it is good for, each with its command but for --workdir.
+    A task may have class attributes too:
+        then: what a run of it is good for, each with its command but for --workdir.
+        trains: the protocol of its models, and the words for such a model: (EncoderModel, 'an encoder').
+        heads: the heads that it reads, by the field of the model that has them, '' for the model itself.
+        reads: what it reads of a batch.
     """
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:

@@ -458,9 +458,11 @@ def test_a_causal_decoder_refuses_expert_choice_by_name():
     ],
 )
 def test_settings_that_cannot_be_are_refused(fields, message):
-    module = build({**spec(4, 2), **fields})()
+    def init() -> None:
+        build({**spec(4, 2), **fields})().init_with_output({'params': KEY, 'dropout': KEY}, X, True)
+
     with pytest.raises(UserError, match=message):
-        jax.eval_shape(lambda: module.init_with_output({'params': KEY, 'dropout': KEY}, X, True))
+        jax.eval_shape(init)
 
 
 def test_what_is_no_router_is_refused():

@@ -20,17 +20,19 @@ PRELOADED = (
 )
 
 
-def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], output: Sequence[Path]) -> int:
+def run(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], output: Sequence[Path], seconds: float = 240
+) -> int:
     """Run a script with its arguments to its end, in a folder; return its exit status, and write what it prints.
 
     Raises:
-        TimeoutError: it has not ended after four minutes.
+        TimeoutError: it has not ended after so many seconds.
     """
     context = multiprocessing.get_context('forkserver')
     context.set_forkserver_preload(list(PRELOADED))
     process = context.Process(target=_launch, args=(list(command), folder, dict(environment), list(output)))
     process.start()
-    process.join(timeout=240)
+    process.join(timeout=seconds)
     if process.exitcode is None:
         process.kill()
         raise TimeoutError(f'{" ".join(command)} has not ended')

@@ -122,16 +122,16 @@ def test_relative_vectors_of_another_head_width_are_refused():
 
 
 @pytest.mark.parametrize(
-    'spec',
+    ('spec', 'message'),
     [
-        {'use': 'position.shaw:Shaw', 'reach': 0, 'head_width': 4},
-        {'use': 'position.cope:CoPE', 'counts': 0, 'head_width': 4},
-        {'use': 'position.transformer_xl:TransformerXL', 'width': 3, 'head_width': 4},
-        {'use': 'position.transformer_xl:TransformerXL', 'width': 4, 'head_width': 0},
+        ({'use': 'position.shaw:Shaw', 'reach': 0, 'head_width': 4}, 'reach must be at least 1'),
+        ({'use': 'position.cope:CoPE', 'counts': 0, 'head_width': 4}, 'counts must be at least 1'),
+        ({'use': 'position.transformer_xl:TransformerXL', 'width': 3, 'head_width': 4}, 'TransformerXL'),
+        ({'use': 'position.transformer_xl:TransformerXL', 'width': 4, 'head_width': 0}, 'head_width must be'),
     ],
 )
-def test_settings_that_make_no_terms_are_refused(spec):
-    with pytest.raises(UserError, match=spec['use']):
+def test_settings_that_make_no_terms_are_refused(spec, message):
+    with pytest.raises(UserError, match=message):
         build(spec)().init(jax.random.key(0), 3, method='terms')
 
 

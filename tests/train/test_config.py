@@ -161,7 +161,16 @@ def test_a_field_has_a_value_by_default():
         ('model.block.mixer.head_norm=silu', "'silu' cannot be read as a dict, as in {'use': ...}"),
         ('model.tied=1', "'1' cannot be read as bool"),
         ('model.block.3.mixer.heads=2', "the config has no field '3'"),
-        ('model.layers=0', 'cannot be worked out: float division by zero'),
+        ('model.layers=0', '--config.model.layers must be at least 1, not 0'),
+        ('seed=18446744073709551616', '--config.seed must be a number of at most 32 bits'),
+        ('seed=-1', '--config.seed must be at least 0 and at most 4294967295, not -1'),
+        ('model.dropout=1.0', '--config.model.dropout must be at least 0 and below 1, not 1.0'),
+        ('ema=1e999', '--config.ema must be a finite number, not inf'),
+        ('model.block.feedforward.activation.x=2', "has no field 'x'"),  # the caller gives it
+        ('model.block=' + "{'use': " * 3000, '...'),
+        ('mesh=' + '[' * 5000, '...'),
+        (f'steps={"9" * 6000}', '...'),
+        ("model.block={'use': {1: 2}}", 'the name of a field is text, not 1'),
     ],
 )
 def test_a_wrong_override_of_any_field_is_refused_naming_it(field, words):
@@ -169,6 +178,15 @@ def test_a_wrong_override_of_any_field_is_refused_naming_it(field, words):
         quickstart(field)
     assert words in str(refusal.value)
     assert '\n' not in str(refusal.value)
+    assert len(str(refusal.value)) < 500
+
+
+def test_a_field_that_cannot_be_worked_out_is_refused(tmp_path):
+    (tmp_path / 'config.py').write_text(
+        CONFIG.replace('config.name', 'config.share = 1.0 / config.get_ref("rate")\n    config.name')
+    )
+    with pytest.raises(UserError, match='cannot be worked out: float division by zero'):
+        load_config(str(tmp_path / 'config.py'), ['--config.rate=0'])
 
 
 def test_a_field_of_what_is_no_part_is_refused():
@@ -210,6 +228,36 @@ def test_a_file_that_is_no_config_is_refused(tmp_path):
     (tmp_path / 'empty.py').write_text('')
     with pytest.raises(UserError, match='get_config'):
         load_config(str(tmp_path / 'empty.py'))
+
+
+@pytest.mark.parametrize(
+    ('name', 'text', 'words'),
+    [
+        ('none.py', 'def get_config(): pass', r'get_config\(\) must return a ConfigDict, not None'),
+        ('text.py', 'def get_config(): return "x"', "must return a ConfigDict, not 'x'"),
+        ('needs.py', 'def get_config(size, *more): return {}', r'must take no arguments; it needs size$'),
+        (
+            'cyclic.py',
+            'config = {}\nconfig["a"] = [config]\ndef get_config(): return config',
+            r'\.a\[0\]: it contains itself',
+        ),
+        ('keys.py', 'def get_config(): return {"model": {1: 2}}', r'\.model: the name of a field is text, not 1'),
+        ('binary.py', bytes(range(128, 256)), r'binary\.py: it is no Python|binary\.py: line'),
+        ('nul.py', b'def get_config():\0 pass', 'null bytes'),
+        ('brackets.py', '[' * 3000, r'brackets\.py: '),
+        ('config.json', '{"seed": null}', 'takes a Python file .*; a run goes on by the command that started it'),
+    ],
+)
+def test_what_a_file_gives_that_is_no_config_is_refused(tmp_path, name, text, words):
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UserError, match=words) as refusal:
+        load_config(str(tmp_path / name))
+    assert '\n' not in str(refusal.value)
+
+
+def test_a_plain_dict_is_a_config(tmp_path):
+    (tmp_path / 'plain.py').write_text('def get_config(): return {"a": {"b": 1}}')
+    assert load_config(str(tmp_path / 'plain.py'), ['--config.a.b=2']) == {'a': {'b': 2}}
 
 
 def two_folders(tmp_path: Path) -> list[Path]:

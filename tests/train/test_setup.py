@@ -87,6 +87,51 @@ def test_parts_that_do_not_fit_are_refused():
         Cost.of(experiment(model__block__mixer__heads=5))
 
 
+CAUSAL, MASKED, ADAM = "{'use': 'task.causal_lm:CausalLM'}", "{'use': 'task.masked_lm:MaskedLM'}", 'optimizer__rule__'
+CONSTANT = "{'use': 'optax:constant_schedule', 'value': 1.0}"
+SYSTEM = "[{'use': 'os:system', 'command': 'touch executed'}]"
+
+
+@pytest.mark.parametrize(
+    ('path', 'changes', 'words'),
+    [
+        (
+            'causal_lm',
+            {'task': MASKED},
+            'MaskedLM needs an encoder; config.model, model.decoder:Decoder, is none',
+        ),
+        ('masked_lm', {'task': CAUSAL}, 'needs a decoder; config.model, model.encoder:Encoder, is none'),
+        ('masked_lm', {'model__heads': '{}'}, "reads the head 'masked'; config.model.heads has none"),
+        (
+            'masked_lm',
+            {'task': "{'use': 'task.classification:Classification'}"},
+            'reads example of a batch',
+        ),
+        ('causal_lm', {'adapt': "{'use': 'train.partial:body'}"}, 'config.adapt: there are no weights to adapt'),
+        ('causal_lm', {'init_part': 'teacher'}, "config.init_part: 'teacher' is a part of no run"),
+        ('causal_lm', {'init_from': '/nowhere/run'}, 'config.init_from: /nowhere/run: there is no such folder'),
+        ('causal_lm', {'logging': SYSTEM}, 'is no Sink: it does not say what it makes'),
+        ('causal_lm', {f'{ADAM}b1': 2.0}, 'b1 must be at least 0 and below 1, not 2.0'),
+        ('causal_lm', {f'{ADAM}b2': -1}, 'b2 must be at least 0 and below 1, not -1.0'),
+        ('causal_lm', {f'{ADAM}eps': -1e-8}, 'eps must be at least 0, not -1e-08'),
+        ('causal_lm', {'optimizer': "{'use': 'optax:scale_by_adam'}"}, 'config.optimizer: .*scale_by_adam is none'),
+        (
+            'causal_lm',
+            {'optimizer__rule': "{'use': 'optax:constant_schedule', 'value': 1.0}"},
+            'no gradient transformation',
+        ),
+        ('causal_lm', {'schedule': CONSTANT}, 'makes no schedule'),
+        ('causal_lm', {'model__block': '[]'}, 'block is empty'),
+        ('causal_lm', {'model__block__feedforward__ratio': 0.001}, 'a ratio of 0.001 leaves nothing of a width of 192'),
+        ('causal_lm', {'model__embedding_init': "{'use': 'jax.nn:gelu'}"}, 'gelu is not what its field takes'),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_compiled(path, changes, words):
+    with pytest.raises(UserError, match=words) as refusal:
+        Cost.of(experiment(f'{path}/quickstart.py', **changes))
+    assert '\n' not in str(refusal.value)
+
+
 @pytest.mark.parametrize('backend', ['jit', 'pmap'])
 def test_a_step_is_compiled_for_every_bucket(backend, tmp_path):
     run = experiment(

@@ -7,14 +7,14 @@ import jax
 
 from saccade.attention.cache import Cache
 from saccade.ops.scoring import Dropout, Scoring
-from saccade.types import Keys, Mixed, Part, Queries, Scope, Values, Weighting, require_share
+from saccade.types import Keys, Mixed, Part, Queries, Scope, Share, Values, Weighting, require_share
 from saccade.weighting.softmax import Softmax
 
 
 class ScoreKernel(nn.Module):
     """Attributes: dropout of the weights; weighting, how scores become weights."""
 
-    dropout: float = 0.0
+    dropout: Share = 0.0
     weighting: Part[Weighting] = Part(Softmax)
 
     @nn.compact

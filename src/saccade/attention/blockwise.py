@@ -15,7 +15,7 @@ from typing import ClassVar
 from saccade.attention.base import ScoreKernel
 from saccade.ops import blockwise
 from saccade.ops.scoring import Scoring
-from saccade.types import Can, Keys, Mixed, OnlineWeighting, Part, Queries, Values, require_positive
+from saccade.types import Can, Count, Keys, Mixed, OnlineWeighting, Part, Queries, Values, require_positive
 from saccade.weighting.softmax import Softmax
 
 
@@ -23,8 +23,8 @@ class Blockwise(ScoreKernel):
     """Attributes: those of every score kernel; tokens in a block of queries and in a block of keys."""
 
     weighting: Part[OnlineWeighting] = Part(Softmax)
-    query_block: int = 256
-    key_block: int = 256
+    query_block: Count = 256
+    key_block: Count = 256
 
     can: ClassVar[Can] = Can(time='B N T S', memory='B N T H', state='S K H')
 

@@ -22,7 +22,7 @@ from saccade.attention.multi_head import MultiHead
 from saccade.axes import parameter
 from saccade.norm.rms import RMSNorm
 from saccade.ops.project import each_head
-from saccade.types import Hidden, Mixed, Norm, Part, Real, UserError, require_share
+from saccade.types import Hidden, Mixed, Norm, Part, Real, Share, UserError, require_share
 
 
 class Differential(MultiHead):
@@ -31,7 +31,7 @@ class Differential(MultiHead):
     `heads` and `key_value_heads` count both attentions, so both are even.
     """
 
-    start: float = 0.8
+    start: Share = 0.8
     output_norm: Part[Norm] = Part(RMSNorm, (('epsilon', 1e-5), ('scale', False)))
     lambda_init: Part = Part(nn.initializers.normal, (('stddev', 0.1),))
 

@@ -26,6 +26,7 @@ from saccade.ops.scoring import Scoring
 from saccade.ops.term import reads_content
 from saccade.types import (
     Can,
+    Count,
     Hidden,
     Kernel,
     Mask,
@@ -33,10 +34,12 @@ from saccade.types import (
     Norm,
     PairPosition,
     Part,
+    Positive,
     Queries,
     Real,
     Scope,
     ScoreTerm,
+    Share,
     State,
     UserError,
     require_positive,
@@ -76,18 +79,18 @@ class Latent(nn.Module):
         kernel_init, output_init: initialisers of the projections, and of the output projection.
     """
 
-    heads: int
-    rank: int
-    head_width: int
-    value_width: int
-    rotated_width: int
+    heads: Count
+    rank: Count
+    head_width: Count
+    value_width: Count
+    rotated_width: Count
     kernel: Part[Kernel]
     mask: Part[Mask]
     position: Part[PairPosition]
     norm: Part[Norm]
-    query_rank: int | None = None
-    scale: float | None = None
-    dropout: float = 0.0
+    query_rank: Count | None = None
+    scale: Positive | None = None
+    dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
 

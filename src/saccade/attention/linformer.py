@@ -21,14 +21,14 @@ from saccade.axes import parameter
 from saccade.ops import plain
 from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring
-from saccade.types import Can, Keys, Mixed, Part, Queries, Scope, State, UserError, Values, require_positive
+from saccade.types import Can, Count, Keys, Mixed, Part, Queries, Scope, State, UserError, Values, require_positive
 
 
 class Linformer(ScoreKernel, kw_only=True):
     """Attributes: those of ScoreKernel; length, S_max in tokens; slots, M; projection_init of E and F."""
 
-    length: int
-    slots: int
+    length: Count
+    slots: Count
     projection_init: Part = Part(nn.initializers.lecun_normal)
 
     can: ClassVar[Can] = Can(

@@ -15,6 +15,7 @@ from saccade.ops.project import each_head, merge_heads, project
 from saccade.ops.reach import reach_of, refuse_terms
 from saccade.ops.scoring import Scoring
 from saccade.types import (
+    Count,
     Hidden,
     Keys,
     Mixed,
@@ -22,6 +23,7 @@ from saccade.types import (
     Part,
     Queries,
     Scope,
+    Share,
     UserError,
     Values,
     require_positive,
@@ -36,7 +38,7 @@ class FeatureKernel(nn.Module):
         chunk: tokens that meet each other by a matrix, all earlier ones by sums. The numbers do not depend on it.
     """
 
-    chunk: int = 64
+    chunk: Count = 64
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
         """Features [B T N R] of queries or keys, at most 1, and the logarithm [B T N] of a factor left out of them."""
@@ -88,13 +90,13 @@ class FixedState(nn.Module):
         kernel_init, output_init: initialisers of the projections, and of the output projection.
     """
 
-    heads: int
-    head_width: int | None = None
-    value_width: int | None = None
+    heads: Count
+    head_width: Count | None = None
+    value_width: Count | None = None
     head_norm: Part[Norm] | None = None
     gate: Part | None = None
-    chunk: int = 64
-    dropout: float = 0.0
+    chunk: Count = 64
+    dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
 

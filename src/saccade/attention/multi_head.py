@@ -26,6 +26,7 @@ from saccade.ops.project import each_head, merge_heads, project, project_togethe
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import require_no_distance
 from saccade.types import (
+    Count,
     Hidden,
     Kernel,
     Keys,
@@ -34,10 +35,12 @@ from saccade.types import (
     Norm,
     PairPosition,
     Part,
+    Positive,
     Queries,
     Real,
     Scope,
     ScoreTerm,
+    Share,
     Source,
     State,
     TermMaker,
@@ -76,20 +79,20 @@ class MultiHead(nn.Module):
         query_init: of the projection to queries, as in T5, which does not scale scores; None for `kernel_init`.
     """
 
-    heads: int
+    heads: Count
     kernel: Part[Kernel]
     mask: Part[Mask]
     position: Part[PairPosition]
-    key_value_heads: int | None = None
-    head_width: int | None = None
-    scale: float | None = None
+    key_value_heads: Count | None = None
+    head_width: Count | None = None
+    scale: Positive | None = None
     terms: tuple[Part[ScoreTerm] | Part[TermMaker], ...] = ()
     head_norm: Part[Norm] | None = None
     gate: Part | None = None
     fused: bool = False
     bias: bool = False
     output_bias: bool = False
-    dropout: float = 0.0
+    dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
     query_init: Part | None = None

@@ -25,6 +25,7 @@ from saccade.ops.mask import MaskBase
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
 from saccade.types import (
     Can,
+    Count,
     Hidden,
     Kernel,
     KeyIndex,
@@ -107,7 +108,7 @@ class CacheBesideMemory(Cache):
 class PersistentMemory(MultiHead, kw_only=True):
     """Attributes: those of MultiHead; count, M; memory_init of its keys and values."""
 
-    count: int
+    count: Count
     memory_init: Part = Part(nn.initializers.normal, (('stddev', 1.0),))
 
     can: ClassVar[Can] = Can(scores=True)

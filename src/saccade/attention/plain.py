@@ -17,13 +17,13 @@ import jax.numpy as jnp
 from saccade.attention.base import ScoreKernel
 from saccade.ops import plain
 from saccade.ops.scoring import Scoring
-from saccade.types import Can, Keys, Mixed, Queries, Values, require_positive
+from saccade.types import Can, Count, Keys, Mixed, Queries, Values, require_positive
 
 
 class Plain(ScoreKernel):
     """Attributes: those of every score kernel; query_chunks, 1 for the whole matrix at once."""
 
-    query_chunks: int = 1
+    query_chunks: Count = 1
 
     can: ClassVar[Can] = Can(weights=True, time='B N T S', memory='B N T S', state='S K H')
 

@@ -24,6 +24,8 @@ from saccade.ops.mask import ChunkedWithMemory, MaskBase
 from saccade.ops.scoring import Scoring
 from saccade.types import (
     Can,
+    Count,
+    CountOrZero,
     Hidden,
     Kernel,
     KeyIndex,
@@ -84,8 +86,8 @@ class OnceEach:
 class SegmentMemory(MultiHead, kw_only=True):
     """Attributes: those of MultiHead; length of a segment and of the memory before it, in tokens."""
 
-    length: int
-    memory: int
+    length: Count
+    memory: CountOrZero
 
     can: ClassVar[Can] = Can(cross=False, scores=True, state='R K H')
     example: ClassVar[dict[str, Any]] = {'length': 16, 'memory': 4}

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import jax
 
 from saccade.block.base import InTurn
-from saccade.types import Hidden, Params, Real, UserError
+from saccade.types import Hidden, Params, Positive, Real, UserError
 
 
 class DeepNorm(InTurn):
@@ -25,8 +25,8 @@ class DeepNorm(InTurn):
     identity: ClassVar[bool] = False
     example: ClassVar[dict] = {'alpha': 2.0, 'beta': 0.5}
 
-    alpha: float
-    beta: float
+    alpha: Positive
+    beta: Positive
     scaled: tuple[str, ...] = ('value', 'output', 'up', 'down')
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:

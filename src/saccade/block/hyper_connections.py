@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.block.base import Mix, Streams, together
 from saccade.ops.project import each_head
-from saccade.types import Hidden, Norm, Part, Real, require_positive
+from saccade.types import Count, Hidden, Norm, Part, Real, require_positive
 
 
 class HyperConnections(Streams):
@@ -31,7 +31,7 @@ class HyperConnections(Streams):
     identity: ClassVar[bool] = True
     example: ClassVar[dict] = {'streams': 2, 'dynamic': True}
 
-    streams: int
+    streams: Count
     dynamic: bool
 
     @property

@@ -20,14 +20,14 @@ import flax.linen as nn
 from jaxtyping import PyTree
 
 from saccade.block.pre_norm import PreNorm
-from saccade.types import Hidden, Lender, Part, Real, Scope, State, UserError, require_positive
+from saccade.types import Count, Hidden, Lender, Part, Real, Scope, State, UserError, require_positive
 
 
 class SharedKeys(PreNorm, kw_only=True):
     """Attributes: those of PreNorm; sharing, M."""
 
     mixer: Part[Lender]
-    sharing: int
+    sharing: Count
 
     example: ClassVar[dict[str, Any]] = {'sharing': 2}
 

@@ -27,7 +27,10 @@ from saccade.decode.generate import NO_TOKEN, after_prompts, laid_out
 from saccade.decode.loop import Opening, after_sources
 from saccade.types import (
     Batch,
+    Count,
+    CountOrZero,
     LanguageModel,
+    NotNegative,
     Params,
     Seq2Seq,
     State,
@@ -94,12 +97,12 @@ class Beam:
     diversity: λ, in nats.
     """
 
-    beams: int
-    alpha: float = 0.0
+    beams: Count
+    alpha: NotNegative = 0.0
     early_stopping: bool = True
-    max_tokens: int = 0
-    groups: int = 1
-    diversity: float = 0.0
+    max_tokens: CountOrZero = 0
+    groups: Count = 1
+    diversity: NotNegative = 0.0
 
     def __post_init__(self) -> None:
         require_positive('decode.beam:Beam', beams=self.beams, groups=self.groups)

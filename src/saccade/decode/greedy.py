@@ -12,14 +12,14 @@ import jax
 
 from saccade.decode.loop import after_sources, write
 from saccade.decode.sampling import Sampler
-from saccade.types import Batch, Params, Seq2Seq, Written
+from saccade.types import Batch, CountOrZero, Params, Seq2Seq, Written
 
 
 @dataclass(frozen=True)
 class Greedy:
     """Attributes: max_tokens, written of a row at most, the end token included; 0 for the model's context."""
 
-    max_tokens: int = 0
+    max_tokens: CountOrZero = 0
 
     def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
         """Write for each row of a batch."""

@@ -8,7 +8,7 @@ from saccade.build import refused
 from saccade.data.tokenizer import Tokenizer
 from saccade.decode.generate import generate, start
 from saccade.decode.sampling import Sampler
-from saccade.types import LanguageModel, Model, Params, Part, PRNGKey, UserError
+from saccade.types import Count, CountOrZero, LanguageModel, Model, NotNegative, Params, Part, PRNGKey, Share, UserError
 
 USUAL_TOKENS = 200
 
@@ -83,11 +83,11 @@ class Sample:
     """
 
     prompt: str = ''
-    tokens: int = 64
-    temperature: float = 1.0
-    top_k: int = 0
+    tokens: Count = 64
+    temperature: NotNegative = 1.0
+    top_k: CountOrZero = 0
     top_p: float = 1.0
-    min_p: float = 0.0
+    min_p: Share = 0.0
 
     def __post_init__(self) -> None:
         if self.tokens < 1:

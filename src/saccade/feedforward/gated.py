@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Hidden, Part, Real, require_share
+from saccade.types import Activation, Count, Hidden, Part, Positive, Real, Share, UserError, require_share
 
 
 class Gated(nn.Module):
@@ -23,11 +23,11 @@ class Gated(nn.Module):
     kernel_init of Wg and W1; output_init of W2.
     """
 
-    activation: Part
-    ratio: float = 8 / 3
-    width: int | None = None
+    activation: Part[Activation]
+    ratio: Positive = 8 / 3
+    width: Count | None = None
     bias: bool = False
-    dropout: float = 0.0
+    dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
 
@@ -35,6 +35,8 @@ class Gated(nn.Module):
     def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
         require_share('feedforward.gated:Gated', dropout=self.dropout)
         D, F = x.shape[-1], self.width or round(self.ratio * x.shape[-1])
+        if not F:
+            raise UserError(f'feedforward.gated:Gated: a ratio of {self.ratio} leaves nothing of a width of {D}')
         gate = self._linear('gate', x, F)
         h = self.activation(gate) * self._linear('up', x, F)
         y = project(h, parameter(self, 'down', 'F -> D', self.output_init(), (F, D)))

@@ -20,13 +20,14 @@ from saccade.axes import parameter
 from saccade.feedforward.token_choice import TokenChoice
 from saccade.ops.routing import load
 from saccade.ops.statistic import move
+from saccade.types import NotNegative, Positive
 
 
 class LossFree(TokenChoice):
     """Attributes: rate u, 0.001 in section 4.1; balance of 0, which the paper has; the others of `TokenChoice`."""
 
-    balance: float = 0.0
-    rate: float = 0.001
+    balance: NotNegative = 0.0
+    rate: Positive = 0.001
     example: ClassVar[dict] = {'score': {'use': 'jax.nn:sigmoid'}, 'renormalised': True}
 
     def choose(self, scores: Float[Array, 'T E'], active: int, real: Bool[Array, 'T']) -> Int[Array, 'T A']:

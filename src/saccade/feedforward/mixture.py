@@ -22,7 +22,19 @@ from jaxtyping import Array, Bool, Float
 from saccade.axes import parameters
 from saccade.ops.expert import Seats, seats, serve
 from saccade.ops.routing import Routes
-from saccade.types import FeedForward, Hidden, Part, PRNGKey, Real, Router, UserError, require_positive, require_share
+from saccade.types import (
+    Count,
+    FeedForward,
+    Hidden,
+    Part,
+    PRNGKey,
+    Real,
+    Router,
+    Share,
+    UserError,
+    require_positive,
+    require_share,
+)
 
 
 class Mixture(nn.Module):
@@ -30,13 +42,13 @@ class Mixture(nn.Module):
     block, most rows of an expert run at once where loads are unbounded; dropout of the output.
     """
 
-    experts: int
-    active: int
+    experts: Count
+    active: Count
     expert: Part[FeedForward]
     router: Part[Router]
     shared: Part[FeedForward] | None = None
-    block: int = 64
-    dropout: float = 0.0
+    block: Count = 64
+    dropout: Share = 0.0
     example: ClassVar[dict] = {
         'experts': 4,
         'active': 2,

@@ -14,16 +14,16 @@ import flax.linen as nn
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Hidden, Part, Real, require_share
+from saccade.types import Activation, Hidden, Part, Positive, Real, Share, UserError, require_share
 
 
 class MLP(nn.Module):
     """Attributes: activation; ratio F/D; bias; dropout of the output; kernel_init of W1, output_init of W2."""
 
-    activation: Part
-    ratio: float = 4.0
+    activation: Part[Activation]
+    ratio: Positive = 4.0
     bias: bool = True
-    dropout: float = 0.0
+    dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
 
@@ -31,6 +31,8 @@ class MLP(nn.Module):
     def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden:
         require_share('feedforward.mlp:MLP', dropout=self.dropout)
         D, F = x.shape[-1], round(self.ratio * x.shape[-1])
+        if not F:
+            raise UserError(f'feedforward.mlp:MLP: a ratio of {self.ratio} leaves nothing of a width of {D}')
         h = project(x, parameter(self, 'up', 'D -> F', self.kernel_init(), (D, F)))
         if self.bias:
             h = h + parameter(self, 'up_bias', 'F', nn.initializers.zeros, (F,))

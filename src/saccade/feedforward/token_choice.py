@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int
 from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, balance_loss, load, router_z_loss, routes_by_token
-from saccade.types import Part, UserError
+from saccade.types import NotNegative, Part, Positive, UserError
 
 
 class TokenChoice(nn.Module):
@@ -38,10 +38,10 @@ class TokenChoice(nn.Module):
 
     score: Part
     renormalised: bool
-    scale: float = 1.0
-    capacity: float | None = None
-    balance: float = 0.01
-    z: float = 0.0
+    scale: Positive = 1.0
+    capacity: Positive | None = None
+    balance: NotNegative = 0.01
+    z: NotNegative = 0.0
     noisy: bool = False
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     sees_others: ClassVar[bool] = False

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Part, require_positive, require_share
+from saccade.types import Count, Part, Share, require_positive, require_share
 
 
 def dense(module: nn.Module, name: str, x: Float[Array, '*B D'], width: int, init: Part) -> Float[Array, '*B F']:
@@ -26,9 +26,9 @@ class Classes(nn.Module):
         kernel_init: of both layers.
     """
 
-    classes: int | None
+    classes: Count | None
     activation: Part | None = None
-    dropout: float = 0.0
+    dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     def _scores(self, x: Float[Array, '*B D'], train: bool) -> Float[Array, '*B C']:

@@ -13,13 +13,16 @@ from saccade.axes import parameter
 from saccade.model.stack import HIDDEN, Stack
 from saccade.types import (
     Block,
+    Count,
     Hidden,
     Norm,
     PairPosition,
     Part,
+    Positive,
     Runner,
     Scope,
     ScoreTerm,
+    Share,
     TokenPosition,
     Tokens,
     UserError,
@@ -49,18 +52,18 @@ class Tower(nn.Module):
     embedding_init: of the embedding.
     """
 
-    vocabulary: int
-    context: int
-    width: int
-    layers: int
+    vocabulary: Count
+    context: Count
+    width: Count
+    layers: Count
     block: Part[Block] | tuple[Part[Block], ...]
     position: Part[TokenPosition]
     norm: Part[Norm]
     run: Part[Runner]
-    passes: int = 1
-    embedding_scale: float = 1.0
+    passes: Count = 1
+    embedding_scale: Positive = 1.0
     shared: Part[PairPosition] | None = None
-    dropout: float = 0.0
+    dropout: Share = 0.0
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     @classmethod
@@ -73,6 +76,8 @@ class Tower(nn.Module):
         name = Part(type(self)).name
         require_positive(name, vocabulary=self.vocabulary, width=self.width, layers=self.layers, passes=self.passes)
         require_share(name, dropout=self.dropout)
+        if not self.pattern:
+            raise UserError(f'{name}: block is empty; it needs a block, or a pattern of blocks')
         if tokens.shape[1] > self.context:
             raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context}')
 

@@ -21,7 +21,7 @@ from saccade.model.base import Table, Through, Tower
 from saccade.model.stack import Stack
 from saccade.ops.causality import require_causal
 from saccade.ops.project import project
-from saccade.types import Hidden, Logits, Norm, Part, Scope, Source, State, Tokens, UserError
+from saccade.types import Hidden, Logits, Norm, Part, Positive, Scope, Source, State, Tokens
 
 
 @struct.dataclass
@@ -47,8 +47,8 @@ class Decoder(Tower, kw_only=True):
 
     tied: bool
     embedding_norm: Part[Norm] | None = None
-    logit_scale: float = 1.0
-    logit_cap: float | None = None
+    logit_scale: Positive = 1.0
+    logit_cap: Positive | None = None
     head_bias: bool = False
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
@@ -99,10 +99,6 @@ class Decoder(Tower, kw_only=True):
         self, tokens: Tokens, scope: Scope, train: bool, through: Through, table: Table | None
     ) -> tuple[Logits, Any]:
         require_causal('model.decoder:Decoder', *self.pattern)
-        if self.logit_cap is not None and self.logit_cap <= 0:
-            raise UserError(
-                f'model.decoder:Decoder: logit_cap must be positive, or None for no bound, not {self.logit_cap}'
-            )
         table = self._table(self.width) if table is None else table
         x = self._embedded(tokens, table)
         if self.embedding_norm is not None:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.model.base import Table, Tower
 from saccade.ops.project import project
-from saccade.types import Head, Hidden, Norm, Part, Reading, Scope, Tokens
+from saccade.types import Count, CountOrZero, Head, Hidden, Norm, Part, Reading, Scope, Tokens
 
 
 class Encoder(Tower, kw_only=True):
@@ -34,8 +34,8 @@ class Encoder(Tower, kw_only=True):
     """
 
     heads: tuple[tuple[str, Part[Head]], ...] = ()
-    types: int = 0
-    embedding_width: int | None = None
+    types: CountOrZero = 0
+    embedding_width: Count | None = None
     embedding_norm: Part[Norm] | None = None
 
     why_not: ClassVar[dict[str, str]] = {

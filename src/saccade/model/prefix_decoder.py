@@ -20,7 +20,7 @@ from jaxtyping import Array, Int
 
 from saccade.model.decoder import Decoder, DecoderState
 from saccade.ops.padding import padding_last
-from saccade.types import Logits, Part, Scope, Tokens, UserError
+from saccade.types import Count, Logits, Part, Scope, Tokens, UserError
 
 _NAME = 'model.prefix_decoder:PrefixDecoder'
 
@@ -32,7 +32,7 @@ class PrefixDecoder(nn.Module):
     """
 
     decoder: Part[Decoder]
-    source_context: int
+    source_context: Count
 
     why_not: ClassVar[dict[str, str]] = {
         'LanguageModel': 'it writes of a source that it is given: launch/translate.py has it do so',

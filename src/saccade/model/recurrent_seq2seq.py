@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Hidden, Logits, Part, Scope, Tokens, UserError, require_positive, require_share
+from saccade.types import Count, Hidden, Logits, Part, Scope, Share, Tokens, UserError, require_positive, require_share
 
 Sources = Int[Array, 'B S']
 
@@ -46,16 +46,16 @@ class RecurrentSeq2Seq(nn.Module):
     head_init: of an untied output projection.
     """
 
-    vocabulary: int
-    context: int
-    source_context: int
-    width: int
+    vocabulary: Count
+    context: Count
+    source_context: Count
+    width: Count
     encoder: Part
     bridge: Part
     decoder: Part
     tied: bool
-    source_vocabulary: int | None = None
-    dropout: float = 0.0
+    source_vocabulary: Count | None = None
+    dropout: Share = 0.0
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.1),))
     head_init: Part = Part(nn.initializers.lecun_normal)
 

@@ -17,7 +17,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.types import Part, Tokens, require_positive
+from saccade.types import Count, Part, Tokens, require_positive
 
 
 @struct.dataclass
@@ -37,9 +37,9 @@ class WordVectors(nn.Module):
     embedding_init: of E.
     """
 
-    vocabulary: int
-    context: int
-    width: int
+    vocabulary: Count
+    context: Count
+    width: Count
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     why_not: ClassVar[dict[str, str]] = {

@@ -13,13 +13,13 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from saccade.axes import parameter
-from saccade.types import Hidden, Real
+from saccade.types import Hidden, Positive, Real
 
 
 class DynamicTanh(nn.Module):
     """Attributes: alpha that a starts from; whether there is a scale, and a bias."""
 
-    alpha: float = 0.5
+    alpha: Positive = 0.5
     scale: bool = True
     bias: bool = True
 

@@ -17,14 +17,14 @@ import jax.numpy as jnp
 from einops import rearrange
 
 from saccade.norm.base import affine
-from saccade.types import Hidden, Real, UserError, require_positive
+from saccade.types import Count, Hidden, NotNegative, Real, UserError, require_positive
 
 
 class GroupNorm(nn.Module):
     """Attributes: groups that D is cut into; epsilon is added to the variance; whether there is a scale, a bias."""
 
-    groups: int
-    epsilon: float = 1e-5
+    groups: Count
+    epsilon: NotNegative = 1e-5
     scale: bool = True
     bias: bool = True
     example: ClassVar[dict] = {'groups': 4}

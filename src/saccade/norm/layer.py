@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 
 from saccade.norm.base import affine
-from saccade.types import Hidden, Real
+from saccade.types import Hidden, NotNegative, Real
 
 
 class LayerNorm(nn.Module):
     """Attributes: epsilon is added to the variance."""
 
-    epsilon: float = 1e-5
+    epsilon: NotNegative = 1e-5
     scale: bool = True
     bias: bool = True
 

@@ -17,14 +17,14 @@ import jax.numpy as jnp
 from saccade.axes import parameter
 from saccade.norm.base import affine
 from saccade.ops.statistic import follow, rescale
-from saccade.types import Hidden, Real, require_share
+from saccade.types import Hidden, NotNegative, Real, Share, require_share
 
 
 class PowerNorm(nn.Module):
     """Attributes: momentum m; epsilon is added to s; whether there is a scale, and a bias."""
 
-    momentum: float = 0.9
-    epsilon: float = 1e-5
+    momentum: Share = 0.9
+    epsilon: NotNegative = 1e-5
     scale: bool = True
     bias: bool = True
 

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 
 from saccade.axes import parameter
-from saccade.types import Hidden, Real
+from saccade.types import Hidden, NotNegative, Real
 
 
 class RMSNorm(nn.Module):
     """Attributes: epsilon is added to the mean square."""
 
-    epsilon: float = 1e-6
+    epsilon: NotNegative = 1e-6
     scale: bool = True
 
     @nn.compact

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from saccade.axes import parameter
-from saccade.types import Hidden, Real
+from saccade.types import Hidden, NotNegative, Real
 
 
 class ScaleNorm(nn.Module):
@@ -22,7 +22,7 @@ class ScaleNorm(nn.Module):
 
     start: float | None = None
     trained: bool = True
-    epsilon: float = 1e-5
+    epsilon: NotNegative = 1e-5
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:

@@ -21,7 +21,18 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Int
 
-from saccade.types import KeyIndex, Mask, Part, QueryIndex, Scope, Source, UserError, require_positive
+from saccade.types import (
+    Count,
+    CountOrZero,
+    KeyIndex,
+    Mask,
+    Part,
+    QueryIndex,
+    Scope,
+    Source,
+    UserError,
+    require_positive,
+)
 
 
 class MaskBase:
@@ -168,8 +179,8 @@ class Window(MaskBase):
         left, right: tokens on either side. The query's own position does not count.
     """
 
-    left: int = struct.field(pytree_node=False)
-    right: int = struct.field(pytree_node=False, default=0)
+    left: CountOrZero = struct.field(pytree_node=False)
+    right: CountOrZero = struct.field(pytree_node=False, default=0)
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         distance = q_index[..., :, None] - k_index[..., None, :]
@@ -195,7 +206,7 @@ class Strided(MaskBase):
         stride: tokens.
     """
 
-    stride: int = struct.field(pytree_node=False)
+    stride: Count = struct.field(pytree_node=False)
 
     def __post_init__(self) -> None:
         require_positive('ops.mask:Strided', stride=self.stride)
@@ -229,7 +240,7 @@ class Chunked(Anchored):
         length: of a chunk, in tokens.
     """
 
-    length: int = struct.field(pytree_node=False)
+    length: Count = struct.field(pytree_node=False)
 
     def __post_init__(self) -> None:
         require_positive('ops.mask:Chunked', length=self.length)
@@ -265,8 +276,8 @@ class ChunkedWithMemory(Anchored):
         memory: tokens before a chunk that its queries attend to.
     """
 
-    length: int = struct.field(pytree_node=False)
-    memory: int = struct.field(pytree_node=False)
+    length: Count = struct.field(pytree_node=False)
+    memory: CountOrZero = struct.field(pytree_node=False)
 
     def __post_init__(self) -> None:
         require_positive('ops.mask:ChunkedWithMemory', length=self.length)
@@ -297,8 +308,8 @@ class Summary(Anchored):
         count: keys at its end.
     """
 
-    length: int = struct.field(pytree_node=False)
-    count: int = struct.field(pytree_node=False)
+    length: Count = struct.field(pytree_node=False)
+    count: Count = struct.field(pytree_node=False)
 
     def __post_init__(self) -> None:
         require_positive('ops.mask:Summary', length=self.length, count=self.count)
@@ -322,7 +333,7 @@ class Prefix(Anchored):
         count: keys at the start of the sequence.
     """
 
-    count: int = struct.field(pytree_node=False)
+    count: Count = struct.field(pytree_node=False)
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         return jnp.broadcast_to(k_index[..., None, :] < self.count, (*q_index.shape, k_index.shape[-1]))
@@ -375,7 +386,7 @@ class Global(Anchored):
         count: tokens at the start of the sequence.
     """
 
-    count: int = struct.field(pytree_node=False)
+    count: Count = struct.field(pytree_node=False)
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         return (q_index[..., :, None] < self.count) | (k_index[..., None, :] < self.count)
@@ -399,10 +410,10 @@ class RandomBlocks(Anchored):
         before: draw among the blocks before the query's alone, as a causal mask needs.
     """
 
-    size: int = struct.field(pytree_node=False)
-    count: int = struct.field(pytree_node=False)
-    length: int = struct.field(pytree_node=False)
-    seed: int = struct.field(pytree_node=False)
+    size: Count = struct.field(pytree_node=False)
+    count: Count = struct.field(pytree_node=False)
+    length: Count = struct.field(pytree_node=False)
+    seed: CountOrZero = struct.field(pytree_node=False)
     before: bool = struct.field(pytree_node=False, default=False)
 
     example: ClassVar[dict[str, Any]] = {'length': 32}

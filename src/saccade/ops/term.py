@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops import rotary
 from saccade.ops.scoring import grouped_products
-from saccade.types import Can, Keys, Pairs, Part, Queries, Scores, ScoreTerm, UserError
+from saccade.types import Can, Keys, Pairs, Part, Positive, Queries, Scores, ScoreTerm, UserError
 
 
 class TermBase:
@@ -67,7 +67,7 @@ class Softcap(TermBase):
         cap: bound of the scores, in nats.
     """
 
-    cap: float = struct.field(pytree_node=False)
+    cap: Positive = struct.field(pytree_node=False)
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         return self.cap * jnp.tanh(scores / self.cap)

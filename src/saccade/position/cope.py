@@ -18,14 +18,14 @@ import flax.linen as nn
 from saccade.axes import parameter
 from saccade.ops.term import CountedKeys
 from saccade.position.base import OnScores
-from saccade.types import Part, ScoreTerm, require_positive
+from saccade.types import Count, Part, ScoreTerm, require_positive
 
 
 class CoPE(OnScores):
     """Attributes: counts P told apart, 0 among them; head_width H of the attention it serves; table_init of e."""
 
-    counts: int
-    head_width: int
+    counts: Count
+    head_width: Count
     table_init: Part = Part(nn.initializers.zeros_init)
 
     example: ClassVar[dict[str, Any]] = {'counts': 4, 'head_width': 4}

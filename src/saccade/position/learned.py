@@ -17,14 +17,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.types import Can, Hidden, Part, UserError
+from saccade.types import Can, Count, Hidden, Part, Positive, UserError
 
 
 class Learned(nn.Module):
     """Attributes: length is the number of rows; stretch, tokens a row; table_init makes the table."""
 
-    length: int
-    stretch: float = 1.0
+    length: Count
+    stretch: Positive = 1.0
     table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     can: ClassVar[Can] = Can(equivariant=False)

@@ -20,14 +20,14 @@ from jaxtyping import Array, Int
 from saccade.axes import parameter
 from saccade.ops.term import DistanceTable
 from saccade.position.base import OnScores
-from saccade.types import Part, ScoreTerm, UserError
+from saccade.types import Count, Part, ScoreTerm, UserError
 
 
 class RelativeBias(OnScores):
     """Attributes: buckets in the table; furthest distance told apart, in tokens; both_sides if keys may follow."""
 
-    buckets: int = 32
-    furthest: int = 128
+    buckets: Count = 32
+    furthest: Count = 128
     both_sides: bool = False
     table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 

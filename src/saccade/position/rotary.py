@@ -13,13 +13,14 @@ trained on, quality falls; `scaling` stretches the wavelengths for that: `ops.ro
 """
 
 from collections.abc import Callable
+from typing import Annotated
 
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.ops import rotary
 from saccade.position.base import OnHeads
-from saccade.types import Keys, Part, Queries, UserError
+from saccade.types import Keys, Part, Positive, Queries, Range, UserError
 
 
 class Rotary(OnHeads):
@@ -32,9 +33,9 @@ class Rotary(OnHeads):
         pairing: which features are turned together.
     """
 
-    base: float = 10000.0
+    base: Positive = 10000.0
     scaling: Part[Callable[[rotary.Frequencies], rotary.Frequencies | rotary.Waves]] | None = None
-    share: float = 1.0
+    share: Annotated[float, Range(above=0, most=1)] = 1.0
     pairing: Part[rotary.Pairing] = Part(rotary.halves)
 
     def rotate(

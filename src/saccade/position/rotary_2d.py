@@ -16,14 +16,14 @@ from jaxtyping import Array, Float, Int
 
 from saccade.ops import rotary
 from saccade.position.base import OnHeads
-from saccade.types import Keys, Queries, UserError, require_positive
+from saccade.types import Count, Keys, Positive, Queries, UserError, require_positive
 
 
 class Rotary2D(OnHeads):
     """Attributes: columns of the grid; base, longest wavelength over 2 pi, in patches."""
 
-    columns: int
-    base: float = 100.0
+    columns: Count
+    base: Positive = 100.0
 
     example: ClassVar[dict[str, Any]] = {'columns': 3}
 

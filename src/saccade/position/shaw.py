@@ -18,14 +18,14 @@ import flax.linen as nn
 from saccade.axes import parameter
 from saccade.ops.term import RelativeKeys
 from saccade.position.base import OnScores
-from saccade.types import Part, ScoreTerm, require_positive
+from saccade.types import Count, Part, ScoreTerm, require_positive
 
 
 class Shaw(OnScores):
     """Attributes: reach, the furthest distance told apart, in tokens; head_width H of the attention; table_init."""
 
-    reach: int
-    head_width: int
+    reach: Count
+    head_width: Count
     table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     example: ClassVar[dict[str, Any]] = {'reach': 3, 'head_width': 4}

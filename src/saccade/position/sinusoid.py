@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.ops.rotary import angles, neighbours
-from saccade.types import Can, Hidden, Part, UserError
+from saccade.types import Can, Hidden, Part, Positive, UserError
 
 
 class Sinusoid(nn.Module):
@@ -25,8 +25,8 @@ class Sinusoid(nn.Module):
     wavelength.
     """
 
-    base: float = 10000.0
-    scale: float = 1.0
+    base: Positive = 10000.0
+    scale: Positive = 1.0
     pairing: Part = Part(neighbours)
 
     can: ClassVar[Can] = Can(equivariant=False)

@@ -18,7 +18,7 @@ import flax.linen as nn
 from saccade.axes import parameter
 from saccade.ops.term import RelativeWaves
 from saccade.position.base import OnScores
-from saccade.types import Part, ScoreTerm, UserError, require_positive
+from saccade.types import Count, Part, Positive, ScoreTerm, UserError, require_positive
 
 
 class TransformerXL(OnScores):
@@ -31,9 +31,9 @@ class TransformerXL(OnScores):
         kernel_init: of W, a matrix of P rows; bias_init of u and v.
     """
 
-    width: int
-    head_width: int
-    base: float = 10000.0
+    width: Count
+    head_width: Count
+    base: Positive = 10000.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     bias_init: Part = Part(nn.initializers.zeros_init)
 

@@ -15,15 +15,15 @@ from jaxtyping import Array, Int
 
 from saccade.ops import rotary
 from saccade.position.base import OnHeads
-from saccade.types import Keys, Queries, UserError
+from saccade.types import Keys, NotNegative, Positive, Queries, UserError
 
 
 class XPos(OnHeads):
     """Attributes: base, longest wavelength over 2 pi, in tokens; gamma; unit u of the decay, in tokens."""
 
-    base: float = 10000.0
-    gamma: float = 0.4
-    unit: float = 512.0
+    base: Positive = 10000.0
+    gamma: NotNegative = 0.4
+    unit: Positive = 512.0
 
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']

@@ -14,13 +14,13 @@ import flax.linen as nn
 from saccade.axes import parameter
 from saccade.ops import score
 from saccade.recurrent.attention_base import Likeness
-from saccade.types import require_positive
+from saccade.types import Count, require_positive
 
 
 class Additive(nn.Module):
     """Attributes: width, A of the small network."""
 
-    width: int
+    width: Count
 
     @nn.compact
     def __call__(self, query_width: int, key_width: int) -> Likeness:

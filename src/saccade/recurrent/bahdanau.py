@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.decoder_base import AttentionDecoder, Inputs, Writing, joined, one_by_one
-from saccade.types import PRNGKey, Scope
+from saccade.types import Count, PRNGKey, Scope
 
 
 class Bahdanau(AttentionDecoder):
@@ -47,7 +47,7 @@ class Bahdanau(AttentionDecoder):
 class Maxout(nn.Module):
     """The larger of every two features (Goodfellow et al. 2013, https://arxiv.org/abs/1302.4389). Attributes: width."""
 
-    width: int
+    width: Count
 
     @nn.compact
     def __call__(self, x: Float[Array, 'B T E']) -> Float[Array, 'B T D']:

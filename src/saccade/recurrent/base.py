@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, PyTree
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Part, State, require_positive
+from saccade.types import Count, Part, State, require_positive
 
 Rule = Callable[[Float[Array, 'D F'], PyTree, Float[Array, 'B F']], PyTree]
 
@@ -49,7 +49,7 @@ class Recurrence:
 class Cell(nn.Module):
     """Attributes: width, D of the state; kernel_init and recurrent_init, of U and of each square of R."""
 
-    width: int
+    width: Count
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     recurrent_init: Part = Part(nn.initializers.orthogonal)
 

@@ -18,14 +18,14 @@ from saccade.ops.project import project
 from saccade.recurrent.base import Cell
 from saccade.recurrent.encoder import over
 from saccade.recurrent.recurrent import own_segments
-from saccade.types import Can, Hidden, Part, Scope, State, UserError
+from saccade.types import Can, Hidden, Part, Scope, Share, State, UserError
 
 
 class Bidirectional(nn.Module):
     """Attributes: cell of each direction, of any width; dropout of the output; output_init of W."""
 
     cell: Part[Cell]
-    dropout: float = 0.0
+    dropout: Share = 0.0
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     can: ClassVar[Can] = Can(

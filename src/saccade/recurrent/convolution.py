@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.ops.convolution import convolve
 from saccade.recurrent.recurrent import own_segments
-from saccade.types import Can, Hidden, Part, Scope, require_positive
+from saccade.types import Can, Count, Hidden, Part, Scope, Share, require_positive
 
 
 @struct.dataclass
@@ -36,9 +36,9 @@ class Newest:
 class Convolution(nn.Module):
     """Attributes: size, M in tokens; depthwise, whether taps are factors; dropout of the output; kernel_init of W."""
 
-    size: int
+    size: Count
     depthwise: bool
-    dropout: float = 0.0
+    dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
 
     can: ClassVar[Can] = Can(

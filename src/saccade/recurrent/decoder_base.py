@@ -16,7 +16,7 @@ from saccade.recurrent.attention_base import Look, Looker, over_source
 from saccade.recurrent.base import Cell
 from saccade.recurrent.encoder import Encoded
 from saccade.recurrent.layers import Layers
-from saccade.types import Part, PRNGKey, Scope
+from saccade.types import Count, Part, PRNGKey, Scope, Share
 
 Inputs = Float[Array, 'B T E']
 Write = Callable[[Any, Float[Array, 'B F'], Scope, PRNGKey | None], tuple[Any, PyTree]]
@@ -41,9 +41,9 @@ class AttentionDecoder(nn.Module):
     """Attributes: cell; layers; attention, over the source; dropout between the layers."""
 
     cell: Part[Cell]
-    layers: int
+    layers: Count
     attention: Part
-    dropout: float = 0.0
+    dropout: Share = 0.0
 
     def setup(self) -> None:
         self.stack = Layers(self.cell, self.layers, self.dropout, name='layers')

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.base import Cell
-from saccade.types import Hidden, Part, Scope, require_positive, require_share
+from saccade.types import Count, Hidden, Part, Scope, Share, require_positive, require_share
 
 
 @struct.dataclass
@@ -40,9 +40,9 @@ class Encoder(nn.Module):
     """Attributes: the cell of each layer and direction; layers, L; dropout between the layers."""
 
     cell: Part[Cell]
-    layers: int
+    layers: Count
     bidirectional: bool
-    dropout: float = 0.0
+    dropout: Share = 0.0
 
     @nn.compact
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Encoded:

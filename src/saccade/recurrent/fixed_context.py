@@ -16,16 +16,16 @@ from saccade.recurrent.base import Cell
 from saccade.recurrent.decoder_base import Inputs, Writing
 from saccade.recurrent.encoder import Encoded
 from saccade.recurrent.layers import Layers
-from saccade.types import Part, Scope
+from saccade.types import Count, Part, Scope, Share
 
 
 class FixedContext(nn.Module):
     """Attributes: cell; layers; fed, whether every step is given the context; dropout between the layers."""
 
     cell: Part[Cell]
-    layers: int
+    layers: Count
     fed: bool
-    dropout: float = 0.0
+    dropout: Share = 0.0
 
     def setup(self) -> None:
         self.stack = Layers(self.cell, self.layers, self.dropout, name='layers')

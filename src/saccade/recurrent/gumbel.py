@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from saccade.ops.softmax import masked_softmax
 from saccade.recurrent.estimator_base import Estimator, Odds, noisy, one_hot, swapped
-from saccade.types import PRNGKey, UserError
+from saccade.types import Positive, PRNGKey, UserError
 
 
 @struct.dataclass
@@ -33,7 +33,7 @@ class Relaxed:
 class Gumbel(nn.Module):
     """Attributes: temperature, tau."""
 
-    temperature: float = 1.0
+    temperature: Positive = 1.0
 
     def __call__(self, width: int) -> Estimator:
         if self.temperature <= 0:

@@ -11,15 +11,15 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.base import Cell, Recurrence
-from saccade.types import Part, PRNGKey, require_positive, require_share
+from saccade.types import Count, Part, PRNGKey, Share, require_positive, require_share
 
 
 class Layers(nn.Module):
     """Attributes: the cell of each layer; layers, L; dropout between the layers."""
 
     cell: Part[Cell]
-    layers: int
-    dropout: float = 0.0
+    layers: Count
+    dropout: Share = 0.0
 
     def setup(self) -> None:
         require_positive(Part(type(self)).name, layers=self.layers)

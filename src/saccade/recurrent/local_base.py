@@ -19,13 +19,13 @@ from saccade.ops import plain
 from saccade.ops.mask import Given
 from saccade.ops.scoring import Scoring
 from saccade.recurrent.attention_base import Look, LookerBase, Memory
-from saccade.types import PRNGKey, RowWeights, Scope, Scores
+from saccade.types import Count, PRNGKey, RowWeights, Scope, Scores
 
 
 class LocalLooker(LookerBase):
     """Has a `likeness`, a `weighting` and a `reach`, R; overrides where to look."""
 
-    reach: int
+    reach: Count
 
     def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
         """p of each state, in tokens from the source's first, in rows of so many."""

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 
 from saccade.recurrent.attention_base import Likeness
 from saccade.recurrent.local_base import LocalLooker
-from saccade.types import Part, RowWeights, Scope, Weighting, require_positive
+from saccade.types import Count, Part, RowWeights, Scope, Weighting, require_positive
 from saccade.weighting.softmax import Softmax
 
 
@@ -36,7 +36,7 @@ class LocalMonotonic(nn.Module):
     """Attributes: score; reach, R in tokens on either side; weighting, how scores become weights."""
 
     score: Part
-    reach: int
+    reach: Count
     weighting: Part[Weighting] = Part(Softmax)
 
     @nn.compact

@@ -20,7 +20,7 @@ from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.attention_base import Likeness
 from saccade.recurrent.local_base import Faded, LocalLooker
-from saccade.types import Part, RowWeights, Scope, Weighting, require_positive
+from saccade.types import Count, Part, RowWeights, Scope, Weighting, require_positive
 from saccade.weighting.softmax import Softmax
 
 
@@ -46,7 +46,7 @@ class LocalPredictive(nn.Module):
     """Attributes: score; reach, R in tokens on either side; weighting, how scores become weights before they fade."""
 
     score: Part
-    reach: int
+    reach: Count
     weighting: Part[Weighting] = Part(Softmax)
 
     @nn.compact

@@ -21,7 +21,7 @@ from saccade.ops.project import project
 from saccade.recurrent.attention_base import Look
 from saccade.recurrent.decoder_base import AttentionDecoder, Inputs, Writing, joined, one_by_one
 from saccade.recurrent.encoder import Encoded
-from saccade.types import PRNGKey, Scope
+from saccade.types import Count, PRNGKey, Scope
 
 Written = tuple[Float[Array, 'B T D'], Look, Writing]
 Attend = Callable[[Float[Array, 'B T D'], Scope, PRNGKey | None], tuple[Float[Array, 'B T D'], Look]]
@@ -80,7 +80,7 @@ class Luong(AttentionDecoder, kw_only=True):
 class Joining(nn.Module):
     """The weights that join a state to what it has seen. Attributes: width, of both the state and what is made."""
 
-    width: int
+    width: Count
 
     @nn.compact
     def __call__(self, context_width: int) -> Float[Array, 'E D']:

@@ -20,14 +20,14 @@ from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.base import Cell
-from saccade.types import Can, Hidden, Part, Scope, UserError, require_share
+from saccade.types import Can, Hidden, Part, Scope, Share, UserError, require_share
 
 
 class Recurrent(nn.Module):
     """Attributes: cell, of any width; dropout of the output; output_init of W."""
 
     cell: Part[Cell]
-    dropout: float = 0.0
+    dropout: Share = 0.0
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     can: ClassVar[Can] = Can(

@@ -17,14 +17,14 @@ import jax.numpy as jnp
 
 from saccade.axes import parameter
 from saccade.ops import score
-from saccade.types import UserError
+from saccade.types import Positive, UserError
 
 
 class Cosine(nn.Module):
     """Attributes: gain that training starts from, 10 in the authors' code; most it can be: the paper's tau > 0.01."""
 
-    gain: float = 10.0
-    most: float = 100.0
+    gain: Positive = 10.0
+    most: Positive = 100.0
 
     @nn.compact
     def terms(self, heads: int) -> tuple[score.Cosine, ...]:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from saccade.sweep.record import Run, Sweep, read_sweep, sweep_file, write_sweep
 from saccade.train.lock import locked
 from saccade.train.log import read
-from saccade.train.workdir import Workdir, differing
+from saccade.train.workdir import Workdir, absolute, differing
 from saccade.types import UserError
 
 _NOT_EVALUATED = ('train', 'plan')  # splits whose records do not say that a run has ended
@@ -30,7 +30,7 @@ class SweepFolder:
 
     @classmethod
     def of(cls, path: str | Path) -> 'SweepFolder':
-        return cls(Path(path).expanduser().absolute())
+        return cls(absolute(path))
 
     def joined(self, asked: Sweep) -> Sweep:
         """Return what is asked for, with those runs finished that have finished here, and write nothing.

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.loss import cross_entropy
-from saccade.types import Batch, EncoderModel, Params, Part, PRNGKey, Scope, Total, UserError
+from saccade.types import Batch, EncoderModel, Params, PRNGKey, Scope, Total
 
 LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of a training step, and of every forward pass
 
@@ -60,9 +60,13 @@ class TaskBase:
 
     Attributes:
         bare: the name of the task's own loss where parts add losses to it.
+        trains, heads, reads: what it needs of the model and of the data; see `types.Task`.
     """
 
     bare: ClassVar[str] = 'cross_entropy'
+    trains: ClassVar[tuple[type, str]]
+    heads: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    reads: ClassVar[tuple[str, ...]]
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""
@@ -106,7 +110,7 @@ def _means(reported: PyTree) -> dict[str, Array]:
 class ReadsHead(TaskBase):
     """A task that reads one head of an encoder."""
 
-    head: ClassVar[str]
+    trains: ClassVar[tuple[type, str]] = (EncoderModel, 'an encoder')
 
     def inputs(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
@@ -118,11 +122,12 @@ class ReadsHead(TaskBase):
         Raises:
             UserError: the model has no such head.
         """
+        (head,) = self.heads['']
         outputs = forward(model, params, batch['tokens'], scope_of(batch), forward.train, key=key)
-        if self.head not in outputs:
+        if head not in outputs:
             there = ', '.join(outputs) or 'none'
-            raise UserError(f"{Part(type(self)).name} reads the head '{self.head}'; config.model.heads has {there}")
-        return outputs[self.head]
+            raise UserError(f"{Part(type(self)).name} reads the head '{head}'; config.model.heads has {there}")
+        return outputs[head]
 
 
 def scope_of(batch: Batch) -> Scope:

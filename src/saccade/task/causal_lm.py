@@ -17,20 +17,21 @@ from jaxtyping import Array, Bool
 from saccade.ops.loss import cross_entropy
 from saccade.ops.reinforce import Choices, surrogate
 from saccade.task.base import Forward, TaskBase
-from saccade.types import Batch, LanguageModel, Logits, Params, PRNGKey, Scope, Total, UserError
+from saccade.types import Batch, LanguageModel, Logits, Params, PRNGKey, Scope, Share, Total, require_share
 
 
 @dataclass(frozen=True)
 class CausalLM(TaskBase):
     """Attributes: label_smoothing, the share of the target distribution that is uniform, in training."""
 
-    label_smoothing: float = 0.0
+    label_smoothing: Share = 0.0
 
+    trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
+    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions')
     then: ClassVar[dict[str, str]] = {'sample from it': 'launch/generate.py --prompt="def "'}
 
     def __post_init__(self) -> None:
-        if not 0 <= self.label_smoothing < 1:
-            raise UserError(f'task.label_smoothing: a share is at least 0 and below 1, not {self.label_smoothing}')
+        require_share('task', label_smoothing=self.label_smoothing)
 
     def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""

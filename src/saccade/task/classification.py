@@ -20,16 +20,17 @@ from jaxtyping import Array
 from saccade.metric.classification import classified
 from saccade.metric.classification import majority as most_frequent
 from saccade.task.base import Forward, ReadsHead, by_example, scored, surprise
-from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, PRNGKey, Total, require_share
+from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, PRNGKey, Share, Total, require_share
 
 
 @dataclass(frozen=True)
 class Classification(ReadsHead):
     """Attributes: label_smoothing, the share of the target distribution that is uniform, in training."""
 
-    label_smoothing: float = 0.0
+    label_smoothing: Share = 0.0
 
-    head: ClassVar[str] = 'pooled'
+    heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
+    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'label', 'example')
 
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)

@@ -23,7 +23,7 @@ from saccade.ops.reinforce import choices_in
 from saccade.task.base import Forward, TaskBase
 from saccade.task.causal_lm import totals_of
 from saccade.task.translation import given
-from saccade.types import Batch, Params, Part, PRNGKey, Seq2Seq, Total, UserError, require_share
+from saccade.types import Batch, Params, Part, PRNGKey, Seq2Seq, Share, Total, UserError, require_share
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,10 @@ class Denoising(TaskBase):
     """
 
     denoisers: tuple[Part[Denoiser], ...]
-    label_smoothing: float = 0.0
+    label_smoothing: Share = 0.0
 
+    trains: ClassVar[tuple[type, str]] = (Seq2Seq, 'an encoder-decoder')
+    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'row', 'sentinels', 'start', 'end')
     then: ClassVar[dict[str, str]] = {
         'fill gaps in': 'launch/fill_mask.py --text="The [MASK] argument must be [MASK]."',
         'continue a text': 'launch/translate.py --text="Return the number of"',

@@ -10,8 +10,9 @@ p_t is softmax(logits / t) at the hidden tokens; h are the last layers' states, 
 https://arxiv.org/abs/1503.02531. Freeze the teacher: `rates` of the optimizer, `train.rates:Frozen`, match '^teacher/'.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -20,19 +21,31 @@ from jaxtyping import Array
 from saccade.model.stack import HIDDEN, layer_states
 from saccade.task.base import Forward, scope_of, scored
 from saccade.task.masked_lm import MaskedLM
-from saccade.types import Batch, Params, PRNGKey, Total
+from saccade.types import Batch, EncoderModel, Model, NotNegative, Params, Part, Positive, PRNGKey, Total
+
+
+@runtime_checkable
+class StudentAndTeacher(Model, Protocol):
+    """Two encoders; `member` returns one of them with its parameters."""
+
+    student: Part[EncoderModel]
+    teacher: Part[EncoderModel]
+
+    def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]: ...
 
 
 @dataclass(frozen=True)
 class Distillation(MaskedLM):
     """Attributes: temperature, t, and the weights a of the teacher's distributions, b of the text, c of the states."""
 
-    temperature: float = 2.0
-    soft: float = 5.0
-    hard: float = 2.0
-    cosine: float = 1.0
+    temperature: Positive = 2.0
+    soft: NotNegative = 5.0
+    hard: NotNegative = 2.0
+    cosine: NotNegative = 1.0
 
     bare: ClassVar[str] = 'task_loss'
+    trains: ClassVar[tuple[type, str]] = (StudentAndTeacher, 'a student and a teacher')
+    heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'student': ('masked',), 'teacher': ('masked',)}
     then: ClassVar[dict[str, str]] = {what: f'{command} --part=student' for what, command in MaskedLM.then.items()}
 
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:

@@ -11,8 +11,9 @@ https://arxiv.org/abs/1909.11942): the data makes the pairs. Tokens are hidden a
 "RoBERTa", section 4.1, https://arxiv.org/abs/1907.11692), or always the same ones of a row.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,7 @@ from jaxtyping import Array
 
 from saccade.ops.masking import Chosen, budget, choose_tokens, corrupt, row_keys
 from saccade.task.base import Forward, TaskBase, scope_of, scored
-from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Total, UserError
+from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Probability, Range, Total, UserError
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,15 @@ class MaskedLM(TaskBase):
         static: whether a row has the same tokens hidden whenever it comes.
     """
 
-    share: float = 0.15
+    share: Annotated[float, Range(above=0, below=1)] = 0.15
     choose: Part = Part(choose_tokens)  # noqa: RUF009, it is frozen
-    hidden: float = 0.8
-    noise: float = 0.1
+    hidden: Probability = 0.8
+    noise: Probability = 0.1
     static: bool = False
 
+    trains: ClassVar[tuple[type, str]] = (EncoderModel, 'an encoder')
+    heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('masked',)}
+    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'words', 'mask', 'row')
     then: ClassVar[dict[str, str]] = {
         'fill masks in': 'launch/fill_mask.py --text="The [MASK] argument must be a [MASK]."',
         'compare texts': 'launch/embed.py --text="Return a list." --text="Close the file."',

@@ -26,7 +26,8 @@ from saccade.types import Batch, EncoderModel, Estimate, Params, PRNGKey, Total,
 class Regression(ReadsHead):
     """Reads the head 'pooled', which has one class."""
 
-    head: ClassVar[str] = 'pooled'
+    heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
+    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'value', 'example')
     loss_unit: ClassVar[str] = ''
     bare: ClassVar[str] = 'squared_error'
 

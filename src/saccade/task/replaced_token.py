@@ -8,8 +8,9 @@ A token that the generator gets right counts as original. The generator learns f
 no gradient. Clark et al. 2020, "ELECTRA", section 2, https://arxiv.org/abs/2003.10555, with w = 50.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,17 +18,30 @@ from jaxtyping import Array
 
 from saccade.ops.masking import budget, choose_tokens, corrupt, row_keys
 from saccade.task.base import Forward, TaskBase, scope_of, scored
-from saccade.types import Batch, Params, PRNGKey, Total
+from saccade.types import Batch, EncoderModel, Model, NotNegative, Params, Part, PRNGKey, Range, Total
+
+
+@runtime_checkable
+class GeneratorAndDiscriminator(Model, Protocol):
+    """Two encoders; `member` returns one of them with its parameters."""
+
+    generator: Part[EncoderModel]
+    discriminator: Part[EncoderModel]
+
+    def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]: ...
 
 
 @dataclass(frozen=True)
 class ReplacedToken(TaskBase):
     """Attributes: share of the tokens of words that are replaced; weight, w."""
 
-    share: float = 0.15
-    weight: float = 50.0
+    share: Annotated[float, Range(above=0, below=1)] = 0.15
+    weight: NotNegative = 50.0
 
     bare: ClassVar[str] = 'task_loss'
+    trains: ClassVar[tuple[type, str]] = (GeneratorAndDiscriminator, 'a generator and a discriminator')
+    heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'generator': ('masked',), 'discriminator': ('tokens',)}
+    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'words', 'mask', 'row')
     then: ClassVar[dict[str, str]] = {
         'fill masks in': 'launch/fill_mask.py --part=generator --text="The [MASK] argument must be a [MASK]."',
         'compare texts': 'launch/embed.py --part=discriminator --text="Return a list." --text="Close the file."',

@@ -13,18 +13,25 @@ windows are laid. Cost: T (R + M) D a row, for M noise words.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from saccade.model.word_vectors import Vectors, WordVectors
+from saccade.model.word_vectors import Vectors
 from saccade.ops.padding import padding_last
 from saccade.task.base import Forward, TaskBase
-from saccade.types import Batch, Params, PRNGKey, Total, UserError, require_positive
+from saccade.types import Batch, Count, Model, NotNegative, Params, PRNGKey, Tokens, Total, UserError, require_positive
 
 Segments = Int[Array, 'B T']
+
+
+@runtime_checkable
+class WordModel(Model, Protocol):
+    """Tokens and noise words in, their vectors out."""
+
+    def __call__(self, tokens: Tokens, noise: Int[Array, 'B M']) -> Vectors: ...
 
 
 @dataclass(frozen=True)
@@ -35,10 +42,12 @@ class SkipGram(TaskBase):
     subsample: t: a word whose share of the text is f stays with the chance sqrt(t / f); 0 keeps all.
     """
 
-    window: int = 5
-    negatives: int = 5
-    subsample: float = 1e-5
+    window: Count = 5
+    negatives: Count = 5
+    subsample: NotNegative = 1e-5
 
+    trains: ClassVar[tuple[type, str]] = (WordModel, 'word vectors')
+    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'frequency', 'noise')
     then: ClassVar[dict[str, str]] = {'nearest words': 'launch/embed.py --nearest=WORD'}
 
     def __post_init__(self) -> None:
@@ -46,12 +55,12 @@ class SkipGram(TaskBase):
         if self.subsample < 0:
             raise UserError(f'task: subsample must be at least 0, not {self.subsample}')
 
-    def inputs(self, model: WordVectors, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+    def inputs(self, model: WordModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
         return batch['tokens'], batch['noise']
 
     def totals(
-        self, forward: Forward, model: WordVectors, params: Params, batch: Batch, key: PRNGKey
+        self, forward: Forward, model: WordModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
         """Return the total over pairs, in nats; in training, of the words that are left."""
         is_word = (batch['segments'] != 0) & (batch['frequency'] > 0)

@@ -24,7 +24,7 @@ from jaxtyping import Array, Bool, Float
 from saccade.metric.answer import answered
 from saccade.ops.span import best_spans
 from saccade.task.base import Forward, ReadsHead, scored
-from saccade.types import Batch, EncoderModel, Estimate, Params, PRNGKey, Total, UserError, require_positive
+from saccade.types import Batch, Count, EncoderModel, Estimate, Params, PRNGKey, Total, UserError, require_positive
 
 ENDS = ('start', 'stop')
 
@@ -59,10 +59,11 @@ class SpanQA(ReadsHead):
             None: always.
     """
 
-    longest: int = 30
+    longest: Count = 30
     null: float | None = None
 
-    head: ClassVar[str] = 'tokens'
+    heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
+    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'types', 'start', 'stop', 'example')
 
     def __post_init__(self) -> None:
         require_positive('task.span_qa:SpanQA', longest=self.longest)

@@ -28,7 +28,8 @@ class Tagging(ReadsHead):
 
     measure: Part = Part(tagged)  # noqa: RUF009, it is frozen
 
-    head: ClassVar[str] = 'tokens'
+    heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
+    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'labels', 'example')
 
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey

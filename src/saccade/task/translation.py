@@ -18,7 +18,7 @@ from jaxtyping import Array
 
 from saccade.ops.reinforce import choices_in
 from saccade.task.base import Forward, TaskBase
-from saccade.task.causal_lm import scope_of, totals_of
+from saccade.task.causal_lm import CausalLM, scope_of, totals_of
 from saccade.types import (
     Batch,
     Estimate,
@@ -28,6 +28,7 @@ from saccade.types import (
     Scope,
     Search,
     Seq2Seq,
+    Share,
     TextMetric,
     Total,
     require_share,
@@ -44,8 +45,10 @@ class Translation(TaskBase):
 
     search: Part[Search]
     metrics: tuple[Part[TextMetric], ...]
-    label_smoothing: float = 0.0
+    label_smoothing: Share = 0.0
 
+    trains: ClassVar[tuple[type, str]] = (Seq2Seq, 'an encoder-decoder')
+    reads: ClassVar[tuple[str, ...]] = (*CausalLM.reads, 'source', 'source_segments', 'source_positions', 'end')
     then: ClassVar[dict[str, str]] = {'translate': 'launch/translate.py --text="..."'}
 
     def __post_init__(self) -> None:

@@ -29,12 +29,13 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
 from ml_collections import ConfigDict
 
-from saccade.build import defaults, fields, load_target, plain
+from saccade.build import defaults, fields, load_target, plain, require_range, shortened
 from saccade.data.cache import spec
 from saccade.train.experiment import Experiment
 from saccade.train.inherit import inherit
@@ -44,6 +45,8 @@ PREFIX = '--config.'
 _ANY = '**'  # in the path of a field: any number of names
 # Fields that decide what the model is, so that other overrides may change it.
 _BEFORE_MODEL = ('init_from', 'inherit', 'init_part')
+_DEEPEST = 100  # levels of a config
+_EXAMPLE = 80  # characters of a value that a message repeats
 # What stands in a config for a value of another type.
 _IN_CONFIG = {Part: dict, ConfigDict: dict, tuple: list}
 
@@ -54,7 +57,10 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     Raises:
         UserError: the file or a field does not exist, or a value does not fit its field.
     """
-    config = _unshared(run_file('config', path, 'get_config')[0])
+    config = run_file('config', path, 'get_config')[0]
+    if not isinstance(config, Mapping | ConfigDict):
+        raise UserError(f'--config={path}: get_config() must return a ConfigDict, not {shortened(config)}')
+    config = config if isinstance(config, ConfigDict) else ConfigDict(config)
     before = [override for override in overrides if override.partition('=')[0].removeprefix(PREFIX) in _BEFORE_MODEL]
     for override in before:
         _apply(config, override)
@@ -68,28 +74,58 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
-    """Run the Python file that a flag names; return what its function returns, and the file's docstring.
+    """Run the Python file that a flag names; return a copy of what its function returns, and the file's docstring.
 
     The file may import those beside it, as a script may, and those of the folder above.
 
     Raises:
         UserError: there is no such file, it is not Python, it imports what there is not, or it does not define the
-            function.
+            function; the function needs arguments, or returns what is no config.
     """
-    if not Path(path).is_file():
-        raise UserError(f'--{flag}={path}: there is no such file; those we ship are under experiments/')
+    where = f'--{flag}={path}'
+    if Path(path).suffix == '.json':
+        raise UserError(
+            f'{where}: it is JSON, and this takes a Python file that defines {function}(); a run goes on by the '
+            'command that started it, with its --config=FILE.py and --workdir=FOLDER'
+        )
+    _require_python(where, path)
     with _files_beside(path):
         try:
             names = runpy.run_path(path)
-        except SyntaxError as error:
-            raise UserError(f'--{flag}={path}: {Path(error.filename).name}: line {error.lineno}: {error.msg}') from None
+        except SyntaxError as error:  # of a file that it imports
+            place = f'{Path(error.filename).name}: line {error.lineno}: ' if error.filename else ''
+            raise UserError(f'{where}: {place}{error.msg}') from None
         except ImportError as error:
             raise UserError(
-                f'--{flag}={path}: {error}; it may import files beside it or above it, and what is installed'
+                f'{where}: {error}; it may import files beside it or above it, and what is installed'
             ) from error
         if not callable(names.get(function)):
-            raise UserError(f'--{flag}={path}: it defines no {function}()')
-        return names[function](), names['__doc__'] or ''
+            raise UserError(f'{where}: it defines no {function}()')
+        needed = [name for name, parameter in signature(names[function]).parameters.items() if _is_needed(parameter)]
+        if needed:
+            raise UserError(f'{where}: {function}() must take no arguments; it needs {", ".join(needed)}')
+        return _unshared(names[function](), f'{where}: {function}()'), names['__doc__'] or ''
+
+
+def _require_python(where: str, path: str) -> None:
+    try:
+        compile(Path(path).read_bytes(), path, 'exec')
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise UserError(f'{where}: there is no such file; those we ship are under experiments/') from None
+    except OSError as error:
+        raise UserError(f'{where}: cannot be read ({error.strerror})') from error
+    except SyntaxError as error:
+        place = f'{Path(path).name}: line {error.lineno}: ' if error.lineno else 'it is no Python: '
+        raise UserError(f'{where}: {place}{error.msg}') from None
+    except (ValueError, OverflowError, MemoryError, RecursionError) as error:
+        raise UserError(f'{where}: it is no Python: {error or "it is nested too deep"}') from None
+
+
+def _is_needed(parameter: Parameter) -> bool:
+    return parameter.default is Parameter.empty and parameter.kind not in (
+        Parameter.VAR_POSITIONAL,
+        Parameter.VAR_KEYWORD,
+    )
 
 
 @contextmanager
@@ -115,16 +151,31 @@ def _stands_in(folder: Path, name: str) -> bool:
     return any((folder / place).is_file() for place in (f'{name}.py', f'{name}/__init__.py'))
 
 
-def _unshared(value: Any) -> Any:
+def _unshared(value: Any, where: str, above: tuple[int, ...] = ()) -> Any:
     """The same with a config of its own wherever one stands, as a file may put one in several places.
 
     Else what is overridden in one of them would change in all. References are what is meant to change together.
+
+    Args:
+        where: the value stands, for messages.
+        above: identities of what it stands in.
+
+    Raises:
+        UserError: something contains itself or is nested too deep, or a key is no text.
     """
-    if isinstance(value, ConfigDict):
-        return ConfigDict({key: _unshared(held) for key, held in value.items(preserve_field_references=True)})
-    if isinstance(value, dict):
-        return {key: _unshared(held) for key, held in value.items()}
-    return list(map(_unshared, value)) if isinstance(value, list | tuple) else value
+    if not isinstance(value, ConfigDict | dict | list | tuple):
+        return value
+    if id(value) in above or len(above) == _DEEPEST:
+        raise UserError(f'{where}: it contains itself, or is nested more than {_DEEPEST} deep')
+    above = (*above, id(value))
+    if isinstance(value, list | tuple):
+        return [_unshared(held, f'{where}[{number}]', above) for number, held in enumerate(value)]
+    items = value.items(preserve_field_references=True) if isinstance(value, ConfigDict) else value.items()
+    for key, _ in items:
+        if not isinstance(key, str):
+            raise UserError(f'{where}: the name of a field is text, not {shortened(key)}')
+    made = ConfigDict if isinstance(value, ConfigDict) else dict
+    return made({key: _unshared(held, f'{where}.{key}', above) for key, held in items})
 
 
 def value_of(config: Mapping[str, Any], field: str) -> Any:
@@ -140,7 +191,7 @@ def value_of(config: Mapping[str, Any], field: str) -> Any:
 def _apply(config: ConfigDict, override: str) -> None:
     field, equals, text = override.removeprefix(PREFIX).partition('=')
     if not override.startswith(PREFIX) or not equals:
-        raise UserError(f"'{override}': write an override as {PREFIX}field=value")
+        raise UserError(f'{shortened(override)}: write an override as {PREFIX}field=value')
     for found in _reached(config, field):
         *parents, name = found.split('.')
         _group(config, parents).put(name, text)
@@ -253,6 +304,7 @@ class _Group:
                 f"--{self.path}=\"{{'use': '{text}', ...}}\""
             )
         value = _parsed(text, self._admitted(key), where)
+        require_range(value, self.hints.get(key, Any), where)
         if isinstance(self.held, list):
             self.held[key] = value
         else:
@@ -275,6 +327,8 @@ def _kinds(hint: Any) -> set[type]:
     `object` stands for what is not known, and None goes without saying.
     """
     origin, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _kinds(arguments[0])
     if origin in (typing.Union, types.UnionType):
         return set().union(*map(_kinds, arguments))
     if origin is typing.Literal:
@@ -293,8 +347,9 @@ def _parsed(text: str, kinds: set[type], where: str) -> Any:
         return text
     try:
         value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         value = text
+    value = _unshared(value, where)
     kind = _IN_CONFIG.get(type(value), type(value))
     if kind is int and int not in kinds and float in kinds:
         return float(value)
@@ -302,6 +357,6 @@ def _parsed(text: str, kinds: set[type], where: str) -> Any:
         return ConfigDict(value) if kind is dict else value
     if str in kinds:
         return text
-    written = {dict: "a dict, as in {'use': ...}", list: f'a list, as in [{text}]'}
+    written = {dict: "a dict, as in {'use': ...}", list: f'a list, as in [{text if len(text) < _EXAMPLE else "..."}]'}
     wanted = ' or '.join(sorted(written.get(kind, kind.__name__) for kind in kinds))
-    raise UserError(f'{where}: {text!r} cannot be read as {wanted}')
+    raise UserError(f'{where}: {shortened(text)} cannot be read as {wanted}')

@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from saccade.build import bind
+from saccade.build import bind, fields, lacking
 from saccade.train.adapter import Adapter, Whole
-from saccade.types import Data, Model, OfOneSequence, Part, Sink, Task, UserError
+from saccade.types import Count, CountOrZero, Data, Model, OfOneSequence, Part, Range, Share, Sink, Task, UserError
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Experiment:
     """A config, built: values and parts.
 
     Attributes:
-        seed: of initialisation, data order and whatever is random in a step.
+        seed: of initialisation, data order and whatever is random in a step. JAX reads 32 bits of it.
         steps: training steps in all.
         batch_size: rows a step, over all devices and processes.
         log_every, eval_every, checkpoint_every: steps between; 0 for only at the end.
@@ -45,12 +45,12 @@ class Experiment:
         logging: where the log goes beside the run's folder and the console.
     """
 
-    seed: int
-    steps: int
-    batch_size: int
-    log_every: int
-    eval_every: int
-    checkpoint_every: int
+    seed: Annotated[int, Range(least=0, most=2**32 - 1)]
+    steps: Annotated[int, Range(least=1, most=2**31 - 1)]
+    batch_size: Count
+    log_every: CountOrZero
+    eval_every: CountOrZero
+    checkpoint_every: CountOrZero
     task: Part[Task]
     model: Part[Model]
     data: Part[Data]
@@ -63,35 +63,65 @@ class Experiment:
     adapt: Part | None = None
     inherit: str = ''
     init_part: str = ''
-    eval_batches: int = 0
-    eval_lengths: tuple[int, ...] = ()
-    keep_last: int = 2
-    keep_best: int = 1
-    accumulate: int = 1
-    ema: float = 0.0
+    eval_batches: CountOrZero = 0
+    eval_lengths: tuple[Count, ...] = ()
+    keep_last: Count = 2
+    keep_best: CountOrZero = 1
+    accumulate: Count = 1
+    ema: Share = 0.0
     low_rank: Part[Adapter] | None = None
     sample: Part | None = None
     baseline: Part | None = None
     logging: tuple[Part[Sink], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ('steps', 'batch_size', 'accumulate', 'keep_last'):
-            if getattr(self, name) < 1:
-                raise UserError(f'config.{name}: must be at least 1, not {getattr(self, name)}')
-        for name in ('seed', 'log_every', 'eval_every', 'checkpoint_every', 'eval_batches', 'keep_best'):
-            if getattr(self, name) < 0:
-                raise UserError(f'config.{name}: must be at least 0, not {getattr(self, name)}')
-        for length in self.eval_lengths:
-            if length < 1:
-                raise UserError(f'config.eval_lengths: a length must be at least 1 token, not {length}')
-        if not 0 <= self.ema < 1:
-            raise UserError(f'config.ema: a decay is at least 0 and below 1, not {self.ema}')
         for name, value in self.data.arguments:
             if isinstance(value, str) and not _is_unicode(value):
                 raise UserError(f'config.data.{name}: {value!r} is not UTF-8; rename what it names')
         if self.batch_size % self.accumulate:
             raise UserError(
                 f'config.accumulate: {self.batch_size} rows do not divide into {self.accumulate} microbatches'
+            )
+        if self.adapt is not None and not (self.init_from or self.inherit):
+            raise UserError('config.adapt: there are no weights to adapt; give config.init_from, a run or a folder')
+        if self.init_part and not self.init_from:
+            raise UserError(f"config.init_part: '{self.init_part}' is a part of no run; give config.init_from")
+        for number, sink in enumerate(self.logging):
+            if not isinstance(sink.target, type) and 'return' not in getattr(sink.target, '__annotations__', {}):
+                raise UserError(f'config.logging[{number}]: {sink.name} is no Sink: it does not say what it makes')
+        self._require_model()
+        self._require_heads()
+        self._require_batch()
+
+    def _require_model(self) -> None:
+        """Refuse a model of another kind than the task trains."""
+        protocol, words = getattr(self.task.target, 'trains', (Model, 'a model'))
+        missing = lacking(self.model.target, protocol)
+        if missing:
+            raise UserError(
+                f'config.task: {self.task.name} needs {words}; config.model, {self.model.name}, is none: {missing[0]}'
+            )
+
+    def _require_heads(self) -> None:
+        """Refuse a model without a head that the task reads."""
+        for field, names in getattr(self.task.target, 'heads', {}).items():
+            model, path = (self.model[field], f'config.model.{field}') if field else (self.model, 'config.model')
+            there = [name for name, _ in dict(model.arguments).get('heads', ())]
+            for name in names:
+                if 'heads' in fields(model.target) and name not in there:
+                    raise UserError(
+                        f"config.task: {self.task.name} reads the head '{name}'; {path}.heads has "
+                        f'{", ".join(there) or "none"}'
+                    )
+
+    def _require_batch(self) -> None:
+        """Refuse data whose batches lack what the task reads."""
+        there = self.data().batch_like(self.batch_size)
+        missing = [name for name in getattr(self.task.target, 'reads', ()) if name not in there]
+        if missing:
+            raise UserError(
+                f'config.task: {self.task.name} reads {", ".join(missing)} of a batch; config.data, {self.data.name}, '
+                f'gives {", ".join(there)}'
             )
 
     @property
@@ -130,6 +160,15 @@ def _is_unicode(text: str) -> bool:
 
 
 def cache_folder() -> Path:
-    """Where prepared data is kept between runs: $SACCADE_CACHE, or saccade below the user's cache folder."""
+    """Where prepared data is kept between runs: $SACCADE_CACHE, or saccade below the user's cache folder.
+
+    Raises:
+        UserError: the user has no home folder.
+    """
     base = os.environ.get('XDG_CACHE_HOME') or '~/.cache'
-    return Path(os.environ.get('SACCADE_CACHE') or f'{base}/saccade').expanduser()
+    try:
+        return Path(os.environ.get('SACCADE_CACHE') or f'{base}/saccade').expanduser()
+    except RuntimeError:  # neither HOME nor an entry among the users
+        raise UserError(
+            'this user has no home folder to keep prepared data in; set SACCADE_CACHE to a folder'
+        ) from None

@@ -23,7 +23,7 @@ from jaxtyping import Array
 from saccade.axes import COPIES
 from saccade.train.adapter import MakeOptimizer
 from saccade.train.optimizer import KernelAxes, axes_of, each_leaf, finds, kernel_axes
-from saccade.types import Params, PRNGKey, UserError, require_positive
+from saccade.types import Count, Params, Positive, PRNGKey, UserError, require_positive
 
 BESIDE = 'low_rank'  # where A and B are, beside the model's parameters, each below the path of its kernel
 
@@ -38,8 +38,8 @@ class LowRank:
     kernels: names and axes of further parameters that are kernels; dict(latent='D -> R') in a config.
     """
 
-    rank: int
-    alpha: float
+    rank: Count
+    alpha: Positive
     match: str = r'(^|/)(mixer|cross|feedforward)/'
     also: str = r'_head/'
     kernels: tuple[tuple[str, str], ...] = ()

@@ -3,6 +3,7 @@
 """How a launcher runs: its flags, then one call; a mistake of the user's is one line."""
 
 import difflib
+import math
 import os
 import sys
 import warnings
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from absl import app, flags, logging
 
+from saccade.build import shortened
 from saccade.train.config import PREFIX
 from saccade.train.terminal import in_one_line
 from saccade.trust import trust, trusted
@@ -51,6 +53,9 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
 
 def _parse(arguments: Sequence[str]) -> list[str]:
     try:
+        for argument in arguments:
+            if any('\ud800' <= letter <= '\udfff' for letter in argument):
+                raise flags.Error(f'{argument!a} is not text in UTF-8')
         return flags.FLAGS(arguments, known_only=True)
     except flags.Error as error:
         print(f'error: {in_one_line(str(error))}', file=sys.stderr)
@@ -58,10 +63,20 @@ def _parse(arguments: Sequence[str]) -> list[str]:
 
 
 def _overrides(arguments: Sequence[str]) -> list[str]:
-    for argument in arguments:
-        if not argument.startswith(PREFIX):
-            name = argument.lstrip('-').partition('=')[0]
-            match = difflib.get_close_matches(name, list(flags.FLAGS), n=1)
-            hint = f"; did you mean '--{match[0]}'?" if match else '; --help lists the flags'
-            raise UserError(f"there is no flag '{argument}'{hint}")
+    for name, value in flags.FLAGS.flag_values_dict().items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UserError(f'--{name}={value}: must be a finite number')
+    for before, argument in zip(('', *arguments), arguments, strict=False):
+        if argument.startswith(PREFIX):
+            continue
+        if before.startswith(PREFIX) and '=' not in before:
+            raise UserError(f'write {before}={argument}: a value follows its field after =, not after a space')
+        if not argument.startswith('-'):
+            raise UserError(
+                f'{shortened(argument)} is no flag; write flags as --name=value, and overrides as {PREFIX}field=value'
+            )
+        name = argument.lstrip('-').partition('=')[0]
+        match = difflib.get_close_matches(name, list(flags.FLAGS), n=1)
+        hint = f"; did you mean '--{match[0]}'?" if match else '; --help lists the flags'
+        raise UserError(f'there is no flag {shortened(argument)}{hint}')
     return list(arguments)

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from jaxtyping import PyTree
 
 from saccade.train.optimizer import KERNELS, each_leaf, named
-from saccade.types import Params, UserError
+from saccade.types import Count, Params, UserError
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class MuP:
         kernels: names and axes of further parameters that are kernels; dict(compress='D -> R') in a config.
     """
 
-    base_width: int
+    base_width: Count
     kernels: tuple[tuple[str, str], ...] = ()
     of_decay: ClassVar[bool] = False
 

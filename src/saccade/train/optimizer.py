@@ -22,7 +22,7 @@ import optax
 from jaxtyping import PyTree
 
 from saccade.ops.statistic import is_statistic
-from saccade.types import Params, Part, UserError
+from saccade.types import Count, NotNegative, Params, Part, Positive, Range, Share, UserError
 
 NO_DECAY = r'(^|/|_)(bias|scale)$'
 
@@ -37,6 +37,12 @@ KERNELS = {
     'down': 'F -> D',
     'mixer/gate': 'D -> N H',
     'cross/gate': 'D -> N H',
+}
+
+# Hyperparameters of optax's rules, by the names that all of them have for these; its annotations state no ranges.
+_OF_OPTAX = {
+    **dict.fromkeys(('b1', 'b2', 'b3', 'decay', 'momentum'), Range(least=0, below=1)),
+    **dict.fromkeys(('eps', 'eps_root', 'eps_in_sqrt', 'initial_accumulator_value'), Range(least=0)),
 }
 
 KernelAxes = optax.contrib.MuonDimensionNumbers
@@ -73,9 +79,9 @@ class Optimizer:
     """
 
     rule: Part
-    weight_decay: float = 0.0
+    weight_decay: NotNegative = 0.0
     no_decay: str = NO_DECAY
-    clip_norm: float | None = None
+    clip_norm: Positive | None = None
     rates: Part[Rates] | tuple[Part[Rates], ...] | None = None
 
     def __call__(self, schedule: optax.Schedule, params: Params) -> optax.GradientTransformation:
@@ -94,10 +100,18 @@ class Optimizer:
             _multiply(product([rates for rates in made if rates.of_decay == both], params), kinds)
             for both in (False, True)
         )
-        learned = optax.chain(clip, self.rule(), of_rule, decay, of_both, optax.scale_by_learning_rate(schedule))
+        learned = optax.chain(clip, self._rule(), of_rule, decay, of_both, optax.scale_by_learning_rate(schedule))
         return optax.partition(
             {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
         )
+
+    def _rule(self) -> optax.GradientTransformation:
+        rule = self.rule()
+        if not isinstance(rule, optax.GradientTransformation):
+            raise UserError(
+                f"optimizer.rule: {self.rule.name} makes no gradient transformation; 'optax:scale_by_adam' does"
+            )
+        return rule
 
     def _check(self) -> None:
         if 'learning_rate' in inspect.signature(self.rule.target).parameters:
@@ -107,6 +121,11 @@ class Optimizer:
             )
         if self.weight_decay < 0:
             raise UserError(f'optimizer.weight_decay: must be 0 or more, not {self.weight_decay}')
+        for part in self.rule.within():
+            for name, value in part.arguments:
+                bounds = _OF_OPTAX.get(name)
+                if bounds is not None and isinstance(value, int | float) and value not in bounds:
+                    raise UserError(f'optimizer.rule: {part.name}: {name} must be {bounds}, not {value}')
         if self.clip_norm is not None and self.clip_norm <= 0:
             raise UserError(f'optimizer.clip_norm: must be positive, or None for none, not {self.clip_norm}')
 
@@ -177,9 +196,9 @@ def axes_of(axes: Mapping[str, KernelAxes], path: str, leaf: Any) -> KernelAxes 
 
 
 def muon(
-    momentum: float = 0.95,
-    iterations: int = 5,
-    rms: float | None = 0.2,
+    momentum: Share = 0.95,
+    iterations: Count = 5,
+    rms: Positive | None = 0.2,
     kernels: tuple[tuple[str, str], ...] = (),
     others: Part | None = None,
 ) -> optax.GradientTransformation:
@@ -214,9 +233,9 @@ def muon(
 
 
 def adafactor(
-    decay_rate: float = 0.8,
-    clipping_threshold: float | None = 1.0,
-    minimum_size: int = 128,
+    decay_rate: Positive = 0.8,
+    clipping_threshold: Positive | None = 1.0,
+    minimum_size: Count = 128,
     parameter_scale: bool = True,
 ) -> optax.GradientTransformation:
     """Scale by a factored second moment, every layer of a stacked parameter on its own.

@@ -10,14 +10,14 @@ Several are multiplied. Whatever maps parameters to factors of theirs is one.
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
 from jaxtyping import PyTree
 
 from saccade.train.optimizer import each_leaf, finds
-from saccade.types import Params, UserError
+from saccade.types import Params, Range, UserError
 
 _MATCH = 'optimizer.rates: Frozen.match'
 _LAYER = re.compile(r'(.*(?:^|/)layers)/pattern_(\d+)/')
@@ -37,7 +37,7 @@ class LayerWise:
         below: a regex; parameters outside the layers with a match in their path are below them.
     """
 
-    decay: float
+    decay: Annotated[float, Range(above=0, most=1)]
     below: str = r'(^|/)(embedding|position|shared)(/|$)'
     of_decay: ClassVar[bool] = True
 

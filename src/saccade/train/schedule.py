@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import optax
 
-from saccade.types import UserError
+from saccade.types import Count, CountOrZero, NotNegative, Positive, UserError
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Cosine:
         decay_steps: the step that reaches the floor. None: the last of the run.
     """
 
-    peak: float
-    warmup: int
-    floor: float = 0.0
-    decay_steps: int | None = None
+    peak: Positive
+    warmup: CountOrZero
+    floor: NotNegative = 0.0
+    decay_steps: Count | None = None
 
     def __call__(self, steps: int) -> optax.Schedule:
         """Return the schedule of a run of `steps` steps.
@@ -61,9 +61,9 @@ class InverseSqrt:
         scale: multiplies every rate.
     """
 
-    width: int
-    warmup: int
-    scale: float = 1.0
+    width: Count
+    warmup: Count
+    scale: Positive = 1.0
 
     def __call__(self, steps: int) -> optax.Schedule:
         """Return the schedule, which is the same for any number of `steps`.
@@ -98,10 +98,10 @@ class WarmupStableDecay:
         floor: the learning rate after the last step.
     """
 
-    peak: float
-    warmup: int
-    decay: int
-    floor: float = 0.0
+    peak: Positive
+    warmup: CountOrZero
+    decay: Count
+    floor: NotNegative = 0.0
 
     def __call__(self, steps: int) -> optax.Schedule:
         """Return the schedule of a run of `steps` steps.
@@ -127,8 +127,8 @@ class Constant:
         warmup: steps before it is reached.
     """
 
-    peak: float
-    warmup: int = 0
+    peak: Positive
+    warmup: CountOrZero = 0
 
     def __call__(self, steps: int) -> optax.Schedule:
         """Return the schedule, which is the same for any number of `steps`.

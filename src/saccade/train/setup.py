@@ -8,6 +8,7 @@ from functools import partial
 
 import jax
 import numpy as np
+import optax
 from jaxtyping import PyTree
 
 from saccade.ops.flops import model_flops
@@ -16,18 +17,24 @@ from saccade.train.experiment import Experiment
 from saccade.train.gathered import gathering, outside_layers
 from saccade.train.learner import Learner
 from saccade.train.mesh import AnyMesh, make_mesh
-from saccade.train.trained import kept, param_shapes
+from saccade.train.trained import kept, param_shapes, tokenizer_of
 from saccade.types import Bucketed, UserError
 
 
 def make_learner(experiment: Experiment) -> Learner:
-    """Make the step of an experiment, which holds no arrays."""
-    schedule, adapter = experiment.schedule()(experiment.steps), experiment.adapter
+    """Make the step of an experiment, which holds no arrays.
+
+    Raises:
+        UserError: the parts do not fit each other, or one of them is of another kind than its field takes.
+    """
+    schedule, optimizer, adapter = _schedule(experiment), experiment.optimizer(), experiment.adapter
+    if not callable(optimizer):
+        raise UserError(f"config.optimizer: {experiment.optimizer.name} is none; name 'train.optimizer:Optimizer'")
     shapes, axes = kept(experiment)
     return Learner(
         model=experiment.model(),
         task=experiment.task(),
-        optimizer=adapter.optimizer(partial(experiment.optimizer(), schedule), shapes),
+        optimizer=adapter.optimizer(partial(optimizer, schedule), shapes),
         schedule=schedule,
         dtype=experiment.dtype,
         accumulate=experiment.accumulate,
@@ -35,6 +42,31 @@ def make_learner(experiment: Experiment) -> Learner:
         adapter=adapter,
         axes=axes,
     )
+
+
+def _schedule(experiment: Experiment) -> optax.Schedule:
+    made = experiment.schedule()
+    schedule = made(experiment.steps) if callable(made) else None
+    if not callable(schedule):
+        raise UserError(
+            f'config.schedule: {experiment.schedule.name} makes no schedule of a number of steps; '
+            "'train.schedule:Cosine' does"
+        )
+    return schedule
+
+
+def require_weights(experiment: Experiment) -> None:
+    """Refuse a place to start from that is no run and no Hugging Face directory.
+
+    Raises:
+        UserError: so it is.
+    """
+    if not experiment.init_from:
+        return
+    try:
+        tokenizer_of(experiment.init_from)
+    except UserError as error:
+        raise UserError(f'config.init_from: {error}') from error
 
 
 def require_lengths(experiment: Experiment) -> None:
@@ -63,7 +95,12 @@ def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
 
 
 def make_backend(experiment: Experiment) -> Backend:
-    """Compile the step of an experiment for batches of all the shapes that its data have."""
+    """Compile the step of an experiment for batches of all the shapes that its data have.
+
+    Raises:
+        UserError: the weights to start from are not there, or as `make_learner`.
+    """
+    require_weights(experiment)
     sizes, one_program = dict(experiment.mesh), experiment.backend == 'jit'
     learner = learner_on(make_mesh(sizes, jax.devices()), experiment) if one_program else make_learner(experiment)
     return BACKENDS[experiment.backend](learner, batches_like(experiment), sizes)
@@ -96,8 +133,9 @@ class Cost:
         """Trace a step.
 
         Raises:
-            UserError: the parts do not fit each other.
+            UserError: the parts do not fit each other, or the weights to start from are not there.
         """
+        require_weights(experiment)
         require_lengths(experiment)
         data, learner = experiment.data(), make_learner(experiment)
         rows = data.batch_like(experiment.batch_size)

@@ -27,7 +27,7 @@ BEFORE = 'before_restart'  # folder of what a run had written before it was made
 EVERY_RUN_HAS = ('seed', 'steps', 'task', 'model', 'data')
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG)
+_REFUSED = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG)
 _SHELL_LOGS = ('.log', '.out', '.err')  # where a shell or a scheduler sends the output of the very run
 _SHOWN = 8
 
@@ -57,11 +57,13 @@ class Workdir:
             free: patterns of the fields in which a resumed run may differ from its first start.
 
         Raises:
-            UserError: the folder holds something else or a run of another config; or config cannot be stored.
+            UserError: the folder holds something else or a run of another config, or a file of the run is no file;
+                or config cannot be stored.
         """
-        workdir, config = cls(Path(path).expanduser().absolute()), _storable(config)
+        workdir, config = cls(absolute(path)), _storable(config)
         if workdir.config.exists():
             workdir._refuse_other(workdir.read_config(), config, free)
+            workdir._refuse_displaced()
         else:
             workdir._refuse_foreign()
         return workdir
@@ -73,7 +75,7 @@ class Workdir:
         Raises:
             UserError: there is no such folder, or it is not a Saccade run.
         """
-        workdir = cls(Path(path).expanduser().absolute())
+        workdir = cls(absolute(path))
         if not workdir.path.exists():
             flag = shlex.quote(f'--workdir={path}')
             raise UserError(f'{path}: there is no such folder; a run is made by launch/train.py {flag}')
@@ -119,7 +121,7 @@ class Workdir:
         """
         try:
             config = json.loads(self.config.read_text(encoding='utf-8'))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UserError(f'{self.config}: cannot be read as JSON: {error}') from error
         missing = _missing(config)
         if missing:
@@ -155,6 +157,16 @@ class Workdir:
     def _refuse_foreign(self) -> None:
         if self.path.exists() and (not self.path.is_dir() or self._entries()):
             raise UserError(f'{self.path}: not a Saccade run; {self._contents()}: name a new or an empty folder')
+
+    def _refuse_displaced(self) -> None:
+        """Refuse a folder where a file of the run is to be, and a file in the place of a folder."""
+        steps = self.checkpoints.glob('[0-9]*') if self.checkpoints.is_dir() else [self.checkpoints]
+        for path in (self.metrics, self.samples):
+            if path.is_dir():
+                raise UserError(f'{path}: it is a folder, and the run keeps a file there; move it away')
+        for path in steps:
+            if path.is_file():
+                raise UserError(f'{path}: it is a file, and the run keeps a folder there; move it away')
 
     def _refuse_other(self, there: Mapping[str, Any], asked: Mapping[str, Any], free: Sequence[str]) -> None:
         differences = differing(there, asked, free)
@@ -231,6 +243,20 @@ def writing(folder: Path, needed: int | None = None) -> Iterator[None]:
         if _is(error, _REFUSED):
             raise UserError(f'{folder}: cannot be written to: {error}') from error
         raise
+
+
+def absolute(path: str | Path) -> Path:
+    """The folder that a path names, which need not be there; `~` is a home folder.
+
+    Raises:
+        UserError: no folder can have such a path.
+    """
+    try:
+        folder = Path(path).expanduser().absolute()
+        folder.exists()
+    except (OSError, RuntimeError) as error:  # too long; a user without a home folder
+        raise UserError(f'{path}: there can be no such folder: {getattr(error, "strerror", None) or error}') from error
+    return folder
 
 
 def _is(error: BaseException | None, numbers: Sequence[int]) -> bool:

@@ -10,14 +10,14 @@ alpha = 2 is sparsemax (Martins, Astudillo 2016, https://arxiv.org/abs/1602.0206
 alpha -> 1 is softmax. Ours bisects for every alpha. Cost: T S powers a head and halving. It has no blockwise path.
 """
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import flax.linen as nn
 from flax import struct
 from jaxtyping import Array, Bool
 
 from saccade.ops.entmax import masked_entmax
-from saccade.types import Rows, Scores, UserError
+from saccade.types import Range, Rows, Scores, UserError
 
 
 @struct.dataclass
@@ -33,7 +33,7 @@ class EntmaxWeights:
 class Entmax(nn.Module):
     """Attributes: alpha, above 1 and at most 2; 1.5 is the paper's."""
 
-    alpha: float
+    alpha: Annotated[float, Range(above=1, most=2)]
 
     rows: ClassVar[Rows] = Rows(dense=False)
     why_not: ClassVar[dict[str, str]] = {

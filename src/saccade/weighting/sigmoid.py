@@ -18,7 +18,7 @@ import jax
 from flax import struct
 
 from saccade.ops.elementwise import ElementwiseWeights
-from saccade.types import Rows, Scores, require_positive
+from saccade.types import Count, Rows, Scores, require_positive
 
 
 @struct.dataclass
@@ -34,7 +34,7 @@ class SigmoidWeights(ElementwiseWeights):
 class Sigmoid(nn.Module):
     """Attributes: length n, of the sequences trained on, in tokens."""
 
-    length: int
+    length: Count
 
     rows: ClassVar[Rows] = Rows(least=0.0, most=math.inf)
     online: ClassVar[type[SigmoidWeights]] = SigmoidWeights

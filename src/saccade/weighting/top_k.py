@@ -19,7 +19,7 @@ from flax import struct
 from jaxtyping import Array, Bool
 
 from saccade.ops.softmax import masked_softmax
-from saccade.types import Rows, Scores, require_positive
+from saccade.types import Count, Rows, Scores, require_positive
 
 
 @struct.dataclass
@@ -37,7 +37,7 @@ class TopKWeights:
 class TopK(nn.Module):
     """Attributes: k, the keys that a query reads."""
 
-    k: int
+    k: Count
 
     rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
     why_not: ClassVar[dict[str, str]] = {'OnlineWeighting': 'the k-th highest score is that of a whole row'}

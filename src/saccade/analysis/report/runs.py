@@ -13,7 +13,7 @@ from typing import Any
 from saccade.analysis.report.fields import differing
 from saccade.sweep.record import Run, Sweep, read_sweep
 from saccade.train.log import read
-from saccade.train.workdir import Workdir
+from saccade.train.workdir import Workdir, absolute
 from saccade.types import UserError
 
 PLAN = 'plan'  # the split of the one record that says what a run costs
@@ -104,7 +104,7 @@ def read_study(workdir: str | Path) -> Study:
     Raises:
         UserError: there is no folder, no run in it or no metrics in any; or a file is damaged.
     """
-    folder = Path(workdir).expanduser().absolute()
+    folder = absolute(workdir)
     if not folder.is_dir():
         flag = shlex.quote(f'--workdir={workdir}')
         raise UserError(f'{workdir}: there is no such folder; a sweep is made by launch/sweep.py {flag}')

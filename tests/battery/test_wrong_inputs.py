@@ -1,0 +1,546 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong inputs to every launcher: flags, overrides, config files, sweep files, data, run folders.
+
+Each is answered by one line on standard error that names what is wrong, and exit status 2. A case is a launcher, its
+arguments, and words of that line.
+"""
+
+import os
+import random
+import re
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+sys.path.append(str(TESTS / 'launch'))
+import forked  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+
+ROOT = TESTS.parent
+LIMIT = 60  # seconds of a case
+LANGUAGE, MASKED = (f'{ROOT}/experiments/{name}/quickstart.py' for name in ('causal_lm', 'masked_lm'))
+PAIRS = f'{ROOT}/experiments/translation/dates.py'
+# Launchers with the flags that each needs; {run} is a finished run, {new} a folder that is not there.
+READ_RUNS = {
+    'answer': ('--question=who', '--context=nobody'),
+    'decompose': (),
+    'embed': ('--text=a token',),
+    'evaluate': (),
+    'fill_mask': ('--text=a [MASK]',),
+    'generate': (),
+    'inside': (),
+    'params': (),
+    'translate': ('--text=a token',),
+}
+READ_CONFIGS = {
+    'inside': (),
+    'params': (),
+    'preflight': (),
+    'scaling': (),
+    'slurm': ('--workdir={new}', '--slurm=time=5'),
+    'sweep': ('--workdir={new}', f'--sweep={ROOT}/experiments/sweeps/heads.py'),
+    'tpu': ('--workdir={new}', '--slice=v5litepod-16', '--zone=a', '--dry_run'),
+    'train': ('--workdir={new}',),
+}
+WITHOUT_EITHER = {
+    'benchmark': ('--what=memory',),
+    'claims': ('--what=gradient',),
+    'five_steps': (),
+    'report': ('--workdir={new}',),
+    'variants': (),
+}
+LAUNCHERS = {**READ_RUNS, **READ_CONFIGS, **WITHOUT_EITHER}
+# So narrow that what is found after tracing is found soon.
+SMALL = ('layers=1', 'width=32', 'block.mixer.heads=2', 'vocabulary=300')
+MIXER, RULE = 'model.block.mixer', 'optimizer.rule'
+
+
+class Case(NamedTuple):
+    """Attributes: launcher; arguments, in which names in braces stand for paths; words of the message."""
+
+    launcher: str
+    arguments: tuple[str, ...]
+    words: str
+
+
+def flags_of(launcher: str) -> Iterator[tuple[str, str, str]]:
+    """The kind, the name and the rest of the definition of each flag."""
+    yield from re.findall(r"flags\.DEFINE_(\w+)\(\s*'(\w+)'(.*)", (ROOT / f'launch/{launcher}.py').read_text())
+
+
+def flag_cases() -> Iterator[Case]:
+    for launcher, needed in LAUNCHERS.items():
+        yield Case(launcher, ('--nonsense=1',), '--nonsense')
+        yield Case(launcher, (*needed, 'hello'), "'hello' is no flag")
+        for kind, name, rest in flags_of(launcher):
+            if kind in ('integer', 'float', 'bool', 'enum', 'multi_integer', 'multi_enum'):
+                yield Case(launcher, (f'--{name}=nonsense',), name)
+            bound = re.search(r"', (\d+)(?:, .*)?\)|lower_bound=(\d+)\)", rest)
+            if kind == 'integer' and bound:
+                yield Case(launcher, (f'--{name}={int(bound[1] or bound[2]) - 1}',), name)
+    for launcher in READ_RUNS.keys() | {'report', 'five_steps', 'variants', 'claims'} - READ_CONFIGS.keys():
+        if launcher not in READ_CONFIGS:
+            yield Case(launcher, (*LAUNCHERS[launcher], '--config.model.width=3'), 'config.model.width')
+    for launcher in set(LAUNCHERS) - {'five_steps', 'variants'}:
+        yield Case(launcher, (), 'give ')
+
+
+CONFIG_FILES: Mapping[str, tuple[str | bytes, str]] = {
+    'empty.py': ('', 'defines no get_config'),
+    'syntax.py': ('def get_config(:', 'line 1'),
+    'returns_none.py': ('def get_config(): pass', 'not None'),
+    'returns_text.py': ('def get_config(): return "model"', "not 'model'"),
+    'needs.py': ('def get_config(size): return {}', 'needs size'),
+    'cyclic.py': ('def get_config():\n    config = {}\n    config["a"] = config\n    return config', 'contains itself'),
+    'deep.py': (
+        'def get_config():\n    config = []\n    for _ in range(5000): config = [config]\n    return {"a": config}',
+        'nested',
+    ),
+    'numbers.py': ('def get_config(): return {"model": {1: 2}}', 'text, not 1'),
+    'brackets.py': (f'x = {"[" * 3000}', 'brackets.py'),
+    'binary.py': (bytes(range(128, 256)) * 8, 'binary.py'),
+    'nul.py': (b'def get_config():\0 pass', 'null bytes'),
+    'imports.py': ('import not_installed_anywhere', 'not_installed_anywhere'),
+    'number.py': ('get_config = 3', 'defines no get_config'),
+    'lacks.py': ('def get_config(): return {"seed": 0}', 'missing'),
+    'config.json': ('{"seed": null}', 'takes a Python file'),
+}
+
+
+def config_cases() -> Iterator[Case]:
+    for name, (_, words) in CONFIG_FILES.items():
+        yield Case('train', (f'--config={{files}}/{name}', '--workdir={new}'), words)
+    for path in ('{files}/not_there.py', '{files}', '{files}/empty.py/x.py', 'x' * 300, '/proc/self/mem', '\udcff.py'):
+        yield Case('train', (f'--config={path}', '--workdir={new}'), '--config=')
+    for launcher, needed in READ_CONFIGS.items():
+        for name in ('not_there.py', 'config.json', 'returns_none.py', 'syntax.py', 'cyclic.py', 'lacks.py'):
+            if (launcher, name) != ('tpu', 'lacks.py'):  # which only reads it
+                yield Case(
+                    launcher,
+                    (*needed, f'--config={{files}}/{name}'),
+                    name if name != 'lacks.py' else 'missing|no field',
+                )
+
+
+# Fields of the language model's config, with values that they do not have; and words of the refusal.
+OF_EXPERIMENT = {
+    'seed': ['-1', '2.5', str(2**64), 'x', '9' * 6000],
+    'steps': ['0', '-3', 'many', '1e9', '9' * 400, '[1]'],
+    'batch_size': ['0', '-1', 'x', '1.5'],
+    'log_every': ['-1', 'x'],
+    'eval_every': ['-1'],
+    'checkpoint_every': ['-1'],
+    'eval_batches': ['-1'],
+    'keep_last': ['0'],
+    'keep_best': ['-1'],
+    'accumulate': ['0', '3'],
+    'ema': ['1.0', '-0.1', '1e999', 'x'],
+    'backend': ['tpu', '3'],
+    'dtype': ['float16', 'int8'],
+    'eval_lengths': ['[0]', '[-1]', "['x']", '3'],
+    'mesh': ['3', "{'data': 'x'}", '[' * 5000],
+    'task': ['3', '{}', "{'use': 'task.causal_lm:Nothing'}", "{'use': 'nowhere:X'}", "{'use': 3}"],
+    'model': ['3', "{'use': 'norm.rms:RMSNorm'}", "{'use': 'model.decoder'}"],
+    'data': ['3', "{'use': 'model.decoder:Decoder'}"],
+    'optimizer': ['3', "{'use': 'optax:scale_by_adam'}"],
+    'schedule': ['3', "{'use': 'optax:constant_schedule', 'value': 1.0}"],
+    'logging': ["[{'use': 'os:system', 'command': 'touch executed'}]", "[{'use': 'norm.rms:RMSNorm'}]", '3'],
+    'low_rank': ["{'use': 'train.low_rank:LowRank', 'rank': 0, 'alpha': 1.0}", "{'use': 'optax:adam'}"],
+    'adapt': ["{'use': 'train.partial:body'}", '3'],
+    'init_from': ['{files}/not_there', '{files}'],
+    'inherit': ['nowhere.x'],
+    'init_part': ['teacher'],
+    'nonsense': ['3'],
+    'task.label_smoothing': ['1.0', '-0.1', 'x'],
+    'task.nonsense': ['3'],
+    'model.layers': ['0', '-1', '1.5', 'x', str(2**40)],
+    'model.width': ['0', '-8', '33', 'None'],
+    'model.vocabulary': ['0', '2', 'x'],
+    'model.passes': ['0'],
+    'model.dropout': ['1.0', '-0.5', 'x'],
+    'model.embedding_scale': ['0', '-1'],
+    'model.logit_scale': ['0'],
+    'model.logit_cap': ['0.0', '-1'],
+    'model.block': ['3', '[]', "{'use': 'norm.rms:RMSNorm'}", "{'use': " * 3000],
+    'model.block.use': ['block.post_norm:PostNorm'],
+    'model.nonsense': ['3'],
+    'model.norm': ["{'use': 'norm.group:GroupNorm', 'groups': 0}", "{'use': 'norm.group:GroupNorm', 'groups': 5}"],
+    'model.embedding_init': ["{'use': 'jax.nn:gelu'}", "{'use': 'jax.nn:nothing'}", '3'],
+    f'{MIXER}.heads': ['0', '-2', '5', 'x'],
+    f'{MIXER}.key_value_heads': ['0', '3'],
+    f'{MIXER}.head_width': ['0', '-1'],
+    f'{MIXER}.scale': ['0', '-1', 'x'],
+    f'{MIXER}.mask': ["{'use': 'ops.mask:Window', 'left': -3}", "{'use': 'ops.mask:Full'}", '3'],
+    f'{MIXER}.terms': [
+        "[{'use': 'ops.term:Softcap', 'cap': 0}]",
+        "[{'use': 'ops.term:LinearBias', 'slopes': [0.1]}]",
+        '3',
+    ],
+    f'{MIXER}.kernel': [
+        "{'use': 'attention.plain:Plain', 'dropout': 1.0}",
+        "{'use': 'attention.plain:Plain', 'query_chunks': 0}",
+        "{'use': 'attention.blockwise:Blockwise', 'key_block': 0}",
+        "{'use': 'attention.linear:Linear', 'feature': 'nothing'}",
+        "{'use': 'attention.plain:Nothing'}",
+    ],
+    f'{MIXER}.position': [
+        "{'use': 'position.rotary:Rotary', 'scaling': {'use': 'ops.rotary:linear'}}",
+        "{'use': 'position.rotary:Rotary', 'scaling': {'use': 'ops.rotary:linear', 'factor': -1}}",
+        "{'use': 'position.rotary:Rotary', 'scaling': {'use': 'ops.rotary:yarn', 'truncate': True}}",
+        "{'use': 'position.rotary:Rotary', 'share': 2.0}",
+        "{'use': 'position.rotary:Rotary', 'base': 0}",
+    ],
+    'model.block.feedforward.activation': ["{'use': 'os:getcwd'}", "{'use': 'jax.nn:nothing'}", '3'],
+    'model.block.feedforward.activation.x': ['2'],
+    'model.block.feedforward.ratio': ['0', '-1', '0.001'],
+    'model.block.feedforward.dropout': ['1.0'],
+    'optimizer.weight_decay': ['-0.1', 'x', '1e999'],
+    'optimizer.clip_norm': ['0', '-1'],
+    'optimizer.no_decay': ['('],
+    'optimizer.rates': [
+        "{'use': 'train.rates:LayerWise', 'decay': 1.5}",
+        "{'use': 'train.rates:Frozen', 'match': '('}",
+    ],
+    f'{RULE}.b1': ['2.0', '1.0', '-0.1'],
+    f'{RULE}.b2': ['-1', '1.5'],
+    f'{RULE}.eps': ['-1e-8'],
+    RULE: [
+        "{'use': 'train.optimizer:muon', 'momentum': 1.5}",
+        "{'use': 'optax:sgd'}",
+        "{'use': 'optax:cosine_decay_schedule', 'init_value': 1.0, 'decay_steps': 3}",
+        "{'use': 'optax:scale_by_nothing'}",
+    ],
+    'schedule.peak': ['0', '-1', 'x', '1e999'],
+    'schedule.floor': ['-1', '1.0'],
+    'schedule.warmup': ['-1', '100000'],
+    'data.context': ['0', '-1', 'x'],
+    'data.path': ['{files}/not_there.txt'],
+    'data.tokenizer': ['3', "{'use': 'data.tokenizer:Nothing'}"],
+    'data.nonsense': ['3'],
+}
+
+
+def override_cases() -> Iterator[Case]:
+    small = ('data.path={text}', *(f'model.{size}' for size in SMALL))
+    train = ('--workdir={new}', f'--config={LANGUAGE}', *(f'--config.{override}' for override in small))
+    for field, values in OF_EXPERIMENT.items():
+        for value in values:
+            # Of a part that is swapped the message may name what is wrong in it.
+            named = re.findall(r"(?:'(?:[\w.]*:)?|{files}/)(\w+)", value)
+            words = '|'.join({field.rpartition('.')[2], *named} - {'use'})
+            yield Case('train', (*train, f'--config.{field}={value}'), words)
+    for arguments, words in (
+        (('--config.steps', '10'), r'write --config\.steps=10'),
+        (('--config.steps',), r'--config\.field=value'),
+        (('--config.=3',), 'field'),
+        (('--config.model..width=3',), 'width'),
+        (('--steps=3',), '--steps'),
+        (('--wrokdir=x',), "'--workdir'"),
+        (('--profile=3',), '10:20'),
+        (('--profile=5:2',), '10:20'),
+    ):
+        yield Case('train', (*train, *arguments), words)
+    masked = ('--workdir={new}', f'--config={MASKED}')
+    for override, words in {
+        'task.share=0': 'share',
+        'task.share=1.0': 'share',
+        'task.hidden=1.5': 'hidden',
+        'task.noise=0.5': 'noise',
+        "task={'use': 'task.causal_lm:CausalLM'}": 'needs a decoder',
+        "task={'use': 'task.classification:Classification'}": 'reads example of a batch',
+        "task={'use': 'task.span_qa:SpanQA'}": 'reads',
+        "task={'use': 'task.replaced_token:ReplacedToken'}": 'needs a generator',
+        'model.heads={}': "reads the head 'masked'",
+        'model.types=-1': 'types',
+    }.items():
+        yield Case('train', (*masked, f'--config.{override}'), words)
+    for task, words in {
+        'task.masked_lm:MaskedLM': 'needs an encoder; config.model, model.decoder:Decoder, is none',
+        'task.classification:Classification': 'needs an encoder',
+        'task.regression:Regression': 'needs an encoder',
+        'task.skip_gram:SkipGram': 'needs word vectors',
+        'task.distillation:Distillation': 'needs a student',
+    }.items():
+        yield Case('train', (*train, f"--config.task={{'use': '{task}'}}"), words)
+    pairs = ('--workdir={new}', f'--config={PAIRS}')
+    for override, words in {
+        "task={'use': 'task.causal_lm:CausalLM'}": 'needs a decoder',
+        "task.search={'use': 'decode.beam:Beam', 'beams': 0}": 'beams',
+        "task.search={'use': 'decode.greedy:Greedy', 'max_tokens': -1}": 'max_tokens',
+        'task.metrics=3': 'metrics',
+    }.items():
+        yield Case('train', (*pairs, f'--config.{override}'), words)
+
+
+SWEEPS: Mapping[str, tuple[str, str]] = {
+    'none': ('None', r'get_sweep\(\) must return'),
+    'text': ('"x"', r'get_sweep\(\) must return'),
+    'no_runs': ('{}', r'get_sweep\(\) must return'),
+    'unknown': ('dict(runs=dict(grid={"seed": [1]}), sedes=3)', 'seeds'),
+    'no_space': ('dict(runs=3)', 'space'),
+    'empty': ('dict(runs=dict(grid={}))', 'empty'),
+    'empty_field': ('dict(runs=dict(grid={"steps": []}))', 'steps'),
+    'no_list': ('dict(runs=dict(grid={"steps": 3}))', 'steps'),
+    'number': ('dict(runs=dict(grid={3: [3]}))', 'not 3'),
+    'uneven': ('dict(runs=dict(zip={"steps": [1], "batch_size": [1, 2]}))', 'equally many'),
+    'points': ('dict(runs=dict(list=[3]))', 'point'),
+    'name': ('dict(runs=dict(list=[{"name": 3}]))', 'name'),
+    'draw': ('dict(runs=dict(random={"steps": 3}, number=2))', 'steps'),
+    'no_number': ('dict(runs=dict(random={"steps": dict(integer=[1, 2])}))', 'number'),
+    'bounds': ('dict(runs=dict(random={"steps": dict(integer=[2, 1])}, number=2))', 'lower first'),
+    'twice': ('dict(runs=dict(product=[dict(grid={"steps": [1]}), dict(grid={"steps": [2]})]))', 'steps'),
+    'key': ('dict(runs=dict(grid={"steps": [1]}, nubmer=3))', 'nubmer'),
+    'seeds': ('dict(runs=dict(grid={"steps": [3]}), seeds=0)', 'seeds'),
+    'bad_seed': ('dict(runs=dict(grid={"steps": [3]}), seeds=[-1])', 'seeds'),
+    'match': ('dict(runs=dict(grid={"steps": [3]}), match=3)', 'match'),
+    'match_what': ('dict(runs=dict(grid={"steps": [3]}), match=dict(what="x", by={"steps": 1}))', 'match'),
+    'field': ('dict(runs=dict(grid={"nonsense": [3]}))', 'nonsense'),
+    'value': ('dict(runs=dict(grid={"model.layers": [0]}))', 'layers'),
+    'type': ('dict(runs=dict(grid={"model.layers": ["x"]}))', 'layers'),
+    'cyclic': ('(lambda space: space.update(chain=[space]) or dict(runs=space))({})', 'contains itself'),
+    'deep': ('dict(runs=__import__("functools").reduce(lambda a, _: dict(chain=[a]), range(5000), {}))', 'nested'),
+}
+
+
+def sweep_cases() -> Iterator[Case]:
+    given = (f'--config={LANGUAGE}', '--workdir={new}', '--dry_run')
+    for name, (_, words) in SWEEPS.items():
+        yield Case('sweep', (*given, f'--sweep={{files}}/sweep_{name}.py'), words)
+    for path in ('{files}/not_there.py', '{files}', '{files}/config.json', '{files}/empty.py', '{files}/nul.py'):
+        yield Case('sweep', (*given, f'--sweep={path}'), '--sweep=')
+    heads = f'--sweep={ROOT}/experiments/sweeps/heads.py'
+    for flag in ('--jobs=0', '--jobs=-1', '--jobs=100000'):
+        yield Case('sweep', (*given, heads, flag), 'jobs')
+    yield Case('sweep', (*given, heads, '--engine=slurm', '--slurm=time'), 'KEY=VALUE|slurm')
+    yield Case('slurm', (f'--config={LANGUAGE}', '--workdir={new}', '--slurm=nonsense'), 'slurm')
+    yield Case('slurm', (f'--config={LANGUAGE}', '--workdir={new}', '--slurm=time=5', f'--config.{RULE}.b1=2.0'), 'b1')
+
+
+FOLDERS: Mapping[str, Mapping[str, str | bytes]] = {
+    'no_run': {'notes.txt': 'x'},
+    'empty_config': {'config.json': ''},
+    'list_config': {'config.json': '[]'},
+    'binary_config': {'config.json': bytes(range(128, 256))},
+    'half_config': {'config.json': '{"seed": 0, "steps": '},
+    'lacks': {'config.json': '{"seed": 0}'},
+    'deep_config': {'config.json': '[' * 100_000},
+}
+
+
+def folder_cases() -> Iterator[Case]:
+    for launcher, needed in READ_RUNS.items():
+        for folder in ('{new}', '{files}/empty.py', *(f'{{files}}/{name}' for name in FOLDERS)):
+            yield Case(
+                launcher, (*needed, f'--workdir={folder}'), folder.rpartition('/')[2].strip('{}') + '|no such folder'
+            )
+        yield Case(launcher, (*needed, '--workdir={without_checkpoints}'), 'checkpoint')
+        yield Case(launcher, (*needed, f'--workdir={"x" * 300}'), 'xxx')
+    for path in ('{files}/empty.py/x', '/proc/x', '{files}/' + 'x' * 300, '{files}/no_run', '{files}/empty.py'):
+        yield Case('train', ('{again}', f'--workdir={path}'), 'empty.py|/proc|xxx|no_run')
+    for name in ('checkpoint_is_a_file', 'metrics_is_a_folder'):
+        yield Case('train', ('{again}', f'--workdir={{{name}}}'), 'checkpoints|metrics')
+    for path in ('{new}', '{files}/empty.py', '{files}/no_run', '/proc/x', 'x' * 300):
+        yield Case('report', (f'--workdir={path}',), 'no such|no run|empty.py|/proc|xxx')
+
+
+OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
+    'generate': (
+        ('--temperature=-1', 'temperature'),
+        ('--temperature=nan', 'temperature'),
+        ('--top_k=-1', 'top_k'),
+        ('--top_p=0', 'top_p'),
+        ('--top_p=2', 'top_p'),
+        ('--top_p=nan', 'top_p'),
+        ('--min_p=2', 'min_p'),
+        ('--min_p=nan', 'min_p'),
+        ('--max_tokens=100000', 'max_tokens|context'),
+        ('--prompt=' + 'word ' * 3000, 'context'),
+        ('--prompt=\udcff', 'udcff'),
+        ('--chat --json', '--chat'),
+        ('--init_from={run}', '--workdir'),
+    ),
+    'evaluate': (
+        ('--split=nothing', 'nothing'),
+        ('--length=-1', 'length'),
+        ('--windows=-1', 'windows'),
+        ('--split=test', 'test'),
+    ),
+    'embed': (
+        ('--text=x --layer=99', 'layer'),
+        ('--text=x --overlap=-1', 'overlap'),
+        ('--text=x --word=nowhere', 'nowhere'),
+        ('--nearest=notatokenatall', 'notatokenatall'),
+        ('--text=x --part=teacher', 'part'),
+        ('--text=', 'text'),
+        ('--text=\udcff', 'udcff'),
+    ),
+    'fill_mask': (('--text=x', 'Encoder|encoder|mask'), ('--text=[MASK] --part=student', 'part')),
+    'answer': (
+        ('--question=a --context=b', 'SpanQA|answer'),
+        ('--question=a', '--context'),
+        ('--context=a', '--question'),
+    ),
+    'decompose': (('', 'source|Seq2Seq|attention|reads'), ('--out=x.txt', '.html')),
+    'translate': (
+        ('--text=x', 'Seq2Seq|source|translat'),
+        ('--alignment=x.foo --text=x', '.png|ends'),
+        ('--alignment=x.png', '--text'),
+        ('--file={files}/not_there', 'not_there'),
+        ('--text=x --file={files}/empty.py', '--text|--file'),
+        ('--alpha=nan --text=x', 'alpha'),
+    ),
+    'inside': ((f'--config={LANGUAGE}', 'either'), ('--config.model.width=3', 'config.model.width')),
+    'params': ((f'--config={LANGUAGE}', 'one of'),),
+    'report': (('--metric=nothing', 'nothing'), ('--split=nothing', 'nothing'), ('--best=worst', 'best')),
+}
+PLAIN: Sequence[tuple[str, str, str]] = (
+    ('five_steps', '--text=\udcff', 'text'),
+    ('five_steps', '--text=', 'text'),
+    ('five_steps', '--seed=-1', 'seed'),
+    ('five_steps', f'--seed={2**64}', 'seed'),
+    ('claims', '--what=gradient --length=1', 'length'),
+    ('claims', '--what=conversation --turns=1', 'turns'),
+    ('claims', '--what=gradient --out=x.txt', 'out|ends'),
+    ('claims', '--what=gradient --out=/nonexistent/x.png', 'nonexistent'),
+    ('benchmark', '--what=training --rounds=0', 'rounds'),
+    ('benchmark', '--what=training --steps=-1', 'steps'),
+    ('benchmark', '--what=training --size=nothing', 'nothing'),
+    ('benchmark', '--what=memory --length=0', 'length'),
+    ('benchmark', '--what=masked --config.model.width=3', 'config.model.width'),
+    ('benchmark', '--what=mfu --config={files}/syntax.py --force', 'syntax.py'),
+    ('preflight', f'--config={LANGUAGE} --topology=v5e:nonsense', 'nonsense'),
+    ('preflight', f'--config={LANGUAGE} --topology=v5e:4x4 --measure', '--measure'),
+    ('scaling', f'--config={LANGUAGE} --axis=nothing', 'nothing'),
+    ('scaling', f'--config={LANGUAGE} --topologies=nothing', 'nothing'),
+    ('train', f'--config={LANGUAGE} --workdir={{new}} --coordinator=nowhere', 'coordinator|processes'),
+    ('train', f'--config={LANGUAGE} --workdir={{new}} --processes=2', 'coordinator|processes'),
+    ('train', f'--config={LANGUAGE} --workdir={{new}}\udcff', 'workdir'),
+    ('params', '--init_from={files}/not_there', 'not_there'),
+    ('params', '--init_from={files}', 'files'),
+    ('generate', '--init_from={files}/list_config', 'list_config'),
+    ('generate', '--init_from={files}/deep_config', 'deep_config'),
+)
+
+
+def other_cases() -> Iterator[Case]:
+    for launcher, cases in OF_RUNS.items():
+        for flags, words in cases:
+            yield Case(launcher, ('--workdir={run}', *split(flags)), words)
+    yield from (Case(launcher, split(flags), words) for launcher, flags, words in PLAIN)
+
+
+def split(flags: str) -> tuple[str, ...]:
+    """Several flags that stand in one text."""
+    return tuple(flag for flag in re.split(r' (?=--)', flags) if flag)
+
+
+CASES = [*flag_cases(), *config_cases(), *override_cases(), *sweep_cases(), *folder_cases(), *other_cases()]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Attributes: status of the exit, None after the time limit; out and err, what was printed."""
+
+    status: int | None
+    out: str
+    err: str
+
+    def verdict(self, words: str) -> str:
+        lines = self.err.splitlines()
+        if self.status is None:
+            return 'hang'
+        if 'Traceback' in self.err:
+            return 'traceback'
+        if self.status == 0:
+            return 'silent'
+        one = self.status == 2 and len(lines) == 1 and lines[0].startswith('error: ')
+        return 'clear' if one and len(lines[0]) < 1500 and re.search(words, lines[0]) else 'unclear'
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where cases run. Attributes: folder; names, what stands for a name in braces; again, the arguments of the run."""
+
+    folder: Path
+    names: Mapping[str, str]
+    again: tuple[str, ...]
+
+    def answer(self, case: Case) -> Answer:
+        arguments = [given for argument in case.arguments for given in self._filled(argument)]
+        output = [self.folder / name for name in ('out', 'err')]
+        for path in output:
+            path.unlink(missing_ok=True)
+        command = [str(ROOT / f'launch/{case.launcher}.py'), *arguments]
+        environment = {**os.environ, 'SACCADE_CACHE': str(self.folder / 'cache')}
+        try:
+            status = forked.run(command, self.folder, environment, output, seconds=LIMIT)
+        except TimeoutError:
+            status = None
+        return Answer(status, *(path.read_text(errors='replace') if path.exists() else '' for path in output))
+
+    def _filled(self, argument: str) -> tuple[str, ...]:
+        if argument == '{again}':
+            return self.again
+        for name, value in self.names.items():
+            argument = argument.replace(f'{{{name}}}', value)
+        return (argument,)
+
+
+@pytest.fixture(scope='module')
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A folder with the wrong files, a finished run, and runs that were damaged."""
+    folder = tmp_path_factory.mktemp('wrong')
+    files = folder / 'files'
+    files.mkdir()
+    for name, (text, _) in CONFIG_FILES.items():
+        (files / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    for name, (text, _) in SWEEPS.items():
+        (files / f'sweep_{name}.py').write_text(f'def get_sweep(): return {text}')
+    for name, contents in FOLDERS.items():
+        (files / name).mkdir()
+        for file, text in contents.items():
+            (files / name / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+    text, run = folder / 'small.txt', folder / 'run'
+    generator = random.Random(0)
+    text.write_text(' '.join(generator.choice(['a', 'token', 'is', 'read', 'and', 'written']) for _ in range(4000)))
+    fields = ('data.context=16', 'batch_size=4', 'steps=2', 'schedule.warmup=1', 'eval_batches=1', 'checkpoint_every=1')
+    overrides = (*(f'model.{size}' for size in SMALL), *fields, f'data.path={text}', 'sample.tokens=4')
+    again = (f'--config={LANGUAGE}', *(f'--config.{override}' for override in overrides))
+    names = {'new': str(folder / 'new'), 'files': str(files), 'run': str(run), 'text': str(text)}
+    place = Place(folder, names, again)
+    made = place.answer(Case('train', ('{again}', '--workdir={run}'), ''))
+    assert made.status == 0, made.err
+    damaged = {name: folder / name for name in ('without_checkpoints', 'checkpoint_is_a_file', 'metrics_is_a_folder')}
+    for other in damaged.values():
+        shutil.copytree(run, other)
+    shutil.rmtree(damaged['without_checkpoints'] / 'checkpoints')
+    for step in ('1', '2'):
+        shutil.rmtree(damaged['checkpoint_is_a_file'] / 'checkpoints' / step)
+        (damaged['checkpoint_is_a_file'] / 'checkpoints' / step).write_text('x')
+    (damaged['metrics_is_a_folder'] / 'metrics.jsonl').unlink()
+    (damaged['metrics_is_a_folder'] / 'metrics.jsonl').mkdir()
+    return Place(folder, {**names, **{name: str(path) for name, path in damaged.items()}}, again)
+
+
+def test_every_wrong_input_is_answered_in_one_clear_line(place, capsys):
+    assert len(CASES) >= 300
+    counts, others = Counter(), []
+    for case in CASES:
+        answer = place.answer(case)
+        verdict = answer.verdict(case.words)
+        counts[verdict] += 1
+        if verdict != 'clear':
+            others.append(f'{verdict}: {case}: {answer.status}: {answer.err[-400:]}'[:1200])
+    with capsys.disabled():
+        print(f'\n{len(CASES)} wrong inputs: {", ".join(f"{count} {verdict}" for verdict, count in counts.items())}')
+    assert not others, '\n'.join(others)
+    assert not (place.folder / 'executed').exists()
