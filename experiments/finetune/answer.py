@@ -3,7 +3,7 @@
 r"""Answer questions by a span of a text: facts about people, of which one text holds many, from scratch.
 
     python launch/train.py --config=experiments/finetune/answer.py --workdir=runs/answer
-    python launch/answer.py --workdir=runs/answer --question="What is the colour of Ada?" \
+    python launch/predict.py --workdir=runs/answer --question="What is the colour of Ada?" \
         --context="The colour of Boris is red. The city of Ada is New Tarn. The colour of Ada is dark green."
 
 Nothing is downloaded: the facts are generated. For questions of your own `data.path` is a file in SQuAD's format, or a

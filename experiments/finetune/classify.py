@@ -5,6 +5,7 @@ r"""Classify texts, or pairs of texts, of your own or of TFDS.
     python launch/train.py --config=experiments/finetune/classify.py --workdir=runs/classify \
         --config.data.path=FOLDER --config.data.text=0 --config.data.label=1
     python launch/evaluate.py --workdir=runs/classify
+    python launch/predict.py --workdir=runs/classify --text="A film like no other."
 
 It must be told of what: `data.path` is a .csv, .tsv or .jsonl file or a folder with train.* and dev.* of these, and
 `data.name` a TFDS dataset such as glue/sst2. `data.text` and `data.label` are columns, numbers where the file has no

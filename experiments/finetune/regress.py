@@ -5,6 +5,7 @@ r"""Say a number of texts or of pairs of texts: how alike two sentences are, how
     python launch/train.py --config=experiments/finetune/regress.py --workdir=runs/regress \
         --config.data.path=FOLDER --config.data.text=0 --config.data.pair=1 --config.data.value=2
     python launch/evaluate.py --workdir=runs/regress
+    python launch/predict.py --workdir=runs/regress --text="A man sings." --pair="A man is singing."
 
 It must be told of what, as classify.py beside it; glue/stsb of TFDS is `data.name`, with the columns that stand here.
 `data.pair=None` is for single texts.

@@ -4,6 +4,7 @@
 
     python launch/train.py --config=experiments/finetune/sort.py --workdir=runs/sort
     python launch/evaluate.py --workdir=runs/sort
+    python launch/predict.py --workdir=runs/sort --text="3 1 4 1 5 9 2 6 5 35"
 
 Nothing is downloaded: the sequences are drawn.
 """

@@ -5,6 +5,7 @@ r"""Find names in text, or tag its words in another way, of your own files or of
     python launch/train.py --config=experiments/finetune/tag.py --workdir=runs/tag \
         --config.data.path=FOLDER --config.data.classes=13
     python launch/evaluate.py --workdir=runs/tag
+    python launch/predict.py --workdir=runs/tag --text="Ada Lovelace lived in London ."
 
 It must be told of what: `data.path` is a file of CoNLL columns or a folder with train.conll and dev.conll, and
 `data.name` a TFDS dataset such as conll2003, whose column of names is --config.data.tags=ner. `data.classes` is how

@@ -20,6 +20,7 @@ from saccade.data.split import RowSource
 from saccade.data.squad import open_questions
 from saccade.data.tokenizer import BERT, BPE, Byte, Word
 from saccade.data.tokenizer_file import TokenizerFile
+from saccade.decode.predict import PlacedRecords
 from saccade.types import Data, Part, UserError
 
 WORDS = Part(Word, (('end', None), ('specials', BERT), ('vocabulary', 400)))
@@ -145,13 +146,18 @@ def test_padding_is_of_no_question(folder, tmp_path):
     assert not padding['segments'].any()
 
 
-@pytest.mark.parametrize('length', [0, 1, 9, 10, 11, 14, 15, 16, 40])
+def asking(data, question, context, tokenizer):
+    """One question without a known answer."""
+    return data.unanswered(PlacedRecords([('text 1', {'question': question, 'context': context})]), (), tokenizer)
+
+
+@pytest.mark.parametrize('length', [1, 9, 10, 11, 14, 15, 16, 40])
 def test_windows_hold_every_token_and_every_span_that_is_no_longer_than_their_overlap(length):
     """By looking at every span: question of 4 tokens, windows of 10 every 6."""
     data = Questions(tokenizer=WORDS, context=17, stride=6, longest_question=4, name='facts')
     context = ' '.join(CONTEXT.split()[:length])
     tokenizer = WORDS().train([CONTEXT, 'what is it now'])
-    rows = data.asking('what is it now', context, tokenizer).rows
+    rows = asking(data, 'what is it now', context, tokenizer).rows
     held = [set(range(start, stop)) for start, stop in rows.windows.spans.tolist()]
     assert set.union(*held) == set(range(length))
     assert len(held) == 1 or max(held[-1]) not in held[-2]
@@ -475,9 +481,15 @@ def test_an_unknown_name_is_refused_with_the_nearest(tmp_path):
         open_questions('fact', None, tmp_path, 0.1)
 
 
+def test_a_question_about_nothing_is_refused():
+    data = Questions(tokenizer=BYTES, context=40, stride=10, longest_question=16, name='facts')
+    with pytest.raises(UserError, match='text 1: the context has no word, so there is nothing to answer with'):
+        asking(data, 'where?', '', BYTES().train([]))
+
+
 def test_one_question_by_itself():
     data = Questions(tokenizer=BYTES, context=40, stride=10, longest_question=16, name='facts')
-    split = data.asking('where?', CONTEXT, BYTES().train([]))
+    split = asking(data, 'where?', CONTEXT, BYTES().train([]))
     assert len(split.rows) > 5
     assert split.gold(0) == []
     assert not split.rows.ends.any()

@@ -4,6 +4,7 @@
 
 import json
 import math
+import shlex
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,16 @@ def answering(runner, tmp_path_factory):
     return folder / 'run', done.stdout
 
 
+def test_the_question_that_training_suggests_is_answered(runner, answering):
+    _, printed = answering
+    (command,) = (line for line in printed.splitlines() if 'launch/predict.py' in line)
+    done = runner.run('predict', *shlex.split(command.partition('launch/predict.py')[2]))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('question  What is the home of Ada?')
+
+
 def answer(runner, workdir, *arguments):
-    return runner.run('answer', f'--workdir={workdir}', *arguments)
+    return runner.run('predict', f'--workdir={workdir}', *arguments)
 
 
 def refusal(done):
@@ -54,7 +63,7 @@ def test_an_answer_comes_as_one_json_object_with_its_place(runner, answering):
     done = answer(runner, answering[0], '--question=Which number?', f'--context={CONTEXT}', '--json')
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
-    assert set(printed) == {'question', 'answer', 'start', 'stop', 'score', 'null_score'}
+    assert set(printed) == {'question', 'context', 'answer', 'start', 'stop', 'score', 'null_score'}
     assert CONTEXT[printed['start'] : printed['stop']] == printed['answer'] != ''
     assert printed['score'] < 0 > printed['null_score']
 
@@ -64,7 +73,8 @@ def test_people_read_the_answer_its_place_and_its_score(runner, answering, tmp_p
     file.write_text('Größe\n' + CONTEXT, encoding='utf-8')
     done = answer(runner, answering[0], '--question=Which number?', f'--context_file={file}')
     assert done.returncode == 0, done.stderr
-    words, place, score = (line.split(maxsplit=1) for line in done.stdout.splitlines())
+    question, words, place, score = (line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert question == ['question', 'Which number?']
     assert (words[0], place[0], score[0]) == ('answer', 'place', 'score')
     start, stop = (int(number) for number in place[1].removeprefix('characters ').split(' to '))
     assert file.read_text()[start:stop] == words[1]
@@ -74,18 +84,18 @@ def test_people_read_the_answer_its_place_and_its_score(runner, answering, tmp_p
 
 def test_a_run_of_another_task_is_refused(runner, finished):
     done = answer(runner, finished, '--question=Which?', '--context=This one.')
-    assert refusal(done).startswith('error: a run of task.causal_lm:CausalLM answers no questions')
+    assert refusal(done).startswith('error: a run of task.causal_lm:CausalLM predicts no class, number, tags or answer')
 
 
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (('--context=a',), 'give --workdir=FOLDER, the folder of a run, and --question=TEXT'),
-        (('--question=a',), 'give either --context=TEXT or --context_file=FILE'),
-        (('--question=a', '--context=b', '--context_file=c'), 'give either --context=TEXT or --context_file=FILE'),
-        (('--question=a', '--context= '), 'the context has no word'),
-        (('--question=a', '--context_file=/no/such'), '--context_file=/no/such: cannot be read'),
-        (('--question=a', '--context=b', '--config.steps=3'), 'a model answers with the config it was trained with'),
+        (('--context=a',), 'this run reads --question and --context, and --context is given'),
+        (('--question=a',), 'this run reads --question and --context, and --question is given'),
+        (('--question=a', '--context=b', '--context_file=c'), 'give either --context or --context_file'),
+        (('--question=a', '--context= '), 'text 1: the context has no word'),
+        (('--question=a', '--context_file=/no/such'), '/no/such: cannot be read'),
+        (('--question=a', '--context=b', '--config.steps=3'), 'a model predicts with the config it was trained with'),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(runner, answering, arguments, message):

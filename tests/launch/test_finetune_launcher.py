@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classifying, saying numbers and tagging from the command line: trained for a few steps, judged with intervals."""
+"""Classifying, saying numbers and tagging from the command line: trained for a few steps, judged with intervals, and
+asked of texts.
+"""
 
 import json
 import random
@@ -60,7 +62,7 @@ def trained(runner, name, records, workdir):
 @pytest.mark.parametrize(
     'name', ['tag', *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != 'tag')]
 )
-def test_a_run_is_trained_judged_and_evaluated_alike(runner, records, tmp_path, name):
+def test_a_run_is_trained_judged_and_evaluated_alike_and_predicts_what_was_counted(runner, records, tmp_path, name):
     done = trained(runner, name, records, tmp_path)
     assert done.returncode == 0, done.stderr
     assert '(baseline: ' in done.stdout
@@ -75,6 +77,37 @@ def test_a_run_is_trained_judged_and_evaluated_alike(runner, records, tmp_path, 
         assert found[metric] == pytest.approx(logged[metric], rel=SAME_NUMBERS)
         assert metric in found['baseline']
     assert found['loss'] == pytest.approx(logged['loss'], rel=SAME_NUMBERS)
+    assert 'launch/predict.py --text=' in done.stdout
+    given = ['--text=5 3 9 0 1 2 4 6 8 7'] if name == 'sort' else [f'--file={records}/dev.jsonl']
+    printed = runner.run('predict', f'--workdir={tmp_path}', *given, '--json')
+    assert printed.returncode == 0, printed.stderr
+    outputs = [json.loads(line) for line in printed.stdout.splitlines()]
+    said = [json.loads(line) for line in (records / 'dev.jsonl').read_text().splitlines()]
+    assert COUNTED[name](outputs, said, found)
+
+
+def same_accuracy(outputs, said, found):
+    right = [each['label'] == true['verdict'] for each, true in zip(outputs, said, strict=True)]
+    return sum(right) / len(right) == pytest.approx(found['accuracy'])
+
+
+def same_error(outputs, said, found):
+    squares = [(each['value'] - true['label']) ** 2 for each, true in zip(outputs, said, strict=True)]
+    return sum(squares) / len(squares) == pytest.approx(found['mean_squared_error'], rel=SAME_NUMBERS)
+
+
+def same_tags(outputs, said, found):
+    pairs = [zip(each['tags'], true['tags'], strict=True) for each, true in zip(outputs, said, strict=True)]
+    right = [tag == true for pair in pairs for tag, true in pair]
+    return sum(right) / len(right) == pytest.approx(found['token_accuracy'])
+
+
+COUNTED = {
+    'classify': same_accuracy,
+    'regress': same_error,
+    'tag': same_tags,
+    'sort': lambda outputs, said, found: len(outputs[0]['tags']) == 10,
+}
 
 
 def test_records_must_be_given(runner, tmp_path):

@@ -194,7 +194,7 @@ def answered_one_by_one(split, found, longest, null):
 def test_answers_are_the_best_spans_of_all_windows(longest, null):
     split = Asked(windows=[1, 3, 2, 4, 1, 5, 2, 2, 3, 1])
     found = predicted(split, more=3)
-    answers = list(SpanQA(longest, null).answers(found, split))
+    answers = list(SpanQA(longest, null).outputs(found, split))
     rows = {name: logits[: len(split.examples)] for name, logits in found.items()}
     expected = answered_one_by_one(split, rows, longest, null)
     assert [answer.example for answer in answers] == list(range(10))
@@ -205,7 +205,7 @@ def test_answers_are_the_best_spans_of_all_windows(longest, null):
 
 def test_an_answer_has_its_place():
     split = Asked(windows=[2, 1])
-    for answer in SpanQA().answers(predicted(split), split):
+    for answer in SpanQA().outputs(predicted(split), split):
         words = answer.text.split()
         ends = [int(row) * 100 + int(token) for row, token in (word.split('.') for word in (words[0], words[-1]))]
         assert [answer.start, answer.stop] == ends
@@ -214,14 +214,14 @@ def test_an_answer_has_its_place():
 def test_a_higher_threshold_leaves_more_questions_without_an_answer():
     split = Asked(windows=[2] * 30)
     found = predicted(split)
-    counts = [sum(not answer.text for answer in SpanQA(null=null).answers(found, split)) for null in (-50.0, 2.0, 50.0)]
+    counts = [sum(not answer.text for answer in SpanQA(null=null).outputs(found, split)) for null in (-50.0, 2.0, 50.0)]
     assert counts[0] == 0 < counts[1] < counts[2] == 30
 
 
 def test_a_context_without_a_token_has_no_answer():
     split, nowhere = Asked(windows=[1]), np.full((1, T), -np.inf, np.float32)
     nowhere[0, 0] = 1.0
-    (answer,) = SpanQA().answers(dict.fromkeys(ENDS, nowhere), split)
+    (answer,) = SpanQA().outputs(dict.fromkeys(ENDS, nowhere), split)
     assert (answer.text, answer.score, answer.null_score) == ('', -np.inf, 0.0)
 
 
@@ -248,7 +248,7 @@ def official(gold, answer):
 def test_exact_match_and_f1_are_those_of_squad(null):
     windows = [1, 3, 2, 4, 1, 5, 2, 2, 3, 1]
     found = predicted(Asked(windows), more=2)
-    answers = [answer.text for answer in SpanQA(null=null).answers(found, Asked(windows))]
+    answers = [answer.text for answer in SpanQA(null=null).outputs(found, Asked(windows))]
     spoiled = (
         lambda text: [f'The {text.upper() or "one"}!', 'other'],
         lambda text: [f'{text} and more', text.split()[-1] if text else 'some'],
@@ -266,4 +266,4 @@ def test_exact_match_and_f1_are_those_of_squad(null):
 def test_an_evaluation_of_some_batches_judges_the_questions_it_has_seen():
     windows = [2, 1, 3, 2]
     found = {name: logits[:4] for name, logits in predicted(Asked(windows)).items()}
-    assert [answer.example for answer in SpanQA().answers(found, Asked(windows))] == [0, 1, 2]
+    assert [answer.example for answer in SpanQA().outputs(found, Asked(windows))] == [0, 1, 2]

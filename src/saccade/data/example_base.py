@@ -10,6 +10,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.frame import Frame
 from saccade.data.ragged import Ragged, encoded, require_windows, truncated, windows
 from saccade.data.record_base import FromRecords
+from saccade.data.record_files import FileRecords, read_records
 from saccade.data.records import Records, RecordSource, strings
 from saccade.data.split import Row, Split
 from saccade.data.tokenizer import Tokenizer
@@ -88,6 +90,29 @@ class Examples(FromRecords):
         if self.pair is not None and self.overlap:
             raise UserError('data.overlap: pairs of texts are cut off and have no chunks; set it to 0')
         require_windows(self._frame().room(len(self._columns)), self.overlap)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The column of each text that is read of a record: of `text`, and of `pair` where there are two."""
+        return dict(zip(('text', 'pair'), self._columns, strict=False))
+
+    @property
+    def example(self) -> dict[str, str]:
+        """An example of each input."""
+        return dict(zip(self.inputs, ('A film like no other.', 'I have seen nothing like it.'), strict=False))
+
+    def read(self, path: Path) -> FileRecords:
+        """Read a file of records, which need have no answers."""
+        return read_records(path, self._columns)
+
+    def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> ExampleSplit:
+        """Return the rows of records whose answers are not known; `names` are those of the classes, if there are any.
+
+        Raises:
+            UserError: a text is none, or the tokenizer lacks one of its characters.
+        """
+        unsaid = {self.answer: np.full(len(records), self.unsaid), 'names': np.array(names)}
+        return self._split(unsaid | self._tokens(records, tokenizer), self.frame(tokenizer))
 
     @abstractmethod
     def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:

@@ -24,8 +24,10 @@ from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
 from saccade.data.frame import Frame
 from saccade.data.question import Question
 from saccade.data.ragged import Ragged, encoded, smallest
+from saccade.data.record_files import read_records
+from saccade.data.records import RecordSource, strings
 from saccade.data.split import Row, Split, batch_of
-from saccade.data.squad import Inquiry, open_questions
+from saccade.data.squad import AskedQuestions, Inquiry, open_questions, read_questions
 from saccade.data.tokenizer import Tokenizer, Trainer
 from saccade.types import Part, UserError, require_positive
 
@@ -162,14 +164,35 @@ class Questions(DatasetBase):
         """Return the shapes of a batch, known before any data is read."""
         return batch_of(_blank(Frame(self.context, opens=0, closes=0)), batch_size)
 
-    def asking(self, question: str, context: str, tokenizer: Tokenizer) -> QuestionSplit:
-        """One question without a known answer, in the rows that its context takes.
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The columns of the question and of the context."""
+        return {name: name for name in ('question', 'context')}
+
+    @property
+    def example(self) -> dict[str, str]:
+        """An example of each input."""
+        return {'question': 'What is the home of Ada?', 'context': 'Ada has a red car. The home of Ada is London.'}
+
+    def read(self, path: Path) -> RecordSource:
+        """Read a file of questions: in SQuAD's format where it ends in .json, else of records."""
+        if path.name.lower().removesuffix('.gz').endswith('.json'):
+            return AskedQuestions(read_questions(path)[0])
+        return read_records(path, ('question', 'context'))
+
+    def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> QuestionSplit:
+        """Return questions without a known answer, each in the rows that its context takes.
 
         Raises:
-            UserError: the tokenizer lacks [CLS], [SEP] or a character.
+            UserError: a question or a context is no text, a context is empty, or the tokenizer lacks a character.
         """
-        asked = [Question('asked', 'asked', question, context, ())]
-        return self._split(_tokenised(asked, tokenizer), asked, self.frame(tokenizer))
+        places, texts = map(records.place, range(len(records))), (strings(records, name) for name in self.inputs)
+        asked = [Question(place, '', *pair, ()) for place, *pair in zip(places, *texts, strict=True)]
+        split = self._split(_tokenised(asked, tokenizer), asked, self.frame(tokenizer))
+        for row in np.flatnonzero(split.rows.windows.lengths == 0):
+            place = asked[int(split.examples[row])].id
+            raise UserError(f'{place}: the context has no word, so there is nothing to answer with')
+        return split
 
     def _open(self, cache: Path) -> Inquiry:
         return open_questions(None if self.path else self.name, self.path, cache, self.validation)

@@ -7,7 +7,7 @@ downloaded, and none of the validation split is in the training split.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,10 +15,12 @@ import jax
 import numpy as np
 
 from saccade.data.cache import digest
-from saccade.data.dataset_base import BySplit, DatasetBase, Source
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase, Source
 from saccade.data.frame import Frame
+from saccade.data.record_files import FileRecords, read_records
+from saccade.data.records import RecordSource
 from saccade.data.split import Split, batch_of
-from saccade.data.tagged import TaggedSplit, blank
+from saccade.data.tagged import TaggedSplit, blank, words_of
 from saccade.data.tokenizer import BERT, Tokenizer, Trainer, Word
 from saccade.types import Part, UserError, require_positive
 
@@ -55,6 +57,38 @@ class Sorting(DatasetBase):
         """One word a number."""
         return Part(Word).but(vocabulary=self.highest + len(BERT), end=None, specials=BERT)
 
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The column of the numbers, with spaces between them."""
+        return {'text': 'numbers'}
+
+    @property
+    def example(self) -> dict[str, str]:
+        """An example of each input."""
+        return {'text': ' '.join(str(-place % self.highest) for place in range(self.length))}
+
+    def read(self, path: Path) -> FileRecords:
+        """Read a file of sequences."""
+        return read_records(path, ('numbers',))
+
+    def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> TaggedSplit:
+        """Return the rows of sequences; the labels are no answers, but stand where these are to be.
+
+        Raises:
+            UserError: a sequence has another length than those of training, or another number.
+        """
+        known = {str(number) for number in range(self.highest)}
+        sequences = [words_of(records[index]['numbers'], records.place(index)) for index in range(len(records))]
+        for index, words in enumerate(sequences):
+            if len(words) != self.length or not known.issuperset(words):
+                raise UserError(
+                    f'{records.place(index)}: what is sorted are {self.length} numbers from 0 to {self.highest - 1}, '
+                    f'with spaces between them, not {" ".join(words)!r}'
+                )
+        numbers = np.array(sequences, np.int32)
+        split = TaggedSplit.of(self._sequences(numbers, tokenizer), self.frame(tokenizer), overlap=0, unit='numbers')
+        return replace(split, words=sequences)
+
     def _open(self, cache: Path) -> Source:
         validation = _drawn(0, self.validation, self.length, self.highest)
         held_out = {numbers.tobytes() for numbers in validation}
@@ -69,15 +103,14 @@ class Sorting(DatasetBase):
         return map(str, range(self.highest))
 
     def _arrays(self, source: Source, tokenizer: Tokenizer) -> BySplit:
-        ids, names = _ids(self.highest, tokenizer), np.array(list(map(str, range(self.highest))))
+        return {split: self._sequences(numbers, tokenizer) for split, numbers in source.splits.items()}
+
+    def _sequences(self, numbers: np.ndarray, tokenizer: Tokenizer) -> Arrays:
         return {
-            split: {
-                'tokens': ids[numbers].ravel(),
-                'labels': np.sort(numbers, axis=-1).ravel(),
-                'lengths': np.full(len(numbers), self.length),
-                'names': names,
-            }
-            for split, numbers in source.splits.items()
+            'tokens': _ids(self.highest, tokenizer)[numbers].ravel(),
+            'labels': np.sort(numbers, axis=-1).ravel(),
+            'lengths': np.full(len(numbers), self.length),
+            'names': np.array(list(map(str, range(self.highest)))),
         }
 
     def _splits(self, arrays: BySplit, source: Source, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:

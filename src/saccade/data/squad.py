@@ -10,7 +10,7 @@ both.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,23 @@ class PickedQuestions(Picked):
         return Question(*texts, tuple(Answer(text.decode(errors='replace'), int(start)) for text, start in pairs))
 
 
+@dataclass(frozen=True, eq=False)
+class AskedQuestions(Sequence[Mapping[str, str]]):
+    """Questions as records, without their answers."""
+
+    questions: Sequence[Question]
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def __getitem__(self, index: int) -> Mapping[str, str]:
+        return {name: getattr(self.questions[index], name) for name in ('question', 'context')}
+
+    def place(self, index: int) -> str:
+        """Which question it is."""
+        return f'question {self.questions[index].id}'
+
+
 def open_questions(name: str | None, path: str | None, cache: Path, validation: float) -> Inquiry:
     """Open questions, and prepare them where that has not been done.
 
@@ -77,10 +94,10 @@ def _open_path(path: Path, validation: float) -> Inquiry:
     if (path / 'dataset_info.json').is_file():
         return _open_dataset(path.name, opened(path), validation)
     if path.is_dir():
-        read = {split: _read(file) for split, file in _files(path).items()}
+        read = {split: read_questions(file) for split, file in _files(path).items()}
         splits = {split: questions for split, (questions, _) in read.items()}
         return Inquiry(splits, digest(*(content for _, content in read.values())))
-    questions, content = _read(path)
+    questions, content = read_questions(path)
     return Inquiry(_by_title(str(path), questions, validation), digest(content, validation))
 
 
@@ -127,8 +144,12 @@ def _by_title(name: str, questions: Sequence[Question], validation: float) -> di
     }
 
 
-def _read(file: Path) -> tuple[list[Question], str]:
-    """Return the questions of a file, and a digest of what it holds."""
+def read_questions(file: Path) -> tuple[list[Question], str]:
+    """Return the questions of a file in SQuAD's format, and a digest of what it holds.
+
+    Raises:
+        UserError: it cannot be read, or is not in this format.
+    """
     content = content_of(file)
     try:
         articles = json.loads(decoded(content, file))

@@ -9,8 +9,9 @@ that overlap, and each word has its tag in one of them alone: the one where it i
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from saccade.data.frame import Frame
 from saccade.data.names import Names
 from saccade.data.ragged import Ragged, smallest, windows
 from saccade.data.record_base import FromRecords
+from saccade.data.record_files import FileRecords, read_records
 from saccade.data.records import Records, RecordSource
 from saccade.data.split import Row, Split
 from saccade.data.tokenizer import UNKNOWN, Tokenizer
@@ -74,11 +76,16 @@ class TaggedRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TaggedSplit(Split):
-    """Attributes: names of the tags; labels of each sentence, by token."""
+    """Attributes:
+    names: of the tags.
+    labels: of each sentence, by token.
+    words: of each sentence, where its tags are not known.
+    """
 
     rows: TaggedRows
     names: tuple[str, ...]
     labels: Ragged
+    words: Sequence[Words] = ()
 
     @classmethod
     def of(cls, arrays: Arrays, frame: Frame, overlap: int, unit: str) -> 'TaggedSplit':
@@ -107,6 +114,31 @@ class Tagged(FromRecords):
     tokens: str = 'tokens'
     tags: str = 'tags'
     check: Part | None = None
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The column of the words, which are a list, or a text with spaces between them."""
+        return {'text': self.tokens}
+
+    @property
+    def example(self) -> dict[str, str]:
+        """An example of each input."""
+        return {'text': 'Ada Lovelace lived in London .'}
+
+    def read(self, path: Path) -> FileRecords:
+        """Read a file of sentences, which need have no tags unless it is of CoNLL columns."""
+        return read_records(path, (self.tokens,))
+
+    def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> TaggedSplit:
+        """Return the rows of sentences whose tags are not known, those of the first name in their place.
+
+        Raises:
+            UserError: a sentence is no text and no list of words, or the tokenizer lacks one of its characters.
+        """
+        sentences = [words_of(records[index][self.tokens], records.place(index)) for index in range(len(records))]
+        tagged = [(words, len(words) * names[:1]) for words in sentences]
+        arrays = _labelled(tagged, Names(names), records.place, tokenizer)
+        return replace(self._split(arrays, self.frame(tokenizer)), words=sentences)
 
     @property
     def _columns(self) -> tuple[str, ...]:
@@ -151,6 +183,15 @@ class Tagged(FromRecords):
 def blank(frame: Frame) -> Row:
     """A row of which nothing counts."""
     return frame.padding() | {'labels': frame.beside(IGNORED), 'example': np.int32(-1)}
+
+
+def words_of(given: Any, place: str) -> list[str]:
+    """Return the words of a sentence, which is a list of them or a text with spaces between them.
+
+    Raises:
+        UserError: it is neither.
+    """
+    return given.split() if isinstance(given, str) else list(_strings(given, 'text', place))
 
 
 def aligned(sentences: Sequence[Words], tokenizer: Tokenizer) -> Iterator[tuple[np.ndarray, np.ndarray]]:

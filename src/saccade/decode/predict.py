@@ -1,21 +1,141 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a model predicts of rows: batch by batch on the device, and all of it together on the host."""
+"""What a model predicts of rows, batch by batch; and of new texts, each with what the task makes of it."""
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 
-from saccade.types import Judge, Model, Params
+from saccade.data.pipeline import eval_batches
+from saccade.data.split import Split
+from saccade.data.tokenizer import Tokenizer
+from saccade.types import Judge, Model, Params, Part, Task, UserError
+
+ROWS = 16  # texts that are read at once, whatever their number, so that all go through one program
+
+Record = Mapping[str, Any]
+
+
+@runtime_checkable
+class Output(Protocol):
+    """What is predicted of one example, such as `task.classification:PredictedClass`."""
+
+    def record(self) -> dict[str, Any]:
+        """Return it as one JSON object."""
+        ...
+
+    def lines(self, inputs: Record) -> list[str]:
+        """Return it in words, beside what it was predicted of."""
+        ...
+
+
+@runtime_checkable
+class Predictive(Judge, Protocol):
+    """A task that predicts something of each example."""
+
+    def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[Output]:
+        """Yield what is predicted of each example of a split, in their order."""
+        ...
+
+
+@runtime_checkable
+class Unanswered(Protocol):
+    """Data that make the rows of new examples, whose answers are not known.
+
+    Attributes:
+        inputs: what is read of a record, each with its column: 'text', say, in the column 'sentence'.
+        example: one of each.
+    """
+
+    inputs: Mapping[str, str]
+    example: Mapping[str, str]
+
+    def read(self, path: Path) -> Any:
+        """Read a file of records in the format that the data's own have."""
+        ...
+
+    def unanswered(self, records: Any, names: tuple[str, ...], tokenizer: Tokenizer) -> Split:
+        """Return the rows of records; `names` are those of the classes, if there are any."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRecords(Sequence[Record]):
+    """Attributes: records, each with the place where it stands."""
+
+    placed: Sequence[tuple[str, Record]]
+
+    def __len__(self) -> int:
+        return len(self.placed)
+
+    def __getitem__(self, index: int) -> Record:
+        return self.placed[index][1]
+
+    def place(self, index: int) -> str:
+        """Where a record stands."""
+        return self.placed[index][0]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A trained model that is asked of new texts what it was trained to predict.
+
+    Attributes:
+        task, data: those that it was trained by; the data say how a text is cut into rows.
+        names: of the classes, if there are any.
+        rows: texts that are read at once.
+
+    Raises:
+        UserError: it was trained to do something else; what does that is named.
+    """
+
+    task: Task
+    data: Any
+    model: Model
+    params: Params
+    tokenizer: Tokenizer
+    names: tuple[str, ...] = ()
+    rows: int = ROWS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.task, Predictive) or not isinstance(self.data, Unanswered):
+            then = list(getattr(self.task, 'then', {}).values())
+            better = f'; it is for {then[0]}' if then else ''
+            raise UserError(
+                f'a run of {Part(type(self.task)).name} predicts no class, number, tags or answer of a text{better}'
+            )
+
+    def predict(self, placed: Iterable[tuple[str, Record]]) -> Iterator[tuple[Record, Output]]:
+        """Yield each input with what is predicted of it, in their order and as soon as those read with it are.
+
+        Args:
+            placed: records by the data's columns, each with the place that a message is to name.
+
+        Raises:
+            UserError: a record does not have what is read, or the tokenizer lacks a character of it.
+        """
+        given = iter(placed)
+        while some := list(itertools.islice(given, self.rows)):
+            split = self.data.unanswered(PlacedRecords(some), self.names, self.tokenizer)
+            found = predictions(self.task, self.model, self.params, eval_batches(split, self.rows))
+            for (_, record), output in zip(some, self.task.outputs(found, split), strict=True):
+                yield {name: record[column] for name, column in self.data.inputs.items()}, output
 
 
 def predictions(
     task: Judge, model: Model, params: Params, batches: Iterable[Mapping[str, np.ndarray]]
 ) -> dict[str, np.ndarray]:
     """Return what the task predicts of the rows of all batches, in order; axis 0 of each array is the rows."""
-    predict = jax.jit(partial(task.predict, model))
-    parts: list[Any] = [jax.tree.map(np.asarray, predict(params, rows)) for rows in batches]
+    parts: list[Any] = [jax.device_get(_predicted(task, model, params, rows)) for rows in batches]
     return jax.tree.map(lambda *arrays: np.concatenate(arrays), *parts)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _predicted(task: Any, model: Any, params: Params, rows: Any) -> Any:
+    return task.predict(model, params, rows)

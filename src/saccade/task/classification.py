@@ -8,7 +8,7 @@ Devlin et al. 2019, "BERT", section 4.1, https://arxiv.org/abs/1810.04805. A tex
 rows; it is of the class that the mean of their logits says.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +24,27 @@ from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, PRNGKe
 
 
 @dataclass(frozen=True)
+class PredictedClass:
+    """Attributes: the probability of each class, by its name."""
+
+    probabilities: dict[str, float]
+
+    @property
+    def label(self) -> str:
+        """The most probable class; of equal ones, the one that comes first."""
+        return max(self.probabilities, key=self.probabilities.__getitem__)
+
+    def record(self) -> dict[str, Any]:
+        """The class, its probability, and those of all."""
+        probability = self.probabilities[self.label]
+        return {'label': self.label, 'probability': probability, 'probabilities': self.probabilities}
+
+    def lines(self, inputs: Mapping[str, Any]) -> list[str]:
+        """The class and its probability before the text, or before both."""
+        return [f'{self.label}  {self.probabilities[self.label]:.3f}  {"  |  ".join(inputs.values())}']
+
+
+@dataclass(frozen=True)
 class Classification(ReadsHead):
     """Attributes: label_smoothing, the share of the target distribution that is uniform, in training."""
 
@@ -31,6 +52,7 @@ class Classification(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'label', 'example')
+    then: ClassVar[dict[str, str]] = {'classify texts': 'launch/predict.py {inputs}'}
 
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)
@@ -47,6 +69,12 @@ class Classification(ReadsHead):
         """Return the logits of each row, its example and its label."""
         logits = self.read(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'logits': logits, 'example': batch['example'], 'label': batch['label']}
+
+    def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedClass]:
+        """Yield what is predicted of each example; the split has the names of the classes."""
+        logits, _ = by_example(predictions)
+        shares = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
+        return (PredictedClass(dict(zip(split.names, each, strict=True))) for each in shares.tolist())
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return what is measured of whole examples; the split has the names of the classes."""

@@ -8,7 +8,7 @@ As BERT says of two sentences how alike they are: Devlin et al. 2019, section 4.
 a text that is several rows the prediction is the mean of theirs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,6 +23,21 @@ from saccade.types import Batch, EncoderModel, Estimate, Params, PRNGKey, Total,
 
 
 @dataclass(frozen=True)
+class PredictedNumber:
+    """Attributes: value, in the unit of the values of training."""
+
+    value: float
+
+    def record(self) -> dict[str, Any]:
+        """The number."""
+        return {'value': self.value}
+
+    def lines(self, inputs: Mapping[str, Any]) -> list[str]:
+        """The number before the text, or before both."""
+        return [f'{self.value:z.4f}  {"  |  ".join(inputs.values())}']
+
+
+@dataclass(frozen=True)
 class Regression(ReadsHead):
     """Reads the head 'pooled', which has one class."""
 
@@ -30,6 +45,7 @@ class Regression(ReadsHead):
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'value', 'example')
     loss_unit: ClassVar[str] = ''
     bare: ClassVar[str] = 'squared_error'
+    then: ClassVar[dict[str, str]] = {'say a number': 'launch/predict.py {inputs}'}
 
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
@@ -44,6 +60,11 @@ class Regression(ReadsHead):
         """Return the number predicted of each row, as its one logit, its example and its value."""
         logits = self._predicted(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'logits': logits, 'example': batch['example'], 'value': batch['value']}
+
+    def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedNumber]:
+        """Yield what is predicted of each example."""
+        logits, _ = by_example(predictions)
+        return map(PredictedNumber, logits[:, 0].tolist())
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return what is measured of whole examples."""

@@ -48,6 +48,21 @@ class Found:
     score: float
     null_score: float
 
+    def record(self) -> dict[str, Any]:
+        """The answer, which is empty where there is none, with its place and the scores."""
+        fields = ('start', 'stop', 'score', 'null_score')
+        return {'answer': self.text, **{name: getattr(self, name) for name in fields}}
+
+    def lines(self, inputs: Mapping[str, Any]) -> list[str]:
+        """The question, its answer, where that stands, and how sure the model is of it."""
+        place = f'characters {self.start} to {self.stop}' if self.text else 'nowhere in the context'
+        return [
+            f'{"question":10s}{inputs["question"]}',
+            f'{"answer":10s}{self.text or "none"}',
+            f'{"place":10s}{place}',
+            f'{"score":10s}{_nats(self.score)}; no answer: {_nats(self.null_score)}',
+        ]
+
 
 @dataclass(frozen=True)
 class SpanQA(ReadsHead):
@@ -64,6 +79,7 @@ class SpanQA(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'types', 'start', 'stop', 'example')
+    then: ClassVar[dict[str, str]] = {'answer': 'launch/predict.py {inputs}'}
 
     def __post_init__(self) -> None:
         require_positive('task.span_qa:SpanQA', longest=self.longest)
@@ -89,10 +105,10 @@ class SpanQA(ReadsHead):
         Args:
             split: has `examples`, the question of each row; and of a question `gold`, of a span `place` and `text`.
         """
-        found = list(self.answers(predictions, split))
+        found = list(self.outputs(predictions, split))
         return answered([split.gold(each.example) for each in found], [each.text for each in found])
 
-    def answers(self, predictions: Mapping[str, Any], split: Any) -> Iterator[Found]:
+    def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[Found]:
         """Answer each question of which rows were predicted."""
         examples = split.examples[: len(predictions['start'])]
         start, stop = (_log_p(predictions[name][: len(examples)]) for name in ENDS)
@@ -130,3 +146,7 @@ def places(batch: Batch) -> Bool[Array, 'B T']:
 
 def _log_p(logits: Float[np.ndarray, 'R T']) -> Float[np.ndarray, 'R T']:
     return logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+
+
+def _nats(score: float) -> str:
+    return f'{score:.3f} nats ({math.exp(score):.1%})'

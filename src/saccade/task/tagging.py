@@ -8,7 +8,8 @@ Devlin et al. 2019, "BERT", section 5.3, https://arxiv.org/abs/1810.04805, where
 it. The data decides which tokens have labels, and gives each word a label in one row alone.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,9 +18,31 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from saccade.metric.entity import tagged
+from saccade.metric.entity import entities, tagged
 from saccade.task.base import Forward, ReadsHead, scored, surprise
 from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, Part, PRNGKey, Total
+
+
+@dataclass(frozen=True)
+class PredictedTags:
+    """Attributes: the words of a sentence, and the tag of each."""
+
+    words: list[str]
+    tags: list[str]
+
+    def record(self) -> dict[str, Any]:
+        """The words, their tags and, where these are BIO, the entities: start and stop in words, from and to."""
+        return {'words': self.words, 'tags': self.tags, 'entities': list(self._entities())}
+
+    def lines(self, inputs: Mapping[str, Any]) -> list[str]:
+        """The words with their tags, as in the Brown corpus, and below them a line for each entity."""
+        tagged = ' '.join(f'{word}/{tag}' for word, tag in zip(self.words, self.tags, strict=True))
+        return [tagged, *(f'  {each["type"]:8s}{each["text"]}' for each in self._entities())]
+
+    def _entities(self) -> Iterator[dict[str, Any]]:
+        if all(tag == 'O' or tag.startswith(('B-', 'I-')) for tag in self.tags):
+            for kind, start, stop in entities(self.tags):
+                yield {'type': kind, 'text': ' '.join(self.words[start:stop]), 'start': start, 'stop': stop}
 
 
 @dataclass(frozen=True)
@@ -30,6 +53,7 @@ class Tagging(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'labels', 'example')
+    then: ClassVar[dict[str, str]] = {'tag words': 'launch/predict.py {inputs}'}
 
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
@@ -42,6 +66,12 @@ class Tagging(ReadsHead):
         """Return the likeliest tag of each token, its label and, of each row, the example."""
         logits = self.read(Forward(train=False), model, params, batch, jax.random.key(0))
         return {'tags': jnp.argmax(logits, axis=-1), 'labels': batch['labels'], 'example': batch['example']}
+
+    def outputs(self, predictions: Mapping[str, np.ndarray], split: Any) -> Iterator[PredictedTags]:
+        """Yield the tags of each sentence, one for each of the `words` that the split has of it."""
+        tags = iter(predictions['tags'][predictions['labels'] != IGNORED].tolist())
+        for words in split.words:
+            yield PredictedTags(list(words), [split.names[tag] for tag in itertools.islice(tags, len(words))])
 
     def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
         """Return what is measured of whole sentences; the split has the names of the tags."""

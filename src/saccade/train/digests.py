@@ -99,8 +99,9 @@ def _read(workdir: Workdir) -> dict[str, Any] | None:
 
 
 def _tokenizer(workdir: Workdir) -> dict[str, str]:
-    """SHA-256 of the files of a run's tokenizer: the second where texts that are read have another."""
-    files = [workdir.tokenizer, workdir.tokenizer.with_name(f'source_{workdir.tokenizer.name}')]
+    """SHA-256 of what turns text and labels into numbers: the tokenizer, that of the source if any, the class names."""
+    source = workdir.tokenizer.with_name(f'source_{workdir.tokenizer.name}')
+    files = [workdir.tokenizer, source, workdir.classes]
     try:
         return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
     except OSError as error:

@@ -3,6 +3,7 @@
 """The story of a run, from a config to a trained model in its folder."""
 
 import contextlib
+import json
 import math
 import os
 import shlex
@@ -18,7 +19,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from saccade.build import load
+from saccade.build import build, load
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Prepared, Row
 from saccade.data.tokenizer import Tokenizer
@@ -36,7 +37,7 @@ from saccade.train.processes import require_shared, stopped_together
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.terminal import say
 from saccade.train.trained import start_from, tokenizer_of
-from saccade.train.workdir import BEFORE, Workdir
+from saccade.train.workdir import BEFORE, Workdir, write_atomically
 from saccade.types import Model, Params, Part, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
@@ -114,6 +115,9 @@ class Run:
             say(self.console, f'restart     what the run had written is in {before}')
         Workdir.open(self.workdir.path, self.config)  # another run may have begun there since it was checked
         require_shared(self.workdir.config)
+        names = getattr(prepared.splits['train'], 'names', ())
+        if names and jax.process_index() == 0 and not self.workdir.classes.exists():
+            write_atomically(self.workdir.classes, json.dumps(names))
         keep(self.workdir, prepared)
         return prepared
 
@@ -379,7 +383,7 @@ def what_next(path: str, workdir: str, overrides: Sequence[str], config: Mapping
     then = getattr(load(config['task']['use'], 'config.task.use'), 'then', {})
     commands = {
         'continue it': f'{train} {where} --config.steps={2 * config["steps"]}',
-        **{what: f'{shlex.quote(python)} {command} {where}' for what, command in then.items()},
+        **{what: f'{shlex.quote(python)} {_with_inputs(command, config)} {where}' for what, command in then.items()},
         'evaluate it': f'{shlex.quote(python)} launch/evaluate.py {where}',
         **_change(config['model'], train, workdir),
     }
@@ -387,6 +391,14 @@ def what_next(path: str, workdir: str, overrides: Sequence[str], config: Mapping
         f'The run is in {workdir}. What to try next:',
         *(f'  {what:<14} {command}' for what, command in commands.items()),
     ]
+
+
+def _with_inputs(command: str, config: Mapping[str, Any]) -> str:
+    """A command of a task, with an example of each input of the data for flags where it has {inputs}."""
+    if '{inputs}' not in command:
+        return command
+    example = build(config['data'], 'config.data')().example
+    return command.replace('{inputs}', ' '.join(f'--{name}={shlex.quote(text)}' for name, text in example.items()))
 
 
 def _change(model: Mapping[str, Any], train: str, workdir: str) -> dict[str, str]:

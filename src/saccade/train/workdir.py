@@ -101,6 +101,10 @@ class Workdir:
         return self.path / 'tokenizer.json'
 
     @property
+    def classes(self) -> Path:
+        return self.path / 'classes.json'
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / 'checkpoints'
 

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Predict what a run was trained to of new texts: their class, a number, a tag for each word, the answer to a question.
+
+python launch/predict.py --workdir=runs/classify --text="A film like no other." --text="I fell asleep."
+python launch/predict.py --workdir=runs/answer --question="What is the home of Ada?" --context_file=ada.txt
+python launch/predict.py --workdir=runs/tag --file=sentences.txt --json
+
+The texts are those of flags, or those of a file: .csv, .tsv, .jsonl, .conll or .json as the data of the run have it, or
+any other with a text a line; or the lines of standard input. Where there are two inputs, a line has a tab between them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from absl import flags
+
+from saccade.data.files import content_of, decoded
+from saccade.decode.inputs import placed_records
+from saccade.decode.predict import ROWS
+from saccade.train.main import run_main
+from saccade.train.predicting import open_predictor
+from saccade.train.trained import CHECKPOINTS
+from saccade.types import UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
+TEXT = flags.DEFINE_multi_string('text', [], 'A text, or the words of a sentence to tag; it may be repeated.')
+PAIR = flags.DEFINE_multi_string('pair', [], 'The second text, of a run of pairs; one for each --text, or one for all.')
+QUESTION = flags.DEFINE_multi_string('question', [], 'What is asked; it may be repeated.')
+CONTEXT = flags.DEFINE_multi_string(
+    'context', [], 'The text that has the answer; one for each --question, or one for all.'
+)
+CONTEXT_FILE = flags.DEFINE_string('context_file', None, 'In its place: a file with that text.')
+FILE = flags.DEFINE_string('file', None, 'In the place of all these: a file of records, or with a text a line.')
+BATCH = flags.DEFINE_integer('batch', ROWS, 'Texts that are read at once; 1 answers each as it comes.', 1)
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a text.')
+
+
+def main(overrides: list[str]) -> None:
+    if overrides:
+        raise UserError(f"'{overrides[0]}': a model predicts with the config it was trained with")
+    if not WORKDIR.value:
+        raise UserError('give --workdir=FOLDER, the folder of a run')
+    given = _given()
+    rows = min(BATCH.value, max(map(len, given.values()))) if given else BATCH.value
+    predictor = open_predictor(WORKDIR.value, CHECKPOINT.value, rows)
+    for inputs, output in predictor.predict(placed_records(predictor.data, given, FILE.value)):
+        print(json.dumps({**inputs, **output.record()}) if JSON.value else '\n'.join(output.lines(inputs)), flush=True)
+
+
+def _given() -> Mapping[str, Sequence[str]]:
+    values = {flag.name: flag.value for flag in (TEXT, PAIR, QUESTION, CONTEXT)}
+    if CONTEXT_FILE.value and CONTEXT.value:
+        raise UserError('give either --context or --context_file')
+    if CONTEXT_FILE.value:
+        path = Path(CONTEXT_FILE.value)
+        values['context'] = [decoded(content_of(path), path)]
+    return {name: texts for name, texts in values.items() if texts}
+
+
+if __name__ == '__main__':
+    run_main(main)

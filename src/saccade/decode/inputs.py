@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Texts to predict something of: from flags, from a file, or from standard input."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from saccade.decode.predict import Record, Unanswered
+from saccade.decode.translator import texts_of
+from saccade.types import UserError
+
+_RECORDS = ('.csv', '.tsv', '.jsonl', '.conll', '.json')  # a .txt has a text a line, whatever the data's own hold
+
+
+def placed_records(
+    data: Unanswered, given: Mapping[str, Sequence[str]], file: str | None
+) -> Iterator[tuple[str, Record]]:
+    """Yield records by the data's columns, each with the place where it stands.
+
+    Args:
+        given: the values of each of the data's inputs, of which one may stand for all others; or empty.
+        file: in its place: records as the data's files have them, or a text a line; None: lines of standard input. Of
+            several inputs, a line has all, with tabs between them.
+
+    Raises:
+        UserError: both are given, or other inputs than the data's; the file cannot be read; a line has too few fields.
+    """
+    if given and file:
+        raise UserError(f'give either {_flags(given)} or --file')
+    if given:
+        return _of_flags(data.inputs, given)
+    if file and Path(file.lower().removesuffix('.gz')).suffix in _RECORDS:
+        source = data.read(Path(file))
+        return ((source.place(index), source[index]) for index in range(len(source)))
+    return _of_lines(data.inputs, texts_of(None, file), f'{file}, ' if file else '')
+
+
+def _of_flags(inputs: Mapping[str, str], given: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Record]]:
+    if given.keys() != inputs.keys():
+        raise UserError(f'this run reads {_flags(inputs)}, and {_flags(given)} is given')
+    count = max(map(len, given.values()))
+    for name, values in given.items():
+        if len(values) not in (1, count):
+            raise UserError(f'--{name} is given {len(values)} times; give it once, or {count} times as another flag is')
+    for number in range(count):
+        yield (
+            f'text {number + 1}',
+            {column: given[name][number if len(given[name]) > 1 else 0] for name, column in inputs.items()},
+        )
+
+
+def _of_lines(inputs: Mapping[str, str], lines: Iterator[str], before: str) -> Iterator[tuple[str, Record]]:
+    for number, line in enumerate(lines, start=1):
+        fields = line.split('\t') if len(inputs) > 1 else [line]
+        if len(fields) != len(inputs):
+            raise UserError(
+                f'{before}line {number}: {len(fields)} field{"s" * (len(fields) > 1)}, where {" and ".join(inputs)} '
+                'are expected, with a tab between them'
+            )
+        yield f'{before}line {number}', dict(zip(inputs.values(), fields, strict=True))
+
+
+def _flags(names: Mapping[str, object]) -> str:
+    return ' and '.join(f'--{name}' for name in names)

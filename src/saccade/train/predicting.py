@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A trained model that predicts of new texts what it was trained to."""
+
+import json
+from dataclasses import replace
+
+from saccade.decode.predict import Predictor
+from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.learner import cast
+from saccade.train.trained import open_run
+from saccade.train.workdir import Workdir
+from saccade.types import UserError
+
+
+def open_predictor(path: str, which: str, rows: int) -> Predictor:
+    """Open a run.
+
+    Args:
+        which: checkpoint, as in `train.trained.CHECKPOINTS`.
+        rows: texts that are read at once.
+
+    Raises:
+        UserError: there is no run in this folder, or it predicts nothing of a text.
+    """
+    trained = open_run(path, which)
+    experiment = Experiment.of(trained.config)
+    params = cast(trained.params, experiment.dtype)
+    predictor = Predictor(experiment.task(), experiment.data(), trained.model, params, trained.tokenizer, rows=rows)
+    return replace(predictor, names=class_names(experiment, Workdir.existing(path)))
+
+
+def class_names(experiment: Experiment, workdir: Workdir) -> tuple[str, ...]:
+    """Return the names of the classes, if there are any: kept in the run's folder or, if that is older, of the data.
+
+    Raises:
+        UserError: what is kept are no names of so many classes; or the data of an older run are gone.
+    """
+    if not hasattr(experiment.data(), 'classes'):
+        return ()
+    if not workdir.classes.exists():
+        return experiment.data().prepare(cache_folder(), workdir.tokenizer).splits['train'].names
+    try:
+        names = json.loads(workdir.classes.read_text(encoding='utf-8'))
+    except (OSError, ValueError) as error:
+        raise UserError(f'{workdir.classes}: cannot be read as JSON: {error}') from error
+    count = experiment.data().classes
+    if not isinstance(names, list) or len(names) != count or not all(isinstance(name, str) for name in names):
+        raise UserError(f'{workdir.classes}: is no list of the names of {count} classes')
+    return tuple(names)
