@@ -3,6 +3,7 @@
 """Let a language model continue a prompt, or talk with it.
 
 python launch/generate.py --workdir=runs/a --prompt="def " --temperature=0.8 --samples=3
+python launch/generate.py --workdir=runs/a --prompt="def " --beams=4
 python launch/generate.py --init_from=DIR --chat
 """
 
@@ -12,6 +13,7 @@ from dataclasses import asdict
 import jax
 from absl import flags
 
+from saccade.decode.beam import Beam
 from saccade.decode.chat import chat, typed_lines
 from saccade.decode.sample import Writer
 from saccade.decode.sampling import Sampler
@@ -29,7 +31,10 @@ TOP_K = flags.DEFINE_integer('top_k', 0, 'Most probable tokens kept; 0 for all.'
 TOP_P = flags.DEFINE_float('top_p', 1.0, 'Probability that the tokens kept cover; 1 for all.')
 MIN_P = flags.DEFINE_float('min_p', 0.0, 'Least probability kept, as a share of the highest; 0 for all.')
 GREEDY = flags.DEFINE_bool('greedy', False, 'Always the most probable token, whatever the temperature.')
+BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of a search for the most probable texts; 0 draws at random.', 0)
+ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
 SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same text.', 0, 2**32 - 1)
+DRAWING = (TEMPERATURE, TOP_K, TOP_P, MIN_P, GREEDY, SEED)
 CHAT = flags.DEFINE_bool('chat', False, 'Talk line by line, until an empty line or the end of the input.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
@@ -39,6 +44,8 @@ def main(overrides: list[str]) -> None:
         raise UserError(f"'{overrides[0]}': a model generates with the config it was trained with")
     if CHAT.value and (JSON.value or SAMPLES.value > 1):
         raise UserError('--chat is for people: it goes with neither --json nor --samples')
+    if BEAMS.value:
+        _require_no_drawing()
     sampler = Sampler(0.0 if GREEDY.value else TEMPERATURE.value, TOP_K.value, TOP_P.value, MIN_P.value)
     trained, key = open_trained(WORKDIR.value, INIT_FROM.value), jax.random.key(SEED.value)
     writer = Writer(trained.model, trained.params, trained.tokenizer, sampler)
@@ -46,11 +53,26 @@ def main(overrides: list[str]) -> None:
         for said in chat(writer, typed_lines(), key, MAX_TOKENS.value, PROMPT.value):
             print(said, flush=True)
         return
-    samples = writer.write(PROMPT.value, key, MAX_TOKENS.value, SAMPLES.value)
+    if BEAMS.value:
+        beam = Beam(BEAMS.value, alpha=ALPHA.value)
+        samples = writer.search(PROMPT.value, beam, MAX_TOKENS.value, SAMPLES.value)
+    else:
+        samples = writer.write(PROMPT.value, key, MAX_TOKENS.value, SAMPLES.value)
     if JSON.value:
         print(json.dumps({'prompt': PROMPT.value, 'samples': [asdict(sample) for sample in samples]}))
     else:
         print('\n---\n'.join(PROMPT.value + sample.text for sample in samples))
+
+
+def _require_no_drawing() -> None:
+    """Refuse what has no meaning where nothing is drawn."""
+    given = [flag.name for flag in DRAWING if flags.FLAGS[flag.name].present]
+    if given:
+        raise UserError(f'--beams draws nothing: it goes without --{" and --".join(given)}')
+    if CHAT.value:
+        raise UserError('--chat draws its answers: it goes without --beams')
+    if SAMPLES.value > BEAMS.value:
+        raise UserError(f'--samples={SAMPLES.value}: {BEAMS.value} beams find {BEAMS.value} texts; raise --beams')
 
 
 if __name__ == '__main__':

@@ -9,11 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_models import make, model_spec
 from toy_seq2seq import made
 
 from saccade.data.pair_frame import PairFrame
 from saccade.decode.beam import Beam, generate_beams
+from saccade.decode.generate import generate
 from saccade.decode.greedy import Greedy
+from saccade.decode.sampling import Sampler
 from saccade.types import Scope, Search, UserError
 
 CLOSE = 1e-4  # nats; float32 sums in another order
@@ -253,3 +256,52 @@ def test_a_language_model_is_searched_too(learned):
         assert [ids for ids, _ in found] == [list(text) for text, _ in expected]
         np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=CLOSE)
     assert generate_beams(model, params, [], Beam(beams=2), 4) == []
+
+
+@pytest.fixture(scope='module')
+def few_words():
+    """A language model of so few words that all texts can be listed, and what it says after any prompt."""
+    model, params = make(model_spec(vocabulary=V, context=8))
+
+    @jax.jit
+    def run(tokens):
+        return jax.nn.log_softmax(model.apply({'params': params}, tokens, Scope(jnp.arange(8)[None]), False)[0])
+
+    def log_p(ids):
+        return np.asarray(run(np.array([[*ids, *(8 - len(ids)) * [0]]])), np.float64)
+
+    return model, params, log_p
+
+
+SHORT = ([3], [4, 3, 0, 1], [])
+
+
+@pytest.mark.parametrize('alpha', [0.0, 1.0])
+def test_enough_beams_find_the_best_of_all_continuations(alpha, few_words):
+    model, params, log_p = few_words
+    most, words = 3, [token for token in range(V) if token != END]
+    beam = Beam(beams=V**most, alpha=alpha)
+    for prompt, found in zip(SHORT, generate_beams(model, params, SHORT, beam, most, END), strict=True):
+        every, begun = [], prompt or [END]
+        for length in range(most + 1):
+            for text in itertools.product(words, repeat=length):
+                said = (*text, END)[:most]
+                rows = log_p([*begun, *text])[len(begun) - 1 :]
+                scores = [rows[at][token] for at, token in enumerate(said)]
+                every.append((list(text), sum(scores) / penalty(len(said), alpha)))
+        every.sort(key=lambda each: -each[1])
+        assert_alike(found[:20], every[:20])
+        assert len(found) == len(every)
+
+
+def test_one_beam_of_a_language_model_is_greedy(learned):
+    found = generate_beams(*learned, PROMPTS, Beam(beams=1), 5, 9)
+    greedy = generate(*learned, PROMPTS, Sampler(0.0), 5, jax.random.key(0), 9)
+    assert [ids for ((ids, _),) in found] == greedy
+
+
+def test_continuations_do_not_depend_on_the_other_prompts_nor_on_their_lengths(windowed):
+    together = generate_beams(*windowed, PROMPTS, Beam(beams=3, alpha=0.6), 5, 9)
+    for prompt, found in zip(PROMPTS, together, strict=True):
+        (alone,) = generate_beams(*windowed, [prompt], Beam(beams=3, alpha=0.6), 5, 9)
+        assert_alike(found, alone)

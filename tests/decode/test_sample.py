@@ -10,6 +10,7 @@ import tokenizers
 
 from saccade.build import build
 from saccade.data.tokenizer import Character, Tokenizer, Word
+from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.chat import chat
 from saccade.decode.generate import generate
 from saccade.decode.sample import USUAL_TOKENS, Continuation, Sample, Writer
@@ -53,6 +54,14 @@ def test_a_prompt_of_which_the_tokenizer_makes_nothing_is_refused(rotary):
     writer = Writer(*rotary, Tokenizer(silent), Sampler(0.0))
     with pytest.raises(UserError, match=r"^the prompt 'def ' has no token$"):
         writer.write('def ', KEY, 6)
+
+
+def test_a_writer_searches_for_the_likeliest_texts(writer, rotary, tokenizer):
+    beam = Beam(beams=3, alpha=0.6)
+    (found,) = generate_beams(*rotary, [tokenizer.encode('def ')], beam, 6, tokenizer.end)
+    assert [(each.tokens, each.score) for each in writer.search('def ', beam, 6, 3)] == found
+    (best,) = writer.search('def ', beam, 6)
+    assert best.text == tokenizer.decode(found[0][0])
 
 
 def test_text_is_joined_as_the_tokenizer_joins_words(rotary):

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 LAUNCHER = Path(__file__).parents[2] / 'launch' / 'generate.py'
 
 
@@ -29,6 +31,35 @@ def test_samples_come_as_one_json_object(runner, finished):
     assert printed['prompt'] == 'the model '
     assert [set(sample) for sample in printed['samples']] == 2 * [{'text', 'tokens'}]
     assert all(0 < len(sample['tokens']) <= 3 and sample['text'] for sample in printed['samples'])
+
+
+def test_beams_find_texts_and_score_them(runner, finished):
+    given = (f'--workdir={finished}', '--prompt=the model ', '--max_tokens=3')
+    done = runner.run('generate', *given, '--beams=4', '--samples=2', '--json')
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert [set(sample) for sample in printed['samples']] == 2 * [{'text', 'tokens', 'score'}]
+    assert 0 > printed['samples'][0]['score'] >= printed['samples'][1]['score']
+    plain = runner.run('generate', *given, '--beams=4')
+    assert plain.stdout == f'the model {printed["samples"][0]["text"]}\n'
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (('--temperature=1', '--top_k=3'), '--beams draws nothing: it goes without --temperature and --top_k'),
+        (('--greedy',), '--beams draws nothing: it goes without --greedy'),
+        (('--seed=1',), '--beams draws nothing: it goes without --seed'),
+        (('--chat',), '--chat draws its answers: it goes without --beams'),
+        (('--samples=3',), '--samples=3: 2 beams find 2 texts; raise --beams'),
+        (('--alpha=-1',), 'flag --alpha=-1'),
+    ],
+)
+def test_what_does_not_go_with_beams_is_refused(runner, finished, arguments, message):
+    done = runner.run('generate', f'--workdir={finished}', '--prompt=the', '--beams=2', *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert message in line
 
 
 def test_text_follows_the_prompt_and_stops_at_the_context(runner, finished):

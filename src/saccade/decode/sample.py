@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from saccade.build import refused
 from saccade.data.tokenizer import Tokenizer
+from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.generate import generate, start
 from saccade.decode.sampling import Sampler
 from saccade.types import Count, CountOrZero, LanguageModel, Model, NotNegative, Params, Part, PRNGKey, Share, UserError
@@ -19,6 +20,13 @@ class Continuation:
 
     text: str
     tokens: list[int]
+
+
+@dataclass(frozen=True)
+class ScoredContinuation(Continuation):
+    """Attributes: score, log p of the tokens and of the end after them, in nats, by the length penalty."""
+
+    score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +55,23 @@ class Writer:
         Raises:
             UserError: the tokenizer cannot encode the prompt, or the tokens do not fit the context.
         """
-        ids = self.tokenizer.encode(prompt)
-        if prompt.strip() and not ids:
-            raise UserError(f'the prompt {prompt!r} has no token')
-        max_tokens = self.room(prompt, USUAL_TOKENS) if max_tokens is None else max_tokens
+        ids, max_tokens = self._laid_out(prompt, max_tokens)
         return [self._continuation(ids, new) for new in self.extend(samples * [ids], key, max_tokens)]
+
+    def search(
+        self, prompt: str, beam: Beam, max_tokens: int | None = None, samples: int = 1
+    ) -> list[ScoredContinuation]:
+        """Return the best continuations that a beam search finds, at most one for each beam.
+
+        Args:
+            max_tokens: as for `write`.
+
+        Raises:
+            UserError: as for `write`.
+        """
+        ids, max_tokens = self._laid_out(prompt, max_tokens)
+        (found,) = generate_beams(self.model, self.params, [ids], beam, max_tokens, self.tokenizer.end)
+        return [ScoredContinuation(self.text(ids, new), new, score) for new, score in found[:samples]]
 
     def extend(self, prompts: list[list[int]], key: PRNGKey, max_tokens: int) -> list[list[int]]:
         """Return the new tokens of each row."""
@@ -67,6 +87,13 @@ class Writer:
         """The text that new tokens add. Decoders may treat the first word unlike the rest, so they see it all."""
         before, whole = self.tokenizer.decode(ids), self.tokenizer.decode(ids + new)
         return whole.removeprefix(before) if whole.startswith(before) else self.tokenizer.decode(new)
+
+    def _laid_out(self, prompt: str, max_tokens: int | None) -> tuple[list[int], int]:
+        """The tokens of a prompt, and how many new ones there may be."""
+        ids = self.tokenizer.encode(prompt)
+        if prompt.strip() and not ids:
+            raise UserError(f'the prompt {prompt!r} has no token')
+        return ids, self.room(prompt, USUAL_TOKENS) if max_tokens is None else max_tokens
 
     def _continuation(self, ids: list[int], new: list[int]) -> Continuation:
         return Continuation(self.text(ids, new), new)
