@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of the variants: what they say, and that the README says the same; and the README's own variant."""
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from saccade.analysis.variants import matrix, readme
 from saccade.analysis.variants.catalogue import KINDS, Catalogue
@@ -44,6 +46,31 @@ def test_every_part_has_a_row():
     for kind, table in zip(KINDS, matrix.tables(OURS), strict=True):
         assert len(table.rows) == len(OURS.parts[kind]) > 0
         assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+@pytest.mark.parametrize('width', [60, 80, 120, 200])
+def test_no_name_is_broken_however_wide_the_terminal_is(width):
+    console = Console(width=width, file=io.StringIO())
+    matrix.show(OURS, console)
+    printed = console.file.getvalue()
+    words = set(re.split(r'[\s│┃,;]+', printed))
+    for table in matrix.tables(OURS):
+        assert table.title in printed
+        for use, *said in table.rows:
+            assert use in words
+            assert words.issuperset(word for value in said for word in re.split(r'[\s,;]+', value) if value != '-')
+    assert max(map(len, printed.splitlines())) <= width
+    assert words.issuperset(re.split(r'[\s,]+', matrix.counts(OURS)))
+
+
+def test_a_narrow_terminal_gets_a_list_of_what_each_can_do():
+    console = Console(width=80, file=io.StringIO())
+    matrix.show(OURS, console)
+    assert (
+        'attention.latent:Latent\n'
+        '    causal, full, cross, packed, returns weights, equivariant, decodes\n'
+        '    score terms by position; state S (R + H); time B N T S; memory B N T S\n'
+    ) in console.file.getvalue()
 
 
 def test_the_readme_says_what_there_is():

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every variant can do, in one table a kind, read off what the parts declare and say of themselves."""
 
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
+from rich.measure import Measurement
 
 from saccade.analysis.benchmark.report import Table
 from saccade.analysis.variants.catalogue import (
@@ -36,6 +38,7 @@ from saccade.types import OnlineWeighting, ScoreTerm
 
 HEADS, LENGTH = 4, 16  # of what is asked of a part, in heads and in tokens
 NONE = '-'
+_WIDEST = 1000  # columns, more than any table has
 
 Spec = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Spec], str]]
@@ -67,10 +70,39 @@ def as_json(catalogue: Catalogue) -> dict[str, Any]:
 
 
 def show(catalogue: Catalogue, console: Console) -> None:
-    """Print the tables, and how many variants there are."""
+    """Print the tables, each as a list where the console is too narrow for it, and how many variants there are."""
     for found in tables(catalogue):
-        found.show(console)
-    say(console, counts(catalogue))
+        drawn, wide = found.drawn(), console.options.update(max_width=_WIDEST)
+        say(console, found.title, style='bold')
+        if Measurement.get(console, wide, drawn).maximum <= console.width:
+            console.print(drawn)
+        else:
+            say(console, '\n'.join(_listed(found, console.width)))
+        console.print()
+    say(console, '\n'.join(_wrapped(counts(catalogue), console.width)))
+
+
+def _listed(table: Table, width: int) -> Iterator[str]:
+    """Each part on a line of its own; below it what it can do, then what it says in words."""
+    for use, *said in table.rows:
+        pairs = [(name, value) for name, value in zip(table.columns[1:], said, strict=True) if value != NONE]
+        can_do = ', '.join(name for name, value in pairs if value == _yes(True))
+        in_words = '; '.join(f'{name} {value}' for name, value in pairs if value != _yes(True))
+        yield use
+        for line in filter(None, (can_do, in_words)):
+            yield from _wrapped(line, width, '    ')
+
+
+def _wrapped(line: str, width: int, indent: str = '') -> list[str]:
+    """Lines of whole words."""
+    return textwrap.wrap(
+        line,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def terms_of(spec: Spec) -> tuple[ScoreTerm, ...]:
