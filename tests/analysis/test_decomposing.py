@@ -4,9 +4,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from saccade.analysis.decomposing import Decomposition
+from saccade.analysis.decomposition import PARTS
 from saccade.train.config import load_config
 from saccade.train.loop import Options, train
 
@@ -29,6 +31,14 @@ def learned(workdir, name, *overrides):
     assert final['accuracy'] > LEARNED
     (record,) = Decomposition.of(str(workdir), 200).records
     return record
+
+
+def test_a_share_that_rounds_to_zero_has_no_sign():
+    found = Decomposition('a', [], {'segments': np.ones((2, 3))})
+    sides = {side: dict.fromkeys(PARTS, -1e-9) for side in ('encoder', 'decoder')}
+    vars(found)['records'] = [{'head': 'head 1', **sides, 'error': 0.0}]
+    (table,) = found.report().tables
+    assert table.rows == [('head 1', *6 * ['0.0%'])]
 
 
 @pytest.mark.slow

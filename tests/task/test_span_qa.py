@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from saccade.data.frame import Frame
-from saccade.task.span_qa import ENDS, SpanQA, places
+from saccade.task.span_qa import ENDS, Found, SpanQA, places
 from saccade.types import Judge, Task, UserError
 
 NEAR = 1e-5
@@ -267,3 +267,8 @@ def test_an_evaluation_of_some_batches_judges_the_questions_it_has_seen():
     windows = [2, 1, 3, 2]
     found = {name: logits[:4] for name, logits in predicted(Asked(windows)).items()}
     assert [answer.example for answer in SpanQA().outputs(found, Asked(windows))] == [0, 1, 2]
+
+
+def test_a_score_that_rounds_to_zero_has_no_sign():
+    lines = Found(0, 'Ada', 0, 3, score=-1e-9, null_score=-0.0).lines({'question': 'Who?'})
+    assert lines[-1] == 'score     0.000 nats (100.0%); no answer: 0.000 nats (100.0%)'

@@ -3,9 +3,12 @@
 """What a task judges is predicted by all devices and processes together, each row once, and is the same to the bit
 where weights are not split."""
 
+import re
 from pathlib import Path
 
 import pytest
+
+from saccade.train.evaluate import Evaluation
 
 EXPERIMENT = Path(__file__).parents[2] / 'experiments/translation/generated.py'
 
@@ -137,3 +140,37 @@ def test_whatever_the_devices_a_translation_is_the_same(in_processes, tmp_path, 
             judged['logits'] = expected['logits']
         assert judged == expected
         assert read <= rows / processes + 2 * 8
+
+
+NAMES = ('loss', 'mean_squared_error', 'replaced_accuracy', 'a_metric_with_a_name_that_is_very_long', 'f1')
+
+
+def figures(value):
+    return Evaluation(
+        step=3,
+        split='validation',
+        targets=1000,
+        unit='examples',
+        metrics=dict.fromkeys(NAMES, value),
+        intervals=dict.fromkeys(NAMES[1:], (value, value)),
+        baseline=dict.fromkeys(NAMES, value),
+        estimate=value,
+        signatures={'bleu': 'nrefs:1'},
+    ).lines()
+
+
+def test_each_figure_stands_apart_from_its_name_and_all_in_one_column():
+    lines = figures(0.8527)
+    columns = {re.match(r'\S+( \S+)*  +', line).end() for line in lines}
+    assert columns == {len('a metric with a name that is very long') + 2}
+    assert lines[2].split() == ['mean', 'squared', 'error', '0.8527', '[0.8527,', '0.8527]', '(baseline:', '0.8527)']
+
+
+def test_short_names_are_followed_by_figures_at_the_usual_column():
+    lines = Evaluation(3, 'validation', 10, 'tokens', {'loss': 1.0}).lines()
+    assert lines == ['step            3, validation, 10 tokens', 'loss            1.0000 nats']
+
+
+def test_a_figure_that_rounds_to_zero_has_no_sign():
+    assert not any('-0' in line for line in figures(-1e-9))
+    assert any('-0.5000' in line for line in figures(-0.5))

@@ -243,6 +243,13 @@ def test_a_pipe_gets_plain_lines(tmp_path):
     assert lines[2:] == ['sample at step 10:', 'To [b]be[/b]\ufffd[2J\ufffd', 'or', '']
 
 
+def test_a_figure_that_rounds_to_zero_has_no_sign(tmp_path):
+    opened, shown = open_log(tmp_path)
+    with opened:
+        opened.write(10, 'train', {'loss': -0.0, 'gap': -1e-3})
+    assert shown.getvalue() == 'step 10/100  train  loss 0  gap -0.001\n'
+
+
 def test_a_terminal_gets_a_bar_that_starts_where_the_run_does(tmp_path):
     opened, shown = open_log(tmp_path, start=40, terminal=True)
     with opened:

@@ -129,7 +129,7 @@ def _by_term(values: np.ndarray) -> dict[str, float]:
 
 
 def _percent(share: float) -> str:
-    return f'{100 * share:.1f}%'
+    return f'{100 * share:z.1f}%'
 
 
 def _name(model: Model) -> str:

@@ -66,7 +66,7 @@ class Compared:
     def table(self) -> Table:
         """The cosines, for people."""
         rows = [
-            (f'{number}  {label}', *(f'{cosine:.3f}' for cosine in row))
+            (f'{number}  {label}', *(f'{cosine:z.3f}' for cosine in row))
             for number, (label, row) in enumerate(zip(self.labels, self.cosines, strict=True), 1)
         ]
         return Table(self.title, ('', *(str(number) for number in range(1, len(rows) + 1))), rows)
@@ -100,7 +100,7 @@ class Neighbours:
 
     def table(self) -> Table:
         """The same for people."""
-        rows = [(token, f'{cosine:.3f}') for token, cosine in self.near]
+        rows = [(token, f'{cosine:z.3f}') for token, cosine in self.near]
         return Table(f'Nearest to {self.word!r} in the embedding', ('token', 'cosine'), rows)
 
 

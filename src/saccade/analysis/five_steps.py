@@ -158,7 +158,7 @@ def _difference(model: Any, params: Params, source: jax.Array, tokens: jax.Array
 
 def _table(number: int, turn: Turn, source: Sequence[str]) -> Table:
     rows = [
-        (f'{number}.1 align', *(f'{score:.3f}' for score in turn.scores)),
+        (f'{number}.1 align', *(f'{score:z.3f}' for score in turn.scores)),
         (f'{number}.2 softmax', *(f'{weight:.3f}' for weight in turn.weights)),
         (f'{number}.3 context', _numbers(turn.context), *[''] * (len(source) - 1)),
         (f'{number}.4 decode', _numbers(turn.state), *[''] * (len(source) - 1)),
@@ -168,7 +168,7 @@ def _table(number: int, turn: Turn, source: Sequence[str]) -> Table:
 
 
 def _numbers(vector: np.ndarray) -> str:
-    return ' '.join(f'{number:.2f}' for number in vector)
+    return ' '.join(f'{number:z.2f}' for number in vector)
 
 
 def _record(turn: Turn) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def _first_batch(experiment: Experiment, prepared: Prepared) -> Batch:
 def _report(what: str, layers: list[Layer], heads: list[Head]) -> Report:
     of_layers = [(layer.name, f'{layer.gradient:.3g}', f'{layer.parameters:.3g}') for layer in layers]
     of_heads = [
-        (head.where, str(head.head), f'{head.entropy:.2f}', _shown(head.distance, 1), _shown(head.itself, 2))
+        (head.where, str(head.head), f'{head.entropy:z.2f}', _shown(head.distance, 1), _shown(head.itself, 2))
         for head in heads
     ]
     tables = [Table(what, ('', 'gradient norm', 'parameter norm'), of_layers)]
@@ -211,4 +211,4 @@ def _report(what: str, layers: list[Layer], heads: list[Head]) -> Report:
 
 
 def _shown(value: float | None, digits: int) -> str:
-    return '-' if value is None else f'{value:.{digits}f}'
+    return '-' if value is None else f'{value:z.{digits}f}'

@@ -44,7 +44,7 @@ class Lines:
         if run.status == 'failed':
             return f' (exit {run.exit}): {run.last_lines[-1] if run.last_lines else ""}'
         loss = self._folder.progress(run).get('loss') if run.status == 'finished' else None
-        return '' if loss is None else f': loss {loss:.4f}'
+        return '' if loss is None else f': loss {loss:z.4f}'
 
 
 class Board:
@@ -97,7 +97,7 @@ class Board:
         minutes = (time.monotonic() - self._since[run.name]) / 60 if self._is_at_work(run) else None
         return (
             f'{record.get("step", 0):,}/{run.steps:,}',
-            _figure(record, 'loss', '{:.4f}'),
+            _figure(record, 'loss', '{:z.4f}'),
             _figure(record, 'tokens_per_second', '{:,.0f}'),
             '' if minutes is None else f'{minutes:.1f}',
         )

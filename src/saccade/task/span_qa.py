@@ -149,4 +149,4 @@ def _log_p(logits: Float[np.ndarray, 'R T']) -> Float[np.ndarray, 'R T']:
 
 
 def _nats(score: float) -> str:
-    return f'{score:.3f} nats ({math.exp(score):.1%})'
+    return f'{score:z.3f} nats ({math.exp(score):.1%})'

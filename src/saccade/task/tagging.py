@@ -37,7 +37,7 @@ class PredictedTags:
     def lines(self, inputs: Mapping[str, Any]) -> list[str]:
         """The words with their tags, as in the Brown corpus, and below them a line for each entity."""
         tagged = ' '.join(f'{word}/{tag}' for word, tag in zip(self.words, self.tags, strict=True))
-        return [tagged, *(f'  {each["type"]:8s}{each["text"]}' for each in self._entities())]
+        return [tagged, *(f'  {each["type"]:6s}  {each["text"]}' for each in self._entities())]
 
     def _entities(self) -> Iterator[dict[str, Any]]:
         if all(tag == 'O' or tag.startswith(('B-', 'I-')) for tag in self.tags):

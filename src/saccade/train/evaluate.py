@@ -68,19 +68,20 @@ class Evaluation:
 
     def lines(self) -> list[str]:
         """The evaluation in words."""
-        estimate = [] if self.estimate is None else [f'{"estimate":16s}{self.estimate:.4f} on random windows']
-        return [
-            f'{"step":16s}{self.step}, {self.split}, {self.targets:,} {self.unit}',
-            *(self._line(name, value) for name, value in self.metrics.items()),
-            *estimate,
-            *(f'{name:16s}{signature}' for name, signature in self.signatures.items()),
+        said = [
+            ('step', f'{self.step}, {self.split}, {self.targets:,} {self.unit}'),
+            *((name.replace('_', ' '), self._figures(name, value)) for name, value in self.metrics.items()),
+            *([] if self.estimate is None else [('estimate', f'{self.estimate:z.4f} on random windows')]),
+            *self.signatures.items(),
         ]
+        width = max(14, *(len(name) for name, _ in said))
+        return [f'{name:{width}s}  {figures}' for name, figures in said]
 
-    def _line(self, name: str, value: float) -> str:
-        between = '' if name not in self.intervals else ' [{:.4f}, {:.4f}]'.format(*self.intervals[name])
-        beside = f'   (baseline: {self.baseline[name]:.4f})' if name in (self.baseline or {}) else ''
+    def _figures(self, name: str, value: float) -> str:
+        between = '' if name not in self.intervals else ' [{:z.4f}, {:z.4f}]'.format(*self.intervals[name])
+        beside = f'   (baseline: {self.baseline[name]:z.4f})' if name in (self.baseline or {}) else ''
         unit = f' {self.loss_unit}'.rstrip() if name == 'loss' else ''
-        return f'{name.replace("_", " "):16s}{value:.4f}{unit}{between}{beside}'
+        return f'{value:z.4f}{unit}{between}{beside}'
 
 
 @dataclass(frozen=True)

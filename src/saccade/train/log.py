@@ -366,5 +366,5 @@ def _json_number(value: float | int) -> float | int | str:
 
 def _words(metrics: Metrics) -> str:
     return '  '.join(
-        _WORDS[name].format(value) if name in _WORDS else f'{name} {value:.5g}' for name, value in metrics.items()
+        _WORDS[name].format(value) if name in _WORDS else f'{name} {value:z.5g}' for name, value in metrics.items()
     )

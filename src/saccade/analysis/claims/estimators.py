@@ -83,7 +83,7 @@ class Estimates:
 def estimators(draws: int = 20_000) -> Claim:
     """Bias and variance of each rival."""
     found = {name: Estimates.of(name, draws) for name in RIVALS}
-    rows = [(name, f'{each.bias:.4f}', f'{each.noise:.4f}', f'{each.variance:.4f}') for name, each in found.items()]
+    rows = [(name, f'{each.bias:z.4f}', f'{each.noise:.4f}', f'{each.variance:.4f}') for name, each in found.items()]
     title = f'Gradient of a choice of {len(SCORES)}, whose norm is {np.linalg.norm(EXACT):.4f}; {draws:,} draws'
     figures = {
         name: {'bias': each.bias, 'noise': each.noise, 'variance': each.variance} for name, each in found.items()
