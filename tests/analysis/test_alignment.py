@@ -141,6 +141,25 @@ def test_a_picture_is_a_png_of_some_size(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ['map.png']
 
 
+@pytest.mark.parametrize('name', ['map.svg', 'map.html'])
+def test_it_says_what_its_axes_and_its_colours_are(name, tmp_path):
+    save(SEEN, tmp_path / name)
+    shown = (tmp_path / name).read_text()
+    for said in ('source tokens, read', 'target tokens, written', 'attention weight', 'layer 1 of 1'):
+        assert said in shown
+
+
+def test_the_scale_of_a_page_ends_with_the_largest_weight_in_its_colour(tmp_path):
+    half = Alignment(['a', 'b'], ['c', 'd'], np.array([[0.25, 0.25], [0.0, 0.5]]), 'layer 1 of 1')
+    save(half, tmp_path / 'map.html')
+    page = (tmp_path / 'map.html').read_text()
+    cells = dict(re.findall(r'<td title="(.*?)" style="background: (#[0-9a-f]{6})">', page))
+    first, *_, last = re.search(r'linear-gradient\(to right, (.*?)\)', page)[1].split(', ')
+    assert (cells['b ← d: 0.500'], cells['b ← c: 0.000']) == (last, first) == (last, '#ffffff')
+    assert cells['a ← c: 0.250'] == cells['a ← d: 0.250'] not in (first, last)
+    assert '</i>0.500</div>' in page
+
+
 def test_a_page_tells_each_weight_and_shows_tokens_as_they_are(tmp_path):
     save(SEEN, tmp_path / 'map.html')
     page = (tmp_path / 'map.html').read_text()

@@ -36,7 +36,9 @@ def test_the_shares_are_in_one_object_and_on_a_page(runner, attending, tmp_path)
     assert sum(head['terms'].values()) == pytest.approx(1)
     assert len(head['terms']) == 9
     page = (tmp_path / 'report.html').read_text()
-    assert page.count('data:image/png') == 1
+    assert page.count('<svg') == 1
+    for said in ('source position', 'target position', 'score less its mean over the keys', 'input x temporal', 'all'):
+        assert f'>{said}</text>' in page
     assert 'src="http' not in page
     assert f'{100 * head["terms"]["input x rest"]:.1f}%' in page
 

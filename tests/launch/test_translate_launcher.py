@@ -74,9 +74,10 @@ def test_a_file_is_translated_line_by_line_in_its_order(runner, translating):
 
 def test_a_text_is_translated_with_a_picture_of_where_the_model_looked(runner, translating, tmp_path):
     picture = tmp_path / 'map.png'
-    done = translate(runner, translating[0], '--text=one two three', f'--alignment={picture}', '--json')
+    done = translate(runner, translating[0], '--text=one two three', f'--alignment={picture}', '--head=2', '--json')
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
+    assert found['alignment']['what'].endswith('head 2')
     assert picture.read_bytes().startswith(b'\x89PNG')
     rows = found['alignment']['weights']
     assert len(rows) == len(found['alignment']['written'])

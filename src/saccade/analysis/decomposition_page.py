@@ -2,42 +2,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """A decomposition as a page that opens offline: its tables, and the nine terms of a row's scores as pictures."""
 
-import base64
-import io
-
 import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from saccade.analysis.benchmark.report import Table
 from saccade.analysis.decomposing import DecomposedHead, Decomposition
 from saccade.analysis.decomposition import PARTS
+from saccade.analysis.heat_map import scale, signed
+from saccade.analysis.page import page_of
+from saccade.analysis.report.drawing import FAINT, Canvas, draw
 
 _ROW = 0  # of the batch, that is drawn
-_INCHES = 1.9  # of a picture
+_CANVAS = Canvas('small', 8.6, 6.2)
+_SCALE = 'score less its mean over the keys'
 _STYLE = """
-body { font: 15px sans-serif; margin: 2em; color: #101112; background: #fff }
-table { border-collapse: collapse; margin: .5em 0 1.5em }
-td, th { border-bottom: 1px solid #ddd; padding: .2em .7em; text-align: right; font-weight: normal }
+td, th { text-align: right }
 tr > :first-child { text-align: left }
+.scroll { margin-bottom: 1rem }
+figure { max-width: 58rem }
 """
 
 
 def page(found: Decomposition) -> str:
     """A page that needs nothing beside itself."""
     report = found.report()
-    parts = [Markup('<h1>{}</h1>').format(found.what)]
-    parts += [_table(table) for table in report.tables]
+    parts = [_table(table) for table in report.tables]
     parts += [Markup('<p>{}</p>').format(note) for note in report.notes]
-    parts += [_picture(head) for head in found.heads if head.scale is not None]
-    return Markup(
-        '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{}</title><style>{}</style>\n{}</html>\n'
-    ).format(found.what, Markup(_STYLE), Markup('\n').join(parts))
+    parts += [_picture(number, head) for number, head in enumerate(found.heads) if head.scale is not None]
+    return page_of(found.what, Markup('\n').join(parts), _STYLE)
 
 
 def _table(table: Table) -> Markup:
     rows = [_row(table.columns, 'th'), *(_row(row, 'td') for row in table.rows)]
-    return Markup('<h2>{}</h2>\n<table>\n{}\n</table>').format(table.title, Markup('\n').join(rows))
+    return Markup('<h2>{}</h2>\n<div class="scroll"><table>\n{}\n</table></div>').format(
+        table.title, Markup('\n').join(rows)
+    )
 
 
 def _row(cells: tuple[str, ...], tag: str) -> Markup:
@@ -47,28 +48,33 @@ def _row(cells: tuple[str, ...], tag: str) -> Markup:
     )
 
 
-def _picture(head: DecomposedHead) -> Markup:
-    stream = io.BytesIO()
-    _drawn(head).savefig(stream, format='png', dpi=80)
-    data = base64.b64encode(stream.getvalue()).decode()
-    said = f'{head.name}: the first row of the validation split; across are the tokens read, down those written'
-    return Markup('<h2>{}</h2>\n<img alt="{}" src="data:image/png;base64,{}">').format(said, said, data)
+def _picture(number: int, head: DecomposedHead) -> Markup:
+    title = f'{head.name}: terms of the scores of the first row of the validation split'
+    svg = draw(f'head-{number}', title, lambda axes, canvas: _paint(axes.get_figure(), head), [_CANVAS])
+    note = 'Part of the query x part of the key; "all" is the sum. Orange is for a key, blue against it.'
+    return Markup('<h2>{}</h2>\n<figure>{}<figcaption>{}</figcaption></figure>').format(title, svg, note)
 
 
-def _drawn(head: DecomposedHead) -> Figure:
-    """The terms in rows by the decoder's part and in columns by the encoder's; red is for a key, blue against it."""
+def _paint(figure: Figure, head: DecomposedHead) -> None:
+    """The terms in rows by the decoder's part and in columns by the encoder's, and their sum in a column of its own."""
     found = head.terms
     T, S = (int(side.real[_ROW].sum()) for side in (head.decoder, head.encoder))
     terms, scores = (found.centred(each)[..., _ROW, :T, :S] for each in (found.terms, found.scores))
-    figure = Figure((4 * _INCHES, 3 * _INCHES), layout='constrained')
-    grid = figure.subplots(3, 4)
-    most = max(float(np.abs(scores).max()), 1e-9)
-    shown = {(i, j): (terms[i, j], f'{PARTS[i]} x {PARTS[j]}') for i in range(3) for j in range(3)}
-    shown[0, 3] = scores, 'all'
-    for place, axes in np.ndenumerate(grid):
+    most = float(np.abs(scores).max())
+    figure.clear()
+    figure.set_layout_engine('constrained')
+    grid = figure.subplots(len(PARTS), len(PARTS) + 1, sharex=True, sharey=True)
+    for i, j in np.ndindex(len(PARTS), len(PARTS)):
+        image = signed(grid[i, j], terms[i, j], most)
+        grid[i, j].set_title(f'{PARTS[i]} x {PARTS[j]}', fontsize='medium')
+    signed(grid[0, -1], scores, most)
+    grid[0, -1].set_title('all', fontsize='medium')
+    for axes in grid[1:, -1]:
         axes.set_axis_off()
-        if place in shown:
-            values, title = shown[place]
-            axes.imshow(values, cmap='RdBu_r', vmin=-most, vmax=most)
-            axes.set_title(title, fontsize=8)
-    return figure
+    for axes in grid.flat:
+        axes.set_aspect('auto')
+        axes.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+    figure.supxlabel('source position', color=FAINT, fontsize='medium')
+    figure.supylabel('target position', color=FAINT, fontsize='medium')
+    scale(image, list(grid.flat), _SCALE)

@@ -5,7 +5,8 @@
 import io
 import re
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +91,14 @@ SMALL = Canvas('small', 4.2, 3.0)
 def draw(name: str, title: str, paint: Paint, canvases: Sequence[Canvas]) -> Markup:
     """Return what `paint` draws as an SVG element for each canvas, with ids that begin with `name`."""
     return Markup('').join(_drawn(f'{name}-{canvas.name}', title, paint, canvas) for canvas in canvases)
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the style of all pictures; what glyphs a font lacks is not said."""
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings('ignore', 'Glyph .* missing from font')
+        yield
 
 
 def colour(place: int) -> str:
@@ -197,8 +206,7 @@ def _columns(points: Sequence[tuple[float, float, str, str]]) -> list[list[tuple
 
 
 def _drawn(name: str, title: str, paint: Paint, canvas: Canvas) -> Markup:
-    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        warnings.filterwarnings('ignore', 'Glyph .* missing from font')  # the reader's fonts draw it, not ours
+    with styled():  # the reader's fonts draw the text, not ours
         figure = Figure((canvas.width, canvas.height))
         paint(figure.add_subplot(), canvas)
         file = io.StringIO()
