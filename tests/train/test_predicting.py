@@ -250,9 +250,9 @@ def test_texts_come_from_flags_from_records_and_from_lines_alike(opened, tmp_pat
 @pytest.mark.parametrize(
     ('kind', 'given', 'file', 'message'),
     [
-        ('classify', {'text': ['a'], 'pair': ['b']}, None, 'this run reads --text, and --text and --pair is given'),
-        ('classify a pair', {'text': ['a']}, None, 'this run reads --text and --pair, and --text is given'),
-        ('answer', {'text': ['a']}, None, 'this run reads --question and --context, and --text is given'),
+        ('classify', {'text': ['a'], 'pair': ['b']}, None, 'this run reads --text, and is given --text and --pair'),
+        ('classify a pair', {'text': ['a']}, None, 'this run reads --text and --pair, and is given --text'),
+        ('answer', {'text': ['a']}, None, 'this run reads --question and --context, and is given --text'),
         ('classify', {'text': ['a']}, 'b.txt', 'give either --text or --file'),
         ('classify a pair', {'text': ['a', 'b', 'c'], 'pair': ['a', 'b']}, None, '--pair is given 2 times; give it'),
         ('classify', {}, '/no/such.txt', '/no/such.txt: cannot be read'),
