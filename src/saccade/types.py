@@ -668,7 +668,7 @@ class Task(Protocol):
     """What is learned.
 
     A task may have class attributes too:
-        then: what a run of it is good for, each with its command but for --workdir; {inputs} in it stands for an example
+        then: what a run of it is good for, each with its command but for --workdir; {inputs} stands for an example
             of each input of the data, as flags.
         trains: the protocol of its models, and the words for such a model: (EncoderModel, 'an encoder').
         heads: the heads that it reads, by the field of the model that has them, '' for the model itself.
