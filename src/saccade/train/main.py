@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from absl import app, flags, logging
 
 from saccade.build import shortened
+from saccade.train.compilation_cache import use_compilation_cache
 from saccade.train.config import PREFIX
+from saccade.train.memory import keep_freed_memory
 from saccade.train.terminal import in_one_line
 from saccade.trust import trust, trusted
 from saccade.types import UserError
@@ -31,6 +33,7 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
     directory is on the import path where the command names parts of the user's own: in a config that is launched, or by
     `--trust`.
     """
+    keep_freed_memory()  # before JAX has threads
     logging.set_verbosity(logging.WARNING)
     warnings.simplefilter('ignore', DeprecationWarning)  # for the authors of libraries, not for who runs them
 
@@ -39,6 +42,7 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
             trust(TRUST.value)
             if trusted() or getattr(flags.FLAGS, 'config', None):
                 sys.path.append(os.getcwd())
+            use_compilation_cache()
             main(_overrides(arguments[1:]))
         except UserError as error:
             print(f'error: {in_one_line(str(error))}', file=sys.stderr)

@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The compilation cache: programs that XLA compiled for one run are loaded by the next.
+
+JAX decides what is kept and under which key: a digest of the program, the compiler's options and the versions. Its own
+files are written bit by bit, and used as they are found. Ours are written whole or not at all and carry a digest, so
+what a kill cut short, or a disk changed, is compiled again. They lie in a folder for each processor and version of JAX,
+below the user's cache folder; those that were not used for longest are deleted.
+
+JAX's key leaves out the number of cores, although XLA:CPU divides its loops by it: a program for two cores gives other
+bits than one for a single core. So the folder has it.
+"""
+
+import hashlib
+import math
+import os
+import platform
+import re
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import jax
+import jaxlib
+from jax._src import compilation_cache as jax_cache  # there is no public way to hand a cache in
+from jax._src.compilation_cache_interface import CacheInterface
+
+from saccade.train.experiment import cache_folder
+from saccade.types import UserError
+
+VARIABLE, DEFAULT_GB = 'SACCADE_COMPILED_GB', '4'
+# Faster than this a program is compiled about as soon as it is read.
+_WORTH_SECONDS = 0.1
+_DIGEST_BYTES = 32
+_KEPT_SHARE = 0.75  # of the greatest size, after a deletion: so not every program that is added deletes another
+_USER = os.getuid() if hasattr(os, 'getuid') else 0
+# Lines of /proc/cpuinfo that say which instructions there are, on x86 and on Arm.
+_IDENTITY = re.compile(r'vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+')
+# Of the features a program was compiled for XLA expects these two of the processor, of which they are none, and prints
+# an error for each program it loads (https://github.com/openxla/xla/issues/44565). Others take their place: those of
+# any x86-64, as many bytes long.
+_NO_FEATURES = {
+    b'+prefer-no-gather': b'+64bit,+cmov,+cx8',
+    b'+prefer-no-scatter': b'+64bit,+cmov,+fxsr',
+}
+
+
+def use_compilation_cache() -> None:
+    """Let JAX keep what it compiles, unless its own cache is set or the user's variable says no.
+
+    Raises:
+        UserError: SACCADE_COMPILED_GB is no size.
+    """
+    limit = _limit()
+    if limit and not jax.config.jax_compilation_cache_dir:
+        if 'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS' not in os.environ:
+            jax.config.update('jax_persistent_cache_min_compile_time_secs', _WORTH_SECONDS)
+        jax_cache._cache, jax_cache._cache_initialized = CompilationCache(cache_folder() / 'compiled', limit), True
+
+
+def _limit() -> int:
+    """The greatest size of all programs together, in bytes; 0 for no cache."""
+    text = os.environ.get(VARIABLE) or DEFAULT_GB
+    try:
+        size = float(text)
+    except ValueError:
+        size = math.nan
+    if not 0 <= size < math.inf:
+        raise UserError(f'{VARIABLE}={text}: must be the size of the compilation cache in GB, or 0 for none')
+    return int(size * 1e9)
+
+
+class CompilationCache(CacheInterface):
+    """Programs in files, of which several processes may read and write the same.
+
+    Nothing that goes wrong with a file is an error: the program is compiled.
+    """
+
+    def __init__(self, base: Path, limit: int) -> None:
+        """Name the folder, which the first program makes.
+
+        Args:
+            limit: bytes that all in `base` may have together.
+        """
+        self._path = base / _processor() / f'jax-{jax.__version__}-jaxlib-{jaxlib.__version__}'
+        self._base, self._limit = base, limit
+        self._room = 0  # bytes that may be written before sizes are added up again
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was put under a key, if it is there as it was put, by this user."""
+        if jax.process_count() > 1:  # who finds a program would leave the others alone in compiling it together
+            return None
+        path = self._path / key
+        try:
+            with path.open('rb') as file:
+                mine, entry = os.fstat(file.fileno()).st_uid == _USER, file.read()
+        except OSError:
+            return None
+        digest, value = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
+        if not mine or digest != _digest(key, value):
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return value
+
+    def put(self, key: str, value: bytes) -> None:
+        """Keep a program, and delete others where there is no room for it."""
+        value = _only_features(value)
+        size = _DIGEST_BYTES + len(value)
+        if jax.process_count() > 1 or size > self._limit:
+            return
+        with suppress(OSError):
+            self._path.mkdir(parents=True, exist_ok=True)
+            self._write(key, _digest(key, value) + value)
+            self._room -= size
+            if self._room < 0:
+                self._delete_oldest()
+
+    def _write(self, key: str, entry: bytes) -> None:
+        draft, path = tempfile.mkstemp(prefix='.', dir=self._path)  # for this user alone
+        try:
+            with open(draft, 'wb') as file:
+                file.write(entry)
+            os.replace(path, self._path / key)
+        except OSError:
+            os.unlink(path)
+            raise
+
+    def _delete_oldest(self) -> None:
+        files = []
+        for path in self._base.rglob('*'):
+            with suppress(FileNotFoundError):  # another process deletes too
+                if path.is_file():
+                    found = path.stat()
+                    files.append((found.st_mtime_ns, found.st_size, path))
+        total = sum(size for _, size, _ in files)
+        wanted = self._limit if total <= self._limit else _KEPT_SHARE * self._limit
+        for _, size, path in sorted(files):
+            if total <= wanted:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
+        self._room = self._limit - total
+
+
+def _digest(key: str, value: bytes) -> bytes:
+    return hashlib.blake2b(key.encode() + b'\0' + value, digest_size=_DIGEST_BYTES).digest()
+
+
+def _only_features(value: bytes) -> bytes:
+    program = jax_cache.decompress_executable(value)
+    if not any(name in program for name in _NO_FEATURES):
+        return value
+    for name, other in _NO_FEATURES.items():
+        program = program.replace(name, other)
+    return jax_cache.compress_executable(program)
+
+
+def _processor() -> str:
+    """A name for processors on which XLA:CPU compiles alike: the model, a digest of what it can do, and the cores."""
+    try:
+        first = Path('/proc/cpuinfo').read_text().split('\n\n')[0]
+        lines = [[part.strip() for part in line.partition(':')[::2]] for line in first.splitlines()]
+        found = {name: text for name, text in lines if _IDENTITY.fullmatch(name)}
+    except OSError:
+        found = {'model name': platform.processor(), 'system': platform.version()}
+    # What XLA takes for the number of cores: https://github.com/openxla/xla, DefaultThreadPoolSize.
+    cores = os.environ.get('NPROC') or len(os.sched_getaffinity(0) if hasattr(os, 'sched_getaffinity') else ())
+    model = re.sub(r'\W+', '-', found.get('model name') or platform.machine()).strip('-')
+    identity = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:8]
+    return f'{model}-{identity}-{cores or os.cpu_count()}-cores'

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The allocator of a CPU process: what a training step frees stays with the process, for the next step.
+
+XLA:CPU takes its temporary memory from malloc at every step. glibc maps large blocks and returns them when they are
+freed, so each step touches new pages: at some sizes a sixth of its time is page faults. glibc reads its environment
+variables before Python starts, and gives threads arenas of their own, which are too small for these blocks; hence
+`mallopt`, before XLA starts its threads.
+
+The price is memory: the process never gives any back, and its heap has gaps.
+"""
+
+import ctypes
+import importlib.util
+import os
+import sys
+
+# Parameters of mallopt by their numbers in malloc.h, and their values.
+_SETTINGS = {
+    -8: 1,  # M_ARENA_MAX: threads take from the one heap that can grow by any size
+    -4: 0,  # M_MMAP_MAX: a large block comes from that heap too
+    -1: -1,  # M_TRIM_THRESHOLD: the end of the heap is never given back
+    -2: 2**28,  # M_TOP_PAD, bytes: the heap grows in few calls
+}
+_PLUGINS = ('jax_plugins', 'libtpu')  # modules that come with an accelerator's wheels
+
+
+def keep_freed_memory() -> bool:
+    """Keep freed memory, and return whether it is kept: in a process that computes on the CPU, under Linux with glibc.
+
+    A user who has tuned malloc through the environment is left alone. No device of JAX is looked for.
+    """
+    if not (sys.platform == 'linux' and _computes_on_cpu()) or _tuned():
+        return False
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, 'gnu_get_libc_version'):
+        return False
+    return all(libc.mallopt(parameter, value) == 1 for parameter, value in _SETTINGS.items())
+
+
+def _computes_on_cpu() -> bool:
+    platforms = os.environ.get('JAX_PLATFORMS')
+    if platforms:
+        return platforms.partition(',')[0] == 'cpu'
+    return not any(map(importlib.util.find_spec, _PLUGINS))
+
+
+def _tuned() -> bool:
+    malloc = any(name.startswith('MALLOC_') for name in os.environ)
+    return malloc or 'glibc.malloc' in os.environ.get('GLIBC_TUNABLES', '')
