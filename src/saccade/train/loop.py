@@ -34,6 +34,7 @@ from saccade.train.log import Log, RunConsole, read
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
 from saccade.train.processes import require_shared, stopped_together
+from saccade.train.provenance import recorded
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.terminal import say
 from saccade.train.trained import start_from, tokenizer_of
@@ -93,12 +94,16 @@ class Run:
 
     def _train(self) -> dict[str, Any]:
         prepared, steps = self._prepare(), self.experiment.steps
-        with Checkpoints(self.workdir.checkpoints, self.experiment.keep_last, self.experiment.keep_best) as checkpoints:
+        with (
+            recorded(self.workdir.provenance) as record,
+            Checkpoints(self.workdir.checkpoints, self.experiment.keep_last, self.experiment.keep_best) as checkpoints,
+        ):
             state, start, lines = self._start(checkpoints)
             with self._log(start, lines) as log, stopped_together() as stopped:
                 state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
                 found = self._conclude(state, prepared, log if start < steps else None) if done == steps else None
                 self._save(checkpoints, done, state, found, log)
+                record['status'] = 'finished' if done == steps else 'stopped'
         if found is None:
             say(self.console, f'stopped by a signal after step {done}; saved. The same command continues.')
             return {}

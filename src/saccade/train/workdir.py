@@ -97,6 +97,10 @@ class Workdir:
         return self.path / 'samples.jsonl'
 
     @property
+    def provenance(self) -> Path:
+        return self.path / 'provenance.jsonl'
+
+    @property
     def tokenizer(self) -> Path:
         return self.path / 'tokenizer.json'
 

@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Provenance of a run: which code, which libraries, which machine, which command, when, and how it ended.
+
+A line of provenance.jsonl is one start of the run, so a run that was resumed twice has three. The file is replaced as a
+whole when a run starts and when it ends. A process that is killed in between leaves the status 'running' and no end.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import flax
+import jax
+import jaxlib
+
+import saccade
+from saccade.train.workdir import write_atomically, writing
+from saccade.types import UserError
+
+_PATIENCE = 1.0  # seconds for each command that is asked
+_CPU_MODELS = ('model name', 'Model', 'cpu model')  # as /proc/cpuinfo has it, by architecture
+_LONGEST = 500  # characters of an error
+
+
+@contextmanager
+def recorded(file: Path) -> Iterator[dict[str, Any]]:
+    """Keep a record of this start of a run, and complete it at the end. Only process 0 writes.
+
+    The body sets the `status` of the record it is given to 'finished' or 'stopped'; an exception makes it 'failed'.
+
+    Args:
+        file: the run's provenance.jsonl; earlier starts stay in it.
+
+    Raises:
+        UserError: the disk is full or cannot be written to. An exception of the body goes before it.
+    """
+    if jax.process_index() > 0:
+        yield {}
+        return
+    with writing(file.parent):
+        earlier = _lines(file)
+    record = provenance()
+    _write(file, earlier, record)
+    try:
+        yield record
+    except BaseException as error:
+        record.update(status='failed', error=f'{type(error).__name__}: {error}'.rstrip(': ')[:_LONGEST])
+        with suppress(UserError, OSError):
+            _write(file, earlier, {**record, 'end': _now()})
+        raise
+    _write(file, earlier, {**record, 'end': _now()})
+
+
+def provenance() -> dict[str, Any]:
+    """Return what is known of this process; None for what is not.
+
+    commit and clean are those of the repository that the package lies in: clean where nothing that git tracks has
+    changed, and the package holds no file that git does not know. A package that was installed has neither.
+    """
+    commit, clean = _commit(Path(saccade.__file__).parent)
+    devices = jax.devices()
+    return {
+        'saccade': _version('saccade'),
+        'commit': commit,
+        'clean': clean,
+        'jax': jax.__version__,
+        'jaxlib': jaxlib.__version__,
+        'flax': flax.__version__,
+        'python': platform.python_version(),
+        'device': devices[0].device_kind,
+        'devices': len(devices),
+        'processes': jax.process_count(),
+        'processor': processor(),
+        'cores': len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count(),
+        'host': platform.node() or None,
+        'command': shlex.join(sys.orig_argv),
+        'start': _now(),
+        'status': 'running',
+    }
+
+
+def processor() -> str | None:
+    """Return the model name of the CPU, or of its architecture where the system does not name the model."""
+    with suppress(OSError), open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
+        for line in file:
+            name, _, model = line.partition(':')
+            if name.strip() in _CPU_MODELS:
+                return model.strip()
+    named = _output(['sysctl', '-n', 'machdep.cpu.brand_string']) if sys.platform == 'darwin' else None
+    return named.strip() if named else platform.machine() or None
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """Return the starts of a run, oldest first; none where there is no file. Lines that are no records are left out."""
+    records = []
+    for line in _lines(file):
+        with suppress(ValueError):
+            records.append(json.loads(line))
+    return [
+        {name: value for name, value in record.items() if isinstance(value, str | int)}
+        for record in records
+        if isinstance(record, dict)
+    ]
+
+
+def _commit(package: Path) -> tuple[str | None, bool | None]:
+    """The commit that a package is of, and whether it is unchanged since; None where git does not track it."""
+    asked = _output(['git', '-C', str(package), 'rev-parse', '--show-prefix', 'HEAD', 'HEAD:./__init__.py'])
+    if asked is None:
+        return None, None
+    prefix, commit, _ = asked.splitlines()
+    status = _output(['git', '-C', str(package), '--no-optional-locks', 'status', '--porcelain', '-z'])
+    if status is None:
+        return commit, None
+    changes = [entry for entry in status.split('\0') if entry]
+    return commit, not any(not entry.startswith('?? ') or entry[3:].startswith(prefix) for entry in changes)
+
+
+def _output(command: Sequence[str]) -> str | None:
+    """What a command prints; None where it is not there, fails or takes too long."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith('GIT_')}  # as of a hook
+    try:
+        done = subprocess.run(
+            command, capture_output=True, env=environment, timeout=_PATIENCE, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return os.fsdecode(done.stdout) if done.returncode == 0 else None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _lines(file: Path) -> list[bytes]:
+    return file.read_bytes().splitlines() if file.is_file() else []
+
+
+def _write(file: Path, earlier: Sequence[bytes], record: dict[str, Any]) -> None:
+    write_atomically(file, b''.join(line + b'\n' for line in (*earlier, json.dumps(record).encode())))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec='seconds')
