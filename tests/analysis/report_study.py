@@ -4,6 +4,7 @@
 
 import json
 import random
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from saccade.sweep.record import Run, Sweep, write_sweep
 
 TOKENS = 256  # a step
+BASELINE = 1.56  # bits per byte
 PARAMETERS = {1: 1000, 2: 2000, 4: 4000}
 FAILED, UNFINISHED, WAITING = ('heads=4', 2), ('heads=2', 1), ('heads=8', 0)
 LAST_LINES = ('Traceback <most> recent & so on', 'error: step 7: the loss is not finite')
@@ -21,7 +23,8 @@ def config(seed: int = 0, heads: int = 1, **more: Any) -> dict[str, Any]:
     """A config with what every run has, and a part."""
     mixer = {'use': 'attention.multi_head:MultiHead', 'heads': heads}
     model = {'use': 'model.decoder:Decoder', 'width': 32, 'block': {'use': 'block.pre_norm:PreNorm', 'mixer': mixer}}
-    return {'seed': seed, 'steps': 40, 'task': {'use': 't:T'}, 'data': {'use': 'd:D'}, 'model': model, **more}
+    settings = {'seed': seed, 'steps': 40, 'batch_size': 8, 'task': {'use': 't:T'}, 'data': {'use': 'd:D'}}
+    return {**settings, 'model': model, **more}
 
 
 def records(seed: int, heads: int, last: int = 40, plan: bool = True) -> list[dict[str, Any]]:
@@ -30,24 +33,43 @@ def records(seed: int, heads: int, last: int = 40, plan: bool = True) -> list[di
     found: list[dict[str, Any]] = []
     if plan:
         cost = {'parameters': PARAMETERS[heads], 'flops': 7 * PARAMETERS[heads], 'tokens': TOKENS, 'peak_bytes': 10}
+        cost |= {'temp_bytes': 2_687_360, 'state_bytes': 528 * heads * TOKENS // 8}
         found.append({'step': 0, 'split': 'plan', **cost})
     for step in range(5, last + 1, 5):
         loss = 3 + 4 / step - 0.02 * heads + generator.gauss(0, 0.01)
         speed = generator.uniform(900, 1100)
         found.append({'step': step, 'split': 'train', 'loss': loss, 'tokens_per_second': speed})
+        found[-1]['gradient_norm'] = 1 + 3 / step
         if step % 10 == 0:
             found.append({'step': step, 'split': 'validation', 'loss': loss, 'accuracy': 1 / loss})
             found[-1]['bits_per_byte'] = loss / 2
     return found
 
 
-def write_run(folder: Path, settings: Mapping[str, Any], logged: Sequence[Mapping[str, Any]]) -> None:
+def start(**changes: Any) -> dict[str, Any]:
+    """A record of provenance; a field that is changed to None is left out."""
+    versions = {'saccade': '0.1.0', 'jax': '0.10.2', 'jaxlib': '0.10.2', 'flax': '0.12.8', 'python': '3.11.7'}
+    machine = {'device': 'cpu', 'devices': 1, 'processes': 1, 'processor': 'AMD EPYC 9654', 'cores': 2, 'host': 'node1'}
+    times = {'start': '2026-11-23T01:45:44+00:00', 'end': '2026-11-23T01:50:10+00:00', 'status': 'finished'}
+    command = f'python launch/train.py {shlex.quote("--config.note=<script>")}'
+    found = {**versions, 'commit': 40 * 'c', 'clean': True, **machine, 'command': command, **times, **changes}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def write_run(
+    folder: Path,
+    settings: Mapping[str, Any],
+    logged: Sequence[Mapping[str, Any]],
+    starts: Sequence[Mapping[str, Any]] = (),
+) -> None:
     """Put the files of a run in place."""
     folder.mkdir(parents=True)
     (folder / 'config.json').write_text(json.dumps(settings))
     (folder / 'metrics.jsonl').write_text(''.join(json.dumps(record) + '\n' for record in logged))
     (folder / 'samples.jsonl').write_text(json.dumps({'step': 1, 'text': SAMPLE}) + '\n')
     (folder / 'printed.log').write_text('printed')
+    if starts:
+        (folder / 'provenance.jsonl').write_text(''.join(json.dumps(record) + '\n' for record in starts))
 
 
 def write_study(folder: Path, title: str = 'How many heads? <b>&') -> Path:
@@ -71,6 +93,8 @@ def write_study(folder: Path, title: str = 'How many heads? <b>&') -> Path:
             )
             if key != WAITING:
                 last = 25 if key in (FAILED, UNFINISHED) else 40
-                write_run(folder / name, config(seed, heads), records(seed, heads, last))
+                logged = records(seed, heads, last)
+                logged += [{'step': 40, 'split': 'baseline', 'bits_per_byte': BASELINE}] if last == 40 else []
+                write_run(folder / name, config(seed, heads), logged, [start()])
     write_sweep(folder, Sweep('base.py', 'heads.py', title, config(), tuple(runs)))
     return folder

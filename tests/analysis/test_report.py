@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's numbers, computed again from the runs' files; what it says of runs that did not finish; bad input."""
 
+import base64
 import csv
+import hashlib
 import html
 import html.parser
 import io
@@ -10,12 +12,14 @@ import json
 import math
 import re
 import statistics
+import sys
 from pathlib import Path
 
 import pytest
-from report_study import FAILED, LAST_LINES, SAMPLE, config, records, write_run, write_study
+from report_study import FAILED, LAST_LINES, SAMPLE, config, records, start, write_run, write_study
+from scipy import stats
 
-from saccade.analysis.report import curves, tables
+from saccade.analysis.report import curves, drawing, tables
 from saccade.analysis.report.compare import Comparison, Question, compare
 from saccade.analysis.report.interval import difference_intervals, mean_intervals
 from saccade.analysis.report.runs import read_study
@@ -78,22 +82,38 @@ def scores(folder: Path, metric: str = 'bits_per_byte') -> dict[int, dict[int, f
 
 
 def expected_ranking(folder: Path) -> list[list[float]]:
-    """Mean, its interval, difference, its interval, parameters, FLOPs a token and tokens/s, best first."""
+    """Mean, its interval, difference, its interval, seeds to tell it, and what it costs, best first."""
     found = scores(folder)
     order = sorted(found, key=lambda heads: statistics.fmean(found[heads].values()))
     best = statistics.fmean(found[order[0]].values())
     intervals = mean_intervals([list(found[heads].values()) for heads in order])
     differences = difference_intervals([found[heads] for heads in order], best=0)
+    runs = {heads: [folder / f'heads={heads},seed={seed}' for seed in found[heads]] for heads in order}
+    speeds = [[40 * 256 / seconds(run) for run in runs[heads]] for heads in order]
+    spreads = mean_intervals(speeds)
     rows = []
-    for heads, interval, difference in zip(order, intervals, differences, strict=True):
+    for place, (heads, interval, difference) in enumerate(zip(order, intervals, differences, strict=True)):
         mean = statistics.fmean(found[heads].values())
-        runs = [folder / f'heads={heads},seed={seed}' for seed in found[heads]]
-        plan = logged(runs[0], 'plan')[0]
+        plan = logged(runs[heads][0], 'plan')[0]
         rows.append([mean, interval.low, interval.high])
         rows[-1] += [mean - best, difference.low, difference.high] if difference else []
+        rows[-1] += [fewest_seeds(found[heads], found[order[0]])] if difference and difference.holds(0.0) else []
         rows[-1] += [plan['parameters'], plan['flops'] / 256]
-        rows[-1].append(statistics.fmean(40 * 256 / seconds(run) for run in runs))
+        rows[-1] += [statistics.fmean(speeds[place]), max(spreads[place].low, 0), spreads[place].high]
+        rows[-1] += [plan['temp_bytes'], plan['state_bytes'] * 8 / 256]
     return rows
+
+
+def fewest_seeds(one: dict[int, float], other: dict[int, float]) -> int:
+    """Seeds with which 80% of t-tests at 5% find a difference of variants that ran other seeds, one by one."""
+    deviation = math.hypot(statistics.stdev(one.values()), statistics.stdev(other.values()))
+    effect = abs(statistics.fmean(one.values()) - statistics.fmean(other.values())) / deviation
+    for count in range(2, 10_000):
+        critical = stats.t.ppf(0.975, count - 1)
+        shifted = stats.nct(count - 1, effect * math.sqrt(count))
+        if shifted.sf(critical) + shifted.cdf(-critical) >= 0.8:
+            return count
+    raise AssertionError('too small a difference for this test')
 
 
 class Data(html.parser.HTMLParser):
@@ -174,6 +194,52 @@ def test_markdown_holds_the_same_numbers(folder, files):
             assert f'| finished | {score:.3f} |' in files['report.md'] or f'| {score:.2f} |' in files['report.md']
 
 
+def test_the_one_script_is_the_one_that_the_page_lets_in(files):
+    (script,) = re.findall(r'<script>(.*?)</script>', files['index.html'], flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in files['index.html']
+
+
+def test_the_baseline_is_in_all_pictures_of_the_metric(files):
+    pictures = re.findall(r'<svg.*?</svg>', files['index.html'], flags=re.DOTALL)
+    named = [picture for picture in pictures if '>baseline</text>' in picture]
+    assert len(named) == 2 + 4 * 2 + 3  # the numbers, the curves and the costs; the caption names it in the forest
+    assert 'The dashed line is the baseline.' in files['index.html']
+
+
+def test_a_baseline_far_from_all_runs_leaves_pictures_as_they_are():
+    assert drawing.reaching((1.0, 2.0), None) == (1.0, 2.0)
+    assert drawing.reaching((1.0, 2.0), 2.5) == (1.0, 2.55)
+    assert drawing.reaching((1.0, 2.0), 4.0) == (1.0, 2.0)
+
+
+def test_training_is_drawn_by_few_points(tmp_path):
+    logs = records(0, 1)
+    logs[1:1] = [{'step': step, 'split': 'train', 'loss': float(step), 'tokens_per_second': 1.0} for step in range(200)]
+    write_run(tmp_path / 'a', config(), sorted(logs, key=lambda record: record['step']))
+    series = curves.Series('loss', 'train', 'loss', 'training loss', points=50)
+    (line,) = curves.lines(compared(tmp_path), 'steps', series)
+    assert len(line.x) == len(line.mean) == 50
+    assert line.x[0] == pytest.approx(1.5)  # of steps 0 to 3
+    titles = [picture.title for picture in curves.training(compared(tmp_path))]
+    assert titles == ['Training loss against steps', 'Gradient norm against steps']
+
+
+def test_columns_that_no_run_logged_are_left_out(tmp_path):
+    write_run(tmp_path / 'a', config(), records(0, 1, plan=False))
+    names, row = tables.ranking(compared(tmp_path))
+    assert names == ['rank', 'variant', 'bits per byte [95% interval]', 'difference to the best', 'seeds']
+    assert len(row) == len(names)
+
+
+def test_the_verdict_says_how_many_seeds_would_tell(folder, files):
+    by_heads = scores(folder)
+    order = sorted(by_heads, key=lambda heads: statistics.fmean(by_heads[heads].values()))
+    seeds = [fewest_seeds(by_heads[heads], by_heads[order[0]]) for heads in order[1:]]
+    each = ', '.join(f'{count} from heads={heads}' for count, heads in sorted(zip(seeds, order[1:], strict=True)))
+    assert f'about so many seeds of each would tell it apart: {each}.' in html.unescape(files['index.html'])
+
+
 def test_programs_get_the_same_numbers(folder):
     found = json.loads(tables.as_json(tables.summary(compared(folder, 'accuracy'))))
     assert (found['metric'], found['best']) == ('accuracy', 'highest')
@@ -245,7 +311,7 @@ def test_a_failed_run_says_why(files):
 
 
 def test_names_and_samples_are_text_and_never_markup(files):
-    assert '<script' not in files['index.html']
+    assert files['index.html'].count('<script') == 1  # ours, that sorts the table
     assert 'How many heads? &lt;b&gt;&amp;' in files['index.html']
     assert '<b>&' not in files['report.md']
     assert (
@@ -266,7 +332,7 @@ def test_the_page_loads_nothing(files):
 
 def test_links_lead_to_the_files_of_each_run(folder, files):
     links = set(re.findall(r'<a href="([^"]*)"', files['index.html']))
-    assert len(links) == 9 * 4
+    assert len(links) == 9 * 5
     for link in links:
         relative = link.replace('%3D', '=').replace('%2C', ',')
         assert (folder / 'report' / relative).resolve().is_file()
@@ -275,7 +341,8 @@ def test_links_lead_to_the_files_of_each_run(folder, files):
 def test_ids_are_unique_over_all_pictures(files):
     page = files['index.html']
     ids = re.findall(r'\bid="([^"]*)"', page)
-    assert page.count('<svg') == 2 + 2 + 4 * 2 + 3  # forest, numbers and four curves in two widths, three costs
+    # Forest, numbers and four curves in two widths; training loss, gradient norm and three costs.
+    assert page.count('<svg') == 2 + 2 + 4 * 2 + 2 + 3
     assert len(ids) == len(set(ids)) > 100
     assert set(re.findall(r'(?:url\(#|href="#)([^")]*)', page)) <= set(ids)
 
@@ -488,6 +555,24 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path, spoil, question, wor
     for word in words:
         assert word in str(refusal.value)
     assert sorted(tmp_path.rglob('*')) == before
+
+
+def test_a_part_that_runs_name_is_never_imported(tmp_path, monkeypatch):
+    package = tmp_path / 'evil'
+    package.mkdir()
+    (package / '__init__.py').write_text('from pathlib import Path\nPath(__file__).with_name("ran").touch()\n')
+    (package / 'mine.py').write_text('class Mine: pass\n')
+    for seed in range(2):
+        settings = config(seed)
+        settings['model']['use'] = settings['task']['use'] = 'evil.mine:Mine'
+        settings['model']['block']['mixer'] = {'use': f'evil.mine:Mine{seed}'}
+        write_run(tmp_path / 'runs' / str(seed), settings, records(seed, 1), [start()])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    report('runs')
+    assert 'Mine0' in (tmp_path / 'runs/report/index.html').read_text()
+    assert not (package / 'ran').exists()
+    assert not any(name.partition('.')[0] == 'evil' for name in sys.modules)
 
 
 def test_a_place_that_cannot_be_written_to_is_refused(folder, tmp_path):

@@ -29,6 +29,7 @@ from saccade.types import UserError
 
 _PATIENCE = 1.0  # seconds for each command that is asked
 _CPU_MODELS = ('model name', 'Model', 'cpu model')  # as /proc/cpuinfo has it, by architecture
+_NUMBERS = ('clean', 'devices', 'processes', 'cores')  # what is no text in a record
 _LONGEST = 500  # characters of an error
 
 
@@ -101,13 +102,13 @@ def processor() -> str | None:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    """Return the starts of a run, oldest first; none where there is no file. Lines that are no records are left out."""
+    """Return the starts of a run, oldest first; none where there is no file. What is damaged is left out."""
     records = []
     for line in _lines(file):
         with suppress(ValueError):
             records.append(json.loads(line))
     return [
-        {name: value for name, value in record.items() if isinstance(value, str | int)}
+        {name: value for name, value in record.items() if isinstance(value, int if name in _NUMBERS else str)}
         for record in records
         if isinstance(record, dict)
     ]

@@ -150,7 +150,7 @@ class Workdir:
         Raises:
             UserError: the disk is full or cannot be written to.
         """
-        written = [self.metrics, self.samples, self.events, self.checkpoints, self.path / 'wandb_id']
+        written = [self.metrics, self.samples, self.provenance, self.events, self.checkpoints, self.path / 'wandb_id']
         there = [path for path in written if path.exists()]
         if not there:
             return None

@@ -19,9 +19,11 @@ from saccade.analysis.report.drawing import (
     colour,
     draw,
     frame,
+    level,
     limits,
     marker,
     named,
+    reaching,
 )
 from saccade.analysis.report.words import metric_name
 
@@ -83,6 +85,7 @@ def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:
     title = f'{metric_name(comparison.metric).capitalize()} by {field}'
     points = [point for line in lines.values() for point in line]
     xs, ys = zip(*points, strict=True)
+    ends = reaching(limits(ys, kept=ys[0]), comparison.baseline)
     short = all(len(name) <= _LONGEST for name in lines)
     called = {name: name if short else str(number) for number, name in enumerate(lines, start=1)}
 
@@ -92,7 +95,8 @@ def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:
         for number, line in enumerate(lines.values(), start=1):
             axes.plot(*zip(*line, strict=True), color=colour(number), marker=marker(number))
         named(axes, field, metric_name(comparison.metric))
-        axes.set_ylim(limits(ys, kept=ys[0]))
+        axes.set_ylim(ends)
+        level(axes, comparison.baseline, ends)
         tips = [(*line[-1], called[name], colour(place)) for place, (name, line) in enumerate(lines.items(), start=1)]
         beside(axes, canvas, tips)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from saccade.analysis.report.cost import seconds, speed
 from saccade.analysis.report.fields import ABSENT, differing
 from saccade.analysis.report.interval import Interval, difference_intervals, mean_intervals
+from saccade.analysis.report.power import seeds_to_tell
 from saccade.analysis.report.runs import BASELINE, PLAN, Record, Study, Trial
 from saccade.types import UserError
 
@@ -44,7 +45,7 @@ class Cost:
 
     Attributes:
         flops, seconds: of the whole training.
-        speed: tokens a second.
+        speed: tokens a second; its interval over seeds, where there is one.
         temp_bytes: of a step, beside its arguments and results, on a device.
         state_per_token: bytes of the state to decode with a row as long as the context, over its tokens.
     """
@@ -54,6 +55,7 @@ class Cost:
     flops: int | float | None
     seconds: float | None
     speed: float | None
+    speed_interval: Interval | None
     temp_bytes: int | float | None
     state_per_token: float | None
 
@@ -69,6 +71,8 @@ class Standing:
         mean: of the scores; None where no run has finished, and then the variant is not ranked.
         difference: of the mean to the best variant's; None for that one.
         known: seeds that are to be run, finished or not.
+        seeds_to_tell: how many would tell it from the best variant; None where the interval does so already, or nothing
+            is known of the difference.
     """
 
     place: int
@@ -82,6 +86,7 @@ class Standing:
     interval: Interval | None = None
     difference: float | None = None
     difference_interval: Interval | None = None
+    seeds_to_tell: int | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,7 @@ def compare(study: Study, question: Question) -> Comparison:
         variants.setdefault(trial.variant, []).append(trial)
     fields = _fields(variants)
     scores = {variant: final_scores(trials, question.split, metric) for variant, trials in variants.items()}
+    speeds = _speed_intervals(variants, question.split)
     order = sorted(variants, key=lambda variant: _key(scores[variant], best, variant))
     standings = [
         Standing(
@@ -152,7 +158,7 @@ def compare(study: Study, question: Question) -> Comparison:
             trials=tuple(variants[variant]),
             scores=scores[variant],
             known=len({trial.seed for trial in variants[variant]}),
-            cost=_cost(variants[variant], question.split),
+            cost=_cost(variants[variant], question.split, speeds[variant]),
         )
         for place, variant in enumerate(order, start=1)
     ]
@@ -215,7 +221,16 @@ def _key(scores: Mapping[int, float], best: Best, variant: str) -> tuple[bool, f
     return (not scores, sign * _mean(scores.values()) if scores else 0.0, variant)
 
 
-def _cost(trials: Sequence[Trial], split: str) -> Cost:
+def _speed_intervals(variants: Mapping[str, Sequence[Trial]], split: str) -> dict[str, Interval | None]:
+    """The interval of each variant's mean speed over its finished runs; no speed is below zero."""
+    speeds = {name: [speed(trial) for trial in trials if trial.final(split)] for name, trials in variants.items()}
+    groups = {name: values for name, values in speeds.items() if values and None not in values}
+    found = zip(groups, mean_intervals(list(groups.values())), strict=True)
+    intervals = {name: interval and Interval(max(interval.low, 0.0), interval.high) for name, interval in found}
+    return {name: intervals.get(name) for name in variants}
+
+
+def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) -> Cost:
     finished = [trial for trial in trials if trial.final(split)]
     plans = [(trial.plan, trial.steps) for trial in finished or trials if trial.plan]
     plan, steps = plans[0] if plans else ({}, None)
@@ -228,6 +243,7 @@ def _cost(trials: Sequence[Trial], split: str) -> Cost:
         flops=flops * steps if steps else None,
         seconds=_mean_or_none([None if time is None else float(time[0]) for time in spent]),
         speed=_mean_or_none([speed(trial) for trial in finished]),
+        speed_interval=speed_interval,
         temp_bytes=plan.get('temp_bytes'),
         state_per_token=state * rows / tokens if state is not None and rows else None,
     )
@@ -241,7 +257,15 @@ def _measured(standings: Sequence[Standing]) -> Iterator[Standing]:
     for standing, interval, beside in zip(standings, intervals, differences, strict=False):
         mean = _mean(standing.scores.values())
         difference = None if standing.place == 1 else mean - _mean(scores[0].values())
-        yield replace(standing, mean=mean, interval=interval, difference=difference, difference_interval=beside)
+        unclear = beside is not None and beside.holds(0.0)
+        yield replace(
+            standing,
+            mean=mean,
+            interval=interval,
+            difference=difference,
+            difference_interval=beside,
+            seeds_to_tell=seeds_to_tell(standing.scores, scores[0]) if unclear else None,
+        )
     yield from standings[len(scores) :]
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of learning curves: the metric against what was spent by then."""
+"""The pictures of learning curves: the metric, the training loss and the gradient's norm against what was spent."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ from saccade.analysis.report.compare import Comparison, Standing
 from saccade.analysis.report.cost import SPENT
 from saccade.analysis.report.drawing import (
     NARROW,
+    SMALL,
     WIDE,
     Canvas,
     Picture,
@@ -20,15 +21,18 @@ from saccade.analysis.report.drawing import (
     colour,
     draw,
     frame,
+    level,
     limits,
     marker,
     named,
+    reaching,
 )
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import metric_name, time_unit
 
 _LONGEST = 12  # characters of a variant's name beside its line; longer ones are called by their number in the key
 _MARKERS = 8  # on a line
+_POINTS = 50  # of a line of training, which is logged often; each is the mean of neighbours
 _FINISHED = {}
 _UNFINISHED = {'ls': (0, (3, 2)), 'lw': 1.0, 'alpha': 0.8}
 _LABELS = {'steps': 'steps', 'tokens': 'training tokens', 'FLOPs': 'training FLOPs'}
@@ -46,19 +50,51 @@ class Curve:
     style: dict
 
 
+@dataclass(frozen=True)
+class Series:
+    """Attributes: name of its pictures; split and metric, as records have them; title; baseline, where there is one;
+    points, the most that a line has.
+    """
+
+    name: str
+    split: str
+    metric: str
+    title: str
+    baseline: float | None = None
+    points: int | None = None
+
+
+_TRAINING = (
+    Series('loss', 'train', 'loss', 'training loss', points=_POINTS),
+    Series('gradient', 'train', 'gradient_norm', 'gradient norm', points=_POINTS),
+)
+
+
 def curves(comparison: Comparison) -> dict[str, Picture]:
     """Learning curves against each cost that was logged."""
-    found = {axis: list(lines(comparison, axis)) for axis in SPENT}
-    return {axis: _picture(comparison, axis, found_lines) for axis, found_lines in found.items() if found_lines}
+    series = _evaluated(comparison)
+    found = {axis: list(lines(comparison, axis, series)) for axis in SPENT}
+    return {axis: _picture(comparison, series, axis, drawn) for axis, drawn in found.items() if drawn}
 
 
-def lines(comparison: Comparison, axis: str) -> Iterator[Curve]:
-    """The curve of each variant over its finished runs, and of each other run, against one cost."""
+def training(comparison: Comparison) -> list[Picture]:
+    """The training loss and the gradient's norm against steps, where they were logged."""
+    found = [(series, list(lines(comparison, 'steps', series))) for series in _TRAINING]
+    return [_picture(comparison, series, 'steps', drawn, [SMALL]) for series, drawn in found if drawn]
+
+
+def lines(comparison: Comparison, axis: str, series: Series | None = None) -> Iterator[Curve]:
+    """The curve of each variant over its finished runs, and of each other run, against one cost.
+
+    Args:
+        series: what is drawn; the metric that ranks the variants by default.
+    """
+    series = series or _evaluated(comparison)
     for standing in comparison.pictured:
         finished = [trial for trial in standing.trials if trial.final(comparison.split)]
         others = [[trial] for trial in standing.trials if not trial.final(comparison.split)]
         for trials, style in ((finished, _FINISHED), *((trials, _UNFINISHED) for trials in others)):
-            yield from _curve(comparison, axis, standing, trials, style)
+            yield from _curve(series, axis, standing, trials, style)
 
 
 def names(comparison: Comparison) -> dict[int, str]:
@@ -68,11 +104,14 @@ def names(comparison: Comparison) -> dict[int, str]:
     return {row.place: row.variant if short else str(row.place) for row in rows}
 
 
-def _curve(
-    comparison: Comparison, axis: str, standing: Standing, trials: Sequence[Trial], style: dict
-) -> Iterator[Curve]:
+def _evaluated(comparison: Comparison) -> Series:
+    title = metric_name(comparison.metric)
+    return Series('curve', comparison.split, comparison.metric, title, comparison.baseline)
+
+
+def _curve(series: Series, axis: str, standing: Standing, trials: Sequence[Trial], style: dict) -> Iterator[Curve]:
     """The curve over some runs, at the steps they all have; none where there are no such steps."""
-    values = [_by_step(trial, comparison) for trial in trials]
+    values = [_by_step(trial, series) for trial in trials]
     steps = sorted(set.intersection(*map(set, values))) if values else []
     spent = [SPENT[axis](trial, steps) for trial in trials]
     if not steps or any(amounts is None for amounts in spent):
@@ -80,29 +119,44 @@ def _curve(
     grid, x = np.array([[run[step] for step in steps] for run in values]), np.mean(spent, axis=0)
     known = np.isfinite(x)
     if known.any():
-        grid = grid[:, known]
-        yield Curve(standing.place, x[known], grid.mean(axis=0), grid.min(axis=0), grid.max(axis=0), style)
+        grid, x = (_thinned(numbers[..., known], series.points) for numbers in (grid, x))
+        yield Curve(standing.place, x, grid.mean(axis=0), grid.min(axis=0), grid.max(axis=0), style)
 
 
-def _by_step(trial: Trial, comparison: Comparison) -> dict[int, float]:
-    records = (record for record in trial.of(comparison.split) if comparison.metric in record)
-    found = {record['step']: float(record[comparison.metric]) for record in records}
+def _thinned(values: np.ndarray, points: int | None) -> np.ndarray:
+    """Means of neighbours along the last axis, where there are more values than points."""
+    if points is None or values.shape[-1] <= points:
+        return values
+    return np.stack([part.mean(axis=-1) for part in np.array_split(values, points, axis=-1)], axis=-1)
+
+
+def _by_step(trial: Trial, series: Series) -> dict[int, float]:
+    records = (record for record in trial.of(series.split) if series.metric in record)
+    found = {record['step']: float(record[series.metric]) for record in records}
     return {step: value for step, value in found.items() if math.isfinite(value)}
 
 
-def _picture(comparison: Comparison, axis: str, drawn: Sequence[Curve]) -> Picture:
-    title = f'{metric_name(comparison.metric).capitalize()} against {"training time" if axis == "time" else axis}'
+def _picture(
+    comparison: Comparison,
+    series: Series,
+    axis: str,
+    drawn: Sequence[Curve],
+    canvases: Sequence[Canvas] = (NARROW, WIDE),
+) -> Picture:
+    title = f'{series.title.capitalize()} against {"training time" if axis == "time" else axis}'
     longest = max(float(line.x[-1]) for line in drawn)
     unit, label = time_unit(longest) if axis == 'time' else (1.0, _LABELS[axis])
-    ends = limits([value for line in drawn for value in _late(line, longest)], kept=float(drawn[0].mean[-1]))
+    near = limits([value for line in drawn for value in _late(line, longest)], kept=float(drawn[0].mean[-1]))
+    ends = reaching(near, series.baseline)
     called = names(comparison)
 
     def paint(axes: Axes, canvas: Canvas) -> None:
         frame(axes, canvas, max(called.values(), key=len))
         for line in drawn:
             _paint_line(axes, line, unit)
-        named(axes, label, metric_name(comparison.metric))
+        named(axes, label, series.title)
         axes.set_ylim(ends)
+        level(axes, series.baseline, ends)
         tips = {line.place: (line.x[-1] / unit, line.mean[-1]) for line in reversed(drawn)}  # of the first, if finished
         beside(axes, canvas, [(*tips[place], called[place], colour(place)) for place in sorted(tips)])
 
@@ -110,7 +164,7 @@ def _picture(comparison: Comparison, axis: str, drawn: Sequence[Curve]) -> Pictu
     note = (
         'Values of the first quarter, and those far from all others, are cut off where they do not fit.' if cut else ''
     )
-    return Picture(title, draw(f'curve-{axis.lower()}', title, paint, [NARROW, WIDE]), note)
+    return Picture(title, draw(f'{series.name}-{axis.lower()}', title, paint, canvases), note)
 
 
 def _late(line: Curve, longest: float) -> list[float]:

@@ -57,6 +57,7 @@ _SETTINGS = {
     'lines.markersize': 4.5,
     'axes.formatter.useoffset': False,
 }
+_FINE = re.compile(r'(?<=\d)(\.\d\d)\d+')  # digits past hundredths of a point: half of a file, and nobody sees them
 _TICKS = 5  # of an axis, at most
 _POINTS = 72  # an inch
 _LABEL = 0.07  # of the axes' width: a number beside its point
@@ -184,6 +185,23 @@ def limits(values: Sequence[float], kept: float) -> tuple[float, float]:
     return float(min(near) - margin), float(max(near) + margin)
 
 
+def reaching(ends: tuple[float, float], value: float | None) -> tuple[float, float]:
+    """Widen the limits of an axis to hold a value, where that makes them no more than twice as wide."""
+    if value is None:
+        return ends
+    margin = 0.05 * (ends[1] - ends[0])
+    wider = min(ends[0], value - margin), max(ends[1], value + margin)
+    return wider if wider[1] - wider[0] <= 2 * (ends[1] - ends[0]) else ends
+
+
+def level(axes: Axes, value: float | None, ends: tuple[float, float], name: str = 'baseline') -> None:
+    """Draw a line across the axes at a value of y, and name it; nothing where it is beyond the ends."""
+    if value is not None and ends[0] <= value <= ends[1]:
+        axes.axhline(value, color=FAINT, lw=1.0, ls=(0, (6, 3)), zorder=1)
+        above = dict(xytext=(-2, 3), textcoords='offset points', ha='right', color=FAINT, fontsize=8.5)
+        axes.annotate(name, (1, value), xycoords=axes.get_yaxis_transform(), **above)
+
+
 def _in_axes(axes: Axes, points: Sequence[tuple[float, float]]) -> np.ndarray:
     """Places of data as shares of the axes."""
     axes.autoscale_view()  # the limits are not known to the transform before
@@ -225,5 +243,6 @@ def _element(svg: str, name: str, title: str, canvas: Canvas) -> Markup:
 def _tag(tag: str, name: str, opening: str) -> str:
     if tag.startswith('<svg'):
         return opening
+    tag = _FINE.sub(r'\1', tag)
     tag = re.sub(r'\b(id="|url\(#|href="#)', rf'\g<1>{name}-', tag)
     return re.sub(r'#[0-9a-f]{6}\b', lambda found: _STYLES.get(found[0], found[0]), tag)

@@ -17,6 +17,7 @@ from saccade.analysis.report.drawing import (
     limits,
     marker,
     named,
+    reaching,
     write,
 )
 from saccade.analysis.report.words import metric_name
@@ -29,7 +30,9 @@ def forest(comparison: Comparison) -> Picture | None:
     rows = [standing for standing in comparison.pictured if standing.mean is not None]
     if not rows:
         return None
-    ends = limits([value for row in rows for value in _extent(row)], kept=rows[0].mean)
+    baseline = comparison.baseline
+    ends = reaching(limits([value for row in rows for value in _extent(row)], kept=rows[0].mean), baseline)
+    dashed = baseline is not None and ends[0] <= baseline <= ends[1]
     better = 'lower' if comparison.best == 'lowest' else 'higher'
     title = f'{metric_name(comparison.metric).capitalize()} at the end of training'
 
@@ -39,12 +42,15 @@ def forest(comparison: Comparison) -> Picture | None:
         named(axes, f'{metric_name(comparison.metric)} ({better} is better)')
         axes.spines['left'].set_visible(False)
         axes.axvline(rows[0].mean, color=FAINT, lw=0.8, ls=(0, (2, 3)))
+        if dashed:
+            axes.axvline(baseline, color=FAINT, lw=1.0, ls=(0, (6, 3)))
         for height, row in enumerate(rows):
             _paint_row(axes, height, row, ends)
 
     svg = draw('forest', title, paint, [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)])
     cut = any(not ends[0] <= value <= ends[1] for row in rows for value in _extent(row))
-    return Picture(title, svg, 'Arrows: what is far out goes beyond the picture.' if cut else '')
+    notes = {'The dashed line is the baseline.': dashed, 'Arrows: what is far out goes beyond the picture.': cut}
+    return Picture(title, svg, ' '.join(note for note, holds in notes.items() if holds))
 
 
 def _paint_row(axes: Axes, height: int, row: Standing, ends: tuple[float, float]) -> None:

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A comparison as files: a page that opens offline, the same as Markdown, and the runs as CSV."""
 
+import base64
 import csv
+import hashlib
 import io
 import math
 import os
@@ -19,11 +21,13 @@ from markupsafe import Markup
 
 from saccade.analysis.report import tables
 from saccade.analysis.report.across import across
-from saccade.analysis.report.compare import Comparison
-from saccade.analysis.report.curves import curves, names
+from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.curves import curves, names, training
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
+from saccade.analysis.report.origins import Origins, origins, started
+from saccade.analysis.report.power import ALPHA, POWER
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.trade import trade
 from saccade.analysis.report.words import amount, counted, fixed, metric_name
@@ -36,9 +40,13 @@ METHOD = (
     'In simulations it holds the true mean, or the true difference of two variants named beforehand, in about 95 of '
     '100 studies (90 where the noise is strongly skewed). The best variant is picked by the same numbers, so it owes '
     'part of its lead to luck, and differences to it that barely exclude zero prove little.',
+    f'The seeds to tell a variant from the best are those with which a paired t-test at {ALPHA:.0%} finds the '
+    f'difference in {POWER:.0%} of studies (J. Cohen 1988, chapter 2), if the difference and its deviation over seeds '
+    'are those seen here; few seeds tell both roughly.',
 )
 
-_FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'printed.log')
+_NAMED = 3  # variants that a sentence names at most
+_FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'provenance.jsonl', 'printed.log')
 _FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of spreadsheets
 _SPECIAL = re.compile(r'([\\`*_{}\[\]<>|#&~$])')
 
@@ -53,17 +61,22 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         lstrip_blocks=True,
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
-    environment.filters.update(amount=amount, fixed=fixed, metric_name=metric_name)
+    environment.filters.update(amount=amount, fixed=fixed, metric_name=metric_name, started=started)
+    script = environment.get_template('page.js.jinja').render()
     return environment.get_template('page.html.jinja').render(
         comparison=comparison,
         digits=tables.places(comparison),
         tables=tables,
         overview=overview(comparison),
         verdict=verdict(comparison),
+        origins=origins(comparison.study.trials),
+        script=Markup(script),
+        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         forest=forest(comparison),
         across=across(comparison),
         lengths=lengths(comparison),
         curves=curves(comparison),
+        training=training(comparison),
         named=any(not name.isdecimal() for name in names(comparison).values()),
         trade=trade(comparison),
         glyphs=GLYPHS,
@@ -93,6 +106,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         f'# {_marked(comparison.study.title)}',
         overview(comparison),
         _marked(verdict(comparison)),
+        *_origins(origins(comparison.study.trials)),
         _table(tables.ranking(comparison)),
         *_by_length(comparison),
         '## All runs',
@@ -130,6 +144,11 @@ def _is_number(text: str) -> bool:
     return False
 
 
+def _origins(found: Origins) -> list[str]:
+    rows = [[*group.values, ', '.join(group.runs)] for group in found.groups]
+    return [*map(_marked, found.lines()), *([_table([[*found.columns, 'runs'], *rows])] if rows else [])]
+
+
 def _by_length(comparison: Comparison) -> list[str]:
     found = lengths(comparison)
     if found is None:
@@ -156,8 +175,13 @@ def verdict(comparison: Comparison) -> str:
     mean = tables.with_interval(best.mean, best.interval, tables.places(comparison))
     found = f'The {comparison.best} {metric_name(comparison.metric)} is that of {best.variant}: {mean}.'
     known = [other.difference_interval for other in others if other.difference_interval]
-    alike = [interval for interval in known if interval.holds(0.0)]
-    told = (*_told(len(alike), len(known)), *_untold(len(others) - len(known)), *_beside_baseline(comparison))
+    alike = [other for other in others if other.difference_interval and other.difference_interval.holds(0.0)]
+    told = (
+        *_told(len(alike), len(known)),
+        *_to_tell(alike),
+        *_untold(len(others) - len(known)),
+        *_beside_baseline(comparison),
+    )
     return ' '.join([found, *told])
 
 
@@ -186,6 +210,18 @@ def _told(alike: int, known: int) -> list[str]:
     return [
         f'It cannot be told from {alike} of {counted(known, "other")}: the interval of the difference includes zero.'
     ]
+
+
+def _to_tell(alike: Sequence[Standing]) -> list[str]:
+    """How many seeds would tell the best from those that cannot be told from it."""
+    needed = sorted((row.seeds_to_tell, row.variant) for row in alike if row.seeds_to_tell is not None)
+    if not needed:
+        return []
+    if len(needed) > _NAMED:
+        least, most = amount(needed[0][0]), amount(needed[-1][0])
+        return [f'By the spread seen, {least} to {most} seeds of each would tell them apart, as the table says.']
+    each = [f'{amount(seeds)} from {variant}' for seeds, variant in needed]
+    return [f'By the spread seen, about so many seeds of each would tell it apart: {", ".join(each)}.']
 
 
 def _untold(unknown: int) -> list[str]:

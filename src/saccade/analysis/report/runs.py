@@ -12,6 +12,7 @@ from typing import Any
 
 from saccade.analysis.report.fields import differing
 from saccade.sweep.record import Run, Sweep, read_sweep
+from saccade.train import provenance
 from saccade.train.log import read
 from saccade.train.workdir import Workdir, absolute
 from saccade.types import UserError
@@ -36,6 +37,7 @@ class Trial:
         records: of metrics.jsonl, in order.
         steps: how many it is to take.
         exit, last_lines: of a process that failed.
+        starts: provenance of each start, as provenance.jsonl has it, oldest first; empty without a record.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Trial:
     failed: bool = False
     exit: int | None = None
     last_lines: tuple[str, ...] = ()
+    starts: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
 
     @property
     def step(self) -> int:
@@ -141,6 +144,7 @@ def _of_run(folder: Path, run: Run) -> Trial:
         failed=run.status == 'failed',
         exit=run.exit,
         last_lines=run.last_lines,
+        starts=_starts(folder),
     )
 
 
@@ -154,7 +158,7 @@ def _of_folders(folder: Path) -> Study:
     configs = [_config(run) for run in runs]
     variants = _named([{key: value for key, value in config.items() if key != 'seed'} for config in configs])
     trials = tuple(
-        Trial(run.name, variant, config['seed'], run, config['steps'], config, _records(run))
+        Trial(run.name, variant, config['seed'], run, config['steps'], config, _records(run), starts=_starts(run))
         for run, variant, config in zip(runs, variants, configs, strict=True)
     )
     return Study(folder, folder.name, trials, base={})
@@ -178,6 +182,10 @@ def _config(folder: Path) -> Mapping[str, Any]:
         if not isinstance(config[name], int):
             raise UserError(f'{workdir.config}: {name} is {config[name]!r}, and must be a whole number')
     return config
+
+
+def _starts(folder: Path) -> tuple[Mapping[str, Any], ...]:
+    return tuple(provenance.read(Workdir(folder).provenance))
 
 
 def _records(folder: Path) -> tuple[Record, ...]:

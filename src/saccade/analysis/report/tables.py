@@ -11,17 +11,20 @@ from typing import Any
 from saccade.analysis.report.compare import Comparison, Standing
 from saccade.analysis.report.cost import seconds, speed
 from saccade.analysis.report.interval import Interval
+from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import UNKNOWN, amount, decimals, fixed, metric_name
 
-# The last columns of the ranking: their names, and of what of a variant's cost.
-COSTS = {
+# The last columns of the ranking, where any run has logged it: their names, and of what of a variant's cost.
+_COSTS = {
     'parameters': 'parameters',
     'FLOPs a token': 'flops_per_token',
     'tokens/s': 'speed',
     'temporary bytes': 'temp_bytes',
     'state bytes a token': 'state_per_token',
 }
+
+TO_TELL = 'seeds to tell apart'  # the column of the power analysis
 
 Row = Mapping[str, Any]
 
@@ -32,11 +35,13 @@ def places(comparison: Comparison) -> int:
     return decimals([(interval.high - interval.low) / 2 for interval in intervals])
 
 
-def ranking(comparison: Comparison) -> list[list[str]]:
-    """The ranking in words: the names of its columns, and a row for each variant."""
-    digits, named = places(comparison), tells_variants(comparison)
+def ranking(comparison: Comparison, costs: bool = True) -> list[list[str]]:
+    """The ranking in words: the names of its columns, and a row for each variant; its costs are the last columns."""
+    digits, named, telling = places(comparison), tells_variants(comparison), any_to_tell(comparison)
+    columns = cost_columns(comparison) if costs else {}
     heads = [*(['variant'] if named else []), *comparison.columns]
     measures = [f'{metric_name(comparison.metric)} [95% interval]', 'difference to the best', 'seeds']
+    measures += [TO_TELL] if telling else []
     rows = [
         [
             UNKNOWN if standing.mean is None else str(standing.place),
@@ -45,16 +50,38 @@ def ranking(comparison: Comparison) -> list[list[str]]:
             with_interval(standing.mean, standing.interval, digits),
             with_interval(standing.difference, standing.difference_interval, digits, sign=True),
             seeds(standing),
-            *map(amount, costs(standing).values()),
+            *([amount(standing.seeds_to_tell)] if telling else []),
+            *(_cost(comparison, standing, name) for name in columns.values()),
         ]
         for standing in comparison.standings
     ]
-    return [['rank', *heads, *measures, *COSTS], *rows]
+    return [['rank', *heads, *measures, *columns], *rows]
 
 
-def costs(standing: Standing) -> dict[str, int | float | None]:
-    """What a variant costs, by column."""
-    return {column: getattr(standing.cost, name) for column, name in COSTS.items()}
+def cost_columns(comparison: Comparison) -> dict[str, str]:
+    """The columns of costs that are known of any variant, with the name of the cost."""
+    rows = comparison.standings
+    return {column: name for column, name in _COSTS.items() if any(getattr(row.cost, name) is not None for row in rows)}
+
+
+def any_to_tell(comparison: Comparison) -> bool:
+    """Whether more seeds would tell any variant from the best."""
+    return any(standing.seeds_to_tell is not None for standing in comparison.standings)
+
+
+def cost(comparison: Comparison, standing: Standing, name: str) -> list[tuple[int | float | None, str]]:
+    """What a variant costs, and the ends of its interval where it has one: each number with its text."""
+    rows = comparison.standings
+    intervals = {row.place: getattr(row.cost, f'{name}_interval', None) for row in rows}
+    halves = [(interval.high - interval.low) / 2 for interval in intervals.values() if interval]
+    value, interval = getattr(standing.cost, name), intervals[standing.place]
+    numbers = [value, *((interval.low, interval.high) if interval else ())]
+    return [(number, amount(number, halves)) for number in numbers]
+
+
+def _cost(comparison: Comparison, standing: Standing, name: str) -> str:
+    mean, *ends = (text for _, text in cost(comparison, standing, name))
+    return f'{mean} [{", ".join(ends)}]' if ends else mean
 
 
 def tells_variants(comparison: Comparison) -> bool:
@@ -123,6 +150,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         'states': dict(comparison.states),
         'baseline': comparison.baseline,
         'behind_baseline': [standing.variant for standing in comparison.behind],
+        'provenance': origins(comparison.study.trials).summary(),
         'ranking': [_standing(comparison, standing) for standing in comparison.standings],
         'runs': [_finite(row) for row in runs(comparison)],
     }
@@ -140,6 +168,7 @@ def indented(config: Mapping[str, Any]) -> str:
 
 def _standing(comparison: Comparison, standing: Standing) -> dict[str, Any]:
     ends = {name: getattr(standing, name) for name in ('interval', 'difference_interval')}
+    speed_interval = standing.cost.speed_interval
     return {
         'rank': None if standing.mean is None else standing.place,
         'variant': standing.variant,
@@ -149,7 +178,9 @@ def _standing(comparison: Comparison, standing: Standing) -> dict[str, Any]:
         **{name: interval and [interval.low, interval.high] for name, interval in ends.items()},
         'scores': {str(seed): score for seed, score in standing.scores.items()},
         'seeds': standing.known,
+        'seeds_to_tell': standing.seeds_to_tell,
         **asdict(standing.cost),
+        'speed_interval': speed_interval and [speed_interval.low, speed_interval.high],
     }
 
 

@@ -8,7 +8,20 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 
 from saccade.analysis.report.compare import Comparison, Standing
-from saccade.analysis.report.drawing import SMALL, Canvas, Picture, colour, draw, frame, limits, marker, named, numbered
+from saccade.analysis.report.drawing import (
+    SMALL,
+    Canvas,
+    Picture,
+    colour,
+    draw,
+    frame,
+    level,
+    limits,
+    marker,
+    named,
+    numbered,
+    reaching,
+)
 from saccade.analysis.report.words import amount, duration, metric_name, time_unit
 
 _COSTS = {'parameters': 'parameters', 'FLOPs': 'flops', 'training time': 'seconds'}
@@ -30,7 +43,8 @@ def trade(comparison: Comparison) -> Trade:
     costs = {name: [getattr(row.cost, field) for row in rows] for name, field in _COSTS.items()}
     known = {name: values for name, values in costs.items() if values and None not in values}
     same = {name: values[0] for name, values in known.items() if len(values) > 1 and len(set(values)) == 1}
-    ends = limits([value for row in rows for value in row.scores.values()], kept=rows[0].mean) if rows else (0.0, 0.0)
+    scores = [value for row in rows for value in row.scores.values()]
+    ends = reaching(limits(scores, kept=rows[0].mean), comparison.baseline) if rows else (0.0, 0.0)
     near = [row for row in rows if ends[0] <= row.mean <= ends[1]]
     return Trade(
         {name: _picture(comparison, near, name, ends) for name in known if name not in same},
@@ -52,6 +66,7 @@ def _picture(comparison: Comparison, rows: Sequence[Standing], name: str, ends: 
             axes.errorbar(x, mean, yerr=bars, fmt=marker(row.place), color=colour(row.place), ms=6, elinewidth=1)
         named(axes, label, metric_name(comparison.metric))
         axes.set_ylim(ends)
+        level(axes, comparison.baseline, ends)
         axes.margins(x=0.12)
         labels = [(str(row.place), colour(row.place)) for row in rows]
         numbered(axes, canvas, [(*place, *text) for place, text in zip(places, labels, strict=True)])

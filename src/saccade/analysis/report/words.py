@@ -3,6 +3,7 @@
 """Numbers as people read them. What is not known is a dash."""
 
 import math
+from collections.abc import Sequence
 
 UNKNOWN = '—'
 MINUS = '\N{MINUS SIGN}'
@@ -29,11 +30,13 @@ def fixed(value: float | None, places: int, sign: bool = False) -> str:
     return f'{value:{"+" if sign else ""},.{places}f}'.replace('-', MINUS)
 
 
-def amount(value: int | float | None) -> str:
-    """A count with a prefix, in three digits: 1.24 M."""
+def amount(value: int | float | None, halves: Sequence[float] = ()) -> str:
+    """A count with a prefix, in three digits: 1.24 M; or in those that suit intervals which are half so wide."""
     if value is None:
         return UNKNOWN
     size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if abs(value) >= size * 0.9995), (1, ''))
+    if halves:
+        return f'{value / size:.{decimals([half / size for half in halves])}f} {prefix}'.rstrip()
     if size == 1:
         return f'{value:.3g}'
     whole = len(str(int(abs(value) / size * 1.0005)))

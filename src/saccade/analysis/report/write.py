@@ -12,6 +12,7 @@ from rich.table import Table
 
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Comparison, Question, compare
+from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import read_study
 from saccade.train.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
@@ -33,7 +34,8 @@ class Report:
     def show(self, console: Console) -> None:
         """Print the ranking and where the files are."""
         console.print(verbatim(self.comparison.study.title, style='bold'))
-        for line in (page.overview(self.comparison), page.verdict(self.comparison)):
+        ran = origins(self.comparison.study.trials).lines()
+        for line in (page.overview(self.comparison), page.verdict(self.comparison), *ran):
             console.print(verbatim(line))
         console.print(self._table())
         for file in self.files:
@@ -41,7 +43,7 @@ class Report:
 
     def _table(self) -> Table:
         """The ranking without what it costs, for which a terminal is too narrow."""
-        names, *rows = (row[: -len(tables.COSTS)] for row in tables.ranking(self.comparison))
+        names, *rows = tables.ranking(self.comparison, costs=False)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for name in names:
             table.add_column(verbatim(name), overflow='fold')

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""With which code, libraries and hardware the runs of a study ran: what all share, and in what they differ."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from saccade.analysis.report.runs import Trial
+from saccade.analysis.report.words import UNKNOWN, counted
+
+Start = Mapping[str, Any]
+
+_COMMIT = 10  # characters of a commit that are shown
+_ENDINGS = {'running': 'no end recorded: it was killed, or is running'}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Attributes: values of the fields that differ, in words; runs that have them, by name."""
+
+    values: tuple[str, ...]
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Attributes: shared, the fields in which all runs agree; columns, the fields in which runs differ; groups of runs
+    that agree in these, largest first; unrecorded, the runs without a record, by name; recorded, how many have one.
+    """
+
+    shared: Mapping[str, str]
+    columns: tuple[str, ...]
+    groups: tuple[Group, ...]
+    unrecorded: tuple[str, ...]
+    recorded: int
+
+    def lines(self) -> list[str]:
+        """In what runs differ, which have no record, and what all others share."""
+        if not self.recorded:
+            return ['No run has a record of its provenance.']
+        shared = ', '.join(text if name in _PLAIN else f'{name} {text}' for name, text in self.shared.items())
+        runs = 'All runs' if not self.unrecorded else 'All runs with a record'
+        names = '; '.join(self.unrecorded)
+        return [
+            *([f'Runs differ in {", ".join(self.columns)}.'] if self.columns else []),
+            *([f'{counted(len(self.unrecorded), "run")} without a record of provenance: {names}.'] if names else []),
+            *([f'{runs}: {shared}.'] if shared else []),
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """The same for programs."""
+        differing = [
+            {'values': dict(zip(self.columns, group.values, strict=True)), 'runs': list(group.runs)}
+            for group in self.groups
+        ]
+        return {'shared': dict(self.shared), 'differing': differing, 'unrecorded': list(self.unrecorded)}
+
+
+def origins(trials: Sequence[Trial]) -> Origins:
+    """Compare the provenance of all runs that have begun."""
+    begun = [trial for trial in trials if trial.config]
+    recorded = [trial for trial in begun if trial.starts]
+    values = {name: [_value(trial, say) for trial in recorded] for name, say in _FIELDS.items()}
+    same = {name: texts[0] for name, texts in values.items() if len(set(texts)) == 1}
+    columns = tuple(name for name, texts in values.items() if len(set(texts)) > 1)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for trial, *texts in zip(recorded, *(values[name] for name in columns), strict=True):
+        groups.setdefault(tuple(texts), []).append(trial.name)
+    return Origins(
+        shared={name: text for name, text in same.items() if text != UNKNOWN},
+        columns=columns,
+        groups=tuple(Group(found, tuple(runs)) for found, runs in _by_size(groups)) if columns else (),
+        unrecorded=tuple(trial.name for trial in begun if not trial.starts),
+        recorded=len(recorded),
+    )
+
+
+def started(start: Start) -> str:
+    """When a start began and ended, and how."""
+    times = [start.get(name, '').replace('T', ' ').replace('+00:00', '') for name in ('start', 'end')]
+    status = start.get('status', UNKNOWN)
+    ending = _ENDINGS.get(status, status)
+    error = f' ({start["error"]})' if 'error' in start else ''
+    return f'{" to ".join(filter(None, times))} UTC: {ending}{error}'
+
+
+def _by_size(groups: Mapping[tuple[str, ...], list[str]]) -> list[tuple[tuple[str, ...], list[str]]]:
+    return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+
+
+def _value(trial: Trial, say: Callable[[Start], str | None]) -> str:
+    """The value of a run; all of them, in order, where it was resumed with others."""
+    return ', then '.join(dict.fromkeys(say(start) or UNKNOWN for start in trial.starts))
+
+
+def _field(name: str) -> Callable[[Start], str | None]:
+    return lambda start: start.get(name)
+
+
+def _commit(start: Start) -> str | None:
+    state = {True: ' (clean)', False: ' (with uncommitted changes)'}.get(start.get('clean'), '')
+    return f'{start["commit"][:_COMMIT]}{state}' if 'commit' in start else None
+
+
+def _devices(start: Start) -> str | None:
+    if 'device' not in start:
+        return None
+    count, processes = start.get('devices', 1), start.get('processes', 1)
+    several = f'{count} x ' if count != 1 else ''
+    return f'{several}{start["device"]}' + (f' in {processes} processes' if processes != 1 else '')
+
+
+def _processor(start: Start) -> str | None:
+    if 'processor' not in start:
+        return None
+    cores = [counted(start['cores'], 'core')] if 'cores' in start else []
+    return ', '.join([start['processor'], *cores])
+
+
+_FIELDS: Mapping[str, Callable[[Start], str | None]] = {
+    'Saccade': _field('saccade'),
+    'commit': _commit,
+    'jax': _field('jax'),
+    'jaxlib': _field('jaxlib'),
+    'flax': _field('flax'),
+    'Python': _field('python'),
+    'device': _devices,
+    'processor': _processor,
+    'host': _field('host'),
+}
+_PLAIN = ('processor',)  # fields whose values say what they are
