@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The report in a browser: on a phone and on a desk, offline. Skipped, saying so, where there is no Chromium."""
+"""The report in a browser: on a phone and on desks, offline. Skipped, saying so, where there is no Chromium."""
 
+import html
 import json
 import re
 import shutil
@@ -27,7 +28,7 @@ FLAGS = (
     '--virtual-time-budget=5000',
     '--dump-dom',
 )
-PHONE, DESK = 390, 1280
+PHONE, DESK, WIDE = 390, 1280, 1920
 
 # What the page looks like from inside, tab by tab. It stands in a frame, for no window can be as narrow as a phone.
 PROBE = """<script>
@@ -41,7 +42,29 @@ window.onload = () => {
   const wide = visible().filter(svg => svg.getBoundingClientRect().right > root.clientWidth + 1).length;
   const letters = visible().flatMap(svg => [...svg.querySelectorAll('text')].map(text =>
     parseFloat(getComputedStyle(text).fontSize) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width));
+  const list = document.querySelector('.sort select'), phone = list.getBoundingClientRect().width > 0;
+  // What stands beyond its cell, or on a phone beyond the page, with letters as wide as any reader's font has them.
+  const clipped = () => [...document.querySelectorAll('table.cards td')].filter(cell => {
+    const box = cell.getBoundingClientRect(), edge = Math.min(box.right, phone ? root.clientWidth : box.right) + 1;
+    return cell.scrollWidth > cell.clientWidth + 1 || [...cell.querySelectorAll('*')].some(part =>
+      part.getBoundingClientRect().right > edge || part.getBoundingClientRect().left < box.left - 1);
+  }).map(cell => `${cell.dataset.label}: ${cell.innerText}`);
+  const numbers = [...document.querySelectorAll('table.sortable td data')].map(number => number.innerText);
+  const table = document.querySelector('table.sortable'), box = table.parentElement;
+  const fits = box.scrollWidth <= box.clientWidth + 1;
+  const share = table.getBoundingClientRect().width / root.clientWidth;
+  const column = [...table.tHead.rows[0].cells].findIndex(head => head.innerText.startsWith('parameters'));
+  const sorted = [1, 2].map(() => {
+    table.tHead.rows[0].cells[column].querySelector('button').click();
+    return [...table.tBodies[0].rows].map(row => row.cells[column].innerText.trim());
+  });
+  list.value = 0;
+  list.dispatchEvent(new Event('change'));
+  const ranks = [...table.tBodies[0].rows].map(row => row.cells[0].innerText.trim().slice(-1));
+  document.body.style.letterSpacing = '.06em';
+  document.querySelector('table.sortable td.text').append('_name'.repeat(20));
   parent.postMessage({
+    clipped: clipped(), numbers, fits, share, sorted, list: phone, ranks,
     width: root.clientWidth, scroll: root.scrollWidth, tabs, wide, letter: Math.min(...letters),
     loaded: performance.getEntriesByType('resource').map(entry => entry.name),
   }, '*');
@@ -67,7 +90,7 @@ def probed(tmp_path_factory) -> Path:
     return folder / 'page.html'
 
 
-@pytest.fixture(scope='module', params=[PHONE, DESK], ids=['phone', 'desk'])
+@pytest.fixture(scope='module', params=[PHONE, DESK, WIDE], ids=['phone', 'desk', 'wide'])
 def seen(request, probed, tmp_path_factory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp('seen')
     (folder / 'frame.html').write_text(FRAME.format(page=probed.as_uri(), width=request.param))
@@ -75,7 +98,7 @@ def seen(request, probed, tmp_path_factory) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     title = re.search(r'<title>(.*?)</title>', done.stdout)
     assert title, done.stderr[-2000:]
-    return {**json.loads(title[1].replace('&amp;', '&')), 'asked': request.param}
+    return {**json.loads(html.unescape(title[1])), 'asked': request.param}
 
 
 def test_nothing_goes_beyond_the_side_of_the_page(seen):
@@ -87,12 +110,41 @@ def test_nothing_goes_beyond_the_side_of_the_page(seen):
 def test_all_pictures_are_there_and_each_tab_shows_its_own(seen):
     end, costs = ['at the end of training', 'by heads'], ['parameters', 'FLOPs', 'training time']
     for axis, pictures in zip(('steps', 'tokens', 'FLOPs', 'training time'), seen['tabs'], strict=True):
-        shown = [*end, f'against {axis}', *(f'against {cost}' for cost in costs)]
-        assert pictures == [f'Bits per byte {what}' for what in shown]
+        before, after = [*end, f'against {axis}'], [f'against {cost}' for cost in costs]
+        training = ['Training loss against steps', 'Gradient norm against steps']
+        metric = [[f'Bits per byte {what}' for what in group] for group in (before, after)]
+        assert pictures == [*metric[0], *training, *metric[1]]
 
 
 def test_pictures_can_be_read(seen):
     assert seen['letter'] >= 9  # CSS pixels
+
+
+def test_no_number_is_clipped(seen):
+    assert seen['clipped'] == []
+    assert '528' in seen['numbers']  # state bytes a token
+
+
+def test_the_table_uses_the_screen(seen):
+    assert seen['fits']
+    assert seen['share'] > 0.9
+
+
+def test_columns_sort_and_what_is_unknown_comes_last(seen):
+    assert seen['sorted'] == [['1.00 k', '2.00 k', '4.00 k', '—'], ['4.00 k', '2.00 k', '1.00 k', '—']]
+    assert seen['list'] == (seen['asked'] == PHONE)  # where there are no heads to click
+    assert seen['ranks'] == ['1', '2', '3', '—']
+
+
+def test_the_browser_lets_our_script_in_and_the_page_needs_none(tmp_path):
+    page = report(write_study(tmp_path / 'sweep')).files[0]
+    command = [CHROMIUM, *FLAGS, f'--user-data-dir={tmp_path / "profile"}']
+    run = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120)
+    assert '<label class="sort">' in run.stdout
+    page.write_text(page.read_text().replace("script-src '", "script-src 'none' '").replace('Sorts a', 'Another'))
+    refused = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120)
+    assert '<label class="sort">' not in refused.stdout
+    assert '<th class="number">parameters</th>' in refused.stdout
 
 
 def test_the_page_loads_nothing_in_a_browser(seen):
