@@ -237,7 +237,7 @@ def test_the_verdict_says_how_many_seeds_would_tell(folder, files):
     order = sorted(by_heads, key=lambda heads: statistics.fmean(by_heads[heads].values()))
     seeds = [fewest_seeds(by_heads[heads], by_heads[order[0]]) for heads in order[1:]]
     each = ', '.join(f'{count} from heads={heads}' for count, heads in sorted(zip(seeds, order[1:], strict=True)))
-    assert f'about so many seeds of each would tell it apart: {each}.' in html.unescape(files['index.html'])
+    assert f'about this many seeds of each would tell it apart: {each}.' in html.unescape(files['index.html'])
 
 
 def test_programs_get_the_same_numbers(folder):

@@ -119,12 +119,12 @@ def _commit(package: Path) -> tuple[str | None, bool | None]:
     asked = _output(['git', '-C', str(package), 'rev-parse', '--show-prefix', 'HEAD', 'HEAD:./__init__.py'])
     if asked is None:
         return None, None
-    prefix, commit, _ = asked.splitlines()
+    *prefix, commit, _ = asked.splitlines()
     status = _output(['git', '-C', str(package), '--no-optional-locks', 'status', '--porcelain', '-z'])
     if status is None:
         return commit, None
-    changes = [entry for entry in status.split('\0') if entry]
-    return commit, not any(not entry.startswith('?? ') or entry[3:].startswith(prefix) for entry in changes)
+    changes, unknown = [entry for entry in status.split('\0') if entry], '?? ' + '\n'.join(prefix)
+    return commit, not any(not entry.startswith('?? ') or entry.startswith(unknown) for entry in changes)
 
 
 def _output(command: Sequence[str]) -> str | None:

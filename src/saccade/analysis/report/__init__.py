@@ -3,5 +3,5 @@
 """The report of a folder of runs: which variant is best, by how much, how surely, and at what cost.
 
 Every number comes from the runs' metrics.jsonl and config.json. Texts do not: why a run failed stands in
-sweep.json, and what its model wrote in samples.jsonl.
+sweep.json, what its model wrote in samples.jsonl, and where and with what it ran in provenance.jsonl.
 """

@@ -221,7 +221,7 @@ def _to_tell(alike: Sequence[Standing]) -> list[str]:
         least, most = amount(needed[0][0]), amount(needed[-1][0])
         return [f'By the spread seen, {least} to {most} seeds of each would tell them apart, as the table says.']
     each = [f'{amount(seeds)} from {variant}' for seeds, variant in needed]
-    return [f'By the spread seen, about so many seeds of each would tell it apart: {", ".join(each)}.']
+    return [f'By the spread seen, about this many seeds of each would tell it apart: {", ".join(each)}.']
 
 
 def _untold(unknown: int) -> list[str]:
