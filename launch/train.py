@@ -12,8 +12,10 @@ import jax
 from absl import flags
 
 from saccade.train.config import load_config
-from saccade.train.loop import Options, train, what_next
-from saccade.train.main import run_main
+from saccade.train.extending import extended
+from saccade.train.loop import Options, train
+from saccade.train.main import TRUST, run_main
+from saccade.train.next_steps import Launched, what_next
 from saccade.train.output import require_folder
 from saccade.train.processes import Meeting
 from saccade.train.terminal import printable
@@ -23,6 +25,9 @@ CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is over
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 PROFILE = flags.DEFINE_string('profile', None, 'First and last step of a profiler window, as in 10:20.')
 RESTART = flags.DEFINE_bool('restart', False, 'Start again from step 0; what the run had written is kept, moved aside.')
+EXTEND = flags.DEFINE_multi_string(
+    'extend', [], 'More steps for the run: rewarmed:STEPS, or constant:STEPS at its last learning rate.'
+)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the final evaluation, and nothing else.')
 COORDINATOR = flags.DEFINE_string('coordinator', None, 'host:port of process 0, where several processes train.')
 PROCESSES = flags.DEFINE_integer('processes', None, 'How many processes train together.')
@@ -34,14 +39,20 @@ def main(overrides: list[str]) -> None:
     if not CONFIG.value or not WORKDIR.value:
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     require_folder('workdir', WORKDIR.value)
-    config = load_config(CONFIG.value, overrides)
+    config = extended(load_config(CONFIG.value, overrides), EXTEND.value)
     several = DISTRIBUTED.value or COORDINATOR.value
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
         final = train(config, WORKDIR.value, Options(_window(PROFILE.value), JSON.value, RESTART.value))
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:
-        print(printable('\n'.join(what_next(CONFIG.value, WORKDIR.value, overrides, config))))
+        extensions = [f'--extend={extension}' for extension in EXTEND.value]
+        launched = Launched(CONFIG.value, WORKDIR.value, overrides, _trust(), extensions)
+        print(printable('\n'.join(what_next(launched, config))))
+
+
+def _trust() -> list[str]:
+    return [f'--trust={",".join(TRUST.value)}'] if TRUST.value else []
 
 
 def _window(text: str | None) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).parents[1]
 SOURCE = REPOSITORY / 'src' / 'saccade'
 
 ROWS = (
-    {'types', 'nearest'},
+    {'types', 'nearest', 'progress'},
     {'axes'},
     {'ops'},
     {'norm', 'position', 'feedforward', 'score', 'weighting'},
@@ -28,7 +28,12 @@ ROWS = (
     {'cloud'},
     {'launch'},
 )
-BESIDE = {'build': {'types', 'nearest'}, 'trust': {'types'}, 'data': {'types', 'nearest', 'ops'}, 'metric': {'types'}}
+BESIDE = {
+    'build': {'types', 'nearest'},
+    'trust': {'types'},
+    'data': {'types', 'nearest', 'progress', 'ops'},
+    'metric': {'types'},
+}
 BUILDS = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
 MEASURES = {'task', 'train', 'analysis', 'launch'}

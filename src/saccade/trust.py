@@ -72,6 +72,7 @@ NAMES = {
     'decode.greedy': 'Greedy',
     'decode.sample': 'Sample',
     'decode.translator': 'Translated',
+    'train.extension': 'Held Rewarmed',
     'train.low_rank': 'LowRank',
     'train.mup': 'MuP',
     'train.optimizer': 'Optimizer adafactor muon',

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from saccade.data.tokenizer import Tokenizer, Trainer
+from saccade.progress import counted
 from saccade.types import Part, UserError
 
 # Part of a tokenizer's key: another number wherever its training changes.
@@ -51,7 +52,8 @@ def trained(tokenizer: Part[Trainer], texts: Callable[[], Iterable[str]], corpus
 
 def each(documents: Sequence[Any]) -> Iterator[Any]:
     """Documents one after another, each read when its turn comes."""
-    return (documents[number] for number in range(len(documents)))
+    count = len(documents)
+    return counted((documents[number] for number in range(count)), 'reading data', count, 'rows')
 
 
 def groups(documents: Sequence[Any], size: Callable[[Any], int]) -> Iterator[list[Any]]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from saccade.data.pack import WindowRows
 from saccade.data.split import Bucket, Row, RowSource, Split
+from saccade.progress import counted
 from saccade.types import UserError
 
 # Making a batch is a few small copies: two threads keep ahead of the step, and eight batches are small.
@@ -73,7 +74,7 @@ def eval_batches(
     _require(limit is None or limit >= 1, f'limit: {limit} must be at least 1 batch')
     whole = -(-len(split.rows) // batch_size) * batch_size
     batches = grain.MapDataset.range(whole).batch(batch_size)[:limit]
-    return _prefetched(batches.map(_reader(split.rows, share)))
+    return counted(_prefetched(batches.map(_reader(split.rows, share))), 'evaluating', len(batches))
 
 
 def random_windows(split: Split, batch_size: int, windows: int, seed: int) -> Iterator[Row]:

@@ -7,24 +7,21 @@ a phase that lasts is a printed line, after 1 second, and again after 5, 10, 20,
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task
 from rich.text import Text
 
-_T = TypeVar('_T')
-_BEATS = (
-    1.0,
-    5.0,
-)  # seconds until a phase is printed where nothing moves, and until it is again; then twice that, and so on
+from saccade.train.terminal import say
+
+# Seconds until a phase is printed where nothing moves, and until it is again; then twice that, and so on.
+_BEATS = (1.0, 5.0)
 _PERIOD = 3600.0  # seconds of steps that the speed is estimated from; logs may be minutes apart
 _LEAST_BAR = 4  # columns
 _MOST_BAR = 40
-
-Tell = Callable[[int], None]
 
 
 class Display:
@@ -34,9 +31,13 @@ class Display:
         self._console = console
         self._shown = _Bars(console) if console.is_terminal else _Lines(console)
 
-    @contextmanager
-    def phase(self, name: str, total: int | None = None, unit: str = '', done: int = 0) -> Iterator['Phase']:
-        """Show a phase while it lasts.
+    @property
+    def moves(self) -> bool:
+        """Whether lines move, so that how far a phase is need not be printed."""
+        return self._console.is_terminal
+
+    def begin(self, name: str, total: int | None = None, unit: str = '', done: int = 0) -> 'Phase':
+        """Show a phase until it is told to end.
 
         Args:
             name: what is done, as 'preparing data'.
@@ -44,22 +45,20 @@ class Display:
             unit: of what is counted, as 'rows'.
             done: how many are done already.
         """
-        phase = self._shown.begin(name, total, unit, done)
+        return self._shown.begin(name, total, unit, done)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator['Phase']:
+        """Show a phase while it lasts."""
+        phase = self.begin(name)
         try:
             yield phase
         finally:
             phase.end()
 
-    def through(self, name: str, items: Iterable[_T], total: int | None = None) -> Iterator[_T]:
-        """Go through items, as batches of an evaluation, in a phase of their own."""
-        with self.phase(name, total) as phase:
-            for number, item in enumerate(items, start=1):
-                yield item
-                phase.tell(number)
-
     def say(self, text: str) -> None:
         """Print text as it stands, above what moves."""
-        self._console.print(Text(text), soft_wrap=True)
+        say(self._console, text)
 
 
 class Phase:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from saccade.build import bind, fields, lacking
 from saccade.train.adapter import Adapter, Whole
+from saccade.train.extension import Extension
 from saccade.types import Count, CountOrZero, Data, Model, OfOneSequence, Part, Range, Share, Sink, Task, UserError
 
 
@@ -42,6 +43,7 @@ class Experiment:
         sample: what to show at each evaluation.
         baseline: a function of the training split, the validation split and the vocabulary's size that gives
             nats per target, or metrics by name, printed beside the model's at the end.
+        extended: more steps that the run was given, in order; `--extend` writes them.
         logging: where the log goes beside the run's folder and the console.
     """
 
@@ -73,6 +75,7 @@ class Experiment:
     sample: Part | None = None
     baseline: Part | None = None
     logging: tuple[Part[Sink], ...] = ()
+    extended: tuple[Part[Extension], ...] = ()
 
     def __post_init__(self) -> None:
         for name, value in self.data.arguments:

@@ -9,7 +9,7 @@ that a run was started with keep their schedule, and each extension says what th
     launch/train.py ... --extend=rewarmed:500     the rate warms up to its peak and decays once more
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -36,6 +36,10 @@ class Extension(Protocol):
         """Return the schedule of a run of `steps` steps that follows another for its first `after`."""
         ...
 
+    def words(self, before: optax.Schedule, steps: int) -> str:
+        """Say what the learning rate does from step `after` to `steps`."""
+        ...
+
 
 @dataclass(frozen=True)
 class Held:
@@ -60,6 +64,9 @@ class Held:
 
     def __call__(self, before: optax.Schedule, steps: int) -> optax.Schedule:
         return optax.join_schedules([before, optax.constant_schedule(before(self.after - 1))], [self.after])
+
+    def words(self, before: optax.Schedule, steps: int) -> str:
+        return f'the learning rate stays at {before(self.after - 1):.3g} from step {self.after} to {steps}'
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,12 @@ class Rewarmed:
         fall = optax.cosine_decay_schedule(self.peak, decay, alpha=self.floor / self.peak)
         return optax.join_schedules([before, rise, fall], [self.after, self.after + self.warmup])
 
+    def words(self, before: optax.Schedule, steps: int) -> str:
+        return (
+            f'the learning rate rises from {before(self.after - 1):.3g} at step {self.after} to {self.peak:.3g} at '
+            f'step {self.after + self.warmup}, and falls to {self.floor:.3g} at step {steps}'
+        )
+
 
 WAYS: Mapping[str, type[Held] | type[Rewarmed]] = {'constant': Held, 'rewarmed': Rewarmed}
 
@@ -115,13 +128,26 @@ def schedule_of(schedule: Any, extended: Sequence[Extension], steps: int) -> opt
     Raises:
         UserError: they are not in order, or one does not fit.
     """
-    ends = [*(extension.after for extension in extended), steps]
-    if ends != sorted(set(ends)):
-        raise UserError(f'config.extended: extensions after {ends[:-1]} of {steps} steps are not in order')
+    ends = _ends(extended, steps)
     whole = schedule(ends[0])
     for extension, end in zip(extended, ends[1:], strict=True):
         whole = extension(whole, end)
     return whole
+
+
+def extension_lines(schedule: Any, extended: Sequence[Extension], steps: int) -> Iterator[str]:
+    """Say what each extension does to the learning rate; the arguments are those of `schedule_of`."""
+    ends = _ends(extended, steps)
+    for number, (extension, end) in enumerate(zip(extended, ends[1:], strict=True)):
+        before = schedule_of(schedule, extended[:number], ends[number])
+        yield f'extended    {extension.words(before, end)}'
+
+
+def _ends(extended: Sequence[Extension], steps: int) -> list[int]:
+    ends = [*(extension.after for extension in extended), steps]
+    if ends != sorted(set(ends)):
+        raise UserError(f'config.extended: extensions after {ends[:-1]} of {steps} steps are not in order')
+    return ends
 
 
 def rates_of(schedule: optax.Schedule, steps: int) -> np.ndarray:

@@ -13,9 +13,7 @@ import json
 import logging
 import math
 import os
-import socket
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,13 +21,10 @@ from typing import Any
 import jax
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from tensorboardX import summary
-from tensorboardX.proto.event_pb2 import Event, SessionLog
-from tensorboardX.record_writer import RecordWriter
 
 from saccade.train.background import Background, close_all
-from saccade.train.terminal import say
+from saccade.train.display import Display
+from saccade.train.tensorboard import TensorBoard
 from saccade.train.workdir import Workdir, write_atomically, writing
 from saccade.types import Metrics, Sink, UserError
 
@@ -37,7 +32,6 @@ _NOT_FINITE = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
 _TEXT = ('split', 'text')
 _IN_BAR = ('loss', 'tokens_per_second', 'mfu')
 _SHOWN = 60  # characters of a wrong value
-_FLUSH_SECONDS = 30.0  # after which TensorBoard may see what was logged
 _log = logging.getLogger(__name__)
 _WORDS = {'tokens_per_second': 'tokens/s {:,.0f}', 'mfu': 'MFU {:.1%}'}
 
@@ -75,7 +69,7 @@ class Log:
         *,
         start: int = 0,
         lines: int = 0,
-        console: Console | None = None,
+        display: Display | None = None,
         config: Mapping[str, Any] | None = None,
         sinks: Sequence[Sink] = (),
     ) -> None:
@@ -86,9 +80,9 @@ class Log:
             steps: how many the run is to take in all.
             start: the step that was restored; 0 starts the log anew.
             lines: how many metrics.jsonl had when that step was saved. If some are gone, that is said.
-            console: where people read; standard output by default.
+            display: where people look; standard output by default.
             config: the run's, resolved, for the sinks that keep it.
-            sinks: where the log goes beside the folder and the console.
+            sinks: where the log goes beside the folder and the display.
 
         Raises:
             UserError: the log that is there is damaged, or the disk is full.
@@ -97,22 +91,26 @@ class Log:
         self._others: list[Background] = []
         if jax.process_index() != 0:
             return
-        console = console or RunConsole()
         self._files = _Files(Path(workdir), start)
         if self._files.lines < lines:
             _log.warning(
                 '%s: lines up to step %d are gone: %d are left of %d; training goes on',
                 *(Workdir(Path(workdir)).metrics, start, self._files.lines, lines),
             )
-        self._others = [Background(sink) for sink in (_TensorBoard(), *sinks)]
+        self._others = [Background(sink) for sink in (TensorBoard(), *sinks)]
         for other in self._others:
             other.open(Path(workdir), config or {}, start)
-        self._display = _Bar(console, steps, start) if console.is_terminal else _Lines(console, steps)
+        self._people = _People(display or Display(RunConsole()), steps, start)
 
     @property
     def lines(self) -> int:
         """How many lines metrics.jsonl has; 0 on other processes than process 0."""
         return self._files.lines if self._files else 0
+
+    def step(self, step: int) -> None:
+        """Show that a step has been taken."""
+        if self._files:
+            self._people.step(step)
 
     def plan(self, metrics: Mapping[str, Any]) -> None:
         """Keep what the run is going to cost, as step 0 of the split 'plan'; people have seen it already.
@@ -131,7 +129,7 @@ class Log:
         numbers = _numbers(split, metrics)
         self._keep(step, split, numbers)
         if self._files:
-            self._display.write(step, split, numbers)
+            self._people.write(step, split, numbers)
 
     def sample(self, step: int, text: str) -> None:
         """Show and keep what the model made at one step.
@@ -141,7 +139,7 @@ class Log:
         """
         if self._files:
             self._files.sample(step, text)
-            self._display.sample(step, text)
+            self._people.sample(step, text)
         for other in self._others:
             other.sample(step, text)
 
@@ -154,7 +152,7 @@ class Log:
     def close(self) -> None:
         """Finish the display, the files and then the other sinks, which have a limited time for it."""
         if self._files:
-            self._display.close()
+            self._people.close()
             self._files.close()
         close_all(self._others, failed=sys.exc_info()[0] is not None)
 
@@ -206,87 +204,28 @@ class _Files:
                 line = line[file.write(line) :]
 
 
-class _TensorBoard:
-    """TensorBoard's events. Those of the steps to be run again are purged when TensorBoard reads them."""
+class _People:
+    """What people see of the log: the line of training, which moves where it can, and printed lines."""
 
-    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
-        self._events = Workdir(folder).events
-        name = f'events.out.tfevents.{time.time():.0f}.{socket.gethostname()}.{start}.{os.getpid()}'
-        with writing(self._events):
-            self._events.mkdir(parents=True, exist_ok=True)
-            self._writer = RecordWriter(str(self._events / name))
-            self._flushed = time.monotonic()
-        purged = start + 1 if start else 0
-        self._add(Event(file_version='brain.Event:2'))
-        self._add(Event(step=purged, session_log=SessionLog(status=SessionLog.START)))
+    def __init__(self, display: Display, steps: int, start: int) -> None:
+        self._display, self._steps = display, steps
+        self._training = display.begin('training', steps, done=start)
+
+    def step(self, step: int) -> None:
+        self._training.tell(step)
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
-        for name, value in metrics.items():
-            if math.isfinite(value):
-                scalar = summary.scalar(f'{split}/{name}', float(value))  # it takes no int past 64 bits
-                self._add(Event(step=step, summary=scalar))
-
-    def sample(self, step: int, text: str) -> None:
-        self._add(Event(step=step, summary=summary.text('sample', text)))
-
-    def close(self) -> None:
-        with writing(self._events):
-            self._writer.close()
-
-    def _add(self, event: Event) -> None:
-        event.wall_time = time.time()
-        with writing(self._events):
-            self._writer.write(event.SerializeToString())
-            if time.monotonic() - self._flushed > _FLUSH_SECONDS:
-                self._writer.flush()
-                self._flushed = time.monotonic()
-
-
-class _Lines:
-    """Plain lines, for a file or a pipe."""
-
-    def __init__(self, console: Console, steps: int) -> None:
-        self._console, self._steps = console, steps
-
-    def write(self, step: int, split: str, metrics: Metrics) -> None:
-        say(self._console, f'step {step}/{self._steps}  {split}  {_words(metrics)}')
-
-    def sample(self, step: int, text: str) -> None:
-        say(self._console, f'sample at step {step}:\n{text}')
-
-    def close(self) -> None:
-        pass
-
-
-class _Bar:
-    """A bar, for a terminal; what is not of training is printed above it."""
-
-    def __init__(self, console: Console, steps: int, start: int) -> None:
-        self._lines = _Lines(console, steps)
-        self._progress = Progress(
-            TextColumn('{task.description}'),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn('{task.fields[words]}', markup=False),
-            TimeRemainingColumn(),
-            console=console,
-            refresh_per_second=2,
-        )
-        self._task = self._progress.add_task('training', total=steps, completed=start, words='')
-        self._progress.start()
-
-    def write(self, step: int, split: str, metrics: Metrics) -> None:
-        if split != 'train':
-            self._lines.write(step, split, metrics)
-            return
         shown = {name: metrics[name] for name in _IN_BAR if name in metrics}
-        self._progress.update(self._task, completed=step, words=_words(shown))
+        if split == 'train' and self._display.moves:
+            self._training.words([_words(dict(list(shown.items())[:count])) for count in range(len(shown), 0, -1)])
+        else:
+            self._display.say(f'step {step}/{self._steps}  {split}  {_words(metrics)}')
 
     def sample(self, step: int, text: str) -> None:
-        self._lines.sample(step, text)
+        self._display.say(f'sample at step {step}:\n{text}')
 
     def close(self) -> None:
-        self._progress.stop()
+        self._training.end()
 
 
 def _reopen(path: Path, start: int) -> tuple[Any, int]:

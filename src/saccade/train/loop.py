@@ -5,29 +5,28 @@
 import contextlib
 import json
 import math
-import os
-import shlex
-import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NoReturn, SupportsFloat
 
 import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from saccade.build import build, load
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Prepared, Row
 from saccade.data.tokenizer import Tokenizer
+from saccade.progress import listening
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.digests import keep, require_same_data, verified_tokenizer
+from saccade.train.display import Display
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
 from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.extending import extends, require_same_rates
+from saccade.train.extension import extension_lines
 from saccade.train.learner import TrainState
 from saccade.train.lock import locked
 from saccade.train.log import Log, RunConsole, read
@@ -36,15 +35,13 @@ from saccade.train.plan import Plan, peak_flops
 from saccade.train.processes import require_shared, stopped_together
 from saccade.train.provenance import recorded
 from saccade.train.setup import make_backend, require_lengths
-from saccade.train.terminal import say
 from saccade.train.trained import start_from, tokenizer_of
-from saccade.train.workdir import BEFORE, Workdir, write_atomically
+from saccade.train.workdir import BEFORE, FREE, Workdir, absolute, write_atomically
 from saccade.types import Model, Params, Part, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
 IN_FLIGHT = 2
 # Whichever of these a model does not end with is a part to try next.
-_NORMS = ('norm.layer:LayerNorm', 'norm.rms:RMSNorm')
 
 
 @dataclass(frozen=True)
@@ -77,19 +74,32 @@ class Run:
     def __init__(self, config: Mapping[str, Any], workdir: str, options: Options) -> None:
         self.experiment = experiment = Experiment.of(config)
         self.options = options
-        self.console = RunConsole(quiet=options.quiet or jax.process_index() > 0, highlight=False)
+        self.display = Display(RunConsole(quiet=options.quiet or jax.process_index() > 0, highlight=False))
         self.data = experiment.data()
         self.sample = experiment.sample() if experiment.sample else None
         self.sinks = [sink() for sink in experiment.logging] if jax.process_index() == 0 else []
-        require_lengths(experiment)
-        self.backend = make_backend(experiment)
+        self.config, self.free = config, _free(workdir, config)
+        self.workdir = Workdir.check(workdir, config, free=self.free)
+        self._require_same_rates()
+        with self.display.phase('building'):
+            require_lengths(experiment)
+        with self.display.phase('compiling'):
+            self.backend = make_backend(experiment)
         self.tokens = experiment.batch_size * self.data.context
-        self.workdir, self.config = Workdir.check(workdir, config), config
         self.plan = Plan.of(_what(config), self.backend, experiment.model, self.tokens)
-        say(self.console, '\n'.join(self.plan.lines()))
+        extended = [extension() for extension in experiment.extended]
+        changes = extension_lines(experiment.schedule(), extended, experiment.steps)
+        self.display.say('\n'.join([*self.plan.lines(), *changes]))
+
+    def _require_same_rates(self) -> None:
+        """Refuse to change the learning rates of steps that were taken, as another number of steps may."""
+        if self.workdir.config.exists():
+            saved = [int(path.name) for path in self.workdir.checkpoints.glob('[0-9]*') if path.name.isdecimal()]
+            require_same_rates(self.experiment, self.workdir.read_config()['steps'], max(saved, default=0))
 
     def train(self) -> dict[str, Any]:
-        with locked(self.workdir.lock, self._refuse_second) if jax.process_index() == 0 else contextlib.nullcontext():
+        alone = locked(self.workdir.lock, self._refuse_second) if jax.process_index() == 0 else contextlib.nullcontext()
+        with alone, listening(self.display.begin):
             return self._train()
 
     def _train(self) -> dict[str, Any]:
@@ -105,20 +115,23 @@ class Run:
                 self._save(checkpoints, done, state, found, log)
                 record['status'] = 'finished' if done == steps else 'stopped'
         if found is None:
-            say(self.console, f'stopped by a signal after step {done}; saved. The same command continues.')
+            self.display.say(f'stopped by a signal after step {done}; saved. The same command continues.')
             return {}
-        say(self.console, '\n'.join(found.lines()))
+        self.display.say('\n'.join(found.lines()))
         return found.record()
 
     def _prepare(self) -> Any:
         kept = verified_tokenizer(self.workdir)
         given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
-        prepared = self.data.prepare(cache_folder(), kept if kept.exists() else given)
+        with self.display.phase('preparing data'):
+            prepared = self.data.prepare(cache_folder(), kept if kept.exists() else given)
         require_vocabularies(self.experiment.model, prepared.tokenizer)
         require_same_data(self.workdir, self.experiment, prepared)
         if self.options.restart and jax.process_index() == 0 and (before := self.workdir.set_aside()):
-            say(self.console, f'restart     what the run had written is in {before}')
-        Workdir.open(self.workdir.path, self.config)  # another run may have begun there since it was checked
+            self.display.say(f'restart     what the run had written is in {before}')
+        Workdir.open(
+            self.workdir.path, self.config, free=self.free
+        )  # another run may have begun there since it was checked
         require_shared(self.workdir.config)
         names = getattr(prepared.splits['train'], 'names', ())
         if names and jax.process_index() == 0 and not self.workdir.classes.exists():
@@ -137,7 +150,7 @@ class Run:
                 raise UserError(
                     f'{self.workdir.path}: the run is at step {restored.step}, past steps={self.experiment.steps}'
                 )
-            say(self.console, f'resume      from step {restored.step}')
+            self.display.say(f'resume      from step {restored.step}')
             lines = restored.extra.get('lines', 1)  # older checkpoints do not tell
             return self.backend.load(TrainState(**restored.state)), restored.step, lines
         self._refuse_to_erase(checkpoints)
@@ -146,7 +159,7 @@ class Run:
             run = self.experiment
             initial = self.backend.learner.adapter.merged(self.backend.unload(state).params)
             begun = start_from((run.init_from, run.init_part), initial, run.adapt)
-            say(self.console, '\n'.join(begun.lines()))
+            self.display.say('\n'.join(begun.lines()))
             state = replace_params(self.backend, state, begun.params)
         return state, 0, 0
 
@@ -178,7 +191,7 @@ class Run:
                 f'checkpoints back, or start again from step 0 with --restart, which keeps what there is in {BEFORE}/'
             )
         if logged:
-            say(self.console, f'start       from step 0 again: the run ended at step {logged}, before a checkpoint')
+            self.display.say(f'start       from step 0 again: the run ended at step {logged}, before a checkpoint')
 
     def _log(self, start: int, lines: int) -> Log:
         return Log(
@@ -186,7 +199,7 @@ class Run:
             self.experiment.steps,
             start=start,
             lines=lines,
-            console=self.console,
+            display=self.display,
             config=self.config,
             sinks=self.sinks,
         )
@@ -213,6 +226,7 @@ class Run:
             with self._profiled(step + 1):
                 state, metrics = self.backend.train_step(state, batch)
             step, found = step + 1, None
+            log.step(step)
             meter.add(step, metrics, self._share(rows))
             if due(step, run.log_every) or step == run.steps:
                 log.write(step, 'train', meter.read())
@@ -376,41 +390,8 @@ def _what(config: Mapping[str, Any]) -> str:
     return f'{config["task"]["use"]} with {config["model"]["use"]} on {source}, {config["steps"]} steps'
 
 
-def what_next(path: str, workdir: str, overrides: Sequence[str], config: Mapping[str, Any]) -> list[str]:
-    """What a newcomer may want to do with a finished run, as commands: what its task is good for among them.
-
-    Args:
-        path: of the experiment's file, which with the overrides made the config.
-    """
-    python = os.path.relpath(sys.executable) if Path(sys.executable).is_relative_to(Path.cwd()) else 'python'
-    train = shlex.join([python, 'launch/train.py', f'--config={path}', *overrides])
-    where = shlex.quote(f'--workdir={workdir}')
-    then = getattr(load(config['task']['use'], 'config.task.use'), 'then', {})
-    commands = {
-        'continue it': f'{train} {where} --config.steps={2 * config["steps"]}',
-        **{what: f'{shlex.quote(python)} {_with_inputs(command, config)} {where}' for what, command in then.items()},
-        'evaluate it': f'{shlex.quote(python)} launch/evaluate.py {where}',
-        **_change(config['model'], train, workdir),
-    }
-    return [
-        f'The run is in {workdir}. What to try next:',
-        *(f'  {what:<14} {command}' for what, command in commands.items()),
-    ]
-
-
-def _with_inputs(command: str, config: Mapping[str, Any]) -> str:
-    """A command of a task, with an example of each input of the data for flags where it has {inputs}."""
-    if '{inputs}' not in command:
-        return command
-    example = build(config['data'], 'config.data')().example
-    return command.replace('{inputs}', ' '.join(f'--{name}={shlex.quote(text)}' for name, text in example.items()))
-
-
-def _change(model: Mapping[str, Any], train: str, workdir: str) -> dict[str, str]:
-    """The run with another norm at the end of its model, where it has one there."""
-    if 'norm' not in model:
-        return {}
-    use = next(use for use in _NORMS if use != model['norm']['use'])
-    name = use.rpartition(':')[2].lower()
-    where = shlex.quote(f'--workdir={workdir}-{name}')
-    return {'change a part': f"""{train} {where} --config.model.norm="{{'use': '{use}'}}\""""}
+def _free(workdir: str, config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields in which a run may differ from its first start."""
+    folder = Workdir(absolute(workdir))
+    there = folder.read_config() if folder.config.is_file() else config
+    return (*FREE, 'extended') if extends(there, config) else FREE

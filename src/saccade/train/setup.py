@@ -14,6 +14,7 @@ from jaxtyping import PyTree
 from saccade.ops.flops import model_flops
 from saccade.train.backend import BACKENDS, Backend
 from saccade.train.experiment import Experiment
+from saccade.train.extension import schedule_of
 from saccade.train.gathered import gathering, outside_layers
 from saccade.train.learner import Learner
 from saccade.train.mesh import AnyMesh, make_mesh
@@ -27,7 +28,7 @@ def make_learner(experiment: Experiment) -> Learner:
     Raises:
         UserError: the parts do not fit each other, or one of them is of another kind than its field takes.
     """
-    schedule, optimizer, adapter = _schedule(experiment), experiment.optimizer(), experiment.adapter
+    schedule, optimizer, adapter = learning_rate(experiment), experiment.optimizer(), experiment.adapter
     if not callable(optimizer):
         raise UserError(f"config.optimizer: {experiment.optimizer.name} is none; name 'train.optimizer:Optimizer'")
     shapes, axes = kept(experiment)
@@ -44,9 +45,15 @@ def make_learner(experiment: Experiment) -> Learner:
     )
 
 
-def _schedule(experiment: Experiment) -> optax.Schedule:
+def learning_rate(experiment: Experiment) -> optax.Schedule:
+    """Return the learning rate by step, after the run's extensions too.
+
+    Raises:
+        UserError: the schedule is none, or its steps do not fit the run's.
+    """
     made = experiment.schedule()
-    schedule = made(experiment.steps) if callable(made) else None
+    extended = [extension() for extension in experiment.extended]
+    schedule = schedule_of(made, extended, experiment.steps) if callable(made) else None
     if not callable(schedule):
         raise UserError(
             f'config.schedule: {experiment.schedule.name} makes no schedule of a number of steps; '

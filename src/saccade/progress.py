@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How far long work is, told to whoever shows it: a launcher listens, and the work need not know."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol, TypeVar
+
+_T = TypeVar('_T')
+
+
+class Phase(Protocol):
+    """Work that is shown while it lasts."""
+
+    def tell(self, done: int) -> None:
+        """Say how much is done."""
+
+    def end(self) -> None:
+        """Say that it is over."""
+
+
+# Begins to show work: by its name, how much there is (None where that is not known), and the unit.
+Begin = Callable[[str, int | None, str], Phase]
+
+_begin: ContextVar[Begin | None] = ContextVar('begin', default=None)
+
+
+@contextmanager
+def listening(begin: Begin) -> Iterator[None]:
+    """Have all work that is counted within shown."""
+    token = _begin.set(begin)
+    try:
+        yield
+    finally:
+        _begin.reset(token)
+
+
+def counted(items: Iterable[_T], name: str, total: int | None = None, unit: str = '') -> Iterator[_T]:
+    """Go through items, as rows of a file or batches of an evaluation, and tell how many are done."""
+    begin = _begin.get()
+    if begin is None:
+        yield from items
+        return
+    phase = begin(name, total, unit)
+    try:
+        for number, item in enumerate(items, start=1):
+            yield item
+            phase.tell(number)
+    finally:
+        phase.end()

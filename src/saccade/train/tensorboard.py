@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""TensorBoard's events of a run, written without TensorFlow, without torch and without a thread."""
+
+import math
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from saccade.train.workdir import Workdir, writing
+from saccade.types import Metrics
+
+_FLUSH_SECONDS = 30.0  # after which TensorBoard may see what was logged
+
+
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """Spare the seconds in which tensorboardX imports torch, where that is installed, for tensors it is never given."""
+    there = 'torch' in sys.modules
+    if not there:
+        sys.modules['torch'] = None  # so that importing it fails
+    try:
+        yield
+    finally:
+        if not there:
+            del sys.modules['torch']
+
+
+with _without_torch():
+    from tensorboardX import summary
+    from tensorboardX.proto.event_pb2 import Event, SessionLog
+    from tensorboardX.record_writer import RecordWriter
+
+
+class TensorBoard:
+    """TensorBoard's events. Those of the steps to be run again are purged when TensorBoard reads them."""
+
+    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        self._events = Workdir(folder).events
+        name = f'events.out.tfevents.{time.time():.0f}.{socket.gethostname()}.{start}.{os.getpid()}'
+        with writing(self._events):
+            self._events.mkdir(parents=True, exist_ok=True)
+            self._writer = RecordWriter(str(self._events / name))
+            self._flushed = time.monotonic()
+        purged = start + 1 if start else 0
+        self._add(Event(file_version='brain.Event:2'))
+        self._add(Event(step=purged, session_log=SessionLog(status=SessionLog.START)))
+
+    def write(self, step: int, split: str, metrics: Metrics) -> None:
+        for name, value in metrics.items():
+            if math.isfinite(value):
+                scalar = summary.scalar(f'{split}/{name}', float(value))  # it takes no int past 64 bits
+                self._add(Event(step=step, summary=scalar))
+
+    def sample(self, step: int, text: str) -> None:
+        self._add(Event(step=step, summary=summary.text('sample', text)))
+
+    def close(self) -> None:
+        with writing(self._events):
+            self._writer.close()
+
+    def _add(self, event: Event) -> None:
+        event.wall_time = time.time()
+        with writing(self._events):
+            self._writer.write(event.SerializeToString())
+            if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+                self._writer.flush()
+                self._flushed = time.monotonic()
