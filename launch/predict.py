@@ -21,6 +21,7 @@ from saccade.decode.inputs import placed_records
 from saccade.decode.predict import ROWS
 from saccade.train.main import run_main
 from saccade.train.predicting import open_predictor
+from saccade.train.terminal import printable
 from saccade.train.trained import CHECKPOINTS
 from saccade.types import UserError
 
@@ -47,7 +48,10 @@ def main(overrides: list[str]) -> None:
     rows = min(BATCH.value, max(map(len, given.values()))) if given else BATCH.value
     predictor = open_predictor(WORKDIR.value, CHECKPOINT.value, rows)
     for inputs, output in predictor.predict(placed_records(predictor.data, given, FILE.value)):
-        print(json.dumps({**inputs, **output.record()}) if JSON.value else '\n'.join(output.lines(inputs)), flush=True)
+        print(
+            json.dumps({**inputs, **output.record()}) if JSON.value else printable('\n'.join(output.lines(inputs))),
+            flush=True,
+        )
 
 
 def _given() -> Mapping[str, Sequence[str]]:

@@ -58,7 +58,7 @@ OPENING = {
     'translate': ('--text=the',),
     'fill_mask': ('--text=the [MASK]',),
     'embed': ('--text=the', '--text=a'),
-    'answer': ('--question=who', '--context=the'),
+    'predict': ('--text=the',),
     'decompose': (),
 }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade.build import load
+from saccade.build import build, load
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import Cost
@@ -67,7 +67,7 @@ def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
     python, more = quoted(_python()), f'--extend=rewarmed:{config["steps"]}'
     commands = {
         'continue it': launched.command(launched.workdir, *launched.extensions, more),
-        **{what: f'{python} {command} {opening}' for what, command in then.items()},
+        **{what: f'{python} {with_inputs(command, config)} {opening}' for what, command in then.items()},
         'evaluate it': f'{python} launch/evaluate.py {opening}',
         **_swapped(launched, config),
     }
@@ -75,6 +75,14 @@ def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
         f'The run is in {launched.workdir}. What to try next:',
         *(f'  {what:<{_LABEL}} {command}' for what, command in commands.items()),
     ]
+
+
+def with_inputs(command: str, config: Mapping[str, Any]) -> str:
+    """Return a command of a task, with an example of each input of the data for flags where it has {inputs}."""
+    if '{inputs}' not in command:
+        return command
+    example = build(config['data'], 'config.data')().example
+    return command.replace('{inputs}', quoted(*(f'--{name}={text}' for name, text in example.items())))
 
 
 def _swapped(launched: Launched, config: Mapping[str, Any]) -> dict[str, str]:
