@@ -81,7 +81,7 @@ def with_inputs(command: str, config: Mapping[str, Any]) -> str:
     """Return a command of a task, with an example of each input of the data for flags where it has {inputs}."""
     if '{inputs}' not in command:
         return command
-    example = build(config['data'], 'config.data')().example
+    example = getattr(build(config['data'], 'config.data')(), 'example', {})
     return command.replace('{inputs}', quoted(*(f'--{name}={text}' for name, text in example.items())))
 
 
