@@ -28,7 +28,7 @@ class CausalLM(TaskBase):
 
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions')
-    then: ClassVar[dict[str, str]] = {'sample from it': 'launch/generate.py --prompt="def "'}
+    then: ClassVar[dict[str, str]] = {'sample from it': 'launch/generate.py {prompt}'}
 
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)

@@ -48,7 +48,7 @@ class SkipGram(TaskBase):
 
     trains: ClassVar[tuple[type, str]] = (WordModel, 'word vectors')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'frequency', 'noise')
-    then: ClassVar[dict[str, str]] = {'nearest words': 'launch/embed.py --nearest=WORD'}
+    then: ClassVar[dict[str, str]] = {'nearest words': 'launch/embed.py {nearest}'}
 
     def __post_init__(self) -> None:
         require_positive('task', window=self.window, negatives=self.negatives)

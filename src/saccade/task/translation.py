@@ -49,7 +49,7 @@ class Translation(TaskBase):
 
     trains: ClassVar[tuple[type, str]] = (Seq2Seq, 'an encoder-decoder')
     reads: ClassVar[tuple[str, ...]] = (*CausalLM.reads, 'source', 'source_segments', 'source_positions', 'end')
-    then: ClassVar[dict[str, str]] = {'translate': 'launch/translate.py --text="..."'}
+    then: ClassVar[dict[str, str]] = {'translate': 'launch/translate.py {text}'}
 
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)

@@ -3,6 +3,7 @@
 """What a newcomer may want to do with a finished run, as commands that can be pasted."""
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from saccade.build import build, load
+from saccade.data.tokenizer import Tokenizer
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import Cost
 from saccade.train.trained import param_shapes
+from saccade.train.workdir import Workdir, absolute
 from saccade.trust import foreign
 from saccade.types import UserError
 
 _LABEL = 15  # columns
+_SHORT = 3  # letters of a word that says little
 _OBEYED = set('"$`\\!')  # what a shell obeys inside double quotes
 # Parts that another run could have instead: the field, its new value, and a word for the run.
 SWAPS = (
@@ -67,7 +71,7 @@ def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
     python, more = quoted(_python()), f'--extend=rewarmed:{config["steps"]}'
     commands = {
         'continue it': launched.command(launched.workdir, *launched.extensions, more),
-        **{what: f'{python} {with_inputs(command, config)} {opening}' for what, command in then.items()},
+        **{what: f'{python} {_with_examples(command, launched, config)} {opening}' for what, command in then.items()},
         'evaluate it': f'{python} launch/evaluate.py {opening}',
         **_swapped(launched, config),
     }
@@ -77,12 +81,26 @@ def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def with_inputs(command: str, config: Mapping[str, Any]) -> str:
-    """Return a command of a task, with an example of each input of the data for flags where it has {inputs}."""
-    if '{inputs}' not in command:
-        return command
-    example = getattr(build(config['data'], 'config.data')(), 'example', {})
-    return command.replace('{inputs}', quoted(*(f'--{name}={text}' for name, text in example.items())))
+def _with_examples(command: str, launched: Launched, config: Mapping[str, Any]) -> str:
+    """Return a command of a task with flags for {inputs}, {prompt}, {text} and {nearest}, in words of the run."""
+    sample, examples = config.get('sample') or {}, {}
+    if '{inputs}' in command:
+        examples = getattr(build(config['data'], 'config.data')(), 'example', {})
+    if '{prompt}' in command and sample.get('prompt'):
+        examples = {'prompt': sample['prompt']}
+    if '{text}' in command:
+        examples = {'text': sample.get('text') or 'This is a text.'}
+    if '{nearest}' in command:
+        examples = {'nearest': _frequent_word(Workdir(absolute(launched.workdir)).tokenizer)}
+    flags = quoted(*(f'--{name}={example}' for name, example in examples.items()))
+    return re.sub(r'\{\w+\}', lambda _: flags, command)
+
+
+def _frequent_word(tokenizer: Path) -> str:
+    """A frequent word of some letters, for vocabularies begin with what is most frequent."""
+    numbers = Tokenizer.load(tokenizer).backend.get_vocab() if tokenizer.is_file() else {}
+    words = (word for word in sorted(numbers, key=numbers.__getitem__) if len(word) > _SHORT and word.isalpha())
+    return next(words, 'value')
 
 
 def _swapped(launched: Launched, config: Mapping[str, Any]) -> dict[str, str]:
