@@ -29,13 +29,10 @@ def cache(tmp_path: Path) -> CompilationCache:
 def unset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing chosen by the user; JAX's cache as it was before, afterwards."""
     monkeypatch.setenv('SACCADE_CACHE', str(tmp_path))
-    monkeypatch.delenv(compilation_cache.VARIABLE, raising=False)
+    for variable in (compilation_cache.VARIABLE, 'JAX_COMPILATION_CACHE_DIR'):
+        monkeypatch.delenv(variable, raising=False)
     for name in ('_cache', '_cache_initialized'):
         monkeypatch.setattr(jax_cache, name, getattr(jax_cache, name))
-    before = jax.config.jax_compilation_cache_dir
-    jax.config.update('jax_compilation_cache_dir', None)
-    yield
-    jax.config.update('jax_compilation_cache_dir', before)
 
 
 def file_of(cache: CompilationCache, key: str = KEY) -> Path:
@@ -178,7 +175,7 @@ def test_the_users_own_choice_goes_first(unset, monkeypatch, tmp_path):
     use_compilation_cache()
     assert jax_cache._cache is before
     monkeypatch.delenv(compilation_cache.VARIABLE)
-    jax.config.update('jax_compilation_cache_dir', str(tmp_path))
+    monkeypatch.setenv('JAX_COMPILATION_CACHE_DIR', str(tmp_path))
     use_compilation_cache()
     assert jax_cache._cache is before
 

@@ -46,13 +46,13 @@ _NO_FEATURES = {
 
 
 def use_compilation_cache() -> None:
-    """Let JAX keep what it compiles, unless its own cache is set or the user's variable says no.
+    """Let JAX keep what it compiles, unless the user has set JAX's own cache, or a size of 0.
 
     Raises:
         UserError: SACCADE_COMPILED_GB is no size.
     """
     limit = _limit()
-    if limit and not jax.config.jax_compilation_cache_dir:
+    if limit and not os.environ.get('JAX_COMPILATION_CACHE_DIR'):
         if 'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS' not in os.environ:
             jax.config.update('jax_persistent_cache_min_compile_time_secs', _WORTH_SECONDS)
         jax_cache._cache, jax_cache._cache_initialized = CompilationCache(cache_folder() / 'compiled', limit), True
