@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable
 from io import TextIOBase
 from typing import Any
 
+from saccade.train.memory import keep_freed_memory
+
 
 def serve(make: Callable[[], Any], requests: Iterable[str], replies: TextIOBase) -> None:
     """Make the variant and answer requests with its methods until there are no more."""
@@ -35,6 +37,7 @@ def serve(make: Callable[[], Any], requests: Iterable[str], replies: TextIOBase)
 
 def main(target: str, arguments: str) -> None:
     """Serve the class at an import path, 'package.module:Class', made with arguments in JSON."""
+    keep_freed_memory()  # as a run has it; and the peers alike, whatever they gain by it
     replies = os.fdopen(os.dup(sys.stdout.fileno()), 'w')
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
