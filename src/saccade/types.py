@@ -719,7 +719,11 @@ class Judge(Protocol):
 
 @runtime_checkable
 class Sink(Protocol):
-    """A place where the log of a run goes. Process 0 alone makes it, before anything is compiled."""
+    """A place where the log of a run goes. Process 0 alone makes it, before anything is compiled.
+
+    All its methods are called in one thread, which is not the main thread. If one raises, or takes so long that the log
+    piles up, the run says so and goes on without the sink.
+    """
 
     def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
         """Begin the log of the run in a folder, or go on with it after step `start`; 0 begins anew.

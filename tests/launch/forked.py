@@ -10,6 +10,7 @@ import os
 import runpy
 import sys
 from collections.abc import Mapping, Sequence
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 PRELOADED = (
@@ -28,15 +29,21 @@ def run(
     Raises:
         TimeoutError: it has not ended after so many seconds.
     """
-    context = multiprocessing.get_context('forkserver')
-    context.set_forkserver_preload(list(PRELOADED))
-    process = context.Process(target=_launch, args=(list(command), folder, dict(environment), list(output)))
-    process.start()
+    process = start(command, folder, environment, output)
     process.join(timeout=seconds)
     if process.exitcode is None:
         process.kill()
         raise TimeoutError(f'{" ".join(command)} has not ended')
     return process.exitcode
+
+
+def start(command: Sequence[str], folder: Path, environment: Mapping[str, str], output: Sequence[Path]) -> BaseProcess:
+    """Start what `run` runs to its end."""
+    context = multiprocessing.get_context('forkserver')
+    context.set_forkserver_preload(list(PRELOADED))
+    process = context.Process(target=_launch, args=(list(command), folder, dict(environment), list(output)))
+    process.start()
+    return process
 
 
 def _launch(command: list[str], folder: Path, environment: dict[str, str], output: list[Path]) -> None:
