@@ -185,6 +185,7 @@ def test_what_training_has_written_is_set_aside(tmp_path):
     for number in ('1', '2'):
         run.metrics.write_text(number)
         run.tokenizer.touch()
+        run.provenance.touch()
         (run.checkpoints / '20').mkdir(parents=True)
         assert run.set_aside() == run.path / 'before_restart' / number
         assert (run.path / 'before_restart' / number / 'metrics.jsonl').read_text() == number
