@@ -39,8 +39,12 @@ def main(overrides: list[str]) -> None:
     if not CONFIG.value or not WORKDIR.value:
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     require_folder('workdir', WORKDIR.value)
-    config = extended(load_config(CONFIG.value, overrides), EXTEND.value)
     several = DISTRIBUTED.value or COORDINATOR.value
+    if not several and (PROCESSES.value, PROCESS.value) != (None, None):
+        raise UserError(
+            '--processes and --process are of several that train together: give --coordinator=HOST:PORT too'
+        )
+    config = extended(load_config(CONFIG.value, overrides), EXTEND.value)
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
         final = train(config, WORKDIR.value, Options(_window(PROFILE.value), JSON.value, RESTART.value))
     if JSON.value:

@@ -3,6 +3,7 @@
 """The cost of an experiment is that of the step that a run would compile, and is counted without one."""
 
 import itertools
+import pwd
 from pathlib import Path
 
 import jax
@@ -12,7 +13,7 @@ import pytest
 from saccade.data.pipeline import train_batches
 from saccade.ops.flops import flops, model_flops
 from saccade.train.config import load_config
-from saccade.train.experiment import Experiment
+from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.plan import Plan
 from saccade.train.setup import Cost, make_backend, make_learner
 from saccade.types import UserError
@@ -88,6 +89,19 @@ def test_parts_that_do_not_fit_are_refused():
 
 
 CAUSAL, MASKED, ADAM = "{'use': 'task.causal_lm:CausalLM'}", "{'use': 'task.masked_lm:MaskedLM'}", 'optimizer__rule__'
+
+
+def test_a_user_without_a_home_folder_is_told_what_to_set(monkeypatch):
+    def nobody(number):
+        raise KeyError(number)
+
+    for name in ('HOME', 'XDG_CACHE_HOME', 'SACCADE_CACHE'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, 'getpwuid', nobody)
+    with pytest.raises(UserError, match='no home folder to keep prepared data in; set SACCADE_CACHE'):
+        cache_folder()
+
+
 CONSTANT = "{'use': 'optax:constant_schedule', 'value': 1.0}"
 SYSTEM = "[{'use': 'os:system', 'command': 'touch executed'}]"
 
