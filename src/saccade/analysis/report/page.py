@@ -219,7 +219,7 @@ def _to_tell(alike: Sequence[Standing]) -> list[str]:
         return []
     if len(needed) > _NAMED:
         least, most = amount(needed[0][0]), amount(needed[-1][0])
-        return [f'By the spread seen, {least} to {most} seeds of each would tell them apart, as the table says.']
+        return [f'By the spread seen, {least} to {most} seeds of each would tell them apart: each in the report.']
     each = [f'{amount(seeds)} from {variant}' for seeds, variant in needed]
     return [f'By the spread seen, about this many seeds of each would tell it apart: {", ".join(each)}.']
 

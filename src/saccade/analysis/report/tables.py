@@ -35,10 +35,15 @@ def places(comparison: Comparison) -> int:
     return decimals([(interval.high - interval.low) / 2 for interval in intervals])
 
 
-def ranking(comparison: Comparison, costs: bool = True) -> list[list[str]]:
-    """The ranking in words: the names of its columns, and a row for each variant; its costs are the last columns."""
-    digits, named, telling = places(comparison), tells_variants(comparison), any_to_tell(comparison)
-    columns = cost_columns(comparison) if costs else {}
+def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
+    """The ranking in words: the names of its columns, and a row for each variant.
+
+    Args:
+        narrow: leave out the seeds to tell variants apart, which the verdict names, and the costs.
+    """
+    digits, named = places(comparison), tells_variants(comparison)
+    telling = any_to_tell(comparison) and not narrow
+    columns = {} if narrow else cost_columns(comparison)
     heads = [*(['variant'] if named else []), *comparison.columns]
     measures = [f'{metric_name(comparison.metric)} [95% interval]', 'difference to the best', 'seeds']
     measures += [TO_TELL] if telling else []

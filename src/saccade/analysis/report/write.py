@@ -42,8 +42,8 @@ class Report:
             say(console, str(file))
 
     def _table(self) -> Table:
-        """The ranking without what it costs, for which a terminal is too narrow."""
-        names, *rows = tables.ranking(self.comparison, costs=False)
+        """The ranking that a terminal has room for."""
+        names, *rows = tables.ranking(self.comparison, narrow=True)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for name in names:
             table.add_column(verbatim(name), overflow='fold')
