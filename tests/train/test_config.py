@@ -69,6 +69,24 @@ def test_one_override_reaches_every_field_of_a_name(file):
     assert load_config(file, ['--config.model.**.width=16'])['rate'] == 0.5
 
 
+@pytest.mark.parametrize(
+    ('field', 'meant'),
+    [
+        ('kv_heads', '--config.model.block.mixer.key_value_heads'),
+        ('model.num_heads', '--config.model.block.mixer.heads'),
+        ('model.hidden_size', "'width'"),
+        ('model.n_layer', "'layers'"),
+        ('model.qk_norm', '--config.model.block.mixer.head_norm'),
+        ('model.activation', '--config.model.block.feedforward.activation'),
+        ('optimizer.lr', '--config.schedule.peak'),
+        ('model.block.mixer.keyvalueheads', "'key_value_heads'"),
+    ],
+)
+def test_a_wrong_field_is_answered_in_the_words_of_the_field(field, meant):
+    with pytest.raises(UserError, match=f'did you mean {re.escape(meant)}\\?$'):
+        load_config(QUICKSTART, [f'--config.{field}=2'])
+
+
 def test_a_name_that_no_field_has_anywhere_is_refused(file):
     with pytest.raises(UserError, match=r"--config\.model\.\*\*\.widht: no field .* did you mean 'width'"):
         load_config(file, ['--config.model.**.widht=3'])

@@ -18,7 +18,8 @@ import pytest
 from rich.console import Console
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
-from saccade.train import background, log
+from saccade.train import background, log, tensorboard
+from saccade.train.display import Display
 from saccade.train.log import Log, RunConsole, read
 from saccade.types import UserError
 
@@ -51,7 +52,7 @@ class Recorder:
 
 def open_log(folder, start=0, terminal=False, steps=100, **options):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120, _environ={})
-    return Log(folder, steps, start=start, console=console, **options), console.file
+    return Log(folder, steps, start=start, display=Display(console), **options), console.file
 
 
 def write_steps(folder, *steps, start=0):
@@ -253,12 +254,13 @@ def test_a_figure_that_rounds_to_zero_has_no_sign(tmp_path):
 def test_a_terminal_gets_a_bar_that_starts_where_the_run_does(tmp_path):
     opened, shown = open_log(tmp_path, start=40, terminal=True)
     with opened:
+        opened.step(50)
         opened.write(50, 'train', {'loss': 2.31257, 'gradient_norm': 7.0, 'tokens_per_second': 12345.6, 'mfu': 0.4321})
         opened.write(50, 'validation', {'loss': 2.5})
         opened.sample(50, 'To be')
     text = re.sub(r'\x1b\[[\d;?]*[a-zA-Z]', '', shown.getvalue())
     assert ' 40/100' in text
-    assert ' 50/100 loss 2.3126  tokens/s 12,346  MFU 43.2%' in text
+    assert ' 50/100  loss 2.3126  tokens/s 12,346  MFU 43.2%' in text
     assert 'gradient_norm' not in text
     assert 'step 50/100  validation  loss 2.5' in text
     assert 'sample at step 50:' in text
@@ -378,7 +380,7 @@ def test_tensorboard_on_a_full_disk_is_left_out(tmp_path, monkeypatch, caplog):
         until = time.monotonic() + 60
         while not list(tmp_path.glob('events/*')) and time.monotonic() < until:
             time.sleep(0.01)
-        monkeypatch.setattr(log.RecordWriter, 'write', full)
+        monkeypatch.setattr(tensorboard.RecordWriter, 'write', full)
         for step in (2, 3):
             opened.write(step, 'train', {'loss': 1.0})
     [message] = caplog.messages
@@ -394,7 +396,7 @@ def test_standard_output_may_end_before_the_run(tmp_path, caplog):
         def write(self, text):
             raise OSError(errno.ENOSPC, 'No space left on device')
 
-    with Log(tmp_path, 10, console=RunConsole(file=Full())) as opened:
+    with Log(tmp_path, 10, display=Display(RunConsole(file=Full()))) as opened:
         for step in (1, 2):
             opened.write(step, 'train', {'loss': 1.0})
     assert len(caplog.messages) == 1

@@ -118,7 +118,7 @@ def run(tmp_path):
     """A run of which only the folder is there."""
     run = object.__new__(Run)
     run.workdir, run.experiment = Workdir(tmp_path), SimpleNamespace(checkpoint_every=10)
-    run.console = SimpleNamespace(print=lambda text: (tmp_path / 'printed').write_text(text))
+    run.display = SimpleNamespace(say=lambda text: (tmp_path / 'printed').write_text(text))
     return run
 
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a finished run suggests fits its task and its model."""
+"""What a finished run suggests fits its task and its model; `tests/launch/test_what_next_runs.py` runs it."""
 
-import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,18 +10,20 @@ import pytest
 from saccade.task.distillation import Distillation
 from saccade.task.masked_lm import MaskedLM
 from saccade.train.config import load_config
-from saccade.train.loop import what_next
+from saccade.train.next_steps import Launched, quoted, what_next
 
 ROOT = Path(__file__).parents[2]
+ODD = ('runs/my run', 'runs/$(touch x)', "runs/it's", 'runs/a"b', 'runs/`x`', 'runs/a;b', 'runs/ü')
 
 
-def suggested(name, **changes):
-    config = load_config(str(ROOT / 'experiments' / name)) | changes
-    return {line[2:16].strip(): line[17:] for line in what_next(name, 'runs/a', ['--config.seed=1'], config)[1:]}
+def suggested(name, workdir='runs/a', **changes):
+    path = str(ROOT / 'experiments' / name)
+    lines = what_next(Launched(path, workdir, ['--config.seed=1']), load_config(path) | changes)
+    return {line[2:17].strip(): shlex.split(line[18:]) for line in lines[1:]}
 
 
 def launchers(commands):
-    return [re.search(r'launch/(\w+)\.py', command)[1] for command in commands.values()]
+    return [Path(command[1]).stem for command in commands.values()]
 
 
 @pytest.mark.parametrize(
@@ -29,34 +31,53 @@ def launchers(commands):
     [
         ('causal_lm/quickstart.py', ['train', 'generate', 'evaluate', 'train']),
         ('masked_lm/quickstart.py', ['train', 'fill_mask', 'embed', 'evaluate', 'train']),
-        ('masked_lm/electra_small.py', ['train', 'fill_mask', 'embed', 'evaluate']),
+        ('translation/dates_recurrent.py', ['train', 'translate', 'evaluate', 'train']),
+        ('finetune/sort.py', ['train', 'predict', 'evaluate', 'train']),
+        ('embedding/skip_gram.py', ['train', 'embed', 'evaluate']),
     ],
 )
 def test_the_commands_are_what_the_task_is_good_for(name, expected):
     commands = suggested(name)
     assert launchers(commands) == expected
     assert all((ROOT / 'launch' / f'{launcher}.py').exists() for launcher in expected)
-    assert all('--workdir=runs/a' in command for command in commands.values())
+    assert all(any(word.startswith('--workdir=runs/a') for word in command) for command in commands.values())
 
 
 def test_a_task_that_says_nothing_is_only_evaluated():
     mine = {'task': {'use': 'saccade.ops.loss:cross_entropy'}}
-    assert launchers(suggested('causal_lm/quickstart.py', **mine)) == ['train', 'evaluate', 'train']
+    assert launchers(suggested('embedding/skip_gram.py', **mine)) == ['train', 'evaluate']
 
 
-def test_a_run_is_continued_for_as_many_steps_again_with_its_overrides():
-    command = suggested('causal_lm/quickstart.py', steps=70)['continue it']
-    assert command.endswith('--config=causal_lm/quickstart.py --config.seed=1 --workdir=runs/a --config.steps=140')
+def test_a_run_is_continued_for_as_many_steps_again_with_its_overrides_and_its_extensions():
+    path = str(ROOT / 'experiments/embedding/skip_gram.py')
+    launched = Launched(path, 'runs/a', ['--config.seed=1'], extensions=['--extend=rewarmed:70'])
+    (line,) = (line for line in what_next(launched, load_config(path) | {'steps': 140}) if 'continue it' in line)
+    assert line.endswith(' --config.seed=1 --workdir=runs/a --extend=rewarmed:70 --extend=rewarmed:140')
 
 
-@pytest.mark.parametrize(
-    ('model', 'norm'),
-    [({'use': 'norm.rms:RMSNorm'}, 'norm.layer:LayerNorm'), ({'use': 'norm.layer:LayerNorm'}, 'norm.rms:RMSNorm')],
-)
-def test_the_part_to_change_is_another_than_the_model_has(model, norm):
-    command = suggested('causal_lm/quickstart.py', model={'norm': model})['change a part']
-    assert f"--config.model.norm=\"{{'use': '{norm}'}}\"" in command
-    assert 'change a part' not in suggested('causal_lm/quickstart.py', model={})
+@pytest.mark.parametrize('workdir', ODD)
+def test_a_folder_of_any_name_can_be_pasted(workdir):
+    commands = suggested('embedding/skip_gram.py', workdir)
+    assert all(f'--workdir={workdir}' in command for command in commands.values())
+
+
+@pytest.mark.parametrize('words', [ODD, ("--config.model.norm={'use': 'a:B'}", '{\'use\': "$x"}', '', '\\', '!', '-x')])
+def test_words_come_back_from_a_shell_as_they_were(words):
+    assert shlex.split(quoted(*words)) == list(words)
+
+
+def test_a_part_is_swapped_for_another_that_the_model_can_have():
+    (swap,) = (word for word in suggested('causal_lm/quickstart.py')['change a part'] if 'use' in word)
+    assert swap == "--config.model.**.mixer.position={'use': 'position.alibi:ALiBi'}"
+    (swap,) = (word for word in suggested('causal_lm/linear_lm.py')['change a part'] if 'use' in word)
+    assert 'ALiBi' not in swap  # a kernel without scores has none
+
+
+def test_a_run_of_parts_of_the_users_own_is_opened_with_their_modules_trusted():
+    mine = {'baseline': {'use': 'my_lab.counts:nats'}, 'logging': [{'use': 'my_sinks:Mine'}]}
+    commands = suggested('embedding/skip_gram.py', **mine)
+    assert '--trust=my_lab' in commands['evaluate it']
+    assert '--trust=my_lab' in commands['nearest words']
 
 
 def test_of_two_models_trained_together_the_one_that_is_meant_is_named():

@@ -37,6 +37,7 @@ from ml_collections import ConfigDict
 
 from saccade.build import defaults, fields, load_target, plain, require_range, shortened
 from saccade.data.cache import spec
+from saccade.nearest import ours
 from saccade.train.experiment import Experiment
 from saccade.train.inherit import inherit
 from saccade.types import Part, UserError
@@ -231,7 +232,7 @@ def _paths(held: Any, path: str = '') -> Iterator[str]:
 
 def _group(config: ConfigDict, names: Sequence[str]) -> '_Group':
     """Return what a config holds below these names, one in the other."""
-    return functools.reduce(_Group.below, names, _Group(config, 'config', Experiment))
+    return functools.reduce(_Group.below, names, _Group(config, 'config', Experiment, root=config))
 
 
 @dataclass(frozen=True)
@@ -243,12 +244,14 @@ class _Group:
         path: where it stands, as 'config.model.block'.
         target: the class or function that takes the fields; None where the group is no part.
         hint: type of the field that the group stands in.
+        root: the whole config.
     """
 
     held: Any
     path: str
     target: Any = None
     hint: Any = Any
+    root: Any = None
 
     @functools.cached_property
     def hints(self) -> dict[str, Any]:
@@ -271,11 +274,28 @@ class _Group:
             UserError: there is no such field; the nearest match is named.
         """
         if name not in self.keys:
-            match = difflib.get_close_matches(name, self.keys, n=1, cutoff=0.5)
-            there = ', '.join(self.keys) or 'no fields below it'
-            hint = f"did you mean '{match[0]}'?" if match else f'there are {there}'
-            raise UserError(f"--{self.path}.{name}: the config has no field '{name}'; {hint}")
+            raise UserError(f"--{self.path}.{name}: the config has no field '{name}'; {self._meant(name)}")
         return self.keys[name]
+
+    def _meant(self, name: str) -> str:
+        """Say which field may have been meant: here by another name, elsewhere by this one, or one spelt alike."""
+        if ours(name) in self.keys:
+            return f"did you mean '{ours(name)}'?"
+        whole = _Group(self.root, 'config', Experiment, root=self.root)
+        places = [f'--{group.path}.{ours(name)}' for group in whole.everywhere() if ours(name) in group.keys]
+        if places:
+            return f'did you mean {min(places, key=lambda place: place.count("."))}?'
+        match = difflib.get_close_matches(name, self.keys, n=1, cutoff=0.5)
+        there = ', '.join(self.keys) or 'no fields below it'
+        return f"did you mean '{match[0]}'?" if match else f'there are {there}'
+
+    def everywhere(self) -> Iterator['_Group']:
+        """Yield these fields, and those below any of them that the config holds."""
+        yield self
+        held = self.held if isinstance(self.held, ConfigDict) else range(len(self.held)) if self.held else ()
+        for key in list(held):
+            if isinstance(self.held[key], ConfigDict | list):
+                yield from self.below(str(key)).everywhere()
 
     def value(self, name: str) -> Any:
         """Return what a field holds, or the default that it is left at."""
@@ -293,7 +313,7 @@ class _Group:
             held[:] = [ConfigDict(item) if isinstance(item, Mapping) else item for item in held]
         is_part = isinstance(held, ConfigDict) and 'use' in held
         target = load_target(held['use'], f'{path}.use') if is_part else None
-        return _Group(held, path, target, self.hints.get(name, Any))
+        return _Group(held, path, target, self.hints.get(name, Any), self.root)
 
     def put(self, name: str, text: str) -> None:
         """Read a value from text, as the field's type and what it holds have it, and put it in the config."""

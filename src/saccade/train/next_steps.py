@@ -93,7 +93,7 @@ def _with_examples(command: str, launched: Launched, config: Mapping[str, Any]) 
     if '{nearest}' in command:
         examples = {'nearest': _frequent_word(Workdir(absolute(launched.workdir)).tokenizer)}
     flags = quoted(*(f'--{name}={example}' for name, example in examples.items()))
-    return re.sub(r'\{\w+\}', lambda _: flags, command)
+    return re.sub(r'\{\w+\}', lambda _: flags, command).strip()
 
 
 def _frequent_word(tokenizer: Path) -> str:
