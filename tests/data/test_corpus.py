@@ -395,3 +395,14 @@ def test_a_refusal_is_an_answer_and_a_closed_port_is_none(monkeypatch):
         server.shutdown()
     assert answered
     assert not named._answers(host)
+
+
+def test_a_prepared_dataset_imports_no_module_that_its_features_name(tmp_path, monkeypatch):
+    (tmp_path / 'evil_features.py').write_text('raise SystemExit("executed")')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    builder = SaccadeToyWhole(data_dir=tmp_path / 'data', file_format='array_record')
+    builder.download_and_prepare()
+    features = Path(builder.data_dir) / 'features.json'
+    features.write_text(features.read_text().replace('tensorflow_datasets.core.features.text_feature', 'evil_features'))
+    with pytest.raises(UserError, match=r"features\.json: evil_features\.Text is no feature of TFDS's own"):
+        _open(builder.data_dir, tmp_path / 'cache')

@@ -63,14 +63,25 @@ def opened(folder: Path) -> tfds.core.DatasetBuilder:
     """Open a prepared dataset.
 
     Raises:
-        UserError: what lies in the folder is damaged.
+        UserError: what lies in the folder is damaged, or names a module that reading it would import.
     """
     try:
+        _require_features_of_tfds(folder / 'features.json')
         return tfds.builder_from_directory(folder)
+    except UserError:
+        raise
     except Exception as error:  # TFDS parses JSON of any form with whatever comes of it
         raise UserError(
             f'{folder}: cannot be read as a prepared TFDS dataset ({first_line(error)}); prepare it again'
         ) from error
+
+
+def _require_features_of_tfds(file: Path) -> None:
+    """Refuse features of other packages: TFDS imports the module of each class that the file names."""
+    named = re.findall(r'"pythonClassName"\s*:\s*"([^"]*)"', file.read_text(encoding='utf-8'))
+    others = [name for name in named if not name.startswith('tensorflow_datasets.')]
+    if others:
+        raise UserError(f"{file}: {others[0]} is no feature of TFDS's own; reading these data would import its module")
 
 
 @contextlib.contextmanager
