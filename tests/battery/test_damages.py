@@ -12,7 +12,7 @@ import random
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -291,12 +291,6 @@ OF_STEPS = {
 }
 
 
-def tabled(found: Mapping[str, tuple[str, str]]) -> str:
-    counts = Counter(kind for kind, _ in found.values())
-    lines = [f'{kind:10s} {name}: {said}' for name, (kind, said) in found.items() if kind not in WELL]
-    return '\n'.join([f'\n{len(found)} damages: {dict(sorted(counts.items()))}', *lines])
-
-
 @pytest.mark.parametrize('damages', [OF_DATA, OF_STEPS], ids=['data', 'steps'])
 def test_no_damage_is_silent_or_a_traceback_or_a_hang(stopped, capsys, damages):
     found = {}
@@ -304,11 +298,16 @@ def test_no_damage_is_silent_or_a_traceback_or_a_hang(stopped, capsys, damages):
         stopped.restore()
         damage(stopped)
         status, out, errors = stopped.train()
-        said = [*errors.strip().splitlines(), ''][-1 if status == 2 else 0][:200]
-        found[name] = outcome(stopped, status, out, errors), said
+        found[name] = outcome(stopped, status, out, errors)
+        with capsys.disabled():
+            print(
+                f'\n{found[name]:10s} {name}',
+                end='' if found[name] in WELL else f': {errors.strip()[-300:]}',
+                flush=True,
+            )
     with capsys.disabled():
-        print(tabled(found))
-    assert {name: kind for name, (kind, _) in found.items() if kind not in WELL} == {}
+        print(f'\n{len(found)} damages: {dict(sorted(Counter(found.values()).items()))}')
+    assert {name: kind for name, kind in found.items() if kind not in WELL} == {}
 
 
 @pytest.mark.parametrize(
