@@ -219,7 +219,7 @@ def rewrite_text(run: Stopped, change: Callable[[str], str]) -> None:
 
 
 def damage_all(run: Stopped, pattern: str, damage: Damage) -> None:
-    for path in sorted(path for path in run.home.glob(pattern) if path.is_file()):
+    for path in sorted(path for path in run.home.glob(pattern) if path.is_file() and path.stat().st_size):
         damage(path)
 
 

@@ -133,9 +133,11 @@ def _drafted(folder: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, where the disk has locks."""
-    with (folder / '.lock').open('w') as lock:
+    """Hold the lock of a folder, where the disk has locks; other users of the folder may hold it too."""
+    with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
+            lock = os.open(folder / '.lock', os.O_RDONLY | os.O_CREAT)
+            held.callback(os.close, lock)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
