@@ -4,6 +4,7 @@
 
 import http.server
 import json
+import pathlib
 import pickle
 import signal
 import socket
@@ -402,7 +403,7 @@ def test_a_prepared_dataset_imports_no_module_that_its_features_name(tmp_path, m
     monkeypatch.syspath_prepend(str(tmp_path))
     builder = SaccadeToyWhole(data_dir=tmp_path / 'data', file_format='array_record')
     builder.download_and_prepare()
-    features = Path(builder.data_dir) / 'features.json'
+    features = pathlib.Path(builder.data_dir) / 'features.json'
     features.write_text(features.read_text().replace('tensorflow_datasets.core.features.text_feature', 'evil_features'))
     with pytest.raises(UserError, match=r"features\.json: evil_features\.Text is no feature of TFDS's own"):
         _open(builder.data_dir, tmp_path / 'cache')
