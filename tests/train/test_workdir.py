@@ -179,7 +179,6 @@ def test_a_full_disk_is_seen_behind_other_errors(tmp_path):
         failing(tmp_path, None, ValueError('RESOURCE_EXHAUSTED: out of device memory'))
 
 
-<<<<<<< HEAD
 def test_what_training_has_written_is_set_aside(tmp_path):
     run = Workdir.open(tmp_path / 'run', make_config())
     assert run.set_aside() is None
@@ -192,7 +191,8 @@ def test_what_training_has_written_is_set_aside(tmp_path):
         assert (run.path / 'before_restart' / number / 'metrics.jsonl').read_text() == number
         assert (run.path / 'before_restart' / number / 'checkpoints/20').is_dir()
         assert sorted(path.name for path in run.path.iterdir()) == ['before_restart', 'config.json', 'tokenizer.json']
-=======
+
+
 @pytest.mark.parametrize('name', ['x' * 300, '~nobody-of-this-name/run'])
 def test_a_path_that_no_folder_can_have_is_refused(name):
     for find in (Workdir.existing, lambda path: Workdir.check(path, make_config())):
@@ -202,7 +202,7 @@ def test_a_path_that_no_folder_can_have_is_refused(name):
 
 @pytest.mark.skipif(not os.path.isdir('/proc'), reason='a folder in which none can be made')
 def test_a_folder_that_cannot_be_made_is_refused():
-    with pytest.raises(UserError, match='^/proc/x: cannot be written to: '):
+    with pytest.raises(UserError, match=r'^/proc/x: cannot be written to: '):
         Workdir.open('/proc/x', make_config())
 
 
@@ -222,4 +222,3 @@ def test_a_config_that_is_nested_too_deep_is_refused(tmp_path):
     (tmp_path / 'config.json').write_text('[' * 100_000)
     with pytest.raises(UserError, match=r'config\.json: cannot be read as JSON'):
         Workdir.existing(tmp_path)
->>>>>>> d6ce423 (Paths that no folder can have, and files in the place of a run's folders, have tests)
