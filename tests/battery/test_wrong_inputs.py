@@ -400,7 +400,11 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
     'inside': ((f'--config={LANGUAGE}', 'either'), ('--config.model.width=3', 'config.model.width')),
     'params': ((f'--config={LANGUAGE}', 'one of'),),
-    'report': (('--metric=nothing', 'nothing'), ('--split=nothing', 'nothing'), ('--best=worst', 'best')),
+    'report': (
+        ('--metric=nothing', 'nothing|this is one run'),
+        ('--split=nothing', 'nothing|this is one run'),
+        ('--best=worst', 'best'),
+    ),
 }
 PLAIN: Sequence[tuple[str, str, str]] = (
     ('five_steps', '--text=\udcff', 'text'),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from saccade.build import bind, fields, lacking
+from saccade.build import bind, lacking
 from saccade.train.adapter import Adapter, Whole
 from saccade.train.extension import Extension
 from saccade.types import Count, CountOrZero, Data, Model, OfOneSequence, Part, Range, Share, Sink, Task, UserError
@@ -93,7 +93,6 @@ class Experiment:
             if not isinstance(sink.target, type) and 'return' not in getattr(sink.target, '__annotations__', {}):
                 raise UserError(f'config.logging[{number}]: {sink.name} is no Sink: it does not say what it makes')
         self._require_model()
-        self._require_heads()
         self._require_batch()
 
     def _require_model(self) -> None:
@@ -104,18 +103,6 @@ class Experiment:
             raise UserError(
                 f'config.task: {self.task.name} needs {words}; config.model, {self.model.name}, is none: {missing[0]}'
             )
-
-    def _require_heads(self) -> None:
-        """Refuse a model without a head that the task reads."""
-        for field, names in getattr(self.task.target, 'heads', {}).items():
-            model, path = (self.model[field], f'config.model.{field}') if field else (self.model, 'config.model')
-            there = [name for name, _ in dict(model.arguments).get('heads', ())]
-            for name in names:
-                if 'heads' in fields(model.target) and name not in there:
-                    raise UserError(
-                        f"config.task: {self.task.name} reads the head '{name}'; {path}.heads has "
-                        f'{", ".join(there) or "none"}'
-                    )
 
     def _require_batch(self) -> None:
         """Refuse data whose batches lack what the task reads."""

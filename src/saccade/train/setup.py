@@ -11,6 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import PyTree
 
+from saccade.build import fields
 from saccade.ops.flops import model_flops
 from saccade.train.backend import BACKENDS, Backend
 from saccade.train.experiment import Experiment
@@ -28,6 +29,7 @@ def make_learner(experiment: Experiment) -> Learner:
     Raises:
         UserError: the parts do not fit each other, or one of them is of another kind than its field takes.
     """
+    _require_heads(experiment)
     schedule, optimizer, adapter = learning_rate(experiment), experiment.optimizer(), experiment.adapter
     if not callable(optimizer):
         raise UserError(f"config.optimizer: {experiment.optimizer.name} is none; name 'train.optimizer:Optimizer'")
@@ -43,6 +45,19 @@ def make_learner(experiment: Experiment) -> Learner:
         adapter=adapter,
         axes=axes,
     )
+
+
+def _require_heads(experiment: Experiment) -> None:
+    """Refuse a model without a head that the task reads."""
+    task, whole = experiment.task, experiment.model
+    for field, names in getattr(task.target, 'heads', {}).items():
+        model, path = (whole[field], f'config.model.{field}') if field else (whole, 'config.model')
+        there = [name for name, _ in dict(model.arguments).get('heads', ())]
+        for name in names:
+            if 'heads' in fields(model.target) and name not in there:
+                raise UserError(
+                    f"config.task: {task.name} reads the head '{name}'; {path}.heads has {', '.join(there) or 'none'}"
+                )
 
 
 def learning_rate(experiment: Experiment) -> optax.Schedule:
