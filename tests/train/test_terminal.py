@@ -13,7 +13,7 @@ from saccade.analysis.benchmark.report import Table
 from saccade.analysis.report.runs import read_study
 from saccade.sweep.plan import Plan, Variant
 from saccade.sweep.record import Sweep
-from saccade.train.loop import what_next
+from saccade.train.next_steps import Launched, what_next
 from saccade.train.setup import Cost
 from saccade.train.terminal import say
 from saccade.train.workdir import Workdir
@@ -62,13 +62,14 @@ class TestCommands:
     """A command that is printed can be pasted: each argument comes back as it was."""
 
     def test_what_to_try_next(self, path):
-        _, *lines = '\n'.join(what_next(path, path, [f'--config.data.path={path}'], CONFIG)).split('\n  ')
-        commands = [words(line[15:]) for line in lines]
-        assert len(commands) == 4
-        folders = [word for command in commands for word in command if word.startswith('--workdir=')]
-        assert folders == [*3 * [f'--workdir={path}'], f'--workdir={path}-layernorm']
-        for command in (commands[0], commands[-1]):
+        launched = Launched(path, path, [f'--config.data.path={path}'])
+        _, *lines = '\n'.join(what_next(launched, CONFIG)).split('\n  ')
+        commands = [words(line[16:]) for line in lines]
+        assert len(commands) == 3
+        assert all(f'--workdir={path}' in command for command in commands)
+        for command in (commands[0], words(launched.command(f'{path}-x', path))):
             assert {f'--config={path}', f'--config.data.path={path}'} < set(command)
+        assert words(launched.command(f'{path}-x', path))[-2:] == [f'--workdir={path}-x', path]
 
     def test_how_a_folder_that_is_not_there_is_made(self, path, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
