@@ -173,8 +173,12 @@ def swap(one: Path, other: Path) -> None:
     one.with_name('.between').rename(other)
 
 
-def garble_lines(path: Path, kept: slice) -> None:
+def keep_lines(path: Path, kept: slice) -> None:
     path.write_text(''.join(path.read_text().splitlines(keepends=True)[kept]))
+
+
+def halve_last_line(path: Path) -> None:
+    path.write_text(path.read_text()[:-20])
 
 
 BYTES = (flip, halve, empty, delete)
@@ -280,12 +284,10 @@ OF_STEPS = {
     'delete all checkpoints': lambda run: delete(run.run / 'checkpoints'),
     'the checkpoints are a file': lambda run: replace_by_file(run.run / 'checkpoints'),
     **each((halve, empty, delete, rename, replace_by_folder), 'run/metrics.jsonl', 'run/samples.jsonl'),
-    'the first line of the metrics is gone': lambda run: garble_lines(run.run / 'metrics.jsonl', slice(1, None)),
-    'lines in the midst of the metrics are gone': lambda run: garble_lines(
-        run.run / 'metrics.jsonl', slice(0, None, 2)
-    ),
-    'the last lines of the metrics are gone': lambda run: garble_lines(run.run / 'metrics.jsonl', slice(0, -1)),
-    'a torn line in the metrics': lambda run: (run.run / 'metrics.jsonl').open('a').write('{"step": 10, "sp'),
+    'the first line of the metrics is gone': lambda run: keep_lines(run.run / 'metrics.jsonl', slice(1, None)),
+    'lines in the midst of the metrics are gone': lambda run: keep_lines(run.run / 'metrics.jsonl', slice(0, None, 2)),
+    'the last lines of the metrics are gone': lambda run: keep_lines(run.run / 'metrics.jsonl', slice(0, -1)),
+    'a torn line in the metrics': lambda run: halve_last_line(run.run / 'metrics.jsonl'),
     'no JSON before the metrics': lambda run: (run.run / 'metrics.jsonl').write_text('{]\n'),
     'delete the events': lambda run: delete(run.run / 'events'),
 }
