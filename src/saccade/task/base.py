@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.loss import cross_entropy
-from saccade.types import Batch, EncoderModel, Params, PRNGKey, Scope, Total
+from saccade.types import Batch, EncoderModel, Params, Part, PRNGKey, Scope, Total, UserError
 
 LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of a training step, and of every forward pass
 

@@ -19,7 +19,7 @@ from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.digests import verified_tokenizer
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
-from saccade.train.workdir import Workdir
+from saccade.train.workdir import Workdir, absolute
 from saccade.trust import require_trusted
 from saccade.types import Params, Part, UserError
 
@@ -215,7 +215,8 @@ def tokenizer_of(path: str) -> Path | None:
 
 def _is_hub(path: str | None) -> bool:
     """A run's folder has checkpoints; a Hugging Face directory has a config.json that names a model_type."""
-    return not (Path(str(path)) / 'checkpoints').exists() and (Path(str(path)) / 'config.json').exists()
+    folder = absolute(str(path))
+    return not (folder / 'checkpoints').exists() and (folder / 'config.json').exists()
 
 
 def _shapes(params: Params) -> dict[str, tuple[int, ...]]:
