@@ -6,6 +6,8 @@ WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
 # `make slow SLICES=` leaves out the half hour in which every experiment is compiled for a TPU slice.
 SLICES ?= slices
+# `make slow BATTERIES=` leaves out the half hour of kills, damages, wrong inputs and hostile folders.
+BATTERIES ?= batteries
 # `make grid TRACES=` leaves out the minutes in which every field of every model is traced.
 TRACES ?= traces
 
@@ -24,7 +26,7 @@ grid: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -q -m grid --dist worksteal --timeout=1800 $(if $(TRACES),,-k 'not its_trace') tests/grid tests/contract
 
 slow: $(VENV)/.installed-test $(SLICES)
-	$(BIN)/python -m pytest -q -m slow --timeout=1800 --dist worksteal
+	$(BIN)/python -m pytest -q -m slow --timeout=1800 --dist worksteal $(if $(BATTERIES),,--ignore=tests/battery)
 
 # Where libtpu is installed JAX looks for a TPU, so what compiles for one has an environment of its own.
 slices:

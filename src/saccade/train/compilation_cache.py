@@ -22,11 +22,15 @@ from pathlib import Path
 
 import jax
 import jaxlib
-from jax._src import compilation_cache as jax_cache  # there is no public way to hand a cache in
-from jax._src.compilation_cache_interface import CacheInterface
 
 from saccade.train.experiment import cache_folder
 from saccade.types import UserError
+
+try:  # there is no public way to hand a cache in
+    from jax._src import compilation_cache as jax_cache
+    from jax._src.compilation_cache_interface import CacheInterface
+except ImportError:  # another JAX may have it elsewhere: then nothing is kept
+    jax_cache, CacheInterface = None, object
 
 VARIABLE, DEFAULT_GB = 'SACCADE_COMPILED_GB', '4'
 # Faster than this a program is compiled about as soon as it is read.
@@ -52,7 +56,7 @@ def use_compilation_cache() -> None:
         UserError: SACCADE_COMPILED_GB is no size.
     """
     limit = _limit()
-    if limit and not os.environ.get('JAX_COMPILATION_CACHE_DIR'):
+    if limit and jax_cache and not os.environ.get('JAX_COMPILATION_CACHE_DIR'):
         if 'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS' not in os.environ:
             jax.config.update('jax_persistent_cache_min_compile_time_secs', _WORTH_SECONDS)
         jax_cache._cache, jax_cache._cache_initialized = CompilationCache(cache_folder() / 'compiled', limit), True
