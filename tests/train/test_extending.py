@@ -76,3 +76,5 @@ def test_steps_alone_may_not_change_rates_that_were_used(config):
     require_same_rates(longer, 40, done=0)  # nothing was trained yet
     constant = replace(longer, schedule=Part(Constant, (('peak', 1e-3), ('warmup', 3))))
     require_same_rates(constant, 40, done=40)
+    with pytest.raises(UserError, match='which is no number of steps'):
+        require_same_rates(longer, 'many', done=3)

@@ -43,7 +43,7 @@ def extends(there: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     return new[: len(old)] == old and (not added or added[0]['after'] == there['steps'])
 
 
-def require_same_rates(experiment: Experiment, steps: int, done: int) -> None:
+def require_same_rates(experiment: Experiment, steps: Any, done: int) -> None:
     """Refuse other steps for a run whose learning rates of the steps that were taken follow from their number.
 
     Args:
@@ -53,6 +53,8 @@ def require_same_rates(experiment: Experiment, steps: int, done: int) -> None:
     Raises:
         UserError: so it is; what would do is named.
     """
+    if type(steps) is not int or steps < 1:
+        raise UserError(f'config.json: steps is {steps!r}, which is no number of steps')
     if experiment.steps == steps or experiment.extended or not done:
         return
     then, now = (rates_of(learning_rate(each), done) for each in (replace(experiment, steps=steps), experiment))
