@@ -64,7 +64,7 @@ def prepare_again(workdir: Workdir, experiment: Experiment) -> Prepared:
 
 
 def keep(workdir: Workdir, prepared: Prepared) -> None:
-    """Write the tokenizer and the digests of a run where they are missing; process 0 does.
+    """Write the tokenizer, the names of classes and the digests of a run where they are missing; process 0 does.
 
     Raises:
         UserError: the folder cannot be written to.
@@ -76,6 +76,9 @@ def keep(workdir: Workdir, prepared: Prepared) -> None:
         _LOG.warning(said, _path(workdir))
     if not workdir.tokenizer.exists():
         prepared.tokenizer.save(workdir.tokenizer)
+    names = getattr(prepared.splits['train'], 'names', ())
+    if names:
+        write_atomically(workdir.classes, json.dumps(names))
     content = {'tokenizer': _tokenizer(workdir), 'data': dict(prepared.source)}
     write_atomically(_path(workdir), json.dumps(content, indent=2) + '\n')
 

@@ -3,7 +3,6 @@
 """The story of a run, from a config to a trained model in its folder."""
 
 import contextlib
-import json
 import math
 import time
 from collections import deque
@@ -36,7 +35,7 @@ from saccade.train.processes import require_shared, stopped_together
 from saccade.train.provenance import recorded
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.trained import start_from, tokenizer_of
-from saccade.train.workdir import BEFORE, FREE, Workdir, absolute, write_atomically
+from saccade.train.workdir import BEFORE, FREE, Workdir, absolute
 from saccade.types import Model, Params, Part, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
@@ -133,9 +132,6 @@ class Run:
             self.workdir.path, self.config, free=self.free
         )  # another run may have begun there since it was checked
         require_shared(self.workdir.config)
-        names = getattr(prepared.splits['train'], 'names', ())
-        if names and jax.process_index() == 0 and not self.workdir.classes.exists():
-            write_atomically(self.workdir.classes, json.dumps(names))
         keep(self.workdir, prepared)
         return prepared
 
