@@ -123,7 +123,7 @@ def test_killed_runs_end_with_the_log_of_a_run_that_was_not_killed(tmp_path, cap
             process = launches.start(run)
             kill_after(process, run, step, chance.uniform(0, LONGEST))
             counts['kills'] += process.exitcode == -signal.SIGKILL
-            counts['during a save'] += bool(list(run.glob(LEFTOVERS)))
+            counts['half-written saves'] += bool(list(run.glob(LEFTOVERS)))
         launches.finish(run)
         found = logs_of(run)
         counts['losses'] += STEPS

@@ -171,10 +171,12 @@ def test_a_disk_that_fills_ends_a_run_in_one_line_and_costs_nothing(runner, fini
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_while_a_run_trains_ends_it(runner, finished, tmp_path):
-    """The events are written every half a minute, and the log after each step: neither may hang."""
+@pytest.mark.parametrize('every', [0, 3])
+def test_a_disk_that_fills_while_a_run_trains_ends_it(runner, tmp_path, every):
+    """Either the log or a checkpoint meets it first."""
+    more = ('--config.steps=100000', '--config.eval_every=0', f'--config.checkpoint_every={every}')
     with small_disk(tmp_path / 'disk') as disk:
-        process = runner.start('train', *runner.small(disk / 'run'), '--config.steps=100000', '--config.eval_every=0')
+        process = runner.start('train', *runner.small(disk / 'run'), *more)
         try:
             wait_for_step(process, disk / 'run/metrics.jsonl', 30)
             until = time.monotonic() + 60

@@ -423,7 +423,9 @@ def test_a_metric_may_not_hide_the_step(tmp_path):
         opened.write(1, 'train', {'step': 1.0})
 
 
-@pytest.mark.parametrize('value', [[1.0], '1.0', None, {}, np.zeros(2), jax.numpy.zeros((1,)), 10**400, 1j])
+@pytest.mark.parametrize(
+    'value', [[1.0], '1.0', None, {}, np.zeros(2), jax.numpy.zeros((1,)), pytest.param(10**400, id='huge'), 1j]
+)
 def test_a_metric_that_is_no_number_is_one_line(tmp_path, value):
     opened, _ = open_log(tmp_path)
     with opened, pytest.raises(UserError, match=r'^validation: the metric odd is .*, which is no number$') as refusal:
