@@ -521,7 +521,7 @@ def leave_no_metrics(folder: Path) -> None:
 
 def damage_metrics(folder: Path) -> None:
     write_run(folder / 'a', config(), records(0, 1))
-    (folder / 'a/metrics.jsonl').write_text('{"step": 1}\n{"ste\n{"step": 2}\n')
+    (folder / 'a/metrics.jsonl').write_text('{"step": 1, "split": "train"}\n{"ste\n{"step": 2}\n')
 
 
 def put_text_for_a_number(folder: Path) -> None:

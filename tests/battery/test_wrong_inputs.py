@@ -31,7 +31,7 @@ LANGUAGE, MASKED = (f'{ROOT}/experiments/{name}/quickstart.py' for name in ('cau
 PAIRS = f'{ROOT}/experiments/translation/dates.py'
 # Launchers with the flags that each needs; {run} is a finished run, {new} a folder that is not there.
 READ_RUNS = {
-    'answer': ('--question=who', '--context=nobody'),
+    'predict': ('--text=x',),
     'decompose': (),
     'embed': ('--text=a token',),
     'evaluate': (),
@@ -384,10 +384,10 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--text=\udcff', 'udcff'),
     ),
     'fill_mask': (('--text=x', 'Encoder|encoder|mask'), ('--text=[MASK] --part=student', 'part')),
-    'answer': (
-        ('--question=a --context=b', 'SpanQA|answer'),
-        ('--question=a', '--context'),
-        ('--context=a', '--question'),
+    'predict': (
+        ('--text=x', 'CausalLM|generate'),
+        ('--file={files}/not_there', 'CausalLM|generate|not_there'),
+        ('--batch=0 --text=x', 'batch'),
     ),
     'decompose': (('', 'source|Seq2Seq|attention|reads'), ('--out=x.txt', '.html')),
     'translate': (

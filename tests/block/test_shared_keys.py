@@ -199,5 +199,5 @@ def test_a_mixer_without_keys_to_lend_is_refused_by_name(use):
 
 
 def test_at_least_one_layer_makes_keys():
-    with pytest.raises(UserError, match=r'SharedKeys: sharing must be at least 1, not 0'):
+    with pytest.raises(UserError, match=r'config\.sharing must be at least 1, not 0'):
         shapes(shared(0))

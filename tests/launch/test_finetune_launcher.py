@@ -77,7 +77,7 @@ def test_a_run_is_trained_judged_and_evaluated_alike_and_predicts_what_was_count
         assert found[metric] == pytest.approx(logged[metric], rel=SAME_NUMBERS)
         assert metric in found['baseline']
     assert found['loss'] == pytest.approx(logged['loss'], rel=SAME_NUMBERS)
-    assert 'launch/predict.py --text=' in done.stdout
+    assert "launch/predict.py '--text=" in done.stdout
     given = ['--text=5 3 9 0 1 2 4 6 8 7'] if name == 'sort' else [f'--file={records}/dev.jsonl']
     printed = runner.run('predict', f'--workdir={tmp_path}', *given, '--json')
     assert printed.returncode == 0, printed.stderr

@@ -135,7 +135,7 @@ NO_LOGIN = 'ERROR: (gcloud.x) You do not currently have an active account select
         ((*WHOLE, '--bucket=..'), '--bucket=..: give its name alone'),
         ((*WHOLE, '--name=--quiet', '--dry_run'), '--name=--quiet: 1 to 63 small letters, digits and hyphens'),
         (('--teardown', '--name=../x', '--zone=z'), '--name=../x: 1 to 63 small letters, digits and hyphens'),
-        ((*WHOLE, '--wait_minutes=nan', '--dry_run'), '--wait_minutes=nan: give minutes, from 0 to 525,600'),
+        ((*WHOLE, '--wait_minutes=nan', '--dry_run'), '--wait_minutes=nan: must be a finite number'),
         (('--teardown', CONFIG, '--zone=z'), 'give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE'),
     ],
 )

@@ -21,7 +21,7 @@ def test_a_run_prints_its_plan_its_progress_and_what_to_try_next(finished):
         'parameters',
         'FLOPs',
         'MiB',
-        'attention.plain:Plain',
+        'MultiHead, 2 heads of 16; kernel Plain; mask Causal; position Rotary',
         'baseline',
         'bits per byte',
         'What to try next',
@@ -135,7 +135,7 @@ def test_a_checkpoint_of_eight_devices_goes_on_with_one(runner, finished, tmp_pa
     [
         (['--config.model.width=30', '--config.model.block.mixer.heads=4'], 'width 30 is not divisible by 4 heads'),
         (['--config.model.block.mixer.heads=two'], "'two' cannot be read as int"),
-        (['--config.model.norm={"use": "norm.rmss:RMSNorm"}'], "did you mean 'norm.rms'"),
+        (['--config.model.norm={"use": "norm.rmss:RMSNorm"}'], "did you mean 'norm.rms:RMSNorm'"),
         (['--config.model.norm={"use": "position.rotary:Rotary"}'], 'is not a Norm'),
         (['--config.model.block.mixer={"use": "attention.multi_head:MultiHead", "heads": 2}'], 'missing'),
         (['--config.model.vocabulary=100', '--config.data.tokenizer={"use": "data.tokenizer:Byte"}'],

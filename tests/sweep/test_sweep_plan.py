@@ -219,10 +219,7 @@ def test_all_broken_variants_are_refused_at_once_by_name(make):
     words = refusal(make, ['--config.model.width=192', '--config.model.layers=1'], runs=runs)
     assert words.startswith('4 of 6 variants cannot be built: heads=5: width 192 is not divisible by 5 heads')
     assert 'heads=7: width 192 is not divisible by 7 heads' in words
-    assert (
-        "norm=norm.rmss-RMSNorm: config.model.norm.use: there is no module 'norm.rmss'; did you mean 'norm.rms'?"
-        in (words)
-    )
+    assert "norm=norm.rmss-RMSNorm: config.model.norm.use: there is no module 'norm.rmss'" in words
     assert "'epsilom'; did you mean 'epsilon'?" in words
     assert 'heads=4' not in words
 

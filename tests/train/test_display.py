@@ -8,6 +8,7 @@ import time
 import pytest
 from rich.console import Console
 
+from saccade.progress import counted, listening
 from saccade.train import display
 from saccade.train.display import Display, clock, line
 
@@ -56,21 +57,23 @@ def test_the_time_left_is_known_from_the_second_step_however_slow_the_steps_are(
     terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
     monkeypatch.setattr(terminal, 'get_time', lambda: now[0])
     shows = Display(terminal)
-    with shows.phase('training', total=10) as phase:
-        (task,) = shows._shown._progress.tasks
-        for step in (1, 2, 3):
-            now[0] += 40.0  # longer than the 30 s for which rich remembers by default
-            phase.tell(step)
-        assert task.time_remaining == pytest.approx(280, abs=1)
-        assert task.elapsed == pytest.approx(120, abs=1)
+    phase = shows.begin('training', total=10)
+    (task,) = shows._shown._progress.tasks
+    for step in (1, 2, 3):
+        now[0] += 40.0  # longer than the 30 s for which rich remembers by default
+        phase.tell(step)
+    assert task.time_remaining == pytest.approx(280, abs=1)
+    assert task.elapsed == pytest.approx(120, abs=1)
+    phase.end()
 
 
 def test_a_phase_in_a_pipe_is_printed_when_it_lasts_and_again_with_how_far_it_is(monkeypatch):
     monkeypatch.setattr(display, '_BEATS', (0.05, 0.15))
     file = io.StringIO()
-    with Display(Console(file=file, width=100)).phase('preparing data', unit='rows') as phase:
-        phase.tell(1200)
-        time.sleep(0.4)
+    phase = Display(Console(file=file, width=100)).begin('preparing data', unit='rows')
+    phase.tell(1200)
+    time.sleep(0.4)
+    phase.end()
     assert file.getvalue().splitlines()[:2] == ['preparing data ...  1,200 rows', 'preparing data ...  1,200 rows  0 s']
     said = file.getvalue()
     time.sleep(0.3)
@@ -80,7 +83,8 @@ def test_a_phase_in_a_pipe_is_printed_when_it_lasts_and_again_with_how_far_it_is
 def test_a_phase_in_a_pipe_that_is_over_at_once_says_nothing():
     file = io.StringIO()
     shows = Display(Console(file=file))
-    assert list(shows.through('evaluating', range(3), total=3)) == [0, 1, 2]
+    with listening(shows.begin):
+        assert list(counted(range(3), 'evaluating', 3)) == [0, 1, 2]
     assert file.getvalue() == ''
 
 
@@ -89,12 +93,14 @@ def test_a_terminal_shows_each_phase_and_keeps_the_line_of_training():
     shows = Display(Console(file=file, force_terminal=True, width=60))
     with shows.phase('compiling'):
         pass
-    with shows.phase('training', total=4) as training:
-        training.words(['loss 2'])
-        for step in range(1, 5):
-            training.tell(step)
-        assert list(shows.through('evaluating', range(3), total=3)) == [0, 1, 2]
-        shows.say('step 4/4  [validation]  loss 2')
+    training = shows.begin('training', total=4)
+    training.words(['loss 2'])
+    for step in range(1, 5):
+        training.tell(step)
+    with listening(shows.begin):
+        assert list(counted(range(3), 'evaluating', 3)) == [0, 1, 2]
+    shows.say('step 4/4  [validation]  loss 2')
+    training.end()
     text = file.getvalue()
     assert 'compiling' in text
     assert '[validation]' in text

@@ -279,6 +279,8 @@ class _Group:
 
     def _meant(self, name: str) -> str:
         """Say which field may have been meant: here by another name, elsewhere by this one, or one spelt alike."""
+        if not self.keys:
+            return 'there are no fields below it'
         if ours(name) in self.keys:
             return f"did you mean '{ours(name)}'?"
         whole = _Group(self.root, 'config', Experiment, root=self.root)
@@ -286,8 +288,7 @@ class _Group:
         if places:
             return f'did you mean {min(places, key=lambda place: place.count("."))}?'
         match = difflib.get_close_matches(name, self.keys, n=1, cutoff=0.5)
-        there = ', '.join(self.keys) or 'no fields below it'
-        return f"did you mean '{match[0]}'?" if match else f'there are {there}'
+        return f"did you mean '{match[0]}'?" if match else f'there are {", ".join(self.keys)}'
 
     def everywhere(self) -> Iterator['_Group']:
         """Yield these fields, and those below any of them that the config holds."""

@@ -118,7 +118,7 @@ class Rewarmed:
 WAYS: Mapping[str, type[Held] | type[Rewarmed]] = {'constant': Held, 'rewarmed': Rewarmed}
 
 
-def schedule_of(schedule: Any, extended: Sequence[Extension], steps: int) -> optax.Schedule:
+def schedule_of(schedule: Any, extended: Sequence[Extension], steps: int) -> Any:
     """Return the learning rate by step of a run of `steps` steps in all.
 
     Args:

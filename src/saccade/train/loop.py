@@ -97,12 +97,15 @@ class Run:
             require_same_rates(self.experiment, self.workdir.read_config()['steps'], max(saved, default=0))
 
     def train(self) -> dict[str, Any]:
-        alone = locked(self.workdir.lock, self._refuse_second) if jax.process_index() == 0 else contextlib.nullcontext()
-        with alone, listening(self.display.begin):
-            return self._train()
+        with listening(self.display.begin):
+            prepared = self._prepare()
+            first = jax.process_index() == 0
+            with locked(self.workdir.lock, self._refuse_second) if first else contextlib.nullcontext():
+                self._begin(prepared)
+                return self._train(prepared)
 
-    def _train(self) -> dict[str, Any]:
-        prepared, steps = self._prepare(), self.experiment.steps
+    def _train(self, prepared: Prepared) -> dict[str, Any]:
+        steps = self.experiment.steps
         with (
             recorded(self.workdir.provenance) as record,
             Checkpoints(self.workdir.checkpoints, self.experiment.keep_last, self.experiment.keep_best) as checkpoints,
@@ -119,21 +122,24 @@ class Run:
         self.display.say('\n'.join(found.lines()))
         return found.record()
 
-    def _prepare(self) -> Any:
+    def _prepare(self) -> Prepared:
+        """Prepare the data; nothing is written to the run's folder."""
         kept = verified_tokenizer(self.workdir)
         given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
         with self.display.phase('preparing data'):
             prepared = self.data.prepare(cache_folder(), kept if kept.exists() else given)
         require_vocabularies(self.experiment.model, prepared.tokenizer)
         require_same_data(self.workdir, self.experiment, prepared)
+        return prepared
+
+    def _begin(self, prepared: Prepared) -> None:
+        """Write to the folder what it is the folder of."""
         if self.options.restart and jax.process_index() == 0 and (before := self.workdir.set_aside()):
             self.display.say(f'restart     what the run had written is in {before}')
-        Workdir.open(
-            self.workdir.path, self.config, free=self.free
-        )  # another run may have begun there since it was checked
+        # Another run may have begun there since the folder was checked.
+        Workdir.open(self.workdir.path, self.config, free=self.free)
         require_shared(self.workdir.config)
         keep(self.workdir, prepared)
-        return prepared
 
     def _refuse_second(self, holder: str) -> NoReturn:
         raise UserError(f'{self.workdir.path}: is being trained by {holder}; wait for it, or stop it')
