@@ -667,7 +667,7 @@ class Bucketed(Data, Protocol):
 class Task(Protocol):
     """What is learned.
 
-    A task may have class attributes too:
+    A task may have these attributes too, all but the first of its class:
         then: what a run of it is good for, each with its command but for --workdir; {inputs} stands for an example
             of each input of the data, as flags.
         trains: the protocol of its models, and the words for such a model: (EncoderModel, 'an encoder').

@@ -86,7 +86,7 @@ def test_a_run_that_lost_its_checkpoints_keeps_its_log_and_starts_again_when_it_
 def test_a_second_process_is_refused_before_it_writes_anything(runner, run):
     with locked(run / '.lock', pytest.fail):
         before = contents(run)
-        line = refusal(runner.train(run, '--config.steps=30'))
+        line = refusal(runner.train(run))
         assert re.fullmatch(
             rf'error: {run}: is being trained by process {os.getpid()} on \S+; wait for it, or stop it', line
         )

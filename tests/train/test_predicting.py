@@ -256,7 +256,7 @@ def test_texts_come_from_flags_from_records_and_from_lines_alike(opened, tmp_pat
         ('classify', {'text': ['a']}, 'b.txt', 'give either --text or --file'),
         ('classify a pair', {'text': ['a', 'b', 'c'], 'pair': ['a', 'b']}, None, '--pair is given 2 times; give it'),
         ('classify', {}, '/no/such.txt', '/no/such.txt: cannot be read'),
-        ('classify', {}, '/no/such.jsonl', '/no/such.jsonl: cannot be read'),
+        ('classify', {}, '/no/such.jsonl', '/no/such.jsonl: there is no such file'),
         ('classify a pair', {}, 'LINES', 'lines.txt, line 1: 1 field, where text and pair are expected'),
         ('classify', {}, 'WRONG', "wrong.jsonl, line 1: has no column 'one'"),
         ('answer', {'question': ['what'], 'context': [' ']}, None, 'text 1: the context has no word'),

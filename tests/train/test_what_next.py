@@ -44,7 +44,7 @@ def test_the_commands_are_what_the_task_is_good_for(name, expected):
 
 
 def test_a_task_that_says_nothing_is_only_evaluated():
-    mine = {'task': {'use': 'saccade.ops.loss:cross_entropy'}}
+    mine = {'task': {'use': 'task.base:TaskBase'}}
     assert launchers(suggested('embedding/skip_gram.py', **mine)) == ['train', 'evaluate']
 
 

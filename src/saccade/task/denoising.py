@@ -38,13 +38,16 @@ class Denoising(TaskBase):
 
     trains: ClassVar[tuple[type, str]] = (Seq2Seq, 'an encoder-decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'row', 'sentinels', 'start', 'end')
-    then: ClassVar[dict[str, str]] = {
-        'fill gaps in': 'launch/fill_mask.py --text="The [MASK] argument must be [MASK]."',
-        'continue a text': 'launch/translate.py --text="Return the number of"',
-    }
 
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)
+
+    @property
+    def then(self) -> dict[str, str]:
+        """What a run is good for: gaps are filled where sentinels stand for what was dropped."""
+        filling = {'fill gaps in': 'launch/fill_mask.py --text="The [MASK] argument must be [MASK]."'}
+        marked = any(denoiser.target.marked for denoiser in self.denoisers)
+        return {**(filling if marked else {}), 'continue a text': 'launch/translate.py --text="Return the number of"'}
 
     def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""

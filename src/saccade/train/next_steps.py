@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade.build import build, load
+from saccade.build import build
 from saccade.data.tokenizer import Tokenizer
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
@@ -65,7 +65,7 @@ def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
     Args:
         config: the run's, resolved.
     """
-    then = getattr(load(config['task']['use'], 'config.task.use'), 'then', {})
+    then = getattr(build(config['task'], 'config.task')(), 'then', {})
     modules = foreign({name: held for name, held in config.items() if name != 'logging'})
     opening = quoted(f'--workdir={launched.workdir}', *([f'--trust={",".join(modules)}'] if modules else []))
     python, more = quoted(_python()), f'--extend=rewarmed:{config["steps"]}'
