@@ -67,9 +67,10 @@ def test_when_one_process_is_killed_the_others_say_so_and_the_run_resumes(runner
         status, _, complaint = ends(processes)[1 - victim]
     assert time.monotonic() - killed < WITHIN
     assert status in (1, -signal.SIGABRT)
-    last = complaint.splitlines()[-1]
-    assert last.startswith(f'error: process {1 - victim} has lost' if status == 1 else 'error: this process was killed')
-    assert last.endswith('start all its processes again, and the run goes on from its last checkpoint')
+    # JAX may abort the process after it has said this and before it has ended, and then adds lines of its own.
+    said = [line for line in complaint.splitlines() if line.startswith('error: ')][-1]
+    assert said.startswith((f'error: process {1 - victim} has lost', 'error: this process was killed')), complaint
+    assert said.endswith('start all its processes again, and the run goes on from its last checkpoint')
     with started(runner, workdir, then) as processes:
         for status, _, complaints in ends(processes):
             assert status == 0, complaints

@@ -6,6 +6,7 @@ JAX's distributed runtime does the work: it finds the others of a Slurm step or 
 tells all when one is told to stop. A process that fails leaves at once, for the others wait for it in a sum.
 """
 
+import faulthandler
 import os
 import re
 import shutil
@@ -157,6 +158,8 @@ def _handled(handler: Callable, numbers: tuple[signal.Signals, ...]) -> Iterator
 
 def _leave(error: BaseException, watcher: subprocess.Popen) -> None:
     """Say what happened and end now: an orderly end waits for the others, who wait for this process."""
+    # JAX aborts a process that has lost another, often while it ends: a stack after what is said here would hide it.
+    faulthandler.disable()
     status = 1
     if isinstance(error, UserError):
         status = 2
