@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which name was meant: the one that other libraries call so, or the one that is spelt most alike."""
+"""Suggestions for an unknown name: our word for another library's, or else the closest spelling."""
 
 import difflib
 from collections.abc import Iterable

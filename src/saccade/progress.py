@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How far long work is, told to whoever shows it: a launcher listens, and the work need not know."""
+"""Progress of long work. The work counts what it has done; a launcher may listen and draw a bar."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ _T = TypeVar('_T')
 
 
 class Phase(Protocol):
-    """Work that is shown while it lasts."""
+    """A named phase of a run, with a count of what it has done, for the progress display."""
 
     def tell(self, done: int) -> None:
         """Say how much is done."""

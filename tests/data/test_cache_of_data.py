@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -176,26 +176,15 @@ def test_threads_that_find_the_same_damage_at_once(tmp_path, data):
     wanted = content(data.prepare(tmp_path / 'cache'))
     for path in files_of(tmp_path / 'cache'):
         flip(path)
-    results, errors = [], []
-
-    def prepare():
-        try:
-            results.append(content(data.prepare(tmp_path / 'cache')))
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=prepare) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: content(data.prepare(tmp_path / 'cache')), range(4)))
     for found in results:
         assert_same(found, wanted)
 
 
 AT_ONCE = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from saccade.data.pack import Packed
 from saccade.data.text import TextData

@@ -4,7 +4,7 @@
 
 import dataclasses
 import math
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -140,20 +140,8 @@ def test_a_kept_tokenizer_is_not_trained_again(tmp_path, use):
 
 @pytest.mark.usefixtures('use')
 def test_many_preparing_at_once(tmp_path):
-    results, errors = [], []
-
-    def prepare():
-        try:
-            results.append(_data('BPE', vocabulary=290).prepare(tmp_path))
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=prepare) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: _data('BPE', vocabulary=290).prepare(tmp_path), range(4)))
     assert len({len(result.splits['train'].rows) for result in results}) == 1
     assert not list(tmp_path.glob('.draft-*'))
     assert len(list(tmp_path.glob('[!.]*'))) == 2

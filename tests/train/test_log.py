@@ -18,6 +18,7 @@ import pytest
 from rich.console import Console
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
+from saccade.data.prepare import quiet
 from saccade.train import background, log, tensorboard
 from saccade.train.display import Display
 from saccade.train.log import Log, RunConsole, read
@@ -402,6 +403,14 @@ def test_standard_output_may_end_before_the_run(tmp_path, caplog):
     assert len(caplog.messages) == 1
     assert 'standard output cannot be written to: [Errno 28] No space left' in caplog.messages[0]
     assert steps_in(tmp_path / 'metrics.jsonl') == [1, 2]
+
+
+def test_a_run_is_seen_while_a_dataset_is_prepared(capsys):
+    console = RunConsole()
+    with quiet():
+        print('Downloading and preparing dataset')
+        console.print('preparing data')
+    assert capsys.readouterr().out == 'preparing data\n'
 
 
 def test_only_process_0_speaks(tmp_path, monkeypatch):

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.data.tokenizer import Byte, Tokenizer, Word
+from saccade.data.tokenizer import BPE, Byte, Character, Tokenizer, Word
 from saccade.train.backend import JitBackend
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.learner import TrainState
-from saccade.train.loop import IN_FLIGHT, Meter, Run, require_vocabularies
+from saccade.train.loop import IN_FLIGHT, Meter, Run, most_tokens, require_room, require_vocabularies
 from saccade.train.plan import Plan
 from saccade.train.workdir import Workdir
 from saccade.types import Part, UserError
@@ -60,6 +60,33 @@ def test_a_model_that_has_a_place_for_every_token_is_taken(given, tokenizer):
 def test_a_model_that_lacks_a_place_is_refused(given, tokenizer, message):
     with pytest.raises(UserError, match=message):
         require_vocabularies(given, tokenizer)
+
+
+def data(**tokenizers):
+    return SimpleNamespace(context=8, batch_like=print, prepare=print, **tokenizers)
+
+
+@pytest.mark.parametrize(
+    ('given', 'dataset', 'message'),
+    [
+        (model(vocabulary=511), data(tokenizer=Part(BPE).but(vocabulary=512)), r'511 is .* has 512 tokens'),
+        (model(vocabulary=256), data(tokenizer=Part(Byte)), r'256 is smaller .* 257 tokens'),
+        (
+            model(vocabulary=300, source_vocabulary=300),
+            data(tokenizer=Part(Byte), source_tokenizer=Part(BPE).but(vocabulary=301)),
+            r'source_vocabulary: 300 is smaller .* 301 tokens',
+        ),
+        (model(vocabulary=300), data(tokenizer=Part(Byte), source_tokenizer=Part(Byte)), 'both sides'),
+    ],
+)
+def test_a_model_with_fewer_embeddings_than_the_tokenizer_may_learn_is_refused_without_data(given, dataset, message):
+    with pytest.raises(UserError, match=message):
+        require_room(given, *most_tokens(dataset))
+
+
+def test_a_tokenizer_whose_size_the_texts_decide_is_not_refused_without_them():
+    require_room(model(vocabulary=2), *most_tokens(data(tokenizer=Part(Character))))
+    require_room(model(vocabulary=2), *most_tokens(data()))
 
 
 class Done(JitBackend):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Heat maps of queries and keys, in the colours of the report, and the colour bars that say what they show."""
+"""Heat maps of attention weights, queries by keys, each with a colour bar and labelled axes."""
 
 from collections.abc import Sequence
 

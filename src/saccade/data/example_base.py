@@ -98,7 +98,7 @@ class Examples(FromRecords):
 
     @property
     def example(self) -> dict[str, str]:
-        """An example of each input."""
+        """A sample text for each input, as the commands that a run prints need one."""
         return dict(zip(self.inputs, ('A film like no other.', 'I have seen nothing like it.'), strict=False))
 
     def read(self, path: Path) -> FileRecords:

@@ -24,6 +24,7 @@ from typing import Any
 import tensorflow_datasets as tfds
 
 from saccade.data.document import Document, draw, features
+from saccade.progress import counted
 
 # In this order; a docstring found twice belongs to the first.
 PACKAGES = ('numpy', 'scipy', 'jax', 'flax', 'optax', 'orbax', 'grain', 'einops', 'ml_collections', 'absl', 'rich')
@@ -105,7 +106,7 @@ def topics() -> Iterator[Document]:
 def documents(modules: Modules) -> Iterator[Document]:
     """Return the docstrings of each module as one document; those met before and tiny rests are dropped."""
     seen = set()
-    for name, path in modules:
+    for name, path in counted(modules, 'reading docstrings', len(modules), 'modules'):
         blocks = []
         for qualified_name, text in docstrings(path.read_bytes(), name):
             if text not in seen:

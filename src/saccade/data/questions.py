@@ -171,7 +171,7 @@ class Questions(DatasetBase):
 
     @property
     def example(self) -> dict[str, str]:
-        """An example of each input."""
+        """A sample text for each input, as the commands that a run prints need one."""
         return {'question': 'What is the home of Ada?', 'context': 'Ada has a red car. The home of Ada is London.'}
 
     def read(self, path: Path) -> RecordSource:

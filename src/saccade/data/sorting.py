@@ -64,11 +64,11 @@ class Sorting(DatasetBase):
 
     @property
     def example(self) -> dict[str, str]:
-        """An example of each input."""
+        """A sample text for each input, as the commands that a run prints need one."""
         return {'text': ' '.join(str(-place % self.highest) for place in range(self.length))}
 
     def read(self, path: Path) -> FileRecords:
-        """Read a file of sequences."""
+        """Read sequences to sort from a file, one a line."""
         return read_records(path, ('numbers',))
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> TaggedSplit:

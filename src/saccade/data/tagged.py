@@ -122,7 +122,7 @@ class Tagged(FromRecords):
 
     @property
     def example(self) -> dict[str, str]:
-        """An example of each input."""
+        """A sample text for each input, as the commands that a run prints need one."""
         return {'text': 'Ada Lovelace lived in London .'}
 
     def read(self, path: Path) -> FileRecords:

@@ -229,6 +229,11 @@ class Reserving:
 class Byte(Reserving):
     """One token a byte of UTF-8: nothing to train, nothing unknown. Special tokens move each byte up."""
 
+    @property
+    def vocabulary(self) -> int:
+        """Tokens, the special ones included."""
+        return len(self.reserved) + 256
+
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Return the byte tokenizer; the texts are not read."""
         backend = tokenizers.Tokenizer(models.BPE(numbered(self.reserved, _byte_symbols()), []))

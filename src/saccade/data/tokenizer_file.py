@@ -29,6 +29,15 @@ class TokenizerFile:
         return self._of_vocabulary() if self._file.suffix == '.txt' else Tokenizer.load(self._file)
 
     @property
+    def vocabulary(self) -> int:
+        """Tokens, the special ones included.
+
+        Raises:
+            UserError: there is no such file, or it is neither of the two.
+        """
+        return self.train(()).size
+
+    @property
     def digest(self) -> str:
         """Of what the file holds, for it may change.
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a model predicts of rows, batch by batch; and of new texts, each with what the task makes of it."""
+"""Predictions of a trained model: for rows of a dataset batch by batch, and for new texts."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ Record = Mapping[str, Any]
 
 @runtime_checkable
 class Output(Protocol):
-    """What is predicted of one example, such as `task.classification:PredictedClass`."""
+    """The prediction for one example, such as `task.classification:PredictedClass`."""
 
     def record(self) -> dict[str, Any]:
         """Return it as one JSON object."""

@@ -111,7 +111,7 @@ def _require(record: Any, fields: Mapping[str, Callable[[Any], bool]], where: st
 
 
 def _require_shallow(value: Any) -> None:
-    """Refuse what is nested deeper than any config: to walk through it would need a stack as deep."""
+    """Refuse a record that is nested deeper than any config, since walking through it would exhaust the stack."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [held for each in level if isinstance(each, dict | list) for held in _held(each)]

@@ -29,7 +29,7 @@ Segments = Int[Array, 'B T']
 
 @runtime_checkable
 class WordModel(Model, Protocol):
-    """Tokens and noise words in, their vectors out."""
+    """A model of skip-grams: from tokens and noise words to their vectors, of a table each."""
 
     def __call__(self, tokens: Tokens, noise: Int[Array, 'B M']) -> Vectors: ...
 

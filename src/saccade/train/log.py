@@ -37,7 +37,13 @@ _WORDS = {'tokens_per_second': 'tokens/s {:,.0f}', 'mfu': 'MFU {:.1%}'}
 
 
 class RunConsole(Console):
-    """Standard output of a run, which goes on without it when nobody reads it any more or its disk is full."""
+    """Standard output of a run, which goes on without it when nobody reads it any more or its disk is full.
+
+    It is that of when the console is made: preparing a dataset hides what TFDS prints by another `sys.stdout`.
+    """
+
+    def __init__(self, file: Any = None, **options: Any) -> None:
+        super().__init__(file=file or sys.stdout, **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
         try:

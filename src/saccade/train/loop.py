@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NoReturn, SupportsFloat
 
 import jax
@@ -17,6 +18,7 @@ from jaxtyping import PyTree
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Prepared, Row
 from saccade.data.tokenizer import Tokenizer
+from saccade.data.tokenizer_file import open_tokenizer
 from saccade.progress import listening
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints, Restored
@@ -36,7 +38,7 @@ from saccade.train.provenance import recorded
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.trained import start_from, tokenizer_of
 from saccade.train.workdir import BEFORE, FREE, Workdir, absolute
-from saccade.types import Model, Params, Part, UserError
+from saccade.types import Data, Model, Params, Part, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
 IN_FLIGHT = 2
@@ -80,6 +82,7 @@ class Run:
         self.config, self.free = config, _free(workdir, config)
         self.workdir = Workdir.check(workdir, config, free=self.free)
         self._require_same_rates()
+        self.tokenizer = self._tokenizer()
         with self.display.phase('building'):
             require_lengths(experiment)
         with self.display.phase('compiling'):
@@ -95,6 +98,21 @@ class Run:
         if self.workdir.config.exists():
             saved = [int(path.name) for path in self.workdir.checkpoints.glob('[0-9]*') if path.name.isdecimal()]
             require_same_rates(self.experiment, self.workdir.read_config()['steps'], max(saved, default=0))
+
+    def _tokenizer(self) -> Path | None:
+        """Return the file of the tokenizer to use; None where one is trained on the data.
+
+        Raises:
+            UserError: it has, or may learn, more tokens than the model has embeddings.
+        """
+        kept = verified_tokenizer(self.workdir)
+        given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
+        file = kept if kept.exists() else given
+        if file:
+            require_vocabularies(self.experiment.model, open_tokenizer(file))
+        else:
+            require_room(self.experiment.model, *most_tokens(self.data))
+        return file
 
     def train(self) -> dict[str, Any]:
         with listening(self.display.begin):
@@ -124,10 +142,8 @@ class Run:
 
     def _prepare(self) -> Prepared:
         """Prepare the data; nothing is written to the run's folder."""
-        kept = verified_tokenizer(self.workdir)
-        given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
         with self.display.phase('preparing data'):
-            prepared = self.data.prepare(cache_folder(), kept if kept.exists() else given)
+            prepared = self.data.prepare(cache_folder(), self.tokenizer)
         require_vocabularies(self.experiment.model, prepared.tokenizer)
         require_same_data(self.workdir, self.experiment, prepared)
         return prepared
@@ -348,19 +364,39 @@ class Meter:
 
 
 def require_vocabularies(part: Part[Model], tokenizer: Tokenizer) -> None:
-    """Refuse a model that has no place for every token, or one vocabulary where there are two.
+    """Refuse a model that has no embedding for every token, or one table where there are two vocabularies.
+
+    Raises:
+        UserError: so it is; the fields that set the size are named.
+    """
+    require_room(part, tokenizer.size, None if tokenizer.source is tokenizer else tokenizer.source.size)
+
+
+def most_tokens(data: Data) -> tuple[int, int | None]:
+    """The vocabulary sizes that the tokenizers of a dataset may reach, as far as its config tells.
+
+    Returns:
+        That of the tokenizer, 0 where the texts alone decide; that of the source's own, None where there is none.
+    """
+    recipes = (getattr(data, name, None) for name in ('tokenizer', 'source_tokenizer'))
+    size, source = (recipe and getattr(recipe(), 'vocabulary', 0) for recipe in recipes)
+    return size or 0, source
+
+
+def require_room(part: Part[Model], size: int, source_size: int | None) -> None:
+    """Refuse a model with fewer embeddings than tokens, of its vocabulary and of the source's own where there is one.
 
     Raises:
         UserError: so it is; the fields that set the size are named.
     """
     model = part()
     own = getattr(model, 'source_vocabulary', None)
-    if own is None and tokenizer.source is not tokenizer:
+    if own is None and source_size is not None:
         raise UserError(
-            f'data.source_tokenizer: the model has one embedding for both sides; give it a source vocabulary of '
-            f'{tokenizer.source.size}'
+            f'data.source_tokenizer: the model has one embedding for both sides; give it a source vocabulary'
+            f'{f" of {source_size}" if source_size else ""}'
         )
-    sizes = [(model.vocabulary, tokenizer.size)] + ([] if own is None else [(own, tokenizer.source.size)])
+    sizes = [(model.vocabulary, size)] + ([] if own is None else [(own, size if source_size is None else source_size)])
     for there, needed in sizes:
         if there < needed:
             raise UserError(

@@ -7,6 +7,7 @@ whole when a run starts and when it ends. A process that is killed in between le
 """
 
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -91,13 +92,19 @@ def provenance() -> dict[str, Any]:
 
 
 def processor() -> str | None:
-    """Return the model name of the CPU, or of its architecture where the system does not name the model."""
+    """Return the name of the CPU, or of its architecture where the system does not name the CPU.
+
+    An x86 processor is named with its family and model numbers: a virtual machine may hide the rest ("AMD EPYC").
+    """
+    found = {}
     with suppress(OSError), open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
-        for line in file:
-            name, _, model = line.partition(':')
-            if name.strip() in _CPU_MODELS:
-                return model.strip()
-    named = _output(['sysctl', '-n', 'machdep.cpu.brand_string']) if sys.platform == 'darwin' else None
+        lines = itertools.takewhile(str.strip, file)  # those of the first core
+        found = {name.strip(): text.strip() for name, _, text in (line.partition(':') for line in lines)}
+    if 'cpu family' in found:
+        return f'{found.get("model name", "x86")} (family {found["cpu family"]}, model {found.get("model")})'
+    named = next((found[name] for name in _CPU_MODELS if name in found), None)
+    if named is None and sys.platform == 'darwin':
+        named = _output(['sysctl', '-n', 'machdep.cpu.brand_string'])
     return named.strip() if named else platform.machine() or None
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text on a terminal as it stands: neither rich's markup nor control characters in it are obeyed.
+"""Printing untrusted text on a terminal: rich's markup and control characters in it have no effect.
 
 Paths, labels, prompts and what a model writes go through `say` to a console, and through `verbatim` into a table.
 """

@@ -13,6 +13,7 @@ from typing import Any
 import rich.table
 from rich.console import Console
 
+from saccade.train.provenance import processor
 from saccade.train.terminal import say, verbatim
 
 LIBRARIES = ('jax', 'flax', 'torch', 'transformers')
@@ -60,14 +61,22 @@ class Report:
             table.show(console)
         found = machine()
         versions = ', '.join(f'{name} {version}' for name, version in found['versions'].items())
-        for note in (*self.notes, f'{found["cores"]} cores, Python {found["python"]}, {versions}'):
+        for note in (
+            *self.notes,
+            f'{found["processor"]}, {found["cores"]} cores, Python {found["python"]}, {versions}',
+        ):
             say(console, note)
 
 
 def machine() -> dict[str, Any]:
     """What a figure depends on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
-    return {'cores': cores, 'python': platform.python_version(), 'versions': dict(_versions())}
+    return {
+        'processor': processor(),
+        'cores': cores,
+        'python': platform.python_version(),
+        'versions': dict(_versions()),
+    }
 
 
 def _versions() -> list[tuple[str, str]]:

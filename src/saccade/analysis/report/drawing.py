@@ -118,7 +118,7 @@ def write(axes: Axes, x: float, y: float, text: str, **style: Any) -> Text:
 
 
 def named(axes: Axes, across: str, along: str = '') -> None:
-    """Name the axes by text that is no formula."""
+    """Label the axes; a dollar sign in a label is text, not the start of a formula."""
     axes.set_xlabel(printable(across), parse_math=False)
     axes.set_ylabel(printable(along), parse_math=False)
 

@@ -17,7 +17,7 @@ _ENDINGS = {'running': 'no end recorded: it was killed, or is running'}
 
 @dataclass(frozen=True)
 class Group:
-    """Attributes: values of the fields that differ, in words; runs that have them, by name."""
+    """Runs of the same provenance. Attributes: values of the columns of `Origins`; runs, names of the runs."""
 
     values: tuple[str, ...]
     runs: tuple[str, ...]

@@ -47,7 +47,7 @@ def seeds_to_tell(one: Mapping[int, float], other: Mapping[int, float]) -> int |
 
 
 def power(effect: float, seeds: int) -> float:
-    """Return the chance that a paired t-test finds a difference of so many standard deviations."""
+    """Return the power of a paired t-test for a difference of so many standard deviations, a share from 0 to 1."""
     critical, shift = stats.t.ppf(1 - ALPHA / 2, seeds - 1), effect * np.sqrt(seeds)
     return float(stats.nct.sf(critical, seeds - 1, shift) + stats.nct.cdf(-critical, seeds - 1, shift))
 

@@ -83,7 +83,7 @@ def show(catalogue: Catalogue, console: Console) -> None:
 
 
 def _listed(table: Table, width: int) -> Iterator[str]:
-    """Each part on a line of its own; below it what it can do, then what it says in words."""
+    """Return the matrix as text for narrow terminals: each part on its own line, its capabilities below."""
     for use, *said in table.rows:
         pairs = [(name, value) for name, value in zip(table.columns[1:], said, strict=True) if value != NONE]
         can_do = ', '.join(name for name, value in pairs if value == _yes(True))
