@@ -72,7 +72,7 @@ def data(**tokenizers):
         (model(vocabulary=511), data(tokenizer=Part(BPE).but(vocabulary=512)), r'511 is .* has 512 tokens'),
         (model(vocabulary=256), data(tokenizer=Part(Byte)), r'256 is smaller .* 257 tokens'),
         (
-            model(vocabulary=300, source_vocabulary=300),
+            model(vocabulary=400, source_vocabulary=300),
             data(tokenizer=Part(Byte), source_tokenizer=Part(BPE).but(vocabulary=301)),
             r'source_vocabulary: 300 is smaller .* 301 tokens',
         ),
