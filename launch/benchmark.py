@@ -13,16 +13,16 @@ python launch/benchmark.py --what=mfu                   # of a config, on a GPU 
 from absl import flags
 from rich.console import Console
 
-from saccade.analysis.benchmark.compare import choose
-from saccade.analysis.benchmark.decoding import PROMPTS, decoding
-from saccade.analysis.benchmark.memory import LENGTHS, memory
-from saccade.analysis.benchmark.mfu import Options, mfu
-from saccade.analysis.benchmark.report import Report
-from saccade.analysis.benchmark.seq2seq import seq2seq
-from saccade.analysis.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES
-from saccade.analysis.benchmark.training import CAUSAL, MASKED, PEERS, training
-from saccade.train.main import run_main
-from saccade.train.output import require_folder
+from saccade.benchmark.compare import choose
+from saccade.benchmark.decoding import PROMPTS, decoding
+from saccade.benchmark.memory import LENGTHS, memory
+from saccade.benchmark.mfu import Options, mfu
+from saccade.benchmark.report import Report
+from saccade.benchmark.seq2seq import seq2seq
+from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES
+from saccade.benchmark.training import CAUSAL, MASKED, PEERS, training
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
 _WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'mfu']

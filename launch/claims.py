@@ -14,12 +14,12 @@ from pathlib import Path
 from absl import flags
 from rich.console import Console
 
-from saccade.analysis.claims.chart import Claim, require_ending
-from saccade.analysis.claims.conversation import conversation
-from saccade.analysis.claims.distance import LENGTHS, gradient, interaction, wall_time
-from saccade.analysis.claims.estimators import estimators
-from saccade.train.main import run_main
-from saccade.train.output import require_file
+from saccade.analysis.studies.chart import Claim, require_ending
+from saccade.analysis.studies.conversation import conversation
+from saccade.analysis.studies.distance import LENGTHS, gradient, interaction, wall_time
+from saccade.analysis.studies.estimators import estimators
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_file
 from saccade.types import UserError
 
 _WHAT = {

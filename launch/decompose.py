@@ -10,10 +10,10 @@ from pathlib import Path
 from absl import flags
 from rich.console import Console
 
-from saccade.analysis.decomposing import Decomposition
-from saccade.analysis.decomposition_page import page
-from saccade.train.main import run_main
-from saccade.train.output import require_file
+from saccade.analysis.inspect.decomposing import Decomposition
+from saccade.analysis.inspect.decomposition_page import page
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_file
 from saccade.train.trained import CHECKPOINTS
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError

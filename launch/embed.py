@@ -11,11 +11,11 @@ import json
 from absl import flags
 from rich.console import Console
 
-from saccade.analysis.embedding import Compared, Neighbours
+from saccade.analysis.inspect.embedding import Compared, Neighbours
 from saccade.decode.embed import Embedder
 from saccade.ops import pool
-from saccade.train.main import run_main
-from saccade.train.output import require_file
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_file
 from saccade.train.trained import open_trained
 from saccade.types import UserError
 

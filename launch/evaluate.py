@@ -10,7 +10,7 @@ import json
 from absl import flags
 
 from saccade.train.evaluate import Asked, evaluate_run
-from saccade.train.main import run_main
+from saccade.train.process.main import run_main
 from saccade.train.trained import CHECKPOINTS
 from saccade.types import UserError
 

@@ -16,7 +16,7 @@ from absl import flags
 
 from saccade.decode.fill import Filler
 from saccade.decode.gaps import GapFiller
-from saccade.train.main import run_main
+from saccade.train.process.main import run_main
 from saccade.train.trained import open_trained
 from saccade.types import Seq2Seq, UserError
 

@@ -8,8 +8,8 @@ python launch/five_steps.py --text="we are eating bread" --turns=3
 from absl import flags
 from rich.console import Console
 
-from saccade.analysis.five_steps import Recipe
-from saccade.train.main import run_main
+from saccade.analysis.studies.five_steps import Recipe
+from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 TEXT = flags.DEFINE_string('text', 'we are eating bread', 'What is read.')

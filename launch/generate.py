@@ -17,7 +17,7 @@ from saccade.decode.beam import Beam
 from saccade.decode.chat import chat, typed_lines
 from saccade.decode.sample import Writer
 from saccade.decode.sampling import Sampler
-from saccade.train.main import run_main
+from saccade.train.process.main import run_main
 from saccade.train.trained import open_trained
 from saccade.types import UserError
 

@@ -9,9 +9,9 @@ python launch/inside.py --config=experiments/causal_lm/quickstart.py       # bef
 from absl import flags
 from rich.console import Console
 
-from saccade.analysis.inspection import inspect_config, inspect_run
+from saccade.analysis.inspect.inspection import inspect_config, inspect_run
 from saccade.train.config import load_config
-from saccade.train.main import run_main
+from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "A run's folder: its newest checkpoint is looked at.")

@@ -9,9 +9,9 @@ python launch/params.py --config=experiments/causal_lm/gpt2_124m.py --config.mod
 from absl import flags
 from rich.console import Console
 
-from saccade.analysis.parameters import tabulate_config, tabulate_weights
+from saccade.analysis.inspect.parameters import tabulate_config, tabulate_weights
 from saccade.train.config import load_config
-from saccade.train.main import run_main
+from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "A run's folder: its newest checkpoint.")

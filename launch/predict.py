@@ -16,12 +16,12 @@ from pathlib import Path
 
 from absl import flags
 
-from saccade.data.files import content_of, decoded
+from saccade.data.corpus.files import content_of, decoded
 from saccade.decode.inputs import placed_records
 from saccade.decode.predict import ROWS
-from saccade.train.main import run_main
 from saccade.train.predicting import open_predictor
-from saccade.train.terminal import printable
+from saccade.train.process.main import run_main
+from saccade.train.process.terminal import printable
 from saccade.train.trained import CHECKPOINTS
 from saccade.types import UserError
 

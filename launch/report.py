@@ -13,8 +13,8 @@ from rich.console import Console
 from saccade.analysis.report.compare import Question
 from saccade.analysis.report.tables import as_json
 from saccade.analysis.report.write import report
-from saccade.train.main import run_main
-from saccade.train.output import require_folder
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder, or one whose subfolders are runs.")

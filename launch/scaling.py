@@ -12,7 +12,7 @@ from rich.console import Console
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.scaling import Scaling
 from saccade.train.config import load_config
-from saccade.train.main import run_main
+from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE.')

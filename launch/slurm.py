@@ -17,8 +17,8 @@ from saccade.sweep.follow import follow
 from saccade.sweep.slurm import Slurm, settings_of
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.main import run_main
-from saccade.train.output import require_folder
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_folder
 from saccade.train.setup import make_learner
 from saccade.train.workdir import Workdir
 from saccade.types import UserError

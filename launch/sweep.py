@@ -23,9 +23,9 @@ from saccade.sweep.folder import SweepFolder
 from saccade.sweep.local import Local, shares
 from saccade.sweep.plan import Plan
 from saccade.sweep.slurm import Slurm, settings_of
-from saccade.train.main import run_main
-from saccade.train.output import require_folder
-from saccade.train.terminal import say
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_folder
+from saccade.train.process.terminal import say
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; --config.FIELD=VALUE holds for every run.')

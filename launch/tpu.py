@@ -16,7 +16,7 @@ from saccade.cloud.launch import Launch, Teardown, Training, carry_out, name_of,
 from saccade.cloud.tpu import TPU, Patience, QueuedTPU, Wanted
 from saccade.train.config import load_config
 from saccade.train.experiment import cache_folder
-from saccade.train.main import run_main
+from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')

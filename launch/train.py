@@ -14,11 +14,11 @@ from absl import flags
 from saccade.train.config import load_config
 from saccade.train.extending import extended
 from saccade.train.loop import Options, train
-from saccade.train.main import TRUST, run_main
 from saccade.train.next_steps import Launched, what_next
-from saccade.train.output import require_folder
-from saccade.train.processes import Meeting
-from saccade.train.terminal import printable
+from saccade.train.process.main import TRUST, run_main
+from saccade.train.process.output import require_folder
+from saccade.train.process.processes import Meeting
+from saccade.train.process.terminal import printable
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from absl import flags
 
-from saccade.analysis.alignment import Aligner
-from saccade.analysis.alignment_picture import require_ending, save
+from saccade.analysis.inspect.alignment import Aligner
+from saccade.analysis.inspect.alignment_picture import require_ending, save
 from saccade.decode.translator import ROWS, texts_of
-from saccade.train.main import run_main
-from saccade.train.output import require_file
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_file
 from saccade.train.trained import CHECKPOINTS
 from saccade.train.translating import Asked, open_translator
 from saccade.types import UserError

@@ -11,9 +11,9 @@ from pathlib import Path
 from absl import flags
 from rich.console import Console
 
-from saccade.analysis.variants import matrix, readme
-from saccade.analysis.variants.catalogue import Catalogue
-from saccade.train.main import run_main
+from saccade.analysis.catalogue import matrix, readme
+from saccade.analysis.catalogue.catalogue import Catalogue
+from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 README = Path(__file__).parents[1] / 'README.md'

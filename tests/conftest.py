@@ -82,7 +82,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Look the variant up once, so that one that is no part is refused in one line."""
     if config.option.variant:
-        from saccade.analysis.variants.catalogue import Catalogue
+        from saccade.analysis.catalogue.catalogue import Catalogue
         from saccade.types import UserError
 
         sys.path.append(os.getcwd())

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.analysis.variants.catalogue import KERNEL, MIXER, TERM, WEIGHTING, Catalogue, can
+from saccade.analysis.catalogue.catalogue import KERNEL, MIXER, TERM, WEIGHTING, Catalogue, can
 from saccade.sweep.plan import Plan
 from saccade.train.config import load_config, run_file
 from saccade.train.experiment import Experiment
@@ -167,7 +167,7 @@ def test_the_sweep_over_attention_names_every_variant_that_can_be_causal():
     """So that a new file has its row in the table, or is named here with the reason why it has none."""
     elsewhere = {
         'ops.term:LinearBias',  # a position, in the sweep over these
-        'weighting.softmax:Softmax',  # what the kernels have by default
+        'softmax.softmax:Softmax',  # what the kernels have by default
     }
     spec = run_file('sweep', str(ROOT / 'experiments/sweeps/attention.py'), 'get_sweep')[0]
     named = set(uses([spec['runs'], load_config(str(ROOT / 'experiments/causal_lm/comparison.py'))]))

@@ -13,10 +13,11 @@ REPOSITORY = Path(__file__).parents[1]
 SOURCE = REPOSITORY / 'src' / 'saccade'
 
 ROWS = (
-    {'types', 'nearest', 'progress'},
+    {'types', 'renamed', 'progress'},
+    {'nearest'},
     {'axes'},
     {'ops'},
-    {'norm', 'position', 'feedforward', 'score', 'weighting'},
+    {'norm', 'position', 'feedforward', 'score', 'softmax'},
     {'attention', 'recurrent'},
     {'block'},
     {'head'},
@@ -24,6 +25,7 @@ ROWS = (
     {'task', 'decode', 'hub'},
     {'train'},
     {'sweep'},
+    {'benchmark'},
     {'analysis'},
     {'cloud'},
     {'launch'},
@@ -33,9 +35,10 @@ BESIDE = {
     'trust': {'types'},
     'data': {'types', 'nearest', 'progress', 'ops'},
     'metric': {'types'},
+    'baseline': {'types', 'data'},
 }
-BUILDS = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
-READS_DATA = {'train', 'sweep', 'hub', 'decode', 'analysis', 'launch'}
+BUILDS = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launch'}
+READS_DATA = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launch'}
 MEASURES = {'task', 'train', 'analysis', 'launch'}
 OPENS = {'train'}  # runs that somebody else may have made
 USERS = (('build', BUILDS), ('trust', OPENS), ('data', READS_DATA), ('metric', MEASURES))
@@ -109,13 +112,13 @@ def test_experiments_import_ml_collections_alone():
         ('norm/layer.py', 'from saccade import model'),
         ('types.py', 'import saccade.ops.mask'),
         ('block/late.py', 'def late():\n    from saccade.task.causal_lm import CausalLM'),
-        ('data/text.py', 'from saccade.train import loop'),
+        ('data/text/stream.py', 'from saccade.train import loop'),
         ('train/loop.py', 'from saccade.model.decoder import Decoder'),
         ('model/decoder.py', 'from saccade.build import build'),
         ('metric/entity.py', 'from saccade.ops.mask import Mask'),
-        ('metric/entity.py', 'from saccade.data.text import Split'),
+        ('metric/entity.py', 'from saccade.data.text.stream import Split'),
         ('model/decoder.py', 'from saccade.metric.bootstrap import Measured'),
-        ('data/text.py', 'from saccade.metric import entity'),
+        ('data/text/stream.py', 'from saccade.metric import entity'),
         ('model/stack.py', 'import importlib'),
         ('model/stack.py', 'from importlib import import_module'),
         ('block/base.py', 'from .. import model'),
@@ -124,7 +127,7 @@ def test_experiments_import_ml_collections_alone():
 )
 def test_a_breach_is_found(tmp_path, place, line):
     file = tmp_path / place
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(line)
     assert breaches(tmp_path) != []
 
@@ -134,14 +137,14 @@ def test_a_breach_is_found(tmp_path, place, line):
     [
         ('attention/kernel.py', 'from saccade.attention.cache import Cache\nfrom saccade.ops import plain'),
         ('build.py', 'import importlib\nfrom saccade.types import Part'),
-        ('train/loop.py', 'from saccade.build import build\nfrom saccade.data.text import Text'),
+        ('train/loop.py', 'from saccade.build import build\nfrom saccade.data.text.stream import Text'),
         ('task/tagging.py', 'from saccade.metric.entity import tagged'),
         ('metric/entity.py', 'from saccade.metric.bootstrap import Measured\nfrom saccade.types import UserError'),
     ],
 )
 def test_a_lawful_import_is_no_breach(tmp_path, place, line):
     file = tmp_path / place
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(line)
     assert breaches(tmp_path) == []
 

@@ -16,8 +16,8 @@ OURS = (
     'attention_only', 'copying', 'dates', 'dates_recurrent', 'generated', 'multi30k', 'multi30k_recurrent',
     'one_to_one', 'pointer', 'summarize', 'wmt17',
 )  # fmt: skip
-RECALL = "{'use': 'data.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, 'asked': 2}"
-ADDITION = "{'use': 'data.sequences:Addition', 'digits': 3}"
+RECALL = "{'use': 'data.synthetic.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, 'asked': 2}"
+ADDITION = "{'use': 'data.synthetic.sequences:Addition', 'digits': 3}"
 
 
 def experiment(name, *overrides):
@@ -53,7 +53,7 @@ def leaves(name):
 def test_generated_tasks_are_swapped_as_its_docstring_says(generator, tmp_path):
     made = experiment(
         'generated', f'data.generator={generator}', 'data.train=30', 'data.validation=5',
-        "data.tokenizer={'use': 'data.tokenizer:Character'}",
+        "data.tokenizer={'use': 'data.tokenizer.character:Character'}",
         'data.source_context=80',
     )  # fmt: skip
     prepared = made.data().prepare(tmp_path)

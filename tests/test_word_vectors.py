@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.data.tokenizer import BERT
+from saccade.data.tokenizer.tokenizer import BERT
 from saccade.decode.embed import Embedder
 from saccade.train.config import load_config
 from saccade.train.loop import Options, train
@@ -21,8 +21,8 @@ SMALL = (
     'steps=300', 'eval_every=0', 'checkpoint_every=0', 'log_every=100', 'task.window=2', 'task.subsample=0.0',
     'schedule.peak=0.02',
 )  # fmt: skip
-TOKENIZER = {'use': 'data.tokenizer:Word', 'vocabulary': 64, 'specials': list(BERT)}
-TABLE = "adapt={'use': 'train.partial:only', 'match': '^embedding$'}"
+TOKENIZER = {'use': 'data.tokenizer.word:Word', 'vocabulary': 64, 'specials': list(BERT)}
+TABLE = "adapt={'use': 'train.init.partial:only', 'match': '^embedding$'}"
 FROZEN = "optimizer.rates={'use': 'train.rates:Frozen', 'match': '^embedding$'}"
 STARTED = {
     'causal_lm/quickstart.py': ('model.width=16', 'model.vocabulary=64', 'model.layers=1', 'model.block.mixer.heads=2',

@@ -32,12 +32,12 @@ def causal_lm(**model: Any) -> ConfigDict:
     config.checkpoint_every = 250
     config.task = dict(use='task.causal_lm:CausalLM', label_smoothing=0.0)
     config.data = dict(
-        use='data.text:TextData',
+        use='data.text.stream:TextData',
         name='pydocs',
         path=placeholder(str),
         context=model['context'],
-        tokenizer=dict(use='data.tokenizer:BPE', vocabulary=model['vocabulary']),
-        pack=dict(use='data.pack:Packed'),
+        tokenizer=dict(use='data.tokenizer.bpe:BPE', vocabulary=model['vocabulary']),
+        pack=dict(use='data.rows.pack:Packed'),
     )
     config.model = (
         dict(

@@ -60,8 +60,8 @@ def get_config() -> ConfigDict:
     config.checkpoint_every = 500
     config.data.name = placeholder(str)
     config.data.path = 'tinyshakespeare.txt'
-    config.data.tokenizer = dict(use='data.tokenizer:Character', end=placeholder(str))
-    config.data.pack = dict(use='data.pack:Windows', stride=1)
+    config.data.tokenizer = dict(use='data.tokenizer.character:Character', end=placeholder(str))
+    config.data.pack = dict(use='data.rows.pack:Windows', stride=1)
     config.optimizer.rule.b2 = 0.99
     config.schedule = dict(use='train.schedule:Cosine', peak=1e-3, floor=1e-4, warmup=100, decay_steps=2000)
     config.sample.tokens = 63

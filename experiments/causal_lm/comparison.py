@@ -56,9 +56,9 @@ def get_config() -> ConfigDict:
     config.eval_every = 150
     config.eval_batches = 40
     config.checkpoint_every = 200
-    config.data.tokenizer = dict(use='data.tokenizer:Byte')
-    config.data.pack = dict(use='data.pack:Windows')
+    config.data.tokenizer = dict(use='data.tokenizer.byte:Byte')
+    config.data.pack = dict(use='data.rows.pack:Windows')
     config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=4e-3, warmup=steps // 16, decay=steps // 4)
     config.sample = None
-    config.baseline = dict(use='data.ngram:bigram_nats')
+    config.baseline = dict(use='baseline.ngram:bigram_nats')
     return config

@@ -60,7 +60,7 @@ def get_config() -> ConfigDict:
     config.eval_every = 1000
     config.eval_batches = 5
     config.checkpoint_every = 1000
-    config.data.pack = dict(use='data.pack:Windows')
+    config.data.pack = dict(use='data.rows.pack:Windows')
     config.schedule = dict(use='train.schedule:Cosine', peak=6e-4, floor=6e-5, warmup=2000)
     config.sample.tokens = 100
     return config

@@ -49,5 +49,5 @@ def get_config() -> ConfigDict:
     config.eval_every = 200
     config.checkpoint_every = 200
     config.schedule.warmup = config.get_ref('steps') // 12
-    config.baseline = dict(use='data.ngram:trigram_nats')
+    config.baseline = dict(use='baseline.ngram:trigram_nats')
     return config

@@ -80,13 +80,13 @@ def denoising(model: dict[str, Any], denoisers: list[dict[str, Any]], vocabulary
     config.eval_batches = 20
     config.task = dict(use='task.denoising:Denoising', denoisers=denoisers, label_smoothing=0.0)
     config.data = dict(
-        use='data.marked:MarkedText',
+        use='data.text.marked:MarkedText',
         name='pydocs',
         path=placeholder(str),
         context=context,
-        pack=dict(use='data.pack:Windows'),  # one stream, cut into rows of one length, as T5's
+        pack=dict(use='data.rows.pack:Windows'),  # one stream, cut into rows of one length, as T5's
         tokenizer=dict(
-            use='data.tokenizer:BPE',
+            use='data.tokenizer.bpe:BPE',
             vocabulary=vocabulary,
             specials=[*(f'<extra_id_{number}>' for number in range(SENTINELS)), *modes],
         ),

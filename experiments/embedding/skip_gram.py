@@ -9,7 +9,7 @@ Nothing is downloaded; --config.data.path=FILE takes a text of your own. What is
 which any other model starts whose table is as large, with its tokenizer; learned on, or as it is:
 
     python launch/train.py --config=experiments/causal_lm/quickstart.py --workdir=runs/started \
-        --config.init_from=runs/words --config.adapt="{'use': 'train.partial:only', 'match': '^embedding$'}" \
+        --config.init_from=runs/words --config.adapt="{'use': 'train.init.partial:only', 'match': '^embedding$'}" \
         --config.model.vocabulary=4096 --config.model.width=96 \
         --config.optimizer.rates="{'use': 'train.rates:Frozen', 'match': '^embedding$'}"
 """
@@ -26,12 +26,12 @@ def get_config() -> ConfigDict:
     config.log_every = 100
     config.task = dict(use='task.skip_gram:SkipGram', window=5, negatives=5, subsample=1e-3)  # 1e-5 for large corpora
     config.data = dict(
-        use='data.skip_gram:SkipGramText',
+        use='data.text.skip_gram:SkipGramText',
         name='pydocs',
         path=placeholder(str),
         context=context,
-        tokenizer=dict(use='data.tokenizer:Word', vocabulary=vocabulary),
-        pack=dict(use='data.pack:Packed'),
+        tokenizer=dict(use='data.tokenizer.word:Word', vocabulary=vocabulary),
+        pack=dict(use='data.rows.pack:Packed'),
         noise=64,
         power=0.75,
     )

@@ -26,7 +26,7 @@ def get_config() -> ConfigDict:
 
     config = finetune(
         task=dict(use='task.span_qa:SpanQA', longest=30, null=placeholder(float)),
-        data=of_records('data.questions:Questions', vocabulary, stride=14, longest_question=12),
+        data=of_records('data.encoder.questions:Questions', vocabulary, stride=14, longest_question=12),
         vocabulary=vocabulary,
         context=context,
         width=64,

@@ -18,7 +18,7 @@ NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 def of_records(use: str, vocabulary: FieldReference, lowercase: bool = True, **data: Any) -> dict[str, Any]:
     """Return data of records, in word pieces. Which records is for the user to say, by `name` or by `path`."""
     where = dict(name=placeholder(str), path=placeholder(str), validation=0.1)
-    tokenizer = dict(use='data.word_piece:WordPiece', vocabulary=vocabulary, lowercase=lowercase)
+    tokenizer = dict(use='data.tokenizer.word_piece:WordPiece', vocabulary=vocabulary, lowercase=lowercase)
     return dict(use=use, **where, tokenizer=tokenizer, **data)
 
 
@@ -32,7 +32,7 @@ def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference
     config.init_from = ''  # a run or a Hugging Face directory, which gives the model too, but for its heads
     config.inherit = 'model'
     config.init_part = ''
-    config.adapt = dict(use='train.partial:body')
+    config.adapt = dict(use='train.init.partial:body')
     config.task = task
     config.data = data | dict(context=model['context'])
     config.model = (

@@ -25,7 +25,7 @@ def get_config() -> ConfigDict:
 
     config = finetune(
         task=dict(use='task.classification:Classification', label_smoothing=0.0),
-        data=of_records('data.classified:Classified', vocabulary, classes=classes, overlap=0, **columns),
+        data=of_records('data.encoder.classified:Classified', vocabulary, classes=classes, overlap=0, **columns),
         vocabulary=vocabulary,
         context=context,
         width=128,

@@ -21,7 +21,7 @@ def get_config() -> ConfigDict:
 
     config = finetune(
         task=dict(use='task.regression:Regression'),
-        data=of_records('data.valued:Valued', vocabulary, overlap=0, **columns),
+        data=of_records('data.encoder.valued:Valued', vocabulary, overlap=0, **columns),
         vocabulary=vocabulary,
         context=context,
         width=128,

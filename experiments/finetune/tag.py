@@ -26,7 +26,7 @@ def get_config() -> ConfigDict:
     config = finetune(
         task=dict(use='task.tagging:Tagging', measure=measure),
         data=of_records(
-            'data.tagged:Tagged', vocabulary, lowercase=False, classes=classes, overlap=context // 4, **columns
+            'data.encoder.tagged:Tagged', vocabulary, lowercase=False, classes=classes, overlap=context // 4, **columns
         ),
         vocabulary=vocabulary,
         context=context,

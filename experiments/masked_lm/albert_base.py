@@ -27,7 +27,7 @@ def get_config() -> ConfigDict:
         heads=dict(masked=MASKED | dict(activation=gelu), pooled=POOLED | dict(activation=TANH, classes=2)),
     )
     config.model.block.feedforward.activation = gelu
-    config.data.pairing = dict(use='data.pairing:SentenceOrder')
+    config.data.pairing = dict(use='data.encoder.pairing:SentenceOrder')
     config.steps = 125_000
     config.batch_size = 4096
     config.accumulate = 64

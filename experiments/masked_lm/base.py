@@ -56,14 +56,14 @@ def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any)
         static=False,
     )
     config.data = dict(
-        use='data.passages:Passages',
+        use='data.encoder.passages:Passages',
         name='pydocs',
         path=placeholder(str),
         divide='',
         context=context,
         copies=1,
-        pairing=dict(use='data.pairing:NextSentence'),
-        tokenizer=dict(use='data.word_piece:WordPiece', vocabulary=vocabulary),
+        pairing=dict(use='data.encoder.pairing:NextSentence'),
+        tokenizer=dict(use='data.tokenizer.word_piece:WordPiece', vocabulary=vocabulary),
     )
     config.model = (
         dict(
@@ -84,5 +84,5 @@ def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any)
     )
     config.schedule.floor = 1e-4
     config.sample = dict(use='decode.fill:Filled', text='The [MASK] argument must be a [MASK].')
-    config.baseline = dict(use='data.passages:unigram_nats')
+    config.baseline = dict(use='data.encoder.passages:unigram_nats')
     return config

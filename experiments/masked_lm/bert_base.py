@@ -10,7 +10,7 @@ Devlin et al. 2019, https://arxiv.org/abs/1810.04805, appendix A.2. Large, of 33
     --config.model.width=1024 --config.model.layers=24 --config.model.block.mixer.heads=16
 
 Made for accelerators. The embedded corpus that it names serves to try it out; to train, give it gigabytes of your own,
-and its vocabulary by --config.data.tokenizer="{'use': 'data.tokenizer_file:TokenizerFile', 'path': 'vocab.txt'}".
+and its vocabulary by --config.data.tokenizer="{'use': 'data.tokenizer.file:TokenizerFile', 'path': 'vocab.txt'}".
 """
 
 from base import bert_block, masked_lm

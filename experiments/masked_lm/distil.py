@@ -24,7 +24,7 @@ def get_config() -> ConfigDict:
     config.model = dict(use='model.together:Distilled', student=student, teacher=None)
     config.inherit = 'model.teacher'
     config.init_part = ''
-    config.adapt = dict(use='train.partial:teacher', every=2)
+    config.adapt = dict(use='train.init.partial:teacher', every=2)
     config.task.use = 'task.distillation:Distillation'
     config.task.update(dict(temperature=2.0, soft=5.0, hard=2.0, cosine=1.0))
     config.optimizer.rates = dict(use='train.rates:Frozen', match='^teacher/')

@@ -39,7 +39,7 @@ def get_config() -> ConfigDict:
         discriminator=encoder(256, 4, dict(tokens=told)),
     )
     config.task = dict(use='task.replaced_token:ReplacedToken', share=0.15, weight=50.0)
-    config.data.pairing = dict(use='data.pairing:OnePassage')
+    config.data.pairing = dict(use='data.encoder.pairing:OnePassage')
     config.sample = None
     config.steps = 1_000_000
     config.batch_size = 128

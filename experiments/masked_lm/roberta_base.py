@@ -27,9 +27,12 @@ def get_config() -> ConfigDict:
         embedding_norm=norm,
         heads=dict(masked=MASKED | dict(norm=norm)),
     )
-    config.data.pairing = dict(use='data.pairing:OnePassage')
+    config.data.pairing = dict(use='data.encoder.pairing:OnePassage')
     config.data.tokenizer = dict(
-        use='data.tokenizer:BPE', vocabulary=vocabulary, end=None, specials=['<s>', '<pad>', '</s>', '<unk>', '<mask>']
+        use='data.tokenizer.bpe:BPE',
+        vocabulary=vocabulary,
+        end=None,
+        specials=['<s>', '<pad>', '</s>', '<unk>', '<mask>'],
     )
     config.sample.text = 'The <mask> argument must be a <mask>.'
     config.steps = 500_000

@@ -58,8 +58,8 @@ def mixers() -> dict[str, dict]:
 
 def without_attention() -> dict[str, dict]:
     return dict(
-        lstm=dict(use='recurrent.recurrent:Recurrent', cell=dict(use='recurrent.lstm:LSTM', width=128)),
-        convolution=dict(use='recurrent.convolution:Convolution', size=4, depthwise=False),
+        lstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.lstm:LSTM', width=128)),
+        convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
     )
 
 
@@ -73,12 +73,12 @@ def kernels() -> dict[str, dict]:
 
 def weightings() -> dict[str, dict]:
     return dict(
-        sink=dict(use='weighting.sink:LearnedSink'),
-        softmax_one=dict(use='weighting.softmax_one:SoftmaxOne'),
-        sigmoid=dict(use='weighting.sigmoid:Sigmoid', length=64),
-        top_k=dict(use='weighting.top_k:TopK', k=8),
-        entmax=dict(use='weighting.entmax:Entmax', alpha=1.5),
-        talking_heads=dict(use='weighting.talking_heads:TalkingHeads'),
+        sink=dict(use='softmax.sink:LearnedSink'),
+        softmax_one=dict(use='softmax.softmax_one:SoftmaxOne'),
+        sigmoid=dict(use='softmax.sigmoid:Sigmoid', length=64),
+        top_k=dict(use='softmax.top_k:TopK', k=8),
+        entmax=dict(use='softmax.entmax:Entmax', alpha=1.5),
+        talking_heads=dict(use='softmax.talking_heads:TalkingHeads'),
     )
 
 

@@ -13,14 +13,14 @@ encoder's last state at every step; with it, it is Luong's. The report draws acc
 """
 
 LENGTHS = (10, 20, 50, 100, 200)  # symbols
-CELLS = dict(cell=dict(use='recurrent.lstm:LSTM', width=64), layers=1, dropout=0.0)
+CELLS = dict(cell=dict(use='recurrent.cell.lstm:LSTM', width=64), layers=1, dropout=0.0)
 
 
 def get_sweep() -> dict:
-    attention = dict(use='recurrent.soft:Soft', score=dict(use='recurrent.general:General'))
+    attention = dict(use='recurrent.decoder.soft:Soft', score=dict(use='recurrent.score.general:General'))
     decoders = dict(
-        fixed=dict(use='recurrent.fixed_context:FixedContext', fed=True),
-        attention=dict(use='recurrent.luong:Luong', attention=attention, input_feeding=False),
+        fixed=dict(use='recurrent.decoder.fixed_context:FixedContext', fed=True),
+        attention=dict(use='recurrent.decoder.luong:Luong', attention=attention, input_feeding=False),
     )
     points = [
         {'name': f'{task}_{length}_{name}', 'model.decoder': decoder | CELLS, **_data(task, length)}

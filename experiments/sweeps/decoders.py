@@ -9,7 +9,7 @@ Luong et al. 2015, section 3, https://arxiv.org/abs/1508.04025, has most of thes
 are the same throughout.
 """
 
-GENERAL = dict(use='recurrent.general:General')
+GENERAL = dict(use='recurrent.score.general:General')
 
 
 def get_sweep() -> dict:
@@ -23,26 +23,28 @@ def side_by_side(found: dict[str, dict], seeds: int) -> dict:
 
 def decoders(width: int, dropout: float) -> dict[str, dict]:
     """Return all decoders of a width, by name."""
-    cells = dict(cell=dict(use='recurrent.lstm:LSTM', width=width), layers=1, dropout=dropout)
-    additive = dict(use='recurrent.additive:Additive', width=width)
+    cells = dict(cell=dict(use='recurrent.cell.lstm:LSTM', width=width), layers=1, dropout=dropout)
+    additive = dict(use='recurrent.score.additive:Additive', width=width)
     found = dict(
-        context_as_state=dict(use='recurrent.fixed_context:FixedContext', fed=False),
-        context_at_every_step=dict(use='recurrent.fixed_context:FixedContext', fed=True),
-        bahdanau=dict(use='recurrent.bahdanau:Bahdanau', attention=dict(use='recurrent.soft:Soft', score=additive)),
-        luong=_luong(dict(use='recurrent.soft:Soft', score=GENERAL)),
-        luong_fed=_luong(dict(use='recurrent.soft:Soft', score=GENERAL)) | dict(input_feeding=True),
-        local_monotonic=_luong(dict(use='recurrent.local_monotonic:LocalMonotonic', score=GENERAL, reach=5)),
-        local_predictive=_luong(dict(use='recurrent.local_predictive:LocalPredictive', score=GENERAL, reach=5)),
-        hard_reinforce=_hard(dict(use='recurrent.reinforce:Reinforce', learned=True)),
-        hard_gumbel=_hard(dict(use='recurrent.gumbel:Gumbel', temperature=1.0)),
-        hard_straight_through=_hard(dict(use='recurrent.straight_through:StraightThrough')),
+        context_as_state=dict(use='recurrent.decoder.fixed_context:FixedContext', fed=False),
+        context_at_every_step=dict(use='recurrent.decoder.fixed_context:FixedContext', fed=True),
+        bahdanau=dict(
+            use='recurrent.decoder.bahdanau:Bahdanau', attention=dict(use='recurrent.decoder.soft:Soft', score=additive)
+        ),
+        luong=_luong(dict(use='recurrent.decoder.soft:Soft', score=GENERAL)),
+        luong_fed=_luong(dict(use='recurrent.decoder.soft:Soft', score=GENERAL)) | dict(input_feeding=True),
+        local_monotonic=_luong(dict(use='recurrent.decoder.local_monotonic:LocalMonotonic', score=GENERAL, reach=5)),
+        local_predictive=_luong(dict(use='recurrent.decoder.local_predictive:LocalPredictive', score=GENERAL, reach=5)),
+        hard_reinforce=_hard(dict(use='recurrent.decoder.reinforce:Reinforce', learned=True)),
+        hard_gumbel=_hard(dict(use='recurrent.decoder.gumbel:Gumbel', temperature=1.0)),
+        hard_straight_through=_hard(dict(use='recurrent.decoder.straight_through:StraightThrough')),
     )
     return {name: each | cells for name, each in found.items()}
 
 
 def _luong(attention: dict) -> dict:
-    return dict(use='recurrent.luong:Luong', attention=attention, input_feeding=False)
+    return dict(use='recurrent.decoder.luong:Luong', attention=attention, input_feeding=False)
 
 
 def _hard(estimator: dict) -> dict:
-    return _luong(dict(use='recurrent.hard:Hard', score=GENERAL, estimator=estimator))
+    return _luong(dict(use='recurrent.decoder.hard:Hard', score=GENERAL, estimator=estimator))

@@ -10,13 +10,13 @@ Without an embedding, tokens are one-hot vectors: so there must be as many featu
 `init_from` is a run that gives all variants their architecture, and two of them their embedding:
 
     python launch/train.py --config=experiments/masked_lm/quickstart.py --workdir=runs/bytes \
-        --config.data.tokenizer="{'use': 'data.tokenizer:Byte', 'end': None, \
+        --config.data.tokenizer="{'use': 'data.tokenizer.byte:Byte', 'end': None, \
             'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}" \
         --config.model.vocabulary=264 --config.model.width=264 --config.model.context=128
 """
 
-NOTHING = dict(use='train.partial:nothing')
-EMBEDDING = dict(use='train.partial:only', match='^embedding$')
+NOTHING = dict(use='train.init.partial:nothing')
+EMBEDDING = dict(use='train.init.partial:only', match='^embedding$')
 FROZEN = dict(use='train.rates:Frozen', match='^embedding$')
 ONE_HOT = dict(use='ops.embedding:one_hot')
 

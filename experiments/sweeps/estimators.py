@@ -9,25 +9,25 @@
 Soft attention and none at all stand beside the three; their bias and variance are `launch/claims.py --what=estimators`.
 """
 
-CELLS = dict(cell=dict(use='recurrent.lstm:LSTM', width=64), layers=1, dropout=0.0)
-SCORE = dict(use='recurrent.general:General')
+CELLS = dict(cell=dict(use='recurrent.cell.lstm:LSTM', width=64), layers=1, dropout=0.0)
+SCORE = dict(use='recurrent.score.general:General')
 
 
 def get_sweep() -> dict:
     decoders = dict(
-        reinforce=_hard(dict(use='recurrent.reinforce:Reinforce', learned=True)),
-        gumbel=_hard(dict(use='recurrent.gumbel:Gumbel', temperature=1.0)),
-        straight_through=_hard(dict(use='recurrent.straight_through:StraightThrough')),
-        soft=_luong(dict(use='recurrent.soft:Soft', score=SCORE)),
-        none=dict(use='recurrent.fixed_context:FixedContext', fed=False),
+        reinforce=_hard(dict(use='recurrent.decoder.reinforce:Reinforce', learned=True)),
+        gumbel=_hard(dict(use='recurrent.decoder.gumbel:Gumbel', temperature=1.0)),
+        straight_through=_hard(dict(use='recurrent.decoder.straight_through:StraightThrough')),
+        soft=_luong(dict(use='recurrent.decoder.soft:Soft', score=SCORE)),
+        none=dict(use='recurrent.decoder.fixed_context:FixedContext', fed=False),
     )
     points = [dict(name=name, **{'model.decoder': each | CELLS}) for name, each in decoders.items()]
     return dict(runs=dict(list=points), seeds=3)
 
 
 def _hard(estimator: dict) -> dict:
-    return _luong(dict(use='recurrent.hard:Hard', score=SCORE, estimator=estimator))
+    return _luong(dict(use='recurrent.decoder.hard:Hard', score=SCORE, estimator=estimator))
 
 
 def _luong(attention: dict) -> dict:
-    return dict(use='recurrent.luong:Luong', attention=attention, input_feeding=False)
+    return dict(use='recurrent.decoder.luong:Luong', attention=attention, input_feeding=False)

@@ -13,8 +13,8 @@ tokenizer, and see the same examples in the same order: all that differs is whet
 
 def get_sweep() -> dict:
     points = [
-        dict(name='scratch', adapt=dict(use='train.partial:nothing')),
-        dict(name='pretrained', adapt=dict(use='train.partial:body')),
+        dict(name='scratch', adapt=dict(use='train.init.partial:nothing')),
+        dict(name='pretrained', adapt=dict(use='train.init.partial:body')),
     ]
     needs = dict(init_from='a run of experiments/masked_lm/quickstart.py, or a Hugging Face directory of an encoder')
     return dict(runs=dict(list=points), seeds=5, needs=needs)

@@ -17,7 +17,7 @@ from ml_collections import ConfigDict
 
 def get_config() -> ConfigDict:
     config = one_to_one.get_config()
-    each_alone = dict(use='recurrent.convolution:Convolution', size=1, depthwise=False)
+    each_alone = dict(use='recurrent.mixer.convolution:Convolution', size=1, depthwise=False)
     model = transformer(
         vocabulary=config.model.get_ref('vocabulary'),
         context=config.data.get_ref('context'),

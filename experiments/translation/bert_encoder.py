@@ -31,12 +31,12 @@ def get_config() -> ConfigDict:
             dropout=0.1,
             pre_norm=True,
         ),
-        data=wmt14(dict(use='data.word_piece:WordPiece', vocabulary=vocabulary), source_context, context),
+        data=wmt14(dict(use='data.tokenizer.word_piece:WordPiece', vocabulary=vocabulary), source_context, context),
         metrics=[BLEU, CHRF],
         label_smoothing=0.1,
     )
     config.model.shared_embedding = False  # either side may have a width of its own
     config.data.start = '[CLS]'
     config.inherit = 'model.encoder'
-    config.adapt = dict(use='train.partial:encoder')
+    config.adapt = dict(use='train.init.partial:encoder')
     return config

@@ -16,7 +16,7 @@ from t5 import t5
 
 def get_config() -> ConfigDict:
     config = t5_small.get_config()
-    config.data.tokenizer = dict(use='data.tokenizer:Byte')
+    config.data.tokenizer = dict(use='data.tokenizer.byte:Byte')
     config.data.source_context = config.data.context = 512
     config.model = t5(
         vocabulary=FieldReference(384),

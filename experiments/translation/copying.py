@@ -5,8 +5,8 @@
     python launch/train.py --config=experiments/translation/copying.py --workdir=runs/copying \\
         --config.data.generator.longest=50
     python launch/train.py --config=experiments/translation/copying.py --workdir=runs/copying_fixed \\
-        --config.model.decoder="{'use': 'recurrent.fixed_context:FixedContext', 'fed': True, 'layers': 1,
-            'cell': {'use': 'recurrent.lstm:LSTM', 'width': 64}}"
+        --config.model.decoder="{'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': True, 'layers': 1,
+            'cell': {'use': 'recurrent.cell.lstm:LSTM', 'width': 64}}"
 
 A long sequence is learned from where a shorter one was, in a few hundred steps each: 20, 40, 70, 120, 200 symbols.
 
@@ -24,10 +24,10 @@ from recurrent import recurrent
 
 def get_config() -> ConfigDict:
     length = FieldReference(20)
-    attention = dict(use='recurrent.soft:Soft', score=dict(use='recurrent.general:General'))
+    attention = dict(use='recurrent.decoder.soft:Soft', score=dict(use='recurrent.score.general:General'))
 
     config = generated.get_config()
-    config.data.generator = dict(use='data.sequences:Copy', symbols=10, shortest=length, longest=length)
+    config.data.generator = dict(use='data.synthetic.sequences:Copy', symbols=10, shortest=length, longest=length)
     config.data.train = 50_000
     config.data.source_context = length + 1
     config.data.context = length + 1
@@ -36,7 +36,7 @@ def get_config() -> ConfigDict:
         context=config.data.get_ref('context'),
         source_context=config.data.get_ref('source_context'),
         width=64,
-        decoder=dict(use='recurrent.luong:Luong', attention=attention, input_feeding=False),
+        decoder=dict(use='recurrent.decoder.luong:Luong', attention=attention, input_feeding=False),
         dropout=0.0,
     )
     config.steps = 1000

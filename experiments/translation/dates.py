@@ -17,11 +17,11 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
     config = generated.get_config()
     config.data.generator = dict(
-        use='data.dates:Dates', languages=['en', 'de', 'fr', 'it', 'es'], first=1900, last=2099
+        use='data.synthetic.dates:Dates', languages=['en', 'de', 'fr', 'it', 'es'], first=1900, last=2099
     )
     config.data.train = 30_000
     config.data.validation = 1000
-    config.data.tokenizer = dict(use='data.tokenizer:Character')
+    config.data.tokenizer = dict(use='data.tokenizer.character:Character')
     config.data.source_context = 48
     config.data.context = 12
     config.model.decoder.vocabulary = 80

@@ -7,7 +7,8 @@
 
 Another attention is one line, and experiments/sweeps/decoders.py compares all, beginning with none:
 
-    --config.model.decoder.attention="{'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.general:General'}}"
+    --config.model.decoder.attention="{'use': 'recurrent.decoder.soft:Soft', \
+        'score': {'use': 'recurrent.score.general:General'}}"
 """
 
 import dates

@@ -4,12 +4,13 @@
 
     python launch/train.py --config=experiments/translation/generated.py --workdir=runs/reverse
     python launch/train.py --config=experiments/translation/generated.py --workdir=runs/recall \
-        --config.data.generator="{'use': 'data.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, 'asked': 2}"
+        --config.data.generator="{'use': 'data.synthetic.sequences:Recall', 'keys': 16, 'values': 16, 'pairs': 6, \
+            'asked': 2}"
 
 So are `Copy` and `Sort` of symbols, shortest and longest, and `Addition` of digits, whose characters are its tokens:
 
-    --config.data.generator="{'use': 'data.sequences:Addition', 'digits': 3}" \
-        --config.data.tokenizer="{'use': 'data.tokenizer:Character'}"
+    --config.data.generator="{'use': 'data.synthetic.sequences:Addition', 'digits': 3}" \
+        --config.data.tokenizer="{'use': 'data.tokenizer.character:Character'}"
 
 Another length wants --config.data.source_context and --config.data.context of one token more than the longest has.
 """
@@ -34,13 +35,13 @@ def get_config() -> ConfigDict:
             pre_norm=True,
         ),
         data=dict(
-            use='data.generated:Generated',
-            generator=dict(use='data.sequences:Reverse', symbols=20, shortest=5, longest=20),
+            use='data.synthetic.generated:Generated',
+            generator=dict(use='data.synthetic.sequences:Reverse', symbols=20, shortest=5, longest=20),
             train=20_000,
             validation=500,
             seed=0,
             held_out=0.1,
-            tokenizer=dict(use='data.tokenizer:Word', vocabulary=vocabulary),
+            tokenizer=dict(use='data.tokenizer.word:Word', vocabulary=vocabulary),
             source_context=source_context,
             context=context,
             start=None,

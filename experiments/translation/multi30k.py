@@ -37,7 +37,7 @@ def get_config() -> ConfigDict:
             pre_norm=True,
         ),
         data=pairs(
-            dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
+            dict(use='data.tokenizer.bpe:BPE', vocabulary=vocabulary),
             name=None,
             buckets=(12, 16, 20, 24, 32),
             validation=0.05,

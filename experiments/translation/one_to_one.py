@@ -9,10 +9,12 @@ Aitken et al. 2021, https://arxiv.org/abs/2110.15253, whose "AED" this is: recur
 states for a score. attention_only.py beside it is their "AO"; their "VED" has no attention. In two other tasks where a
 word is read follows from what the words are:
 
-    --config.model.decoder="{'use': 'recurrent.fixed_context:FixedContext', 'fed': False, 'layers': 1, \
-        'cell': {'use': 'recurrent.gru:GRU', 'width': 128}}"
-    --config.data.generator="{'use': 'data.one_to_one:Permuted', 'symbols': 20, 'shortest': 10, 'longest': 10}"
-    --config.data.generator="{'use': 'data.scan:Scan'}" --config.data.source_context=12 --config.data.context=49
+    --config.model.decoder="{'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': False, 'layers': 1, \
+        'cell': {'use': 'recurrent.cell.gru:GRU', 'width': 128}}"
+    --config.data.generator="{'use': 'data.synthetic.one_to_one:Permuted', 'symbols': 20, 'shortest': 10, \
+        'longest': 10}"
+    --config.data.generator="{'use': 'data.synthetic.scan:Scan'}" --config.data.source_context=12 \
+        --config.data.context=49
 """
 
 import generated
@@ -22,7 +24,7 @@ from recurrent import recurrent
 
 def get_config() -> ConfigDict:
     config = generated.get_config()
-    config.data.generator = dict(use='data.one_to_one:OneToOne', symbols=20, shortest=10, longest=10)
+    config.data.generator = dict(use='data.synthetic.one_to_one:OneToOne', symbols=20, shortest=10, longest=10)
     config.data.source_context = 11
     config.data.context = 11
     config.model = recurrent(
@@ -31,14 +33,14 @@ def get_config() -> ConfigDict:
         source_context=config.data.get_ref('source_context'),
         width=FieldReference(128),
         decoder=dict(
-            use='recurrent.luong:Luong',
-            attention=dict(use='recurrent.soft:Soft', score=dict(use='recurrent.dot:Dot')),
+            use='recurrent.decoder.luong:Luong',
+            attention=dict(use='recurrent.decoder.soft:Soft', score=dict(use='recurrent.score.dot:Dot')),
             input_feeding=False,
         ),
         dropout=0.0,
-        cell='recurrent.gru:GRU',
+        cell='recurrent.cell.gru:GRU',
     )
     config.model.encoder.bidirectional = False
-    config.model.bridge = dict(use='recurrent.copied:Copied')
+    config.model.bridge = dict(use='recurrent.decoder.copied:Copied')
     config.steps = 600
     return config

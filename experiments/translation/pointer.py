@@ -19,13 +19,13 @@ from recurrent import recurrent
 def get_config() -> ConfigDict:
     length, width = FieldReference(20), FieldReference(64)
     attention = dict(
-        use='recurrent.hard:Hard',
-        score=dict(use='recurrent.general:General'),
-        estimator=dict(use='recurrent.straight_through:StraightThrough'),
+        use='recurrent.decoder.hard:Hard',
+        score=dict(use='recurrent.score.general:General'),
+        estimator=dict(use='recurrent.decoder.straight_through:StraightThrough'),
     )
 
     config = generated.get_config()
-    config.data.generator = dict(use='data.sequences:Pointer', symbols=20, length=length)
+    config.data.generator = dict(use='data.synthetic.sequences:Pointer', symbols=20, length=length)
     config.data.train = 100_000
     config.data.source_context = length + 2
     config.data.context = 2
@@ -34,7 +34,7 @@ def get_config() -> ConfigDict:
         context=config.data.get_ref('context'),
         source_context=config.data.get_ref('source_context'),
         width=width,
-        decoder=dict(use='recurrent.luong:Luong', attention=attention, input_feeding=False),
+        decoder=dict(use='recurrent.decoder.luong:Luong', attention=attention, input_feeding=False),
         dropout=0.0,
     )
     config.model.encoder.bidirectional = False

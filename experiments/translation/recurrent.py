@@ -13,13 +13,15 @@ from ml_collections import ConfigDict, FieldReference
 def by_bahdanau(config: ConfigDict, width: int, dropout: float) -> ConfigDict:
     """Return an experiment with an LSTM and Bahdanau's attention in its Transformer's place."""
     width = FieldReference(width)
-    attention = dict(use='recurrent.soft:Soft', score=dict(use='recurrent.additive:Additive', width=width))
+    attention = dict(
+        use='recurrent.decoder.soft:Soft', score=dict(use='recurrent.score.additive:Additive', width=width)
+    )
     config.model = recurrent(
         vocabulary=config.model.decoder.get_ref('vocabulary'),
         context=config.data.get_ref('context'),
         source_context=config.data.get_ref('source_context'),
         width=width,
-        decoder=dict(use='recurrent.bahdanau:Bahdanau', attention=attention),
+        decoder=dict(use='recurrent.decoder.bahdanau:Bahdanau', attention=attention),
         dropout=dropout,
     )
     return config
@@ -33,7 +35,7 @@ def recurrent(
     decoder: dict[str, Any],
     layers: int = 1,
     dropout: float = 0.2,
-    cell: str = 'recurrent.lstm:LSTM',
+    cell: str = 'recurrent.cell.lstm:LSTM',
 ) -> dict[str, Any]:
     """Return a model of one width throughout: an encoder of two directions, and a decoder as tied to the embedding."""
     cells = dict(cell=dict(use=cell, width=width), layers=layers, dropout=dropout)
@@ -44,7 +46,7 @@ def recurrent(
         source_context=source_context,
         width=width,
         encoder=dict(use='recurrent.encoder:Encoder', bidirectional=True, **cells),
-        bridge=dict(use='recurrent.projected:Projected'),
+        bridge=dict(use='recurrent.decoder.projected:Projected'),
         decoder=decoder | cells,
         tied=True,
         dropout=dropout,

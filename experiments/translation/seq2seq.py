@@ -40,7 +40,7 @@ def pairs(
         source, target: languages, or columns.
     """
     return dict(
-        use='data.parallel:Parallel',
+        use='data.pairs.parallel:Parallel',
         name=placeholder(str) if name is None else name,
         path=placeholder(str),
         source=source,

@@ -31,7 +31,7 @@ def get_config() -> ConfigDict:
             pre_norm=True,
         ),
         data=pairs(
-            dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
+            dict(use='data.tokenizer.bpe:BPE', vocabulary=vocabulary),
             name='gigaword',
             buckets=BUCKETS,
             source='document',

@@ -29,7 +29,7 @@ def get_config() -> ConfigDict:
             inner=2048,
             dropout=0.1,
         ),
-        data=wmt14(dict(use='data.tokenizer:BPE', vocabulary=vocabulary), source_context, context),
+        data=wmt14(dict(use='data.tokenizer.bpe:BPE', vocabulary=vocabulary), source_context, context),
         metrics=[BLEU, CHRF],
     )
     config.steps = 50_000

@@ -28,7 +28,7 @@ def get_config() -> ConfigDict:
             layers=6,
             dropout=0.1,
         ),
-        data=wmt14(dict(use='data.tokenizer:BPE', vocabulary=vocabulary), source_context, context),
+        data=wmt14(dict(use='data.tokenizer.bpe:BPE', vocabulary=vocabulary), source_context, context),
         metrics=[BLEU, CHRF],
         label_smoothing=0.1,
         search=beams(4, alpha=0.6),

@@ -30,7 +30,7 @@ def get_config() -> ConfigDict:
             dropout=0.1,
         ),
         data=pairs(
-            dict(use='data.tokenizer:BPE', vocabulary=vocabulary),
+            dict(use='data.tokenizer.bpe:BPE', vocabulary=vocabulary),
             name='wmt17_translate/de-en',
             buckets=BUCKETS,
             validation=0.001,

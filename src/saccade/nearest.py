@@ -5,6 +5,8 @@
 import difflib
 from collections.abc import Iterable
 
+from saccade.renamed import present
+
 # Our name of a field -> what other libraries call it.
 ELSEWHERE = {
     'key_value_heads': 'kv_heads n_kv_heads num_kv_heads num_key_value_heads n_query_groups num_query_groups',
@@ -66,7 +68,9 @@ def ours(name: str) -> str:
 
 
 def part_called(use: str) -> str | None:
-    """Return the part of ours that a name, as 'attention.gqa:GQA', is likely to mean."""
+    """Return the part of ours that a name, as 'attention.gqa:GQA', is likely to mean, or that had this name."""
+    if present(use) != use:
+        return present(use)
     module, _, name = use.lower().partition(':')
     words = {module.rpartition('.')[2], name}
     return next((part for part, others in PARTS.items() if words & set(others.split())), None)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from toy_seq2seq import made
 
-from saccade.analysis.alignment import Aligner, Alignment
-from saccade.analysis.alignment_picture import save
+from saccade.analysis.inspect.alignment import Aligner, Alignment
+from saccade.analysis.inspect.alignment_picture import save
 from saccade.build import build
-from saccade.data.pair_frame import PairFrame
-from saccade.data.tokenizer import Word
+from saccade.data.rows.pair_frame import PairFrame
+from saccade.data.tokenizer.word import Word
 from saccade.train.config import load_config
 from saccade.types import Scope, UserError
 
@@ -68,8 +68,8 @@ def transformer(heads=2, layers=2):
 
 
 def recurrent():
-    cells = {'cell': {'use': 'recurrent.lstm:LSTM', 'width': 8}, 'layers': 1, 'dropout': 0.0}
-    soft = {'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.general:General'}}
+    cells = {'cell': {'use': 'recurrent.cell.lstm:LSTM', 'width': 8}, 'layers': 1, 'dropout': 0.0}
+    soft = {'use': 'recurrent.decoder.soft:Soft', 'score': {'use': 'recurrent.score.general:General'}}
     model = build(
         {
             'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
@@ -78,9 +78,9 @@ def recurrent():
             'source_context': 8,
             'width': 8,
             'tied': True,
-            'bridge': {'use': 'recurrent.projected:Projected'},
+            'bridge': {'use': 'recurrent.decoder.projected:Projected'},
             'encoder': {'use': 'recurrent.encoder:Encoder', 'bidirectional': True, **cells},
-            'decoder': {'use': 'recurrent.luong:Luong', 'attention': soft, 'input_feeding': True, **cells},
+            'decoder': {'use': 'recurrent.decoder.luong:Luong', 'attention': soft, 'input_feeding': True, **cells},
         }
     )()
     return model, initialised(model)

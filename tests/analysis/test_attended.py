@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from einops import rearrange
 
-from saccade.analysis.attended import heads_of
-from saccade.analysis.decomposition import Decomposed, ScoreTerms
+from saccade.analysis.inspect.attended import heads_of
+from saccade.analysis.inspect.decomposition import Decomposed, ScoreTerms
 from saccade.build import build
 from saccade.task.translation import Translation
 from saccade.train.config import load_config
@@ -20,13 +20,13 @@ from saccade.types import Part, Scope, UserError
 FOLDER = Path(__file__).parents[2] / 'experiments/translation'
 B, S, T, V = 3, 7, 5, 12
 CLOSE = 1e-5
-CELL = {'use': 'recurrent.gru:GRU', 'width': 8}
-LUONG = {'use': 'recurrent.luong:Luong', 'input_feeding': False, 'cell': CELL, 'layers': 2}
+CELL = {'use': 'recurrent.cell.gru:GRU', 'width': 8}
+LUONG = {'use': 'recurrent.decoder.luong:Luong', 'input_feeding': False, 'cell': CELL, 'layers': 2}
 SIZES = ('data.source_context=8', 'data.context=6')
 
 
 def soft(score):
-    return {'use': 'recurrent.soft:Soft', 'score': {'use': f'recurrent.{score}'}}
+    return {'use': 'recurrent.decoder.soft:Soft', 'score': {'use': f'recurrent.{score}'}}
 
 
 def recurrent(decoder):
@@ -34,7 +34,7 @@ def recurrent(decoder):
     spec = load_config(str(FOLDER / 'one_to_one.py'), [f'--config.{each}' for each in ('model.width=8', *SIZES)])[
         'model'
     ]
-    bridge = {'use': 'recurrent.projected:Projected'}
+    bridge = {'use': 'recurrent.decoder.projected:Projected'}
     encoder = spec['encoder'] | {'layers': 2}
     return build(spec | {'decoder': decoder, 'encoder': encoder, 'bridge': bridge, 'vocabulary': V})
 
@@ -131,7 +131,7 @@ def test_the_heads_are_named_layer_by_layer():
 
 
 def test_without_attention_there_are_the_hidden_states_and_no_scores():
-    model = recurrent({'use': 'recurrent.fixed_context:FixedContext', 'fed': True, 'cell': CELL, 'layers': 2})
+    model = recurrent({'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': True, 'cell': CELL, 'layers': 2})
     (head,) = heads_of(model, drawn(model), batch())
     assert head.scale is None
     assert (head.queries.shape, head.keys.shape) == ((B, T, 8), (B, S, 8))
@@ -142,8 +142,15 @@ def test_without_attention_there_are_the_hidden_states_and_no_scores():
 @pytest.mark.parametrize(
     ('attention', 'width'),
     [
-        ({'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.additive:Additive', 'width': 6}}, 6),
-        ({'use': 'recurrent.local_monotonic:LocalMonotonic', 'score': {'use': 'recurrent.dot:Dot'}, 'reach': 1}, 8),
+        ({'use': 'recurrent.decoder.soft:Soft', 'score': {'use': 'recurrent.score.additive:Additive', 'width': 6}}, 6),
+        (
+            {
+                'use': 'recurrent.decoder.local_monotonic:LocalMonotonic',
+                'score': {'use': 'recurrent.score.dot:Dot'},
+                'reach': 1,
+            },
+            8,
+        ),
     ],
 )
 def test_scores_that_are_not_the_products_of_all_pairs_have_no_terms(attention, width):
@@ -154,9 +161,10 @@ def test_scores_that_are_not_the_products_of_all_pairs_have_no_terms(attention, 
 
 
 @pytest.mark.parametrize(
-    'decoder', [LUONG | {'input_feeding': True}, {'use': 'recurrent.bahdanau:Bahdanau', 'cell': CELL, 'layers': 1}]
+    'decoder',
+    [LUONG | {'input_feeding': True}, {'use': 'recurrent.decoder.bahdanau:Bahdanau', 'cell': CELL, 'layers': 1}],
 )
 def test_states_that_wait_for_each_other_are_refused(decoder):
     model = recurrent(decoder | {'attention': soft('general:General')})
-    with pytest.raises(UserError, match=r'RecurrentSeq2Seq: .* take recurrent.fixed_context:FixedContext'):
+    with pytest.raises(UserError, match=r'RecurrentSeq2Seq: .* take recurrent.decoder.fixed_context:FixedContext'):
         heads_of(model, drawn(model), batch())

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from saccade.analysis.benchmark.compare import Comparison, alternate, choose
-from saccade.analysis.benchmark.decoding import PROMPTS, TIE, assert_same_tokens, decoding
-from saccade.analysis.benchmark.memory import PATHS, exponent, memory
-from saccade.analysis.benchmark.mfu import Options, mfu
-from saccade.analysis.benchmark.process import Worker, require
-from saccade.analysis.benchmark.report import Report
-from saccade.analysis.benchmark.seq2seq import seq2seq
-from saccade.analysis.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
-from saccade.analysis.benchmark.trace import costs, source
-from saccade.analysis.benchmark.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
-from saccade.analysis.benchmark.worker import serve
+from saccade.benchmark.compare import Comparison, alternate, choose
+from saccade.benchmark.decoding import PROMPTS, TIE, assert_same_tokens, decoding
+from saccade.benchmark.memory import PATHS, exponent, memory
+from saccade.benchmark.mfu import Options, mfu
+from saccade.benchmark.process import Worker, require
+from saccade.benchmark.report import Report
+from saccade.benchmark.seq2seq import seq2seq
+from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
+from saccade.benchmark.trace import costs, source
+from saccade.benchmark.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
+from saccade.benchmark.worker import serve
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -286,9 +286,9 @@ def test_an_operation_goes_by_its_source():
 @pytest.mark.parametrize('run', ['unrolled', 'scanned'])
 def test_ours_is_nanogpts_model_with_large_weights(tmp_path, run):
     torch = pytest.importorskip('torch')
-    from saccade.analysis.benchmark import our_training
+    from saccade.benchmark import our_training
 
-    torch_training = importlib.import_module('saccade.analysis.benchmark.torch_training')
+    torch_training = importlib.import_module('saccade.benchmark.torch_training')
     size = asdict(replace(SIZES['tiny'], heads=4, context=13, batch=3, chunks=3))
     peer = torch_training.Training(size, compiled=False)
     with torch.no_grad():

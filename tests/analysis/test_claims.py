@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.analysis.claims.chart import Chart
-from saccade.analysis.claims.conversation import conversation
-from saccade.analysis.claims.distance import gradient, interaction, wall_time
-from saccade.analysis.claims.estimators import estimators
+from saccade.analysis.studies.chart import Chart
+from saccade.analysis.studies.conversation import conversation
+from saccade.analysis.studies.distance import gradient, interaction, wall_time
+from saccade.analysis.studies.estimators import estimators
 from saccade.types import UserError
 
 LENGTHS = (8, 16, 32)

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.analysis.decomposing import Decomposition
-from saccade.analysis.decomposition import PARTS
+from saccade.analysis.inspect.decomposing import Decomposition
+from saccade.analysis.inspect.decomposition import PARTS
 from saccade.train.config import load_config
 from saccade.train.loop import Options, train
 
 FOLDER = Path(__file__).parents[2] / 'experiments/translation'
-PERMUTED = "data.generator={'use': 'data.one_to_one:Permuted', 'symbols': 20, 'shortest': 10, 'longest': 10}"
+PERMUTED = "data.generator={'use': 'data.synthetic.one_to_one:Permuted', 'symbols': 20, 'shortest': 10, 'longest': 10}"
 LEARNED = 0.95  # of the targets
 MOST = 0.5  # of the scores: more than all other terms together
 

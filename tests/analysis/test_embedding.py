@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from saccade.analysis.embedding import Compared, Neighbours
+from saccade.analysis.inspect.embedding import Compared, Neighbours
 from saccade.decode.embed import Embedded
 from saccade.ops import pool
 from saccade.types import UserError

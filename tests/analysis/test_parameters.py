@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.analysis.parameters import tabulate_config, weights
+from saccade.analysis.inspect.parameters import tabulate_config, weights
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.plan import by_role, role_of
@@ -19,7 +19,7 @@ EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 SAME_NUMBERS = 1e-5
 V, T, D, N = 2048, 64, 128, 4
 # The quickstart's tokenizer makes no difference to the weights.
-WORDS = "{'use': 'data.tokenizer:Word', 'vocabulary': 2048}"
+WORDS = "{'use': 'data.tokenizer.word:Word', 'vocabulary': 2048}"
 LEARNED = f"{{'use': 'position.learned:Learned', 'length': {T}}}"  # positions that are weights too
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from saccade.analysis.variants import matrix, readme
-from saccade.analysis.variants.catalogue import KINDS, Catalogue
+from saccade.analysis.catalogue import matrix, readme
+from saccade.analysis.catalogue.catalogue import KINDS, Catalogue
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def test_attention_says_what_it_can_do():
 
 
 def test_other_kinds_say_what_makes_sense_of_them():
-    assert said('weighting', 'weighting.top_k:TopK')['block by block'] == '-'
+    assert said('weighting', 'softmax.top_k:TopK')['block by block'] == '-'
     assert said('mask', 'ops.mask:Causal')['causal'] == 'yes'
     assert said('pairwise position', 'position.shaw:Shaw')['scores changed'] == 'by content'
     assert said('router', 'feedforward.expert_choice:ExpertChoice')['later tokens matter'] == 'yes'

@@ -7,7 +7,7 @@ import inspect
 import flax.linen as nn
 import pytest
 
-from saccade.analysis.variants.catalogue import (
+from saccade.analysis.catalogue.catalogue import (
     BLOCK,
     FEEDFORWARD,
     KERNEL,

@@ -213,7 +213,7 @@ def drop_merges(run: Stopped) -> None:
 
 
 def smaller_tokenizer(run: Stopped) -> None:
-    from saccade.data.tokenizer import Byte
+    from saccade.data.tokenizer.byte import Byte
 
     Byte().train(()).save(run.run / 'tokenizer.json')
 

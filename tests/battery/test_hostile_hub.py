@@ -20,8 +20,9 @@ import pytest
 import tokenizers
 from safetensors.numpy import save_file
 
-from saccade.data.tokenizer import BERT, Byte
-from saccade.train.terminal import in_one_line
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.tokenizer import BERT
+from saccade.train.process.terminal import in_one_line
 
 TESTS = Path(__file__).parents[1]
 

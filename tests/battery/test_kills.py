@@ -47,7 +47,7 @@ KINDS = {
     'masked LM': (
         'masked_lm/quickstart.py',
         *ON_TEXT,
-        "--config.data.pairing={'use': 'data.pairing:OnePassage'}",
+        "--config.data.pairing={'use': 'data.encoder.pairing:OnePassage'}",
     ),
     'encoder-decoder, buckets': (
         'translation/dates.py',

@@ -155,7 +155,7 @@ OF_EXPERIMENT = {
     'schedule': ['3', "{'use': 'optax:constant_schedule', 'value': 1.0}"],
     'logging': ["[{'use': 'os:system', 'command': 'touch executed'}]", "[{'use': 'norm.rms:RMSNorm'}]", '3'],
     'low_rank': ["{'use': 'train.low_rank:LowRank', 'rank': 0, 'alpha': 1.0}", "{'use': 'optax:adam'}"],
-    'adapt': ["{'use': 'train.partial:body'}", '3'],
+    'adapt': ["{'use': 'train.init.partial:body'}", '3'],
     'init_from': ['{files}/not_there', '{files}'],
     'inherit': ['nowhere.x'],
     'init_part': ['teacher'],
@@ -224,7 +224,7 @@ OF_EXPERIMENT = {
     'schedule.warmup': ['-1', '100000'],
     'data.context': ['0', '-1', 'x'],
     'data.path': ['{files}/not_there.txt'],
-    'data.tokenizer': ['3', "{'use': 'data.tokenizer:Nothing'}"],
+    'data.tokenizer': ['3', "{'use': 'data.tokenizer.tokenizer:Nothing'}"],
     'data.nonsense': ['3'],
 }
 

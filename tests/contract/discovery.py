@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.analysis.variants.catalogue import (
+from saccade.analysis.catalogue.catalogue import (
     BLOCK,
     CAUSAL,
     FULL,

@@ -16,7 +16,7 @@ import pytest
 import saccade.data
 from saccade.build import build, plain
 from saccade.data.pipeline import eval_batches, train_batches
-from saccade.data.tokenizer import BERT
+from saccade.data.tokenizer.tokenizer import BERT
 from saccade.train.config import run_file
 from saccade.types import Data
 
@@ -43,7 +43,7 @@ SMALL = {
     'source': 'source',
     'target': 'target',
     'source_tokenizer': None,
-    'generator': {'use': 'data.sequences:Copy', 'symbols': 9, 'shortest': 1, 'longest': 30},
+    'generator': {'use': 'data.synthetic.sequences:Copy', 'symbols': 9, 'shortest': 1, 'longest': 30},
 }
 
 
@@ -67,7 +67,7 @@ def small(spec):
     given = {
         **SMALL,
         'tokenizer': {
-            'use': 'data.tokenizer:Word',
+            'use': 'data.tokenizer.word:Word',
             'vocabulary': 300,
             'specials': [*dict.fromkeys([*BERT, *specials])],
         },
@@ -167,7 +167,7 @@ def test_within_a_segment_positions_rise_by_one_from_0_and_padding_is_at_the_end
                 most = max(most, segments.max())
     assert 0 in lengths  # rows of padding
     assert len(lengths) > 1
-    assert (most > 1) == (SHIPPED[name].get('pack') == {'use': 'data.pack:Packed'})
+    assert (most > 1) == (SHIPPED[name].get('pack') == {'use': 'data.rows.pack:Packed'})
 
 
 @pytest.mark.parametrize('dataset', list(OF_EACH_CLASS), ids=lambda dataset: dataset.__name__)

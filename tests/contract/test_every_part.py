@@ -28,7 +28,7 @@ from discovery import (
     subject_of,
 )
 
-from saccade.analysis.variants.catalogue import FEEDFORWARD, KERNEL, MIXER, PAIR_POSITION, Kind, in_multi_head
+from saccade.analysis.catalogue.catalogue import FEEDFORWARD, KERNEL, MIXER, PAIR_POSITION, Kind, in_multi_head
 from saccade.build import build, load
 from saccade.types import ScoreTerm
 

@@ -24,7 +24,7 @@ from discovery import (
     weightings,
 )
 
-from saccade.analysis.variants.catalogue import KERNEL, can, in_multi_head
+from saccade.analysis.catalogue.catalogue import KERNEL, can, in_multi_head
 from saccade.build import build
 from saccade.ops.term import RelativeKeys, Softcap
 from saccade.types import Scope, Source, UserError

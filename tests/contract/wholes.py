@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from discovery import CATALOGUE, rows, uncovered
 
-from saccade.analysis.variants.catalogue import BLOCK, CAUSAL, MASK, NORM, TOKEN_POSITION
+from saccade.analysis.catalogue.catalogue import BLOCK, CAUSAL, MASK, NORM, TOKEN_POSITION
 from saccade.build import build, load
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment

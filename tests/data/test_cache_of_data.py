@@ -14,9 +14,9 @@ import pytest
 
 from saccade.data import cache as cache_module
 from saccade.data.cache import kept
-from saccade.data.pack import Packed
-from saccade.data.text import TextData
-from saccade.data.tokenizer import BPE
+from saccade.data.rows.pack import Packed
+from saccade.data.text.stream import TextData
+from saccade.data.tokenizer.bpe import BPE
 from saccade.types import Part, UserError
 
 TEXT = ''.join(f'the {number} words of a small text, and {number * 7 % 13} others. ' for number in range(300))
@@ -186,9 +186,9 @@ AT_ONCE = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from saccade.data.pack import Packed
-from saccade.data.text import TextData
-from saccade.data.tokenizer import BPE
+from saccade.data.rows.pack import Packed
+from saccade.data.text.stream import TextData
+from saccade.data.tokenizer.bpe import BPE
 from saccade.types import Part
 text, cache = map(Path, sys.argv[1:])
 data = TextData(tokenizer=Part(BPE).but(vocabulary=280), context=8, pack=Part(Packed), path=str(text))

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from saccade.data.chunk import before, chunks, on_both_sides, shares
+from saccade.data.rows.chunk import before, chunks, on_both_sides, shares
 from saccade.types import UserError
 
 SIZES = [

@@ -9,12 +9,12 @@ import pytest
 
 from saccade.build import build
 from saccade.data.pipeline import eval_batches, train_batches
-from saccade.data.tokenizer import BERT, Tokenizer
+from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
 from saccade.types import IGNORED, Data, UserError
 
 CONTEXT = 12
 CLS, SEP = 2, 3
-TOKENIZER = {'use': 'data.tokenizer:Word', 'vocabulary': 500, 'end': None, 'specials': list(BERT)}
+TOKENIZER = {'use': 'data.tokenizer.word:Word', 'vocabulary': 500, 'end': None, 'specials': list(BERT)}
 COLUMNS = {'classified:Classified': {'label': 'label', 'classes': 3}, 'valued:Valued': {'value': 'score'}}
 NAMES = ('bad', 'fine', 'good')
 KINDS = pytest.mark.parametrize('kind', list(COLUMNS))

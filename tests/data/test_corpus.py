@@ -18,8 +18,8 @@ import tensorflow_datasets as tfds
 from absl import logging
 from tensorflow_datasets.core import constants
 
-from saccade.data import named, text_files
-from saccade.data.corpus import open_corpus
+from saccade.data.corpus import named, text_files
+from saccade.data.corpus.corpus import open_corpus
 from saccade.types import UserError
 
 
@@ -184,7 +184,8 @@ def test_a_preparation_killed_midway_is_done_again(tmp_path, essay):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from saccade.data import corpus, text_files
+from saccade.data.corpus import corpus
+from saccade.data.corpus import text_files
 text_files.Piece.read = lambda piece: os.kill(os.getpid(), signal.SIGKILL)
 corpus.open_corpus(None, sys.argv[1], Path(sys.argv[2]))
 """

@@ -8,12 +8,12 @@ import itertools
 import numpy as np
 import pytest
 
-from saccade.data.dates import LANGUAGES, Dates
-from saccade.data.drawing import Draws
-from saccade.data.generated import Generated, Pair
 from saccade.data.pipeline import train_batches
-from saccade.data.sequences import Addition, Copy, Pointer, Recall, Reverse, Sort
-from saccade.data.tokenizer import Character
+from saccade.data.synthetic.dates import LANGUAGES, Dates
+from saccade.data.synthetic.drawing import Draws
+from saccade.data.synthetic.generated import Generated, Pair
+from saccade.data.synthetic.sequences import Addition, Copy, Pointer, Recall, Reverse, Sort
+from saccade.data.tokenizer.character import Character
 from saccade.types import Bucketed, Data, Part, UserError
 
 SHORT = dict(symbols=5, shortest=1, longest=4)

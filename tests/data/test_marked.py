@@ -6,11 +6,13 @@ import jax
 import numpy as np
 import pytest
 
-from saccade.data.marked import MarkedText, sentinels_of
-from saccade.data.pack import Windows
 from saccade.data.pipeline import eval_batches
+from saccade.data.rows.pack import Windows
 from saccade.data.split import RowSource
-from saccade.data.tokenizer import BPE, Byte, Tokenizer
+from saccade.data.text.marked import MarkedText, sentinels_of
+from saccade.data.tokenizer.bpe import BPE
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import Data, Part, UserError
 
 NAMES = tuple(f'<extra_id_{number}>' for number in range(3))

@@ -8,9 +8,9 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from saccade.data.ngram import NGram, Targets, bigram_nats, targets_of, trigram_nats
-from saccade.data.pack import Packed, Padded, Windows
-from saccade.data.text import TextSplit
+from saccade.baseline.ngram import NGram, Targets, bigram_nats, targets_of, trigram_nats
+from saccade.data.rows.pack import Packed, Padded, Windows
+from saccade.data.text.stream import TextSplit
 from saccade.types import UserError
 
 VOCABULARY = 7

@@ -5,9 +5,9 @@
 import numpy as np
 import pytest
 
-from saccade.data.drawing import Draws
-from saccade.data.generated import Generator
-from saccade.data.one_to_one import OneToOne, Permuted
+from saccade.data.synthetic.drawing import Draws
+from saccade.data.synthetic.generated import Generator
+from saccade.data.synthetic.one_to_one import OneToOne, Permuted
 from saccade.types import UserError
 
 SYMBOLS, LENGTH, ROWS = 12, 6, 400

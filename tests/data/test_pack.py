@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.data.pack import Packed, Padded, WindowRows, Windows, best_fit
+from saccade.data.rows.pack import Packed, Padded, WindowRows, Windows, best_fit
 from saccade.types import UserError
 
 LENGTHS = [1, 7, 0, 30, 2, 11, 5, 21, 6, 3, 12, 10, 9]
@@ -154,5 +154,5 @@ def test_a_short_stream_is_one_window():
 
 
 def test_parts_build_from_specs():
-    assert build({'use': 'data.pack:Windows', 'stride': 1})() == Windows(stride=1)
-    assert build({'use': 'data.pack:Packed'})() == Packed()
+    assert build({'use': 'data.rows.pack:Windows', 'stride': 1})() == Windows(stride=1)
+    assert build({'use': 'data.rows.pack:Packed'})() == Packed()

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from saccade.data.pair_frame import PairFrame
-from saccade.data.tokenizer import BERT, Byte, Tokenizer, Word
+from saccade.data.rows.pair_frame import PairFrame
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
+from saccade.data.tokenizer.word import Word
 from saccade.types import UserError
 
 FRAME = PairFrame(source_context=4, context=3, start=7, end=9)

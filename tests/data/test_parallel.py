@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from saccade.data.dataset import Picked
-from saccade.data.parallel import Parallel
-from saccade.data.records import DatasetRecords, Records
-from saccade.data.tokenizer import BPE, Character, Tokenizer, Word
+from saccade.data.corpus.dataset import Picked
+from saccade.data.corpus.records import DatasetRecords, Records
+from saccade.data.pairs.parallel import Parallel
+from saccade.data.tokenizer.bpe import BPE
+from saccade.data.tokenizer.character import Character
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.word import Word
 from saccade.types import Data, Part, UserError
 
 WORDS = Part(Word).but(vocabulary=60)
@@ -158,7 +161,7 @@ def mocked(name, empty=None):
 @pytest.mark.parametrize(('name', 'source'), [('wmt17_translate/de-en', 'en'), ('ted_hrlr_translate/az_to_en', 'az')])
 def test_a_dataset_of_tfds_by_its_name(name, source, tmp_path, monkeypatch):
     pytest.importorskip('tensorflow_datasets.translate')
-    monkeypatch.setattr('saccade.data.parallel.open_records', lambda *given, **_: mocked(given[0]))
+    monkeypatch.setattr('saccade.data.pairs.parallel.open_records', lambda *given, **_: mocked(given[0]))
     target = 'de' if source == 'en' else 'en'
     made = data('', source=source, target=target, tokenizer=Part(BPE).but(vocabulary=300), context=500)
     made = replace(made, path=None, name=name, source_context=500)
@@ -169,7 +172,7 @@ def test_a_dataset_of_tfds_by_its_name(name, source, tmp_path, monkeypatch):
 
 def test_an_empty_text_of_a_dataset_is_left_out_and_counted(tmp_path, monkeypatch, caplog):
     pytest.importorskip('tensorflow_datasets.translate')
-    monkeypatch.setattr('saccade.data.parallel.open_records', lambda *given, **_: mocked(given[0], empty=2))
+    monkeypatch.setattr('saccade.data.pairs.parallel.open_records', lambda *given, **_: mocked(given[0], empty=2))
     made = data('', tokenizer=Part(BPE).but(vocabulary=300), context=500, source_context=500)
     with caplog.at_level(logging.WARNING):
         splits = replace(made, path=None, name='wmt17_translate/de-en').prepare(tmp_path).splits

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.data.frame import Frame
-from saccade.data.pairing import NextSentence, OnePassage, SentenceOrder
-from saccade.data.passages import PassageRows, unigram_nats
+from saccade.data.encoder.pairing import NextSentence, OnePassage, SentenceOrder
+from saccade.data.encoder.passages import PassageRows, unigram_nats
 from saccade.data.pipeline import eval_batches, train_batches
+from saccade.data.rows.frame import Frame
 from saccade.data.split import Split
-from saccade.data.tokenizer import BERT
+from saccade.data.tokenizer.tokenizer import BERT
 from saccade.types import IGNORED, UserError
 
 CONTEXT = 24
-TOKENIZER = {'use': 'data.tokenizer:Word', 'vocabulary': 2000, 'end': None, 'specials': list(BERT)}
+TOKENIZER = {'use': 'data.tokenizer.word:Word', 'vocabulary': 2000, 'end': None, 'specials': list(BERT)}
 FAR_APART = 2.3  # of Kolmogorov's distribution: by chance once in 20,000 times
 PAD, UNKNOWN, CLS, SEP, MASK = range(5)
 DOCUMENTS = [
@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 
 def prepared(folder, tmp_path, pairing='NextSentence', **changes):
     spec = {
-        'use': 'data.passages:Passages',
+        'use': 'data.encoder.passages:Passages',
         'tokenizer': TOKENIZER,
         'context': CONTEXT,
         'pairing': {'use': f'data.pairing:{pairing}'},
@@ -169,7 +169,7 @@ def test_a_row_is_two_framed_texts(folder, tmp_path):
 
 
 def test_words_are_numbered_through_both_texts(folder, tmp_path):
-    tokenizer = {'use': 'data.tokenizer:BPE', 'vocabulary': 280, 'end': None, 'specials': list(BERT)}
+    tokenizer = {'use': 'data.tokenizer.bpe:BPE', 'vocabulary': 280, 'end': None, 'specials': list(BERT)}
     prepared_ = prepared(folder, tmp_path, tokenizer=tokenizer)
     rows, decode = prepared_.splits['train'].rows, prepared_.tokenizer.decode
     sizes = set()
@@ -208,10 +208,10 @@ def test_one_file_is_divided_into_documents(tmp_path):
 
 def test_batches_have_the_shapes_that_were_said(folder, tmp_path):
     spec = {
-        'use': 'data.passages:Passages',
+        'use': 'data.encoder.passages:Passages',
         'tokenizer': TOKENIZER,
         'context': CONTEXT,
-        'pairing': {'use': 'data.pairing:OnePassage'},
+        'pairing': {'use': 'data.encoder.pairing:OnePassage'},
         'path': str(folder),
     }
     data = build(spec)()
@@ -228,7 +228,7 @@ def test_batches_have_the_shapes_that_were_said(folder, tmp_path):
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
-        ({'tokenizer': {'use': 'data.tokenizer:Byte'}}, r"no special token '\[CLS\]' or '<s>'"),
+        ({'tokenizer': {'use': 'data.tokenizer.byte:Byte'}}, r"no special token '\[CLS\]' or '<s>'"),
         ({'context': 3}, 'no room'),
         ({'copies': 0}, 'copies must be at least 1'),
         ({'divide': '('}, 'not a regular expression'),
@@ -244,7 +244,7 @@ def test_a_row_that_starts_inside_a_word_takes_the_rest_of_it_for_its_first_word
     (tmp_path / 'text').mkdir()
     for number in range(6):
         (tmp_path / 'text' / f'{number}.txt').write_text('abc' * 40)
-    letters = {'use': 'data.tokenizer:Character', 'end': None, 'specials': list(BERT)}
+    letters = {'use': 'data.tokenizer.character:Character', 'end': None, 'specials': list(BERT)}
     rows = prepared(tmp_path / 'text', tmp_path, 'OnePassage', tokenizer=letters).splits['train'].rows
     assert len(rows) > 12  # so many rows of each document that all but the first start inside its only word
     for row in (rows[number] for number in range(len(rows))):

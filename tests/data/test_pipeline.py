@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from saccade.data.pack import Padded
 from saccade.data.pipeline import _shuffled, eval_batches, random_windows, train_batches
+from saccade.data.rows.pack import Padded
 from saccade.data.split import Bucket, bucketed
-from saccade.data.text import TextSplit
+from saccade.data.text.stream import TextSplit
 from saccade.types import UserError
 
 ROWS = 10

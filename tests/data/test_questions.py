@@ -12,14 +12,18 @@ import pytest
 import tensorflow_datasets as tfds
 from tensorflow_datasets.core import constants
 
-from saccade.data import facts, questions
+from saccade.data.corpus import facts
+from saccade.data.corpus.question import Answer, Question, features
+from saccade.data.corpus.squad import open_questions
+from saccade.data.encoder import questions
+from saccade.data.encoder.questions import Questions
 from saccade.data.pipeline import eval_batches, train_batches
-from saccade.data.question import Answer, Question, features
-from saccade.data.questions import Questions
 from saccade.data.split import RowSource
-from saccade.data.squad import open_questions
-from saccade.data.tokenizer import BERT, BPE, Byte, Word
-from saccade.data.tokenizer_file import TokenizerFile
+from saccade.data.tokenizer.bpe import BPE
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.file import TokenizerFile
+from saccade.data.tokenizer.tokenizer import BERT
+from saccade.data.tokenizer.word import Word
 from saccade.decode.predict import PlacedRecords
 from saccade.types import Data, Part, UserError
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from saccade.data import cache
-from saccade.data.ragged import Ragged, encoded, require_windows, truncated, windows
-from saccade.data.tokenizer import BERT, Word
+from saccade.data.rows.ragged import Ragged, encoded, require_windows, truncated, windows
+from saccade.data.tokenizer.tokenizer import BERT
+from saccade.data.tokenizer.word import Word
 from saccade.types import UserError
 
 LENGTHS = np.array([0, 1, 7, 8, 9, 23, 24, 25, 100])

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from saccade.data import named
-from saccade.data.dataset import Picked
-from saccade.data.record_files import read_records
-from saccade.data.records import DatasetRecords, RecordSource, open_records, strings
+from saccade.data.corpus import named
+from saccade.data.corpus.dataset import Picked
+from saccade.data.corpus.record_files import read_records
+from saccade.data.corpus.records import DatasetRecords, RecordSource, open_records, strings
 from saccade.types import UserError
 
 CONLL = '-DOCSTART- -X- O\n\nEU\tNNP\tB-ORG\nrejects VBZ  O\n\t\n\nPeter\tNNP\tB-PER\n'

@@ -4,9 +4,9 @@
 
 import pytest
 
-from saccade.data.drawing import Draws
-from saccade.data.generated import Generator
-from saccade.data.scan import JOINTS, PHRASES, Scan, actions
+from saccade.data.synthetic.drawing import Draws
+from saccade.data.synthetic.generated import Generator
+from saccade.data.synthetic.scan import JOINTS, PHRASES, Scan, actions
 from saccade.types import UserError
 
 PUBLISHED = {

@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from saccade.data.pack import Packed
 from saccade.data.pipeline import eval_batches
-from saccade.data.skip_gram import SkipGramText
-from saccade.data.tokenizer import Word
+from saccade.data.rows.pack import Packed
+from saccade.data.text.skip_gram import SkipGramText
+from saccade.data.tokenizer.word import Word
 from saccade.types import Data, Part, UserError
 
 COUNTS = {'the': 4000, 'word': 800, 'stands': 300, 'rarely': 20}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from saccade.data.pipeline import eval_batches
-from saccade.data.sorting import Sorting
+from saccade.data.synthetic.sorting import Sorting
 from saccade.types import IGNORED, Data, UserError
 
 SORTING = Sorting(context=9, length=6, highest=20, train=500, validation=50)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.tokenizer import BERT, END, UNKNOWN, Tokenizer
-from saccade.data.unigram import Unigram
-from saccade.data.word_piece import WordPiece
+from saccade.data.tokenizer.tokenizer import BERT, END, UNKNOWN, Tokenizer
+from saccade.data.tokenizer.unigram import Unigram
+from saccade.data.tokenizer.word_piece import WordPiece
 from saccade.types import UserError
 
 TRAINERS = [WordPiece, Unigram]
@@ -22,8 +22,8 @@ SOURCE = Path(argparse.__file__)
 TRAIN = """
 import sys
 from pathlib import Path
-from saccade.data.unigram import Unigram
-from saccade.data.word_piece import WordPiece
+from saccade.data.tokenizer.unigram import Unigram
+from saccade.data.tokenizer.word_piece import WordPiece
 for part in (WordPiece(600), Unigram(600)):
     part.train([Path(sys.argv[1]).read_text()]).save(f'{sys.argv[2]}/{type(part).__name__}.json')
 """

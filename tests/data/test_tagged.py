@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from saccade.build import build
+from saccade.data.encoder.tagged import aligned
 from saccade.data.pipeline import eval_batches
-from saccade.data.tagged import aligned
-from saccade.data.tokenizer import BERT
+from saccade.data.tokenizer.tokenizer import BERT
 from saccade.types import IGNORED, Data, UserError
 
 SPECIALS = {'end': None, 'specials': list(BERT)}
 TOKENIZERS = {
-    'word': {'use': 'data.tokenizer:Word', 'vocabulary': 60, **SPECIALS},
-    'piece': {'use': 'data.word_piece:WordPiece', 'vocabulary': 60},
-    'bytes': {'use': 'data.tokenizer:Byte', **SPECIALS},
-    'bpe': {'use': 'data.tokenizer:BPE', 'vocabulary': 280, **SPECIALS},
-    'character': {'use': 'data.tokenizer:Character', **SPECIALS},
+    'word': {'use': 'data.tokenizer.word:Word', 'vocabulary': 60, **SPECIALS},
+    'piece': {'use': 'data.tokenizer.word_piece:WordPiece', 'vocabulary': 60},
+    'bytes': {'use': 'data.tokenizer.byte:Byte', **SPECIALS},
+    'bpe': {'use': 'data.tokenizer.bpe:BPE', 'vocabulary': 280, **SPECIALS},
+    'character': {'use': 'data.tokenizer.character:Character', **SPECIALS},
 }
 EACH = pytest.mark.parametrize('tokenizer', list(TOKENIZERS))
 CHECK = {'use': 'metric.entity:require_bio'}
@@ -40,7 +40,7 @@ def write(folder, **splits):
 
 
 def part(folder, tokenizer='piece', **changes):
-    own = {'use': 'data.tagged:Tagged', 'context': 64, 'classes': 3, 'path': str(folder), 'check': CHECK}
+    own = {'use': 'data.encoder.tagged:Tagged', 'context': 64, 'classes': 3, 'path': str(folder), 'check': CHECK}
     return build(own | {'tokenizer': TOKENIZERS[tokenizer]} | changes)()
 
 

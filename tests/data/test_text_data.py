@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-import saccade.data.text as text_module
+import saccade.data.text.stream as text_module
 from saccade.build import build
 from saccade.data import cache
-from saccade.data.corpus import Corpus
-from saccade.data.text import TextData, bits_per_byte
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.corpus.corpus import Corpus
+from saccade.data.text.stream import TextData, bits_per_byte
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import UserError
 
 TRAIN = [f'Document {number} says: {"naïve words, " * (number % 5)}the end.\n' for number in range(30)]
@@ -41,7 +41,7 @@ def use(monkeypatch):
 
 def _data(tokenizer='Byte', pack='Packed', context=16, **arguments):
     spec = {
-        'use': 'data.text:TextData',
+        'use': 'data.text.stream:TextData',
         'tokenizer': {'use': tokenizer if ':' in tokenizer else f'data.tokenizer:{tokenizer}', **arguments},
         'context': context,
         'pack': {'use': f'data.pack:{pack}'},
@@ -219,10 +219,10 @@ def test_a_part_of_the_wrong_kind_is_refused():
     with pytest.raises(UserError, match='Byte is not a Pack'):
         build(
             {
-                'use': 'data.text:TextData',
-                'tokenizer': {'use': 'data.tokenizer:Byte'},
+                'use': 'data.text.stream:TextData',
+                'tokenizer': {'use': 'data.tokenizer.byte:Byte'},
                 'context': 4,
-                'pack': {'use': 'data.tokenizer:Byte'},
+                'pack': {'use': 'data.tokenizer.byte:Byte'},
             }
         )
 
@@ -230,7 +230,7 @@ def test_a_part_of_the_wrong_kind_is_refused():
 @pytest.mark.usefixtures('use')
 def test_a_tokenizer_file_that_has_changed_is_read_again(tmp_path):
     vocabulary = tmp_path / 'vocab.txt'
-    data = _data('data.tokenizer_file:TokenizerFile', path=str(vocabulary))
+    data = _data('data.tokenizer.file:TokenizerFile', path=str(vocabulary))
     for words in (['[UNK]', 'the'], ['[UNK]', '[SEP]', 'the', 'words']):
         vocabulary.write_text('\n'.join(words))
         prepared = data.prepare(tmp_path / 'cache')

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data import files, text_files
-from saccade.data.text_files import fingerprint, plan_documents
+from saccade.data.corpus import files, text_files
+from saccade.data.corpus.text_files import fingerprint, plan_documents
 from saccade.types import UserError
 
 

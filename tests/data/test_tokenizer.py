@@ -10,10 +10,14 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, processors
 
 from saccade.build import build
-from saccade.data.tokenizer import BERT, BPE, END, UNKNOWN, Byte, Character, Tokenizer, Word
-from saccade.data.tokenizer_file import TokenizerFile
-from saccade.data.unigram import Unigram
-from saccade.data.word_piece import WordPiece
+from saccade.data.tokenizer.bpe import BPE
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.character import Character
+from saccade.data.tokenizer.file import TokenizerFile
+from saccade.data.tokenizer.tokenizer import BERT, END, UNKNOWN, Tokenizer
+from saccade.data.tokenizer.unigram import Unigram
+from saccade.data.tokenizer.word import Word
+from saccade.data.tokenizer.word_piece import WordPiece
 from saccade.types import UserError
 
 TEXTS = [
@@ -252,5 +256,5 @@ def test_no_text_to_train_on(part):
 
 
 def test_parts_build_from_specs():
-    tokenizer = build({'use': 'data.tokenizer:BPE', 'vocabulary': 300})().train(TEXTS)
+    tokenizer = build({'use': 'data.tokenizer.bpe:BPE', 'vocabulary': 300})().train(TEXTS)
     assert tokenizer.backend.id_to_token(0) == END

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.data.tokenizer import UNKNOWN
-from saccade.data.unigram import Lattice, Unigram, fitted, improved, losses
+from saccade.data.tokenizer.tokenizer import UNKNOWN
+from saccade.data.tokenizer.unigram import Lattice, Unigram, fitted, improved, losses
 
 TEXT = Path(argparse.__file__).read_text()
 WORDS = {'abab': 3, 'b': 1, 'aabb': 2, 'ba': 5, 'abbab': 1}
@@ -125,7 +125,7 @@ def test_what_is_there_once_is_no_piece_but_by_its_characters():
 
 
 def test_text_in_parts_is_decoded_as_the_whole():
-    tokenizer = build({'use': 'data.unigram:Unigram', 'vocabulary': 200})().train([TEXT, '\t'])
+    tokenizer = build({'use': 'data.tokenizer.unigram:Unigram', 'vocabulary': 200})().train([TEXT, '\t'])
     for text in (TEXT[:5000], '  two\n\n\t three   ', ' a', 'a '):
         ids = tokenizer.encode(text)
         assert tokenizer.decode(ids) == text

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from saccade.build import build
-from saccade.data.tokenizer import BERT, UNKNOWN
-from saccade.data.tokenizer_file import TokenizerFile
-from saccade.data.word_piece import WordPiece
+from saccade.data.tokenizer.file import TokenizerFile
+from saccade.data.tokenizer.tokenizer import BERT, UNKNOWN
+from saccade.data.tokenizer.word_piece import WordPiece
 from saccade.types import UserError
 
 TEXT = Path(argparse.__file__).read_text()
@@ -57,7 +57,7 @@ def test_characters_are_pieces_where_they_were_seen_then_come_the_merges():
 
 
 def test_special_tokens_have_the_ids_of_bert():
-    tokenizer = build({'use': 'data.word_piece:WordPiece', 'vocabulary': 30})().train(['a b'])
+    tokenizer = build({'use': 'data.tokenizer.word_piece:WordPiece', 'vocabulary': 30})().train(['a b'])
     assert [*map(tokenizer.special, BERT)] == [0, 1, 2, 3, 4]
     assert tokenizer.end == tokenizer.special('[SEP]')
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from small_models import encoder_spec, learned_spec, make, model_spec
 
-from saccade.data.tokenizer import BERT, Byte, Tokenizer, Word
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
+from saccade.data.tokenizer.word import Word
 
 
 @pytest.fixture(scope='session')

@@ -12,7 +12,7 @@ import pytest
 from small_models import make, model_spec
 from toy_seq2seq import made
 
-from saccade.data.pair_frame import PairFrame
+from saccade.data.rows.pair_frame import PairFrame
 from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.generate import generate
 from saccade.decode.greedy import Greedy

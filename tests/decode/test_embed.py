@@ -11,7 +11,10 @@ import pytest
 from small_models import encoder_spec, make, model_spec
 
 from saccade.build import build
-from saccade.data.tokenizer import BERT, BPE, Byte, Word
+from saccade.data.tokenizer.bpe import BPE
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.tokenizer import BERT
+from saccade.data.tokenizer.word import Word
 from saccade.decode.embed import Embedder, cosines
 from saccade.model.stack import layer_states
 from saccade.ops import pool

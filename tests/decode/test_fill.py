@@ -10,7 +10,9 @@ import tokenizers
 from small_models import encoder_spec, make
 
 from saccade.build import build
-from saccade.data.tokenizer import BERT, BPE, Tokenizer, Word
+from saccade.data.tokenizer.bpe import BPE
+from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
+from saccade.data.tokenizer.word import Word
 from saccade.decode.fill import Filled, Filler
 from saccade.types import Scope, UserError
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import pytest
 from toy_seq2seq import made
 
-from saccade.data.marked import SENTINEL
-from saccade.data.pair_frame import PairFrame
-from saccade.data.tokenizer import Word
+from saccade.data.rows.pair_frame import PairFrame
+from saccade.data.text.marked import SENTINEL
+from saccade.data.tokenizer.word import Word
 from saccade.decode.gaps import GapFiller, GapsFilled
 from saccade.decode.translator import Translator
 from saccade.types import UserError, Written

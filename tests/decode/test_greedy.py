@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 from toy_seq2seq import made
 
-from saccade.data.pair_frame import PairFrame
+from saccade.data.rows.pair_frame import PairFrame
 from saccade.decode.greedy import Greedy, sample
 from saccade.decode.sampling import Sampler
 from saccade.types import Scope

@@ -9,7 +9,9 @@ import pytest
 import tokenizers
 
 from saccade.build import build
-from saccade.data.tokenizer import Character, Tokenizer, Word
+from saccade.data.tokenizer.character import Character
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.word import Word
 from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.chat import chat
 from saccade.decode.generate import generate

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import pytest
 from toy_seq2seq import made
 
-from saccade.data.pair_frame import PairFrame
-from saccade.data.tokenizer import Word
+from saccade.data.rows.pair_frame import PairFrame
+from saccade.data.tokenizer.word import Word
 from saccade.decode.beam import Beam
 from saccade.decode.greedy import Greedy
 from saccade.decode.translator import Translated, Translator

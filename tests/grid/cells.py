@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
-from saccade.analysis.variants.catalogue import (
+from saccade.analysis.catalogue.catalogue import (
     BLOCK,
     CAUSAL,
     FULL,
@@ -27,7 +27,7 @@ from saccade.analysis.variants.catalogue import (
     WEIGHTING,
     Catalogue,
 )
-from saccade.analysis.variants.matrix import is_causal, terms_of
+from saccade.analysis.catalogue.matrix import is_causal, terms_of
 from saccade.build import build, fields, lacking, load
 from saccade.ops.term import reads_content
 from saccade.types import Can, ScoreTerm

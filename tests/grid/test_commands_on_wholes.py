@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from wholes import LENGTH, batch_of, config_of, drawn, experiment_of, pairs, towers
 
-from saccade.analysis.inspection import inspect
-from saccade.analysis.parameters import weights
-from saccade.data.tokenizer import Byte
+from saccade.analysis.inspect.inspection import inspect
+from saccade.analysis.inspect.parameters import weights
+from saccade.data.tokenizer.byte import Byte
 from saccade.decode.embed import Embedder
 from saccade.train.plan import Plan
 from saccade.train.setup import make_backend

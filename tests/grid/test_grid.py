@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cells import LENGTH, SEED, VOCABULARY, Cell, beside, cover, decoder, levels, pairs, refused, refuses
 
-from saccade.analysis.variants.catalogue import can
+from saccade.analysis.catalogue.catalogue import can
 from saccade.build import build
 from saccade.ops.loss import cross_entropy
 from saccade.types import Scope, UserError

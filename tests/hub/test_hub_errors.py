@@ -11,8 +11,8 @@ import pytest
 import tokenizers
 
 from saccade.build import build
-from saccade.data.tokenizer import Byte
-from saccade.data.tokenizer_file import open_tokenizer
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.file import open_tokenizer
 from saccade.hub import setting
 from saccade.hub.load import load
 from saccade.types import UserError

@@ -56,10 +56,10 @@ SMALL = (
 
 # An encoder of masked tokens alone, which needs no second document; one token a word.
 SPECIALS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
-WORD = {'use': 'data.tokenizer:Word', 'vocabulary': 40, 'end': None, 'specials': SPECIALS}
+WORD = {'use': 'data.tokenizer.word:Word', 'vocabulary': 40, 'end': None, 'specials': SPECIALS}
 ENCODER = (
     f'--config.data.tokenizer={WORD}',
-    "--config.data.pairing={'use': 'data.pairing:OnePassage'}",
+    "--config.data.pairing={'use': 'data.encoder.pairing:OnePassage'}",
     '--config.data.context=16',
     # Positions that are weights, and that make a word differ from place to place before anything is learned.
     "--config.model.position={'use': 'position.learned:Learned', 'length': 16}",

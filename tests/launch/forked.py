@@ -14,9 +14,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 PRELOADED = (
-    'saccade.train.main',
+    'saccade.train.process.main',
     'saccade.train.loop',
-    'saccade.analysis.alignment_picture',
+    'saccade.analysis.inspect.alignment_picture',
     'saccade.decode.translator',
 )
 

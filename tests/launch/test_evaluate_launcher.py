@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from saccade.train.log import read
+from saccade.train.log.log import read
 
 SAME_NUMBERS = 1e-6
 

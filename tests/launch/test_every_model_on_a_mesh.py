@@ -15,7 +15,7 @@ SAME_NUMBERS = 1e-5  # relative difference, of losses that are the same but for 
 
 NARROW = ('--config.model.width=32', '--config.model.vocabulary=304', '--config.data.context=16')
 BOTH = ('--config.model.decoder.vocabulary=400', '--config.model.decoder.width=16', '--config.data.context=24')
-MASKED = ("--config.data.pairing={'use': 'data.pairing:OnePassage'}", *NARROW)
+MASKED = ("--config.data.pairing={'use': 'data.encoder.pairing:OnePassage'}", *NARROW)
 DATES = ('--config.data.train=64', '--config.data.validation=16')
 RUNS = {
     'causal_lm/quickstart.py': (*NARROW, '--config.model.block.mixer.heads=2'),

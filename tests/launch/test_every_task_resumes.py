@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.train.log import read
+from saccade.train.log.log import read
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 BRIEF = (
@@ -25,7 +25,7 @@ DATES = (
     '--config.model.dropout=0.2',
 )
 MASKED = (
-    "--config.data.pairing={'use': 'data.pairing:OnePassage'}",
+    "--config.data.pairing={'use': 'data.encoder.pairing:OnePassage'}",
     '--config.data.context=16',
     '--config.model.vocabulary=300',
     '--config.model.width=16',

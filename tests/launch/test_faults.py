@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from watched import losses, wait_for_step
 
-from saccade.train.lock import locked
-from saccade.train.log import read
+from saccade.train.log.log import read
+from saccade.train.process.lock import locked
 
 STUCK = """
 import time

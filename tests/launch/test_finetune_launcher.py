@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.train.log import read
+from saccade.train.log.log import read
 
 ROOT = Path(__file__).parents[2]
 SAME_NUMBERS = 1e-6

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from saccade.data.tokenizer import Byte
+from saccade.data.tokenizer.byte import Byte
 
 PROMPT = 'def attend('
 TOKENS = 12

@@ -47,7 +47,7 @@ HOSTILE = {
     'model.block.mixer.kernel': {'use': 'train.config:run_file', 'flag': 'a', 'path': 'evil.py', 'function': 'mine'},
     'model.block.mixer.position': {'use': 'train.workdir:write_atomically', 'path': 'executed', 'content': ''},
     'model.block.feedforward.activation': {'use': 'jax.numpy:save', 'file': 'executed'},
-    'model.block.feedforward.up': {'use': 'saccade.data.prepare:prepare'},
+    'model.block.feedforward.up': {'use': 'saccade.data.corpus.prepare:prepare'},
     'model.block': [{'use': 'block.base:evil'}, {'use': 'evil.deep:Mine'}],
 }
 OPENING = {

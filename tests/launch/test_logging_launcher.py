@@ -11,7 +11,7 @@ import pytest
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.log import read
+from saccade.train.log.log import read
 from saccade.types import UserError
 
 MINE = """
@@ -50,7 +50,7 @@ def test_wandb_and_a_sink_of_the_users_get_what_the_folder_gets(runner, tmp_path
     (tmp_path / 'my_sink.py').write_text(MINE)
     heard, run = tmp_path / 'heard.jsonl', tmp_path / 'run'
     mine = {'use': 'my_sink:Mine', 'file': str(heard)}
-    parts = logging(mine, {'use': 'train.wandb:WandB', 'project': 'heads', 'mode': 'offline'})
+    parts = logging(mine, {'use': 'train.log.wandb:WandB', 'project': 'heads', 'mode': 'offline'})
     done = runner.train(run, parts, '--config.steps=2', '--config.schedule.warmup=1')
     assert done.returncode == 0, done.stderr
     assert 'wandb: ' not in done.stdout
@@ -69,9 +69,9 @@ def test_wandb_and_a_sink_of_the_users_get_what_the_folder_gets(runner, tmp_path
 @pytest.mark.parametrize(
     ('override', 'words'),
     [
-        (logging({'use': 'train.wandb:WandB'}), 'config.logging[0].project: missing'),
-        (logging({'use': 'train.wandb:WandB', 'projct': 'a'}), "did you mean 'project'?"),
-        (logging({'use': 'train.wandb:WandB', 'project': 'a', 'mode': 'on'}), "Literal['online', 'offline']"),
+        (logging({'use': 'train.log.wandb:WandB'}), 'config.logging[0].project: missing'),
+        (logging({'use': 'train.log.wandb:WandB', 'projct': 'a'}), "did you mean 'project'?"),
+        (logging({'use': 'train.log.wandb:WandB', 'project': 'a', 'mode': 'on'}), "Literal['online', 'offline']"),
         (logging({'use': 'norm.rms:RMSNorm'}), 'norm.rms:RMSNorm is not a Sink: it has no close()'),
         ('--config.logging=wandb', 'cannot be read as a list'),
     ],

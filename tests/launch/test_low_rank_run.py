@@ -12,7 +12,7 @@ from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.evaluate import Asked, evaluate_run
 from saccade.train.experiment import Experiment
-from saccade.train.log import read
+from saccade.train.log.log import read
 from saccade.train.loop import train
 from saccade.train.trained import kept_shapes, open_run, open_trained, start_from
 

@@ -43,7 +43,7 @@ RUNS = {
         '--config.model.width=8',
         '--config.model.layers=2',
         '--config.model.block.mixer.heads=2',
-        "--config.data.pairing={'use': 'data.pairing:OnePassage'}",
+        "--config.data.pairing={'use': 'data.encoder.pairing:OnePassage'}",
     ),
     'encoder_decoder': (
         'translation/dates.py',

@@ -7,7 +7,7 @@ import signal
 import pytest
 from watched import kill_after
 
-from saccade.train.provenance import read
+from saccade.train.log.provenance import read
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from refused import assert_refused
 
 from saccade.sweep.record import read_sweep
 from saccade.train.experiment import Experiment
-from saccade.train.log import read
+from saccade.train.log.log import read
 from saccade.train.setup import Cost
 
 PATIENCE = 240  # seconds

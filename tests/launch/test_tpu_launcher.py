@@ -19,7 +19,7 @@ from fake_gcloud import FakeGcloud
 from fake_gcloud_program import asked
 from refused import assert_refused
 
-from saccade.train.log import read
+from saccade.train.log.log import read
 
 PATIENCE = 60  # seconds
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 from watched import STEPS, assert_same, kill_after, losses
 
 from saccade.train.config import load_config
-from saccade.train.log import read
+from saccade.train.log.log import read
 from saccade.train.loop import train
 from saccade.types import UserError
 
@@ -138,7 +138,7 @@ def test_a_checkpoint_of_eight_devices_goes_on_with_one(runner, finished, tmp_pa
         (['--config.model.norm={"use": "norm.rmss:RMSNorm"}'], "did you mean 'norm.rms:RMSNorm'"),
         (['--config.model.norm={"use": "position.rotary:Rotary"}'], 'is not a Norm'),
         (['--config.model.block.mixer={"use": "attention.multi_head:MultiHead", "heads": 2}'], 'missing'),
-        (['--config.model.vocabulary=100', '--config.data.tokenizer={"use": "data.tokenizer:Byte"}'],
+        (['--config.model.vocabulary=100', '--config.data.tokenizer={"use": "data.tokenizer.byte:Byte"}'],
          'config.model.vocabulary: 100 is smaller than the tokenizer'),
         (['--config.data.path=/nowhere/at/all.txt'], '/nowhere/at/all.txt'),
         (['--config.data.path=None', '--config.data.name=lm1bb'], 'lm1b'),

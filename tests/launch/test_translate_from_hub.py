@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from saccade.data.tokenizer import Byte
+from saccade.data.tokenizer.byte import Byte
 
 TEXT = 'a dog runs'
 CONTEXT = 16

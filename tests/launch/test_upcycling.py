@@ -5,7 +5,7 @@
 import pytest
 
 from saccade.train.config import load_config
-from saccade.train.log import read
+from saccade.train.log.log import read
 from saccade.train.loop import train
 from saccade.types import UserError
 
@@ -15,7 +15,7 @@ MULTI_QUERY = (
     '"position": {"use": "position.rotary:Rotary"}}'
 )
 SHORT = ('--config.steps=1', '--config.schedule.warmup=0', '--config.baseline=None', '--config.sample=None')
-GROUPED = "--config.adapt={'use': 'train.upcycle:grouped'}"
+GROUPED = "--config.adapt={'use': 'train.init.upcycle:grouped'}"
 
 
 @pytest.fixture

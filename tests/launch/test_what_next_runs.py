@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.train.log import read
+from saccade.train.log.log import read
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 BRIEF = ('steps=4', 'log_every=1', 'eval_every=2', 'eval_batches=1', 'checkpoint_every=2', 'batch_size=8')
@@ -31,7 +31,7 @@ KINDS = {
     'causal_lm/quickstart.py': ((*LAYER, *TEXT), False),
     'causal_lm/linear_lm.py': ((*LAYER, *TEXT, 'model.position.length=64'), False),
     'causal_lm/mixtral_tiny.py': (('model.width=16', 'model.layers=1', *TEXT), False),
-    'masked_lm/quickstart.py': ((*LAYER, *TEXT, "data.pairing={'use': 'data.pairing:OnePassage'}"), False),
+    'masked_lm/quickstart.py': ((*LAYER, *TEXT, "data.pairing={'use': 'data.encoder.pairing:OnePassage'}"), False),
     'masked_lm/electra_small.py': ((*SMALL_PAIR, 'data.context=32', 'schedule.warmup=1'), False),
     'denoising/t5.py': (DENOISED, False),
     'denoising/ul2.py': ((*DENOISED, f'task.denoisers={MODES}'), False),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.train.log import read
+from saccade.train.log.log import read
 
 STEPS = 20  # of the small run
 # Losses that must be the same numbers but for the order of sums: relative difference.

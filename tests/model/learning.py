@@ -28,12 +28,12 @@ Draw = Callable[[jax.Array, int], Mapping[str, jax.Array]]
 
 def recurrent(decoder, width, bidirectional, **sizes):
     """A recurrent model of one layer of LSTM cells on either side, all of this width."""
-    cells = {'cell': {'use': 'recurrent.lstm:LSTM', 'width': width}, 'layers': 1}
+    cells = {'cell': {'use': 'recurrent.cell.lstm:LSTM', 'width': width}, 'layers': 1}
     given = {
         'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
         'width': width,
         'encoder': {'use': 'recurrent.encoder:Encoder', 'bidirectional': bidirectional, **cells},
-        'bridge': {'use': 'recurrent.projected:Projected'},
+        'bridge': {'use': 'recurrent.decoder.projected:Projected'},
         'decoder': decoder | cells,
         'tied': True,
     }

@@ -10,10 +10,10 @@ SYMBOLS, WIDTH = 10, 64
 SHORT, LONG = 5, 30
 RIGHT = 0.95  # share of tokens
 
-FIXED = {'use': 'recurrent.fixed_context:FixedContext', 'fed': True}
+FIXED = {'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': True}
 ATTENTION = {
-    'use': 'recurrent.luong:Luong',
-    'attention': {'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.general:General'}},
+    'use': 'recurrent.decoder.luong:Luong',
+    'attention': {'use': 'recurrent.decoder.soft:Soft', 'score': {'use': 'recurrent.score.general:General'}},
     'input_feeding': False,
 }
 

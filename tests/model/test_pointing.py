@@ -12,7 +12,7 @@ RIGHT = 0.95  # share of rows
 
 
 def pointed(key, count):
-    """Words, a pointer to one of them, and that one: `data.sequences:Pointer` in one program with what learns of it."""
+    """Words, a pointer to one of them, and that one, as `data.synthetic.sequences:Pointer`, in one program."""
     of_words, of_pointer = jax.random.split(key)
     words = jax.random.randint(of_words, (count, LENGTH), 1, SYMBOLS + 1)
     pointer = jax.random.randint(of_pointer, (count, 1), 0, LENGTH)
@@ -33,18 +33,22 @@ def taught(decoder, steps):
 @pytest.mark.parametrize(
     'estimator',
     [
-        {'use': 'recurrent.reinforce:Reinforce', 'learned': True},
-        {'use': 'recurrent.gumbel:Gumbel', 'temperature': 1.0},
-        {'use': 'recurrent.straight_through:StraightThrough'},
+        {'use': 'recurrent.decoder.reinforce:Reinforce', 'learned': True},
+        {'use': 'recurrent.decoder.gumbel:Gumbel', 'temperature': 1.0},
+        {'use': 'recurrent.decoder.straight_through:StraightThrough'},
     ],
     ids=['reinforce', 'gumbel', 'straight-through'],
 )
 def test_hard_attention_learns_to_follow_a_pointer(estimator):
-    attention = {'use': 'recurrent.hard:Hard', 'score': {'use': 'recurrent.general:General'}, 'estimator': estimator}
-    luong = {'use': 'recurrent.luong:Luong', 'attention': attention, 'input_feeding': False}
+    attention = {
+        'use': 'recurrent.decoder.hard:Hard',
+        'score': {'use': 'recurrent.score.general:General'},
+        'estimator': estimator,
+    }
+    luong = {'use': 'recurrent.decoder.luong:Luong', 'attention': attention, 'input_feeding': False}
     assert taught(luong, 8000) >= RIGHT
 
 
 @pytest.mark.slow
 def test_without_attention_it_cannot_be_guessed():
-    assert taught({'use': 'recurrent.fixed_context:FixedContext', 'fed': False}, 600) < 2 / SYMBOLS + 0.1
+    assert taught({'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': False}, 600) < 2 / SYMBOLS + 0.1

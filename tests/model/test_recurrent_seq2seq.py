@@ -18,14 +18,14 @@ SOURCE_SEGMENTS = jnp.array([[1] * length + [0] * (S - length) for length in (7,
 SEGMENTS = jnp.array([[1] * length + [0] * (T - length) for length in (6, 3, 6)])
 SOURCE, TOKENS = (jnp.array(np.random.default_rng(n).integers(0, V, shape)) for n, shape in enumerate([(B, S), (B, T)]))
 
-ADDITIVE = {'use': 'recurrent.additive:Additive', 'width': 6}
-SOFT = {'use': 'recurrent.soft:Soft', 'score': ADDITIVE}
+ADDITIVE = {'use': 'recurrent.score.additive:Additive', 'width': 6}
+SOFT = {'use': 'recurrent.decoder.soft:Soft', 'score': ADDITIVE}
 DECODERS = {
-    'initial context': {'use': 'recurrent.fixed_context:FixedContext', 'fed': False},
-    'context at every step': {'use': 'recurrent.fixed_context:FixedContext', 'fed': True},
-    'Bahdanau': {'use': 'recurrent.bahdanau:Bahdanau', 'attention': SOFT},
-    'Luong': {'use': 'recurrent.luong:Luong', 'attention': SOFT, 'input_feeding': False},
-    'Luong, input feeding': {'use': 'recurrent.luong:Luong', 'attention': SOFT, 'input_feeding': True},
+    'initial context': {'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': False},
+    'context at every step': {'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': True},
+    'Bahdanau': {'use': 'recurrent.decoder.bahdanau:Bahdanau', 'attention': SOFT},
+    'Luong': {'use': 'recurrent.decoder.luong:Luong', 'attention': SOFT, 'input_feeding': False},
+    'Luong, input feeding': {'use': 'recurrent.decoder.luong:Luong', 'attention': SOFT, 'input_feeding': True},
 }
 ATTENTIVE = [name for name, given in DECODERS.items() if 'attention' in given]
 
@@ -106,9 +106,9 @@ def test_steps_replay_the_whole(decoder):
 
 
 LOOKS = {
-    'hard': {'use': 'recurrent.hard:Hard', 'estimator': {'use': 'recurrent.reinforce:Reinforce'}},
-    'local-m': {'use': 'recurrent.local_monotonic:LocalMonotonic', 'reach': 1},
-    'local-p': {'use': 'recurrent.local_predictive:LocalPredictive', 'reach': 1},
+    'hard': {'use': 'recurrent.decoder.hard:Hard', 'estimator': {'use': 'recurrent.decoder.reinforce:Reinforce'}},
+    'local-m': {'use': 'recurrent.decoder.local_monotonic:LocalMonotonic', 'reach': 1},
+    'local-p': {'use': 'recurrent.decoder.local_predictive:LocalPredictive', 'reach': 1},
 }
 
 

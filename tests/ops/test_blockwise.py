@@ -18,7 +18,7 @@ from saccade.ops.mask import Causal, Full, SameSegment, Window
 from saccade.ops.scoring import Dropout, Scoring
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.ops.term import DistanceTable, Softcap
-from saccade.weighting.sigmoid import SigmoidWeights
+from saccade.softmax.sigmoid import SigmoidWeights
 
 F32_RELATIVE = 1e-5  # of the largest element
 BF16_RELATIVE = 2e-2

@@ -16,7 +16,7 @@ B, T, D = 2, 8, 3
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
 SEGMENTS = jnp.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 2, 2, 2, 2, 0]])
 SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)), SEGMENTS)
-CAUSAL, CENTRED = 'recurrent.convolution:Convolution', 'recurrent.centred_convolution:CentredConvolution'
+CAUSAL, CENTRED = 'recurrent.mixer.convolution:Convolution', 'recurrent.mixer.centred_convolution:CentredConvolution'
 
 
 @functools.cache

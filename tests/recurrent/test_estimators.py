@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.analysis.claims.estimators import Estimates
+from saccade.analysis.studies.estimators import Estimates
 from saccade.build import build
 from saccade.ops.reinforce import choices_in, surrogate
 from saccade.types import UserError
@@ -68,4 +68,4 @@ def test_choices_are_found_wherever_they_are_reported():
 
 def test_a_temperature_of_zero_is_refused():
     with pytest.raises(UserError, match='temperature must be above 0'):
-        build({'use': 'recurrent.gumbel:Gumbel', 'temperature': 0.0})().init(jax.random.key(0), 1)
+        build({'use': 'recurrent.decoder.gumbel:Gumbel', 'temperature': 0.0})().init(jax.random.key(0), 1)

@@ -11,7 +11,7 @@ import pytest
 
 from saccade.build import build
 from saccade.ops.flops import flops
-from saccade.recurrent.attention_base import over_source
+from saccade.recurrent.decoder.attention_base import over_source
 from saccade.types import Scope, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
@@ -19,13 +19,16 @@ B, T, S, D, C, A = 2, 4, 9, 6, 5, 3
 REACH = 2
 SEGMENTS = jnp.array([[1] * S, [0, 1, 1, 1, 1, 1, 1, 0, 0]])  # the second is padded on both sides
 
-DOT, GENERAL = {'use': 'recurrent.dot:Dot'}, {'use': 'recurrent.general:General'}
-ADDITIVE = {'use': 'recurrent.additive:Additive', 'width': A}
+DOT, GENERAL = {'use': 'recurrent.score.dot:Dot'}, {'use': 'recurrent.score.general:General'}
+ADDITIVE = {'use': 'recurrent.score.additive:Additive', 'width': A}
 KINDS = {
-    'soft': {'use': 'recurrent.soft:Soft'},
-    'hard': {'use': 'recurrent.hard:Hard', 'estimator': {'use': 'recurrent.straight_through:StraightThrough'}},
-    'local-m': {'use': 'recurrent.local_monotonic:LocalMonotonic', 'reach': REACH},
-    'local-p': {'use': 'recurrent.local_predictive:LocalPredictive', 'reach': REACH},
+    'soft': {'use': 'recurrent.decoder.soft:Soft'},
+    'hard': {
+        'use': 'recurrent.decoder.hard:Hard',
+        'estimator': {'use': 'recurrent.decoder.straight_through:StraightThrough'},
+    },
+    'local-m': {'use': 'recurrent.decoder.local_monotonic:LocalMonotonic', 'reach': REACH},
+    'local-p': {'use': 'recurrent.decoder.local_predictive:LocalPredictive', 'reach': REACH},
 }
 
 
@@ -93,7 +96,7 @@ def test_weights_and_context_are_as_the_closed_form_says(score):
 
 
 def test_a_product_of_different_widths_is_refused_in_one_line():
-    with pytest.raises(UserError, match=r"states are 6 wide and the source's 5; .* recurrent.general:General"):
+    with pytest.raises(UserError, match=r"states are 6 wide and the source's 5; .* recurrent.score.general:General"):
         attention('soft', 'dot')
 
 

@@ -14,12 +14,12 @@ from saccade.recurrent.encoder import Encoded
 from saccade.types import Scope
 
 B, S, T, E, C, D = 1, 5, 3, 4, 6, 4
-CELL = {'use': 'recurrent.rnn:RNN', 'width': D}
-SOFT = {'use': 'recurrent.soft:Soft', 'score': {'use': 'recurrent.general:General'}}
-HARD = {'use': 'recurrent.hard:Hard', 'estimator': {'use': 'recurrent.reinforce:Reinforce'}}
-BAHDANAU = {'use': 'recurrent.bahdanau:Bahdanau'}
-LUONG = {'use': 'recurrent.luong:Luong', 'input_feeding': False}
-FEEDING = {'use': 'recurrent.luong:Luong', 'input_feeding': True}
+CELL = {'use': 'recurrent.cell.rnn:RNN', 'width': D}
+SOFT = {'use': 'recurrent.decoder.soft:Soft', 'score': {'use': 'recurrent.score.general:General'}}
+HARD = {'use': 'recurrent.decoder.hard:Hard', 'estimator': {'use': 'recurrent.decoder.reinforce:Reinforce'}}
+BAHDANAU = {'use': 'recurrent.decoder.bahdanau:Bahdanau'}
+LUONG = {'use': 'recurrent.decoder.luong:Luong', 'input_feeding': False}
+FEEDING = {'use': 'recurrent.decoder.luong:Luong', 'input_feeding': True}
 
 
 def normal(shape, number=0):

@@ -17,8 +17,8 @@ from saccade.types import Scope, UserError
 
 CONFIG = Path(__file__).parents[2] / 'experiments' / 'causal_lm' / 'minimal.py'
 D = 8
-RECURRENT = {'use': 'recurrent.recurrent:Recurrent', 'cell': {'use': 'recurrent.rnn:RNN', 'width': D}}
-CONVOLUTION = {'use': 'recurrent.convolution:Convolution', 'size': 3, 'depthwise': False}
+RECURRENT = {'use': 'recurrent.mixer.recurrent:Recurrent', 'cell': {'use': 'recurrent.cell.rnn:RNN', 'width': D}}
+CONVOLUTION = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 3, 'depthwise': False}
 ATTENTION = {
     'use': 'attention.multi_head:MultiHead',
     'heads': 2,
@@ -77,8 +77,8 @@ def test_what_the_first_token_says_to_the_last_passes_through_every_state_betwee
 @pytest.mark.parametrize(
     ('use', 'more'),
     [
-        ('recurrent.bidirectional:Bidirectional', {'cell': RECURRENT['cell']}),
-        ('recurrent.centred_convolution:CentredConvolution', {'size': 3, 'depthwise': True}),
+        ('recurrent.mixer.bidirectional:Bidirectional', {'cell': RECURRENT['cell']}),
+        ('recurrent.mixer.centred_convolution:CentredConvolution', {'size': 3, 'depthwise': True}),
     ],
 )
 def test_what_looks_ahead_is_refused_by_a_causal_model(use, more):

@@ -18,7 +18,7 @@ from saccade.sweep.conduct import LAST_LINES, Conductor, carry_out, last_lines
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.local import NO_START, Local, Share
 from saccade.sweep.record import read_sweep
-from saccade.train.log import read
+from saccade.train.log.log import read
 from saccade.types import UserError
 
 TWO_AT_A_TIME = partial(Local, [Share(), Share()])

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from saccade.build import build
-from saccade.data.frame import Frame
+from saccade.data.rows.frame import Frame
 
 NORM = {'use': 'norm.layer:LayerNorm'}
 POOLED = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:mean'}}

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.data.frame import Frame
+from saccade.data.rows.frame import Frame
 from saccade.task.span_qa import ENDS, Found, SpanQA, places
 from saccade.types import Judge, Task, UserError
 

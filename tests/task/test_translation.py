@@ -116,11 +116,11 @@ def test_a_smoothing_that_is_no_share_is_refused():
 
 
 def hard_attention():
-    cell = {'use': 'recurrent.lstm:LSTM', 'width': 8}
+    cell = {'use': 'recurrent.cell.lstm:LSTM', 'width': 8}
     looking = {
-        'use': 'recurrent.hard:Hard',
-        'score': {'use': 'recurrent.general:General'},
-        'estimator': {'use': 'recurrent.reinforce:Reinforce'},
+        'use': 'recurrent.decoder.hard:Hard',
+        'score': {'use': 'recurrent.score.general:General'},
+        'estimator': {'use': 'recurrent.decoder.reinforce:Reinforce'},
     }
     spec = {
         'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
@@ -129,9 +129,9 @@ def hard_attention():
         'source_context': 7,
         'width': 8,
         'encoder': {'use': 'recurrent.encoder:Encoder', 'cell': cell, 'layers': 1, 'bidirectional': False},
-        'bridge': {'use': 'recurrent.copied:Copied'},
+        'bridge': {'use': 'recurrent.decoder.copied:Copied'},
         'decoder': {
-            'use': 'recurrent.luong:Luong',
+            'use': 'recurrent.decoder.luong:Luong',
             'cell': cell,
             'layers': 1,
             'attention': looking,

@@ -21,7 +21,8 @@ EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 @pytest.fixture(scope='session')
 def untrained_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """A function of an experiment and of fields of it, 'model.width=8': the folder of its run, which reads bytes."""
-    from saccade.data.tokenizer import BERT, Byte
+    from saccade.data.tokenizer.byte import Byte
+    from saccade.data.tokenizer.tokenizer import BERT
     from saccade.train.checkpoint import Checkpoints
     from saccade.train.config import load_config
     from saccade.train.experiment import Experiment

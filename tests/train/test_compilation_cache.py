@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from jax._src import compilation_cache as jax_cache
 
-from saccade.train import compilation_cache
-from saccade.train.compilation_cache import CompilationCache, use_compilation_cache
+from saccade.train.process import compilation_cache
+from saccade.train.process.compilation_cache import CompilationCache, use_compilation_cache
 from saccade.types import UserError
 
 KEY, PROGRAM = 'jit_step-0123', jax_cache.compress_executable(bytes(range(256)) * 4)

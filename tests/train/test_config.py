@@ -131,7 +131,7 @@ def quickstart(*fields):
         (['keep_last=3'], 3),
         (['inherit=model'], 'model'),
         (['eval_lengths=(64, 32)', 'eval_lengths.1=16'], 16),
-        (["logging=[{'use': 'train.wandb:WandB'}]", 'logging.0.project=7'], '7'),
+        (["logging=[{'use': 'train.log.wandb:WandB'}]", 'logging.0.project=7'], '7'),
         (["model.block=[{'use': 'block.pre_norm:PreNorm'}]", 'model.block.0.cross=None'], None),
     ],
 )  # fmt: skip

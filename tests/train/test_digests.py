@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data import pydocs
+from saccade.data.corpus import pydocs
 from saccade.train.config import load_config
 from saccade.train.digests import keep, prepare_again, require_same_data, verified_tokenizer
 from saccade.train.experiment import Experiment, cache_folder

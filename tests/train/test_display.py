@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from saccade.progress import counted, listening
-from saccade.train import display
-from saccade.train.display import Display, clock, line
+from saccade.train.log import display
+from saccade.train.log.display import Display, clock, line
 
 WORDS = ('loss 3.2145  tokens/s 12,345  MFU 41.2%', 'loss 3.2145  tokens/s 12,345', 'loss 3.2145')
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from saccade.train.lock import locked
+from saccade.train.process.lock import locked
 from saccade.types import UserError
 
 # Holds the lock as `locked` does, without the seconds that its imports take.

@@ -18,10 +18,10 @@ import pytest
 from rich.console import Console
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
-from saccade.data.prepare import quiet
-from saccade.train import background, log, tensorboard
-from saccade.train.display import Display
-from saccade.train.log import Log, RunConsole, read
+from saccade.data.corpus.prepare import quiet
+from saccade.train.log import background, log, tensorboard
+from saccade.train.log.display import Display
+from saccade.train.log.log import Log, RunConsole, read
 from saccade.types import UserError
 
 PLAN = {'parameters': 10**7, 'flops': 2**70, 'tokens': 2048, 'peak_bytes': 0}

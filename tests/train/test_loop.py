@@ -10,7 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.data.tokenizer import BPE, Byte, Character, Tokenizer, Word
+from saccade.data.tokenizer.bpe import BPE
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.character import Character
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.word import Word
 from saccade.train.backend import JitBackend
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.learner import TrainState

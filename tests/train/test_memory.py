@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from saccade.train import memory
+from saccade.train.process import memory
 
 # Blocks of the size of a step's temporary memory, from a thread that is not the first, as XLA's are.
 FIVE_BLOCKS = """
 import resource, sys, threading
-from saccade.train.memory import keep_freed_memory
+from saccade.train.process.memory import keep_freed_memory
 kept = keep_freed_memory() if sys.argv[1] == 'kept' else None
 def step():
     b'1' * 2**26

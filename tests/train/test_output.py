@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from saccade.train.output import require_file, require_folder
+from saccade.train.process.output import require_file, require_folder
 from saccade.types import UserError
 
 LONG = 300 * 'x'

@@ -11,13 +11,13 @@ from flax.traverse_util import flatten_dict
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
+from saccade.train.init.partial import body, nothing, only
 from saccade.train.loop import train
-from saccade.train.partial import body, nothing, only
 from saccade.train.trained import open_run, param_shapes, start_from
 from saccade.types import Part, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments/masked_lm'
-BYTES = "data.tokenizer={'use': 'data.tokenizer:Byte', 'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}"
+BYTES = "data.tokenizer={'use': 'data.tokenizer.byte:Byte', 'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}"
 SIZES = ('vocabulary=264', 'width=16', 'layers=1', 'context=16', 'block.mixer.heads=2')
 SMALL = (BYTES, *(f'model.{size}' for size in SIZES))
 TANH, NORM = {'use': 'jax.numpy:tanh'}, {'use': 'norm.layer:LayerNorm'}
@@ -124,7 +124,7 @@ def test_a_run_prints_what_it_took(pretrained, tmp_path, monkeypatch, capsys):
     (tmp_path / 'text').mkdir()
     for number in range(20):
         (tmp_path / f'text/{number}.txt').write_text(f'A {number}. Then {number + 1}. It ends.')
-    adapt = {'use': 'train.partial:body'}
+    adapt = {'use': 'train.init.partial:body'}
     fields = (*SMALL, f'data.path={tmp_path}/text', f'init_from={pretrained}', f'adapt={adapt}', 'batch_size=2')
     fields += ('steps=1', 'schedule.warmup=0', 'sample=None', 'baseline=None', 'eval_batches=1')
     train(

@@ -7,8 +7,8 @@ import signal
 import jax
 import pytest
 
-from saccade.train import processes
-from saccade.train.processes import STOPS, Meeting, stop_signal, stopped_together
+from saccade.train.process import processes
+from saccade.train.process.processes import STOPS, Meeting, stop_signal, stopped_together
 from saccade.types import UserError
 
 

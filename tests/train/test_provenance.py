@@ -16,8 +16,8 @@ import jaxlib
 import pytest
 
 import saccade
-from saccade.train import provenance as module
-from saccade.train.provenance import processor, provenance, read, recorded
+from saccade.train.log import provenance as module
+from saccade.train.log.provenance import processor, provenance, read, recorded
 from saccade.types import UserError
 
 

@@ -121,7 +121,7 @@ SYSTEM = "[{'use': 'os:system', 'command': 'touch executed'}]"
             {'task': "{'use': 'task.classification:Classification'}"},
             'reads example of a batch',
         ),
-        ('causal_lm', {'adapt': "{'use': 'train.partial:body'}"}, 'config.adapt: there are no weights to adapt'),
+        ('causal_lm', {'adapt': "{'use': 'train.init.partial:body'}"}, 'config.adapt: there are no weights to adapt'),
         ('causal_lm', {'init_part': 'teacher'}, "config.init_part: 'teacher' is a part of no run"),
         ('causal_lm', {'init_from': '/nowhere/run'}, 'config.init_from: /nowhere/run: there is no such folder'),
         ('causal_lm', {'logging': SYSTEM}, 'is no Sink: it does not say what it makes'),

@@ -9,13 +9,13 @@ import subprocess
 import pytest
 from rich.console import Console
 
-from saccade.analysis.benchmark.report import Table
 from saccade.analysis.report.runs import read_study
+from saccade.benchmark.report import Table
 from saccade.sweep.plan import Plan, Variant
 from saccade.sweep.record import Sweep
 from saccade.train.next_steps import Launched, what_next
+from saccade.train.process.terminal import say
 from saccade.train.setup import Cost
-from saccade.train.terminal import say
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.data.tokenizer import Byte
+from saccade.data.tokenizer.byte import Byte
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
@@ -21,7 +21,7 @@ ELECTRA = str(Path(__file__).parents[2] / 'experiments/masked_lm/electra_small.p
 
 @pytest.fixture(scope='module')
 def electra():
-    config = load_config(ELECTRA, ["--config.data.tokenizer={'use': 'data.tokenizer:Byte'}"])
+    config = load_config(ELECTRA, ["--config.data.tokenizer={'use': 'data.tokenizer.byte:Byte'}"])
     experiment = Experiment.of(config)
     return Trained(experiment.model(), param_shapes(experiment), Byte().train([]), config, 7)
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from saccade.build import build
-from saccade.train.upcycle import grouped
+from saccade.train.init.upcycle import grouped
 from saccade.types import Scope
 
 F32_RELATIVE = 1e-5  # of the largest element

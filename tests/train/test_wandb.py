@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from saccade.train.log import Log
-from saccade.train.wandb import WandB
+from saccade.train.log.log import Log
+from saccade.train.log.wandb import WandB
 from saccade.types import UserError
 
 wandb = pytest.importorskip('wandb')

@@ -9,11 +9,11 @@ import pytest
 from flax.traverse_util import flatten_dict
 
 from saccade.build import build
-from saccade.train.partial import body, encoder
+from saccade.train.init.partial import body, encoder
 from saccade.train.trained import open_run, spec_of, start_from
 from saccade.types import Part, Scope, UserError
 
-BYTES = "data.tokenizer={'use': 'data.tokenizer:Byte', 'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}"
+BYTES = "data.tokenizer={'use': 'data.tokenizer.byte:Byte', 'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}"
 SIZES = ('vocabulary=264', 'width=16', 'layers=2', 'context=16', 'block.mixer.heads=2')
 TOKENS = jnp.array([[7, 100, 31, 8, 9, 12]])
 PLACE = Scope(jnp.arange(6)[None], jnp.array([[1, 1, 1, 1, 1, 0]]))

@@ -21,7 +21,7 @@ def make_config(**changes):
         'mesh': {'data': -1},
         'task': {'use': 'task.causal_lm:CausalLM'},
         'model': {'use': 'model.gpt:GPT', 'width': 128, 'dropout': 0.1, 'layers': [1, 2], 'skip_every': 2},
-        'data': {'use': 'data.text:Text', 'workers': 0},
+        'data': {'use': 'data.text.stream:Text', 'workers': 0},
     }
     for field, value in changes.items():
         *parents, name = field.split('__')

@@ -20,10 +20,10 @@ PACKED = Scope(
 
 PLAIN = {'use': 'attention.plain:Plain'}
 ONLINE = {
-    'softmax': {'use': 'weighting.softmax:Softmax'},
-    'learned sink': {'use': 'weighting.sink:LearnedSink'},
-    'softmax plus one': {'use': 'weighting.softmax_one:SoftmaxOne'},
-    'sigmoid': {'use': 'weighting.sigmoid:Sigmoid', 'length': 6},
+    'softmax': {'use': 'softmax.softmax:Softmax'},
+    'learned sink': {'use': 'softmax.sink:LearnedSink'},
+    'softmax plus one': {'use': 'softmax.softmax_one:SoftmaxOne'},
+    'sigmoid': {'use': 'softmax.sigmoid:Sigmoid', 'length': 6},
 }
 KERNELS = (
     PLAIN,

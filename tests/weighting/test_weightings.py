@@ -12,11 +12,11 @@ import pytest
 from saccade.build import build
 from saccade.ops.entmax import masked_entmax
 from saccade.ops.softmax import SoftmaxWeights, masked_softmax
+from saccade.softmax.entmax import EntmaxWeights
+from saccade.softmax.sigmoid import SigmoidWeights
+from saccade.softmax.talking_heads import TalkingHeadsWeights
+from saccade.softmax.top_k import TopKWeights
 from saccade.types import OnlineWeights, RowWeights, UserError
-from saccade.weighting.entmax import EntmaxWeights
-from saccade.weighting.sigmoid import SigmoidWeights
-from saccade.weighting.talking_heads import TalkingHeadsWeights
-from saccade.weighting.top_k import TopKWeights
 
 NEAR = 1e-6
 GRADIENT_NEAR = 1e-5
@@ -173,7 +173,7 @@ def test_a_sink_that_takes_nothing_is_softmax(sink):
 
 
 def test_softmax_plus_one_is_a_sink_at_zero_and_may_read_nothing():
-    value = build({'use': 'weighting.softmax_one:SoftmaxOne'})()(N)
+    value = build({'use': 'softmax.softmax_one:SoftmaxOne'})()(N)
     np.testing.assert_array_equal(value.sink, 0.0)
     assert value(SCORES - 30.0, ALLOWED).sum() < 1e-9
 
@@ -212,7 +212,7 @@ def test_the_larger_alpha_the_fewer_keys():
 
 
 def test_a_sigmoid_of_scores_near_zero_sums_to_about_one():
-    weights = build({'use': 'weighting.sigmoid:Sigmoid', 'length': S})()(N)(0.01 * SCORES, EVERYTHING)
+    weights = build({'use': 'softmax.sigmoid:Sigmoid', 'length': S})()(N)(0.01 * SCORES, EVERYTHING)
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=0.15)
 
 
@@ -221,10 +221,10 @@ def test_heads_that_talk_to_themselves_alone_are_softmax():
 
 
 PARAMETERS = {
-    'weighting.softmax:Softmax': {},
-    'weighting.softmax_one:SoftmaxOne': {},
-    'weighting.sink:LearnedSink': {'sink': (N,)},
-    'weighting.talking_heads:TalkingHeads': {'before': (N, N), 'after': (N, N)},
+    'softmax.softmax:Softmax': {},
+    'softmax.softmax_one:SoftmaxOne': {},
+    'softmax.sink:LearnedSink': {'sink': (N,)},
+    'softmax.talking_heads:TalkingHeads': {'before': (N, N), 'after': (N, N)},
 }
 
 
@@ -232,13 +232,13 @@ PARAMETERS = {
 def test_parameters_are_by_head(use):
     value, variables = build({'use': use})().init_with_output(jax.random.key(0), N)
     assert jax.tree.map(jnp.shape, variables.get('params', {})) == PARAMETERS[use]
-    assert isinstance(value, OnlineWeights) == (use != 'weighting.talking_heads:TalkingHeads')
+    assert isinstance(value, OnlineWeights) == (use != 'softmax.talking_heads:TalkingHeads')
 
 
 WHOLE_ROW = {
-    'weighting.top_k:TopK': {'k': 3},
-    'weighting.entmax:Entmax': {'alpha': 1.5},
-    'weighting.talking_heads:TalkingHeads': {},
+    'softmax.top_k:TopK': {'k': 3},
+    'softmax.entmax:Entmax': {'alpha': 1.5},
+    'softmax.talking_heads:TalkingHeads': {},
 }
 
 
@@ -255,10 +255,10 @@ def test_what_needs_a_whole_row_is_refused_by_the_blockwise_kernel_with_its_reas
 @pytest.mark.parametrize(
     ('spec', 'words'),
     [
-        ({'use': 'weighting.top_k:TopK', 'k': 0}, 'k must be at least 1'),
-        ({'use': 'weighting.sigmoid:Sigmoid', 'length': 0}, 'length must be at least 1'),
-        ({'use': 'weighting.entmax:Entmax', 'alpha': 1.0}, 'alpha must be above 1 and at most 2, not 1.0'),
-        ({'use': 'weighting.entmax:Entmax', 'alpha': 2.5}, 'alpha must be above 1 and at most 2'),
+        ({'use': 'softmax.top_k:TopK', 'k': 0}, 'k must be at least 1'),
+        ({'use': 'softmax.sigmoid:Sigmoid', 'length': 0}, 'length must be at least 1'),
+        ({'use': 'softmax.entmax:Entmax', 'alpha': 1.0}, 'alpha must be above 1 and at most 2, not 1.0'),
+        ({'use': 'softmax.entmax:Entmax', 'alpha': 2.5}, 'alpha must be above 1 and at most 2'),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(spec, words):

@@ -1,3 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mixers and the kernels they attend with, one a file."""
+"""Attention mixers, and the kernels with which they attend, one a file.
+
+Not here: recurrent and convolutional mixers (`recurrent/mixer/`), and arithmetic without parameters (`ops/`).
+"""

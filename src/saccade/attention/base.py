@@ -7,8 +7,8 @@ import jax
 
 from saccade.attention.cache import Cache
 from saccade.ops.scoring import Dropout, Scoring
+from saccade.softmax.softmax import Softmax
 from saccade.types import Keys, Mixed, Part, Queries, Scope, Share, Values, Weighting, require_share
-from saccade.weighting.softmax import Softmax
 
 
 class ScoreKernel(nn.Module):

@@ -15,8 +15,8 @@ from typing import ClassVar
 from saccade.attention.base import ScoreKernel
 from saccade.ops import blockwise
 from saccade.ops.scoring import Scoring
+from saccade.softmax.softmax import Softmax
 from saccade.types import Can, Count, Keys, Mixed, OnlineWeighting, Part, Queries, Values, require_positive
-from saccade.weighting.softmax import Softmax
 
 
 class Blockwise(ScoreKernel):

@@ -1,3 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a mixer, a feed-forward layer and norms make a layer."""
+"""Blocks: how a mixer, a feed-forward layer, norms and residual connections make a layer, one wiring a file.
+
+Not here: how blocks are stacked (`model/stack.py`).
+"""

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from saccade.data.tokenizer import Tokenizer, Trainer
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.trainer import Trainer
 from saccade.progress import counted
 from saccade.types import Part, UserError
 

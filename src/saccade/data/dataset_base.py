@@ -12,10 +12,11 @@ import jax
 import numpy as np
 
 from saccade.data.cache import digest, explained, kept, read_arrays, trained, write_arrays
-from saccade.data.frame import Frame
+from saccade.data.rows.frame import Frame
 from saccade.data.split import Prepared, Split
-from saccade.data.tokenizer import Tokenizer, Trainer
-from saccade.data.tokenizer_file import open_tokenizer
+from saccade.data.tokenizer.file import open_tokenizer
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import Part
 
 _FORMAT = 2  # part of the cache key: another number wherever the arrays of a dataset or their meaning change

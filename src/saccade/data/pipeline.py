@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import grain
 import numpy as np
 
-from saccade.data.pack import WindowRows
+from saccade.data.rows.pack import WindowRows
 from saccade.data.split import Bucket, Row, RowSource, Split
 from saccade.progress import counted
 from saccade.types import UserError

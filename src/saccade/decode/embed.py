@@ -20,10 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from saccade.data.chunk import Meeting, before, chunks, on_both_sides, shares
-from saccade.data.frame import Frame, Values
+from saccade.data.rows.chunk import Meeting, before, chunks, on_both_sides, shares
+from saccade.data.rows.frame import Frame, Values
 from saccade.data.split import Row
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.model.stack import HIDDEN, layer_states
 from saccade.types import LanguageModel, Model, Params, Part, Scope, UserError
 

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from saccade.data.frame import MASK, Frame
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.rows.frame import MASK, Frame
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import EncoderModel, Params, PRNGKey, Scope, UserError
 
 

@@ -8,9 +8,9 @@ Each gap is read as a sentinel, and what the model writes after that sentinel is
 
 from dataclasses import dataclass
 
-from saccade.data.marked import sentinels_of
-from saccade.data.pair_frame import PairFrame
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.rows.pair_frame import PairFrame
+from saccade.data.text.marked import sentinels_of
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.greedy import Greedy
 from saccade.decode.translator import Translator
 from saccade.types import Params, PRNGKey, Seq2Seq, UserError

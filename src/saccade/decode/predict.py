@@ -14,7 +14,7 @@ import numpy as np
 
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Split
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import Judge, Model, Params, Part, Task, UserError
 
 ROWS = 16  # texts that are read at once, whatever their number, so that all go through one program

@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 
 from saccade.build import refused
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.generate import generate, start
 from saccade.decode.sampling import Sampler

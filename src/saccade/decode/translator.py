@@ -15,9 +15,9 @@ import jax
 import numpy as np
 
 from saccade.build import refused
-from saccade.data.files import content_of, decoded
-from saccade.data.pair_frame import PairFrame
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.corpus.files import content_of, decoded
+from saccade.data.rows.pair_frame import PairFrame
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.greedy import Greedy
 from saccade.types import Model, Params, Part, PRNGKey, Search, Seq2Seq, UserError
 

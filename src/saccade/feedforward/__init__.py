@@ -1,3 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Feed-forward layers, one a file."""
+"""Feed-forward layers and routers of mixtures of experts, one a file.
+
+Not here: the residual branch around them (`block/`).
+"""

@@ -1,3 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What makes predictions of hidden states: one head a file."""
+"""Heads: from hidden states to the predictions of a task, one a file.
+
+Not here: the loss (`task/`).
+"""

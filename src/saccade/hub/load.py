@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.build import build
-from saccade.data.tokenizer import Tokenizer
-from saccade.data.tokenizer_file import open_tokenizer
+from saccade.data.tokenizer.file import open_tokenizer
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub.family import Family, Head, find_family
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import read, require

@@ -1,3 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole networks."""
+"""Whole networks, and how their layers are stacked.
+
+Not here: anything about training or data.
+"""

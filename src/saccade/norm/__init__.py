@@ -1,3 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Normalisations, one a file."""
+"""Normalisation layers, one a file.
+
+Not here: where a block applies them (`block/`).
+"""

@@ -23,7 +23,7 @@ def one_hot() -> Initializer:
         if V > D:
             raise UserError(
                 f'model.embedding_init: {V} tokens are more than the {D} features that one-hot vectors of them have; '
-                f'set model.width to at least {V}, or take a smaller vocabulary, as data.tokenizer:Byte has'
+                f'set model.width to at least {V}, or take a smaller vocabulary, as data.tokenizer.byte:Byte has'
             )
         return jnp.eye(V, D, dtype=dtype)
 

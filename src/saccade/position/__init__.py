@@ -1,3 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Position schemes, one a file."""
+"""Position encodings, one a file: added to embeddings (learned, sinusoid), applied to queries and keys (rotary, xPos),
+or added to scores by distance (ALiBi, T5's bias, Transformer-XL).
+
+Not here: what changes scores by content (`score/`).
+"""

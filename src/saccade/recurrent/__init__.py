@@ -1,3 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent cells, one a file; what runs them over rows of tokens; and the attention and decoders made of them."""
+"""Recurrent networks: cells, mixers made of them, and encoders and decoders of recurrent seq2seq models.
+
+Not here: the seq2seq model around them (`model/`), and fixed-state mixers such as linear attention (`attention/`).
+"""

@@ -15,7 +15,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.recurrence import Carried, run
-from saccade.recurrent.base import Cell
+from saccade.recurrent.cell.base import Cell
 from saccade.types import Count, Hidden, Part, Scope, Share, require_positive, require_share
 
 

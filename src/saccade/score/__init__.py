@@ -1,3 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to the scores beside positions, one way a file."""
+"""Score terms that depend on content and have parameters, one a file: cosine similarity, squared distance.
+
+Not here: terms without parameters (`ops/term.py`), and scores by position (`position/`).
+"""

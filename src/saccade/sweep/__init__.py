@@ -1,3 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Many runs from one config: which, at what cost, and how they are carried out."""
+"""Sweeps: many runs from one config, by an engine: processes here, or Slurm.
+
+Not here: comparing the runs (`analysis/report/`).
+"""

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.record import Run, Sweep
-from saccade.train.terminal import say, verbatim
+from saccade.train.process.terminal import say, verbatim
 
 _STYLES = {'running': 'bold', 'finished': 'green', 'failed': 'red', 'waiting': 'dim'}
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from saccade.sweep.engine import Engine, Event, Job
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.record import Run, Sweep
-from saccade.train.processes import stop_signal
+from saccade.train.process.processes import stop_signal
 
 LAST_LINES = 12  # kept of what a failed run printed
 _POLL = 0.5  # seconds between two looks at the engine

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from saccade.sweep.record import Run, Sweep, read_sweep, sweep_file, write_sweep
-from saccade.train.lock import locked
-from saccade.train.log import read
+from saccade.train.log.log import read
+from saccade.train.process.lock import locked
 from saccade.train.workdir import Workdir, absolute, differing
 from saccade.types import UserError
 

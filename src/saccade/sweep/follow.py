@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from saccade.sweep.engine import Engine, Job
-from saccade.train.processes import stop_signal
+from saccade.train.process.processes import stop_signal
 
 _POLL = 0.5  # seconds between two looks at the engine and at the log
 

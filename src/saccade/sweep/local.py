@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from saccade.sweep.engine import Event, Job
-from saccade.train.processes import gpus as gpus_here
+from saccade.train.process.processes import gpus as gpus_here
 from saccade.train.workdir import writing
 from saccade.types import UserError
 

@@ -29,8 +29,8 @@ from saccade.sweep.record import Run, Sweep
 from saccade.sweep.space import NAME, Point, points
 from saccade.train.config import PREFIX, load_config, run_file, value_of
 from saccade.train.experiment import Experiment
+from saccade.train.process.terminal import verbatim
 from saccade.train.setup import Cost
-from saccade.train.terminal import verbatim
 from saccade.types import UserError
 
 _KEYS = ('runs', 'seeds', 'match', 'needs')

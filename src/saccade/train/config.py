@@ -39,7 +39,7 @@ from saccade.build import defaults, fields, load_target, plain, require_range, s
 from saccade.data.cache import spec
 from saccade.nearest import ours
 from saccade.train.experiment import Experiment
-from saccade.train.inherit import inherit
+from saccade.train.init.inherit import inherit
 from saccade.types import Part, UserError
 
 PREFIX = '--config.'

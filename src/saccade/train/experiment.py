@@ -34,8 +34,8 @@ class Experiment:
         ema: decay of the moving average of the parameters that evaluation uses, (1 + step) / (10 + step) until that is
             more; 0 for none.
         init_from: a run or a Hugging Face directory whose weights to start from.
-        adapt: what makes those weights fit this model, as `train.upcycle:grouped` or `train.partial:body`; None where
-            they must fit already.
+        adapt: what makes those weights fit this model, as `train.init.upcycle:grouped` or `train.init.partial:body`;
+            None where they must fit already.
         inherit: the field that takes the model of `init_from`, where that is given, as 'model'; see `train.inherit`.
         init_part: which of several models of `init_from` is meant, as 'discriminator' of a run of ELECTRA.
         low_rank: trains small updates of weights that stay as they are, as `train.low_rank:LowRank`; None to train the

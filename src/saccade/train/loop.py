@@ -17,24 +17,24 @@ from jaxtyping import PyTree
 
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Prepared, Row
-from saccade.data.tokenizer import Tokenizer
-from saccade.data.tokenizer_file import open_tokenizer
+from saccade.data.tokenizer.file import open_tokenizer
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.progress import listening
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.digests import keep, require_same_data, verified_tokenizer
-from saccade.train.display import Display
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.extending import extends, require_same_rates
 from saccade.train.extension import extension_lines
 from saccade.train.learner import TrainState
-from saccade.train.lock import locked
-from saccade.train.log import Log, RunConsole, read
+from saccade.train.log.display import Display
+from saccade.train.log.log import Log, RunConsole, read
+from saccade.train.log.provenance import recorded
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops
-from saccade.train.processes import require_shared, stopped_together
-from saccade.train.provenance import recorded
+from saccade.train.process.lock import locked
+from saccade.train.process.processes import require_shared, stopped_together
 from saccade.train.setup import make_backend, require_lengths
 from saccade.train.trained import start_from, tokenizer_of
 from saccade.train.workdir import BEFORE, FREE, Workdir, absolute

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.build import build
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import Cost
@@ -29,8 +29,8 @@ SWAPS = (
     ('model.**.mixer.position', {'use': 'position.alibi:ALiBi'}, 'alibi'),
     ('model.**.mixer.position', {'use': 'position.rotary:Rotary'}, 'rotary'),
     ('model.**.mixer.kernel', {'use': 'attention.plain:Plain'}, 'softmax'),
-    ('model.**.attention.score', {'use': 'recurrent.general:General'}, 'general'),
-    ('model.**.attention.score', {'use': 'recurrent.dot:Dot'}, 'dot'),
+    ('model.**.attention.score', {'use': 'recurrent.score.general:General'}, 'general'),
+    ('model.**.attention.score', {'use': 'recurrent.score.dot:Dot'}, 'dot'),
     ('model.**.norm', {'use': 'norm.rms:RMSNorm'}, 'rmsnorm'),
 )
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from saccade.axes import declared
 from saccade.build import build
-from saccade.data.tokenizer import Tokenizer
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.digests import verified_tokenizer

@@ -5,8 +5,8 @@
 from dataclasses import dataclass
 
 from saccade.build import build, refused
-from saccade.data.pair_base import FromPairs
-from saccade.data.pair_frame import PairFrame
+from saccade.data.pairs.base import FromPairs
+from saccade.data.rows.pair_frame import PairFrame
 from saccade.decode.beam import Beam
 from saccade.decode.greedy import Greedy
 from saccade.decode.translator import Translator

@@ -13,10 +13,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from saccade.analysis.benchmark.report import Report, Table
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import Sent, collectives
 from saccade.analysis.preflight.measured import STEPS, Measured
+from saccade.benchmark.report import Report, Table
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import OnMesh
 from saccade.train.experiment import Experiment

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 import jax
 import jax.numpy as jnp
 
-from saccade.analysis.benchmark.report import Report, Table
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.preflight import Config, Way, mib, spread
+from saccade.benchmark.report import Report, Table
 from saccade.train.experiment import Experiment
 from saccade.types import UserError
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of a folder of runs: which variant is best, by how much, how surely, and at what cost.
 
-Every number comes from the runs' metrics.jsonl and config.json. Texts do not: why a run failed stands in
-sweep.json, what its model wrote in samples.jsonl, and where and with what it ran in provenance.jsonl.
+Every number comes from the runs' metrics.jsonl and config.json. Texts do not: why a run failed stands in sweep.json,
+what its model wrote in samples.jsonl, and where and with what it ran in provenance.jsonl.
+
+Not here: opening a model (`analysis/inspect/`); a report imports no part of a run.
 """

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from saccade.train.terminal import printable
+from saccade.train.process.terminal import printable
 
 # Six hues of Okabe and Ito's palette for the colour-blind (https://jfly.uni-koeln.de/color/), darkened for white pages;
 # page.css.jinja has them for dark pages. With four markers, twelve variants differ in colour, marker or both.

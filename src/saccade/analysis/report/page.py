@@ -31,7 +31,7 @@ from saccade.analysis.report.power import ALPHA, POWER
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.trade import trade
 from saccade.analysis.report.words import amount, counted, fixed, metric_name
-from saccade.train.terminal import printable
+from saccade.train.process.terminal import printable
 
 METHOD = (
     'An interval is a bootstrap-t over seeds: the mean and its standard error times quantiles of the studentised mean, '

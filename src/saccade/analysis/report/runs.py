@@ -12,8 +12,8 @@ from typing import Any
 
 from saccade.analysis.report.fields import differing
 from saccade.sweep.record import Run, Sweep, read_sweep
-from saccade.train import provenance
-from saccade.train.log import read
+from saccade.train.log import provenance
+from saccade.train.log.log import read
 from saccade.train.workdir import Workdir, absolute
 from saccade.types import UserError
 

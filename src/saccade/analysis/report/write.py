@@ -14,7 +14,7 @@ from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Comparison, Question, compare
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import read_study
-from saccade.train.terminal import say, verbatim
+from saccade.train.process.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
 ANY = Question()

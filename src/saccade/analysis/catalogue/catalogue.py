@@ -1,0 +1,260 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every part there is, found by the protocol it satisfies where parts of its kind live, and a small spec of each.
+
+A part that needs more than `VALUES` knows offers `example`, a class variable with arguments for its spec.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from typing_extensions import get_protocol_members
+
+from saccade.build import build, fields, lacking, load, modules
+from saccade.feedforward.mixture import Mixture
+from saccade.types import (
+    Block,
+    Can,
+    FeedForward,
+    Kernel,
+    Mask,
+    Mixer,
+    Norm,
+    PairPosition,
+    Part,
+    Router,
+    ScoreTerm,
+    TermMaker,
+    TokenPosition,
+    UserError,
+    Weighting,
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What parts do, in one word or two.
+
+    Attributes:
+        protocols: one of which its parts satisfy; places, the packages and files of Saccade where they live.
+        values: what a field is given in the place of `VALUES`.
+    """
+
+    name: str
+    protocols: tuple[type, ...]
+    places: tuple[str, ...]
+    values: tuple[tuple[str, Any], ...] = ()
+
+    def has(self, part: Any) -> bool:
+        return any(_satisfies(part, protocol) for protocol in self.protocols)
+
+    def found(self) -> Iterator[Any]:
+        """The parts that Saccade has of this kind."""
+        for module in (module for place in self.places for module in modules(place)):
+            yield from (part for part in _defined(module) if self.has(part) and _nameable(part))
+
+    def spec(self, part: Any) -> dict[str, Any]:
+        """A spec that builds a part small.
+
+        Raises:
+            UserError: it needs an argument that no value is known for.
+        """
+        known, needed = {**VALUES, **dict(self.values)}, fields(part)
+        given = {name: known[name] for name in needed if name in known} | getattr(part, 'example', {})
+        for name, (_, required) in needed.items():
+            if required and name not in given:
+                raise UserError(
+                    f"{Part(part).name}: no value is known to try its field '{name}' with; give one in a class "
+                    f'variable, example = dict({name}=...)'
+                )
+        return {'use': Part(part).name, **given}
+
+
+MIXER = Kind('mixer', (Mixer,), ('attention', 'recurrent.mixer'))
+KERNEL = Kind('kernel', (Kernel,), ('attention',))
+WEIGHTING = Kind('weighting', (Weighting,), ('softmax',))
+MASK = Kind('mask', (Mask,), ('ops.mask', 'ops.pattern'), (('length', 4),))
+TERM = Kind('score term', (TermMaker, ScoreTerm), ('score', 'ops.term'))
+PAIR_POSITION = Kind('pairwise position', (PairPosition,), ('position',))
+TOKEN_POSITION = Kind('token position', (TokenPosition,), ('position',))
+NORM = Kind('norm', (Norm,), ('norm',))
+FEEDFORWARD = Kind('feed-forward', (FeedForward,), ('feedforward',))
+ROUTER = Kind('router', (Router,), ('feedforward',))
+BLOCK = Kind('block', (Block,), ('block',))
+
+KINDS = (
+    MIXER,
+    KERNEL,
+    WEIGHTING,
+    MASK,
+    TERM,
+    PAIR_POSITION,
+    TOKEN_POSITION,
+    NORM,
+    FEEDFORWARD,
+    ROUTER,
+    BLOCK,
+)
+
+PLAIN: dict[str, Any] = {'use': 'attention.plain:Plain'}
+CAUSAL, FULL = {'use': 'ops.mask:Causal'}, {'use': 'ops.mask:Full'}
+MULTI_HEAD: dict[str, Any] = {
+    'use': 'attention.multi_head:MultiHead',
+    'heads': 4,
+    'key_value_heads': 2,
+    'kernel': PLAIN,
+    'mask': CAUSAL,
+    'position': {'use': 'position.none:NoPosition'},
+}
+
+# What a field of this name is given, whether it is required or not.
+VALUES: dict[str, Any] = {
+    'heads': 4,
+    'key_value_heads': 2,
+    'length': 32,
+    'query_block': 4,
+    'key_block': 3,
+    'query_chunks': 2,
+    'activation': {'use': 'jax.nn:gelu'},
+    'kernel': PLAIN,
+    'mask': CAUSAL,
+    'position': MULTI_HEAD['position'],
+    'mixer': MULTI_HEAD,
+    'feedforward': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}},
+    'norm': {'use': 'norm.layer:LayerNorm'},
+    'cap': 5.0,
+    'left': 3,
+    'right': 1,
+    'dilation': 2,
+    'stride': 3,
+    'count': 2,
+    'tokens': 1,
+    'side': 1,
+    'size': 3,
+    'seed': 0,
+    'memory': 2,
+    'slopes': [0.5, 0.25, 0.125, 0.0625],
+    'masks': [CAUSAL, {'use': 'ops.mask:Window', 'left': 3}],
+}
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Attributes: the parts of each kind."""
+
+    parts: Mapping[Kind, tuple[Any, ...]]
+
+    @classmethod
+    @functools.cache
+    def ours(cls) -> 'Catalogue':
+        """Every part that Saccade has."""
+        return cls({kind: tuple(kind.found()) for kind in KINDS})
+
+    @classmethod
+    def of(cls, use: str, where: str) -> 'Catalogue':
+        """One part alone, by its import path, under every kind that it is of.
+
+        Raises:
+            UserError: it cannot be imported, is of no kind, or needs an argument that no value is known for.
+        """
+        part = load(use, where)
+        kinds = kinds_of(part)
+        if not kinds:
+            raise UserError(f'{where}: {use} is no part: {_nearest_miss(part)}')
+        for kind in kinds:
+            kind.spec(part)
+        return cls({kind: (part,) if kind in kinds else () for kind in KINDS})
+
+    def specs(self, kind: Kind) -> dict[str, dict[str, Any]]:
+        """A small spec of each part of a kind, by its name."""
+        return {part.__name__: kind.spec(part) for part in self.parts[kind]}
+
+    def mixers(self) -> dict[str, dict[str, Any]]:
+        """Every mixer; and multi-head attention with every kernel, weighting, score term and pairwise position."""
+        weightings = {name: {**PLAIN, 'weighting': given} for name, given in self.specs(WEIGHTING).items()}
+        within = {
+            **{name: in_multi_head(given) for name, given in (self.specs(KERNEL) | weightings).items()},
+            **{name: {**MULTI_HEAD, 'terms': [given]} for name, given in self.specs(TERM).items()},
+            **{name: {**MULTI_HEAD, 'position': given} for name, given in self.specs(PAIR_POSITION).items()},
+        }
+        return _joined(self.specs(MIXER), {f'MultiHead, {name}': given for name, given in within.items()})
+
+    def feedforwards(self) -> dict[str, dict[str, Any]]:
+        """Every feed-forward layer; and the mixture of experts with every router."""
+        mixture = FEEDFORWARD.spec(Mixture)
+        routed = {f'Mixture, {name}': {**mixture, 'router': given} for name, given in self.specs(ROUTER).items()}
+        return _joined(self.specs(FEEDFORWARD), routed)
+
+
+def kinds_of(part: Any) -> list[Kind]:
+    """The kinds that a part is of, less those all of whose methods are another's that it is of too."""
+    satisfied = [
+        (kind, get_protocol_members(protocol))
+        for kind in KINDS
+        for protocol in kind.protocols
+        if _satisfies(part, protocol)
+    ]
+    return [kind for kind, members in satisfied if not any(members < more for _, more in satisfied)]
+
+
+def in_multi_head(kernel: Mapping[str, Any]) -> dict[str, Any]:
+    """Multi-head attention with a kernel, causal if the kernel can be."""
+    return {**MULTI_HEAD, 'kernel': kernel, 'mask': CAUSAL if can(kernel).causal else FULL}
+
+
+def can(spec: Mapping[str, Any]) -> Can:
+    """What a part can do, with all that it is made of.
+
+    What a part can unless it is declared that it cannot, all of them must; what is declared alone, any of them may.
+    Orders of cost are the outermost part's that says them.
+    """
+    declared = [inner.target.can for inner in build(spec).within() if hasattr(inner.target, 'can')]
+
+    def folded(name: str, default: Any) -> Any:
+        said = [getattr(one, name) for one in declared]
+        if isinstance(default, str):
+            return next(filter(None, said), default)
+        return all(said) if default else any(said)
+
+    return Can(**{field.name: folded(field.name, field.default) for field in dataclasses.fields(Can)})
+
+
+def _satisfies(part: Any, protocol: type) -> bool:
+    return _says_what_it_makes(part) and not lacking(part, protocol)
+
+
+def _says_what_it_makes(part: Any) -> bool:
+    """Whether it is a class, or a function that names the class of what it returns."""
+    return isinstance(part, type) or isinstance(getattr(part, '__annotations__', {}).get('return'), type)
+
+
+def _joined(specs: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """The specs, and those of the others that are none of them."""
+    return specs | {name: given for name, given in more.items() if given not in specs.values()}
+
+
+def _defined(module: ModuleType) -> Iterator[Any]:
+    """The dataclasses that a file itself defines, modules among them, and the functions that return an object."""
+    for value in vars(module).values():
+        whole = dataclasses.is_dataclass(value) or (not isinstance(value, type) and _says_what_it_makes(value))
+        if whole and value.__module__ == module.__name__:
+            yield value
+
+
+def _nameable(part: Any) -> bool:
+    """Whether a config can give what it requires: numbers and other parts, but no arrays and no other objects."""
+    required = [hint for hint, required in fields(part).values() if required]
+    return not any(isinstance(hint, type) and hint not in (int, float, bool, str, Part) for hint in required)
+
+
+def _nearest_miss(part: Any) -> str:
+    """What it lacks for the kind that it lacks least of."""
+    if not _says_what_it_makes(part):
+        return 'it is no class, nor a function that says which class it returns'
+    misses = [(kind, protocol, lacking(part, protocol)) for kind in KINDS for protocol in kind.protocols]
+    kind, _, missing = min(misses, key=lambda miss: len(miss[2]) / len(get_protocol_members(miss[1])))
+    return f'for a {kind.name} {missing[0]}'

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where a model looked in the source as it wrote each token: weights with the tokens they are of.
+
+A row is a step of the decoder, by the token that it wrote; a column is a token of the source. Bahdanau, Cho and Bengio
+2015, figure 3, https://arxiv.org/abs/1409.0473. What is shown are the weights that attention over the source reports,
+of a recurrent decoder or of a layer of a Transformer; they are found by their shape, which no other weights have, as
+the two lengths are made to differ.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float, PyTree
+
+from saccade.data.rows.pair_frame import PairFrame
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.decode.translator import Translator
+from saccade.train.optimizer import path_of
+from saccade.types import Params, Scope, Seq2Seq, UserError
+
+_PATTERN = re.compile(r'(?:.*/)?pattern_(\d+)(?:/|$)')
+_SPACE = '\N{OPEN BOX}'
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Attributes: the tokens that were written, those that were read, the weights, and whose they are."""
+
+    written: list[str]
+    read: list[str]
+    weights: Float[np.ndarray, 'T S']
+    what: str
+
+    def record(self) -> dict[str, Any]:
+        """All of it as one JSON object."""
+        return {'read': self.read, 'written': self.written, 'weights': self.weights.tolist(), 'what': self.what}
+
+
+@dataclass(frozen=True, eq=False)
+class Aligner:
+    """Attributes:
+    frame: how texts stand in the rows that the model was trained on.
+    layer: of those that look at the source, from 1; -1 is the last.
+    head: from 1; 0 for the mean over the heads.
+    """
+
+    model: Seq2Seq
+    params: Params
+    tokenizer: Tokenizer
+    frame: PairFrame
+    layer: int = -1
+    head: int = 0
+
+    @classmethod
+    def of(cls, translator: Translator, layer: int = -1, head: int = 0) -> 'Aligner':
+        """One that looks inside what translates."""
+        given = (getattr(translator, name) for name in ('model', 'params', 'tokenizer', 'frame'))
+        return cls(*given, layer, head)
+
+    def align(self, source: list[int], target: list[int]) -> Alignment:
+        """Look at a source and at what was written of it, by their tokens.
+
+        Raises:
+            UserError: they are too long, there is no such layer or head, or attention over the source reports none.
+        """
+        room = self.frame.context
+        read = self.frame.read(source)
+        if len(read) > self.frame.source_context or len(target) > room:
+            raise UserError(f'{len(read)} tokens read and {len(target)} written do not fit the rows of the model')
+        # A text that took all the room there is has no end token.
+        given, written = [self.frame.start, *target][:room], [*target, self.frame.end][:room]
+        layers = list(_over_source(self._weights(read, given), *_sizes(len(given), len(read), self.frame)))
+        weights, what = self._picked(layers)
+        labels = (
+            [_label(used, number) for number in side]
+            for used, side in ((self.tokenizer, written), (self.tokenizer.source, read))
+        )
+        return Alignment(*labels, weights[: len(given), : len(read)], what)
+
+    def _weights(self, read: list[int], given: list[int]) -> PyTree:
+        T, S = _sizes(len(given), len(read), self.frame)
+        rows = [
+            array for ids, size in ((read, S), (given, T)) for array in (_padded(ids, size), _there(len(ids), size))
+        ]
+        return _reported(self.model, self.params, *rows)
+
+    def _picked(self, layers: list[Float[np.ndarray, 'N T S']]) -> tuple[Float[np.ndarray, 'T S'], str]:
+        if not layers:
+            raise UserError('the attention of this model over its source reports no weights, so there is no alignment')
+        number = self.layer if self.layer > 0 else len(layers) + 1 + self.layer
+        if not 1 <= number <= len(layers):
+            raise UserError(f'layer {self.layer}: {len(layers)} look at the source, which are 1 to {len(layers)}')
+        heads = layers[number - 1]
+        if not 0 <= self.head <= len(heads):
+            raise UserError(f'head {self.head}: there are {len(heads)}, which are 1 to {len(heads)}; 0 is their mean')
+        whose = 'mean of its heads' if self.head == 0 else f'head {self.head}'
+        weights = heads.mean(axis=0) if self.head == 0 else heads[self.head - 1]
+        return weights, f'layer {number} of {len(layers)}' + (f', {whose}' if len(heads) > 1 else '')
+
+
+def _label(tokenizer: Tokenizer, number: int) -> str:
+    return (tokenizer.decode([number]) or tokenizer.token(number)).replace(' ', _SPACE)
+
+
+def _sizes(T: int, S: int, frame: PairFrame) -> tuple[int, int]:
+    """How many tokens to lay out on each side so that there are not as many on both: padding is one where need be."""
+    if T != S:
+        return T, S
+    return (T, S + 1) if frame.source_context > S else (T + 1, S)
+
+
+def _padded(ids: list[int], size: int) -> np.ndarray:
+    return np.pad(np.array(ids, np.int32), (0, size - len(ids)))[None]
+
+
+def _there(count: int, size: int) -> np.ndarray:
+    return (np.arange(size) < count).astype(np.int32)[None]
+
+
+@partial(jax.jit, static_argnums=0)
+def _reported(model: Any, params: Params, source: Any, there: Any, tokens: Any, written: Any) -> PyTree:
+    scopes = [Scope(np.arange(each.shape[1])[None] * each, each) for each in (there, written)]
+    variables = {'params': params}
+    return model.apply(variables, source, scopes[0], tokens, scopes[1], False, mutable=['weights'])[1].get(
+        'weights', {}
+    )
+
+
+def _over_source(weights: PyTree, T: int, S: int) -> Iterator[Float[np.ndarray, 'N T S']]:
+    """The weights of each layer that looks at the source, from the first layer on."""
+    found = []
+    for place, (path, leaf) in enumerate(jax.tree_util.tree_leaves_with_path(weights)):
+        if leaf.shape[-2:] == (T, S):
+            pattern = _PATTERN.match(path_of(path))
+            stacked = np.asarray(leaf).reshape(-1, *leaf.shape[-3:])  # of one row, so that B is 1
+            found += [(repeat, int(pattern[1]) if pattern else place, each) for repeat, each in enumerate(stacked)]
+    yield from (each for *_, each in sorted(found, key=lambda layer: layer[:2]))

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a model that reads and writes compares, head by head, when it looks at its source: queries and keys.
+
+Of a recurrent decoder these are its hidden states and the encoder's, or their projections; of a Transformer the queries
+and keys of each layer's attention over the source. They are looked at on their way in, by Linen's interceptors, so that
+no model has anything to do with it. Without attention there are the hidden states of both sides, and no score.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import flax.linen as nn
+import jax
+import numpy as np
+from einops import repeat
+from jaxtyping import Array, Float
+
+from saccade.attention.base import ScoreKernel
+from saccade.data.split import Row
+from saccade.model.stack import Scanned, Unrolled
+from saccade.recurrent.decoder.attention_base import LookerBase
+from saccade.recurrent.decoder.hard import HardLooker
+from saccade.recurrent.decoder.layers import Layers
+from saccade.recurrent.decoder.soft import SoftLooker
+from saccade.recurrent.encoder import Encoded
+from saccade.task.causal_lm import scope_of
+from saccade.types import Batch, Keys, Params, Part, Queries, Scope, UserError
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """What one head compares.
+
+    Attributes:
+        name: which it is.
+        queries, keys: states of the decoder, and of the encoder.
+        scale: factor of their products; None where scores are not these products, of all pairs there are.
+    """
+
+    name: str
+    queries: Float[np.ndarray, 'B T H']
+    keys: Float[np.ndarray, 'B S C']
+    scale: float | None
+
+
+@dataclass(eq=False)
+class _Seen:
+    """Attributes: by layer, queries, keys and scale; of a recurrent model what was read, what was written and how its
+    states look at what was read.
+    """
+
+    layers: list[tuple[Queries, Keys, float | None]] = field(default_factory=list)
+    encoded: Encoded | None = None
+    hidden: Float[Array, 'B T D'] | None = None
+    looker: Any = None
+
+    def take(self, go: Callable[..., Any], given: tuple, named: dict, context: nn.module.InterceptorContext) -> Any:
+        """Let a method of a module do its work, and keep what is of use."""
+        made, module = go(*given, **named), context.module
+        if module.is_initializing():  # Linen does so in passing, to know the shapes that parameters must have
+            return made
+        if isinstance(module, ScoreKernel) and 'cross' in module.path and context.method_name == '__call__':
+            q, k, _, scoring, _ = given
+            scale = None if scoring.terms else scoring.scale
+            self.layers.append((q, repeat(k, 'B S K H -> B S (K G) H', G=q.shape[2] // k.shape[2]), scale))
+        elif isinstance(module, Layers) and context.method_name == 'whole':
+            self.hidden = made[0]
+        elif isinstance(made, Encoded):
+            self.encoded = made
+        elif isinstance(made, LookerBase):
+            self.looker = made
+        return made
+
+    def compared(self) -> list[tuple[Queries, Keys]]:
+        """Queries and keys of each layer."""
+        if self.layers or self.hidden is None:
+            return [(q, k) for q, k, _ in self.layers]
+        if self.looker is None:
+            return [(self.hidden[:, :, None], self.encoded.hidden[:, :, None])]
+        keys, _ = self.looker.read(self.encoded.hidden, self.encoded.segments).heads()
+        return [(self.looker.likeness.queries(self.hidden, keys), keys)]
+
+    def scales(self) -> list[float | None]:
+        """Of each layer's products; None where these are not its scores, or not those of all tokens of the source."""
+        if self.layers or self.hidden is None:
+            return [scale for *_, scale in self.layers]
+        whole = isinstance(self.looker, SoftLooker | HardLooker) and not self.looker.likeness.terms
+        return [self.looker.likeness.scale if whole else None]
+
+
+def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
+    """Queries and keys of each head that looks at the source.
+
+    Raises:
+        UserError: the states of the model are not to be had at once, or it has none that look at a source.
+    """
+    whole, scales = _unrolled(model)(), []
+
+    @jax.jit  # so that the logits, which nobody asks for, are not made
+    def run(params: Params, batch: Batch) -> list[tuple[Queries, Keys]]:
+        seen = _Seen()
+        source = Scope(batch['source_positions'], batch['source_segments'])
+        with nn.intercept_methods(seen.take):
+            whole.apply({'params': params}, batch['source'], source, batch['tokens'][:, :-1], scope_of(batch), False)
+        scales.extend(seen.scales())
+        return seen.compared()
+
+    layers = jax.device_get(run(params, batch))
+    if not layers:
+        raise UserError(
+            f'{model.name}: it has no states of a decoder that are there at once: take '
+            'recurrent.decoder.fixed_context:FixedContext, recurrent.decoder.luong:Luong without input feeding, or an '
+            'encoder-decoder whose cross-attention makes scores'
+        )
+    return list(_heads(layers, scales))
+
+
+def _heads(layers: list[tuple[np.ndarray, np.ndarray]], scales: list[float | None]) -> Iterator[Head]:
+    for layer, ((queries, keys), scale) in enumerate(zip(layers, scales, strict=True), 1):
+        for head in range(queries.shape[2]):
+            yield Head(f'layer {layer}, head {head + 1}', queries[:, :, head], keys[:, :, head], scale)
+
+
+def _unrolled(value: Any) -> Any:
+    """A part whose layers stand one after another, which gives the same numbers: nothing is inside a loop."""
+    if isinstance(value, tuple):
+        return tuple(map(_unrolled, value))
+    if not isinstance(value, Part):
+        return value
+    if value.target in (Scanned, Unrolled):
+        return Part(Unrolled)
+    return value.but(**{name: _unrolled(argument) for name, argument in value.arguments})

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a run to a report of what its attention goes by: the time, the tokens, or what neither says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from saccade.analysis.inspect.attended import Head, heads_of
+from saccade.analysis.inspect.decomposition import PARTS, Decomposed, ScoreTerms
+from saccade.benchmark.report import Report, Table
+from saccade.data.pipeline import eval_batches
+from saccade.data.split import Row
+from saccade.train.digests import prepare_again
+from saccade.train.experiment import Experiment
+from saccade.train.trained import open_run
+from saccade.train.workdir import Workdir
+from saccade.types import Model, Part, Seq2Seq, UserError
+
+TERMS = [f'{query} x {key}' for query in PARTS for key in PARTS]
+_NOTES = (
+    'Temporal is the mean over rows at a time, input the mean over the times at which a token stands, without it.',
+    'Of a state: shares of the squared length. Of a term: how far it goes along with the scores, less what all keys '
+    'of a query have in common; below 0 it works against them.',
+)
+
+
+@dataclass(frozen=True, eq=False)
+class DecomposedHead:
+    """Attributes: name; decoder and encoder, the states that a head compares; scale of their products, or None."""
+
+    name: str
+    decoder: Decomposed
+    encoder: Decomposed
+    scale: float | None
+
+    @classmethod
+    def of(cls, head: Head, batch: Row) -> 'DecomposedHead':
+        """Take what a head compares apart, by the tokens that were read on either side."""
+        written, read = batch['tokens'][:, :-1], batch['source']
+        return cls(
+            head.name,
+            Decomposed.of(head.queries, written, batch['segments'][:, :-1] > 0),
+            Decomposed.of(head.keys, read, batch['source_segments'] > 0),
+            head.scale,
+        )
+
+    @property
+    def terms(self) -> ScoreTerms | None:
+        """The nine terms of its scores; None where these are not the products. They are large, and not kept."""
+        return None if self.scale is None else ScoreTerms.of(self.decoder, self.encoder, self.scale)
+
+    def record(self) -> dict[str, Any]:
+        """All figures, by name."""
+        sides = {name: getattr(self, name).shares() for name in ('encoder', 'decoder')}
+        found: dict[str, Any] = {name: dict(zip(PARTS, shares.tolist(), strict=True)) for name, shares in sides.items()}
+        error = max(self.encoder.error(), self.decoder.error())
+        if (terms := self.terms) is not None:
+            found |= {'terms': _by_term(terms.shares()), 'alone': _by_term(terms.alone())}
+            error = max(error, terms.error())
+        return {'head': self.name, **found, 'error': error}
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """Attributes: what was looked at; the heads; the batch of rows that they were looked at on."""
+
+    what: str
+    heads: list[DecomposedHead]
+    batch: Row = field(repr=False)
+
+    @classmethod
+    def of(cls, workdir: str, rows: int, which: str = 'latest') -> 'Decomposition':
+        """Look at a run on so many rows of its validation split.
+
+        Raises:
+            UserError: there is no such run, it reads no text to write another, or its states are not to be had.
+        """
+        trained = open_run(workdir, which)
+        if not isinstance(trained.model, Seq2Seq):
+            raise UserError(f'{_name(trained.model)}: it reads no source to write of, so there is nothing to compare')
+        experiment = Experiment.of(trained.config)
+        split = prepare_again(Workdir.existing(workdir), experiment).splits['validation']
+        batch = next(eval_batches(split, min(rows, len(split.rows))))
+        heads = heads_of(experiment.model, trained.params, batch)
+        return cls(f'{workdir} at step {trained.step}', [DecomposedHead.of(head, batch) for head in heads], batch)
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """The figures of each head."""
+        return [head.record() for head in self.heads]
+
+    def report(self) -> Report:
+        """Tables of all heads."""
+        rows = int((self.batch['segments'] > 0).any(-1).sum())
+        error = max(record['error'] for record in self.records)
+        figures = {'rows': rows, 'heads': self.records, 'error': error}
+        notes = (*_NOTES, f'{rows} rows; the parts and the terms add up to what they are of within {error:.1e}.')
+        return Report(self.what, figures, tuple(self._tables()), notes)
+
+    def _tables(self) -> Sequence[Table]:
+        columns = ('', *(f'{side}: {part}' for side in ('encoder', 'decoder') for part in PARTS))
+        states = [
+            (record['head'], *(_percent(record[side][part]) for side in ('encoder', 'decoder') for part in PARTS))
+            for record in self.records
+        ]
+        scored = [record for record in self.records if 'terms' in record]
+        if not scored:
+            return [Table(f'{self.what}: parts of the states', columns, states)]
+        titles = {
+            'terms': 'terms of the scores, decoder x encoder',
+            'alone': 'queries whose favourite key each term alone finds',
+        }
+        heads = ('', *(record['head'] for record in scored))
+        return [
+            Table(f'{self.what}: parts of the states that attention compares', columns, states),
+            *(
+                Table(title, heads, [(term, *(_percent(record[name][term]) for record in scored)) for term in TERMS])
+                for name, title in titles.items()
+            ),
+        ]
+
+
+def _by_term(values: np.ndarray) -> dict[str, float]:
+    return dict(zip(TERMS, values.ravel().tolist(), strict=True))
+
+
+def _percent(share: float) -> str:
+    return f'{100 * share:z.1f}%'
+
+
+def _name(model: Model) -> str:
+    return Part(type(model)).name

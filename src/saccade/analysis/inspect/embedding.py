@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How alike the vectors of texts are, or those of a word in its contexts; and which tokens are nearest to one."""
+
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from saccade.benchmark.report import Table
+from saccade.decode.embed import Embedded, Occurrence, Pool, Vector, cosines
+from saccade.types import UserError
+
+_SHOWN = 48  # characters of a text, or of a word and what stands around it
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Vectors beside each other.
+
+    Attributes:
+        title: what they are vectors of.
+        labels: one for each.
+        vectors: in the order of the labels.
+        figures: what they were made of, for programs.
+    """
+
+    title: str
+    labels: list[str]
+    vectors: Float[np.ndarray, 'A D']
+    figures: dict[str, Any]
+
+    @classmethod
+    def of(cls, texts: Sequence[Embedded], pool: Pool, word: str | None) -> 'Compared':
+        """Compare a word wherever it stands in the texts; or the texts, pooled, where there is none.
+
+        Raises:
+            UserError: a text is without the word.
+        """
+        pooled = [text.pooled(pool) for text in texts]
+        figures = {'texts': [_text(text, vector) for text, vector in zip(texts, pooled, strict=True)]}
+        if word is None:
+            return cls('Cosines of the texts', [_cut(text.text) for text in texts], np.stack(pooled), figures)
+        found = [(number, each) for number, text in enumerate(texts) for each in text.occurrences(word)]
+        return cls(
+            f'Cosines of {word!r} in its contexts',
+            [_around(texts[number].text, each) for number, each in found],
+            np.stack([each.vector for _, each in found]),
+            {**figures, 'occurrences': [_occurrence(number, each) for number, each in found]},
+        )
+
+    @property
+    def cosines(self) -> Float[np.ndarray, 'A A']:
+        """Of each two."""
+        return cosines(self.vectors, self.vectors)
+
+    def record(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {**self.figures, 'cosines': self.cosines.tolist()}
+
+    def table(self) -> Table:
+        """The cosines, for people."""
+        rows = [
+            (f'{number}  {label}', *(f'{cosine:z.3f}' for cosine in row))
+            for number, (label, row) in enumerate(zip(self.labels, self.cosines, strict=True), 1)
+        ]
+        return Table(self.title, ('', *(str(number) for number in range(1, len(rows) + 1))), rows)
+
+    def save(self, path: str) -> None:
+        """Write the vectors as NumPy does, whole or not at all.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        draft = Path(path).with_name(f'.{Path(path).name}.{uuid.uuid4().hex}')
+        try:
+            with draft.open('wb') as file:
+                np.save(file, self.vectors)
+            os.replace(draft, path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise UserError(f'cannot write the vectors to {path}: {error.strerror}') from error
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Attributes: a token; those nearest to it in the embedding, with their cosines."""
+
+    word: str
+    near: list[tuple[str, float]]
+
+    def record(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {'nearest': [{'token': token, 'cosine': cosine} for token, cosine in self.near]}
+
+    def table(self) -> Table:
+        """The same for people."""
+        rows = [(token, f'{cosine:z.3f}') for token, cosine in self.near]
+        return Table(f'Nearest to {self.word!r} in the embedding', ('token', 'cosine'), rows)
+
+
+def _text(text: Embedded, pooled: Vector) -> dict[str, Any]:
+    return {'text': text.text, 'tokens': text.tokens, 'vectors': text.vectors.tolist(), 'pooled': pooled.tolist()}
+
+
+def _occurrence(number: int, found: Occurrence) -> dict[str, Any]:
+    return {'text': number, 'place': list(found.place), 'tokens': found.tokens, 'vector': found.vector.tolist()}
+
+
+def _around(text: str, found: Occurrence) -> str:
+    """A word in brackets, with as much around it as is shown."""
+    start, stop = found.place
+    side = max(0, _SHOWN - (stop - start)) // 2
+    return _flat(f'{text[max(0, start - side) : start]}[{text[start:stop]}]{text[stop : stop + side]}')
+
+
+def _cut(text: str) -> str:
+    flat = _flat(text)
+    return flat if len(flat) <= _SHOWN else f'{flat[: _SHOWN - 3]}...'
+
+
+def _flat(text: str) -> str:
+    """A text on one line."""
+    return ' '.join(text.split())

@@ -1,0 +1,214 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gradient norms by layer, and attention patterns by head, of a model on one batch.
+
+    entropy of a head   - sum over keys of w log w, in nats; log S where it looks at S keys alike, 0 where at one
+    distance of a head  sum over keys of w |i - j|, in tokens
+    itself              the weight of a query on its own token
+
+Means over the queries of the batch that may attend to something; in cross-attention, whose keys are of another
+sequence, there is an entropy alone. Clark et al. 2019, "What Does BERT Look At?",
+https://arxiv.org/abs/1906.04341, tell heads apart by such numbers.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from saccade.attention.blockwise import Blockwise
+from saccade.attention.plain import Plain
+from saccade.benchmark.report import Report, Table
+from saccade.data.pipeline import eval_batches
+from saccade.data.split import Prepared
+from saccade.task.base import Forward, TaskBase
+from saccade.train.digests import prepare_again
+from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.optimizer import path_of
+from saccade.train.trained import open_run
+from saccade.train.workdir import Workdir
+from saccade.types import Batch, Params, Part, UserError
+
+# The tower, '' where the model has one alone; the place in the pattern; the branch of the block.
+_IN_A_STACK = re.compile(r'(?:(.*?)/)?layers/pattern_(\d+)/(\w+)')
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Attributes: gradient, the L2 norm of the mean loss's gradient by its parameters; parameters, their own norm."""
+
+    name: str
+    gradient: float
+    parameters: float
+
+
+@dataclass(frozen=True)
+class Head:
+    """Attributes: layer and head, from 1; entropy in nats; distance in tokens, and itself, a share: None where keys are
+    of another sequence; the tower, '' where there is one alone; the branch of the block, 'mixer' or 'cross'.
+    """
+
+    layer: int
+    head: int
+    entropy: float
+    distance: float | None
+    itself: float | None
+    tower: str = ''
+    branch: str = 'mixer'
+
+    @property
+    def where(self) -> str:
+        """The tower, the number of the layer and the branch, as printed."""
+        return ' '.join(filter(None, (self.tower, f'layer {self.layer}', self.branch.replace('mixer', ''))))
+
+
+def inspect_run(workdir: str) -> Report:
+    """Inspect a trained model on the first validation batch.
+
+    Raises:
+        UserError: there is no run in this folder, or its data is gone.
+    """
+    trained = open_run(workdir)
+    experiment = Experiment.of(trained.config)
+    batch = _first_batch(experiment, prepare_again(Workdir.existing(workdir), experiment))
+    layers, heads = inspect(experiment, trained.params, batch)
+    return _report(f'{workdir} at step {trained.step}', layers, heads)
+
+
+def inspect_config(config: Mapping[str, Any], name: str) -> Report:
+    """Inspect a model as training would begin it.
+
+    Raises:
+        UserError: the config does not fit itself or the data.
+    """
+    experiment = Experiment.of(config)
+    batch = _first_batch(experiment, experiment.data().prepare(cache_folder()))
+    params = experiment.task().init(experiment.model(), jax.random.key(experiment.seed), batch)
+    layers, heads = inspect(experiment, params, batch)
+    return _report(f'{name} before training', layers, heads)
+
+
+def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[Layer], list[Head]]:
+    """The layers, and the heads of those that make attention weights, in float32.
+
+    Raises:
+        UserError: the task applies its model in a way of its own.
+    """
+    task, model = experiment.task(), _with_weights(experiment.model)()
+    if not isinstance(task, TaskBase):
+        raise UserError(
+            f'config.task: {Part(type(task)).name} is no task.base:TaskBase, so its model cannot be watched'
+        )
+
+    @jax.jit
+    def run(params: Params, batch: Batch) -> tuple[Params, PyTree]:
+        def loss(params: Params) -> tuple[Array, PyTree]:
+            forward = Forward(train=False, further=('weights',))
+            totals = task.with_reports(forward, model, params, batch, jax.random.key(0))
+            weights = {name: reports.get('weights', {}) for name, reports in forward.reports.items()}
+            return totals['loss'].mean(), weights.get('', weights)
+
+        return jax.grad(loss, has_aux=True)(params)
+
+    gradient, weights = run(params, batch)
+    return list(_layers(gradient, params)), list(_heads(weights))
+
+
+def _layers(gradient: Params, params: Params) -> Iterator[Layer]:
+    """What is in no layer first, then the layers by their number."""
+    grown, own = _norms(gradient), _norms(params)
+    yield from (Layer(name, grown[name], own[name]) for name in own)
+
+
+def _norms(tree: Params) -> dict[str, float]:
+    """L2 norm of what stands outside the layers, by its name, and of each layer."""
+    outside = [(path, leaf) for path, leaf in _leaves(tree) if not _IN_A_STACK.match(path)]
+    parts = [(path.partition('/')[0], leaf) for path, leaf in outside]
+    parts += [(f'{tower} layer {number}'.lstrip(), leaf) for tower, number, _, leaf in _by_layer(tree)]
+    squares: dict[str, float] = {}
+    for name, leaf in parts:
+        squares[name] = squares.get(name, 0.0) + float(np.square(np.asarray(leaf, np.float64)).sum())
+    return {name: square**0.5 for name, square in squares.items()}
+
+
+def _heads(weights: PyTree) -> Iterator[Head]:
+    for tower, number, branch, one in _by_layer(weights):
+        for head, (entropy, distance, itself) in enumerate(np.asarray(_of_heads(one)).tolist()):
+            own = (None, None) if branch == 'cross' else (distance, itself)
+            yield Head(number, head + 1, entropy, *own, tower, branch)
+
+
+def _by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
+    """Tower, number of the layer, from 1, branch and slice of each leaf that is stacked over the layers."""
+    stacked = [(found, leaf) for path, leaf in _leaves(tree) if (found := _IN_A_STACK.match(path))]
+    patterns: dict[str, int] = {}
+    for found, _ in stacked:
+        tower = found[1] or ''
+        patterns[tower] = max(patterns.get(tower, 0), int(found[2]) + 1)
+    parts = (
+        (found[1] or '', 1 + int(found[2]) + patterns[found[1] or ''] * repeat, found[3], part)
+        for found, leaf in stacked
+        for repeat, part in enumerate(leaf)
+    )
+    return sorted(parts, key=lambda part: (list(patterns).index(part[0]), part[1]))
+
+
+def _leaves(tree: PyTree) -> list[tuple[str, Array]]:
+    return [(path_of(path), leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
+
+
+@jax.jit
+def _of_heads(weights: Float[Array, 'B N T S']) -> Float[Array, 'N 3']:
+    """Entropy, distance and weight on itself of each head."""
+    T, S = weights.shape[-2:]
+    sums = jnp.abs(weights).sum(-1)
+    seen = sums > 0
+    shares = jnp.abs(weights) / jnp.where(seen, sums, 1.0)[..., None]
+    distance = jnp.abs(jnp.arange(T)[:, None] - jnp.arange(S))
+    own = jnp.eye(T, S)
+    each = (
+        jax.scipy.special.entr(shares).sum(-1),
+        jnp.einsum('BNTS,TS->BNT', shares, distance),
+        jnp.einsum('BNTS,TS->BNT', shares, own),
+    )
+    return jnp.stack([jnp.mean(measure, axis=(0, 2), where=seen) for measure in each], axis=-1)
+
+
+def _with_weights(value: Any) -> Any:
+    """A part with a plain kernel, which gives the same numbers, for every blockwise one, which makes no weights."""
+    if isinstance(value, tuple):
+        return tuple(map(_with_weights, value))
+    if not isinstance(value, Part):
+        return value
+    inner = {name: _with_weights(argument) for name, argument in value.arguments}
+    if value.target is Blockwise:
+        return Part(Plain).but(**{name: inner[name] for name in ('dropout', 'weighting') if name in inner})
+    return value.but(**inner)
+
+
+def _first_batch(experiment: Experiment, prepared: Prepared) -> Batch:
+    return next(eval_batches(prepared.splits['validation'], experiment.batch_size))
+
+
+def _report(what: str, layers: list[Layer], heads: list[Head]) -> Report:
+    of_layers = [(layer.name, f'{layer.gradient:.3g}', f'{layer.parameters:.3g}') for layer in layers]
+    of_heads = [
+        (head.where, str(head.head), f'{head.entropy:z.2f}', _shown(head.distance, 1), _shown(head.itself, 2))
+        for head in heads
+    ]
+    tables = [Table(what, ('', 'gradient norm', 'parameter norm'), of_layers)]
+    if heads:
+        columns = ('', 'head', 'entropy [nats]', 'distance [tokens]', 'on itself')
+        tables.append(Table('Attention patterns by head', columns, of_heads))
+    notes = () if heads else ('Its mixers make no attention weights.',)
+    figures = {'layers': list(map(asdict, layers)), 'heads': list(map(asdict, heads))}
+    return Report(what, figures, tuple(tables), notes)
+
+
+def _shown(value: float | None, digits: int) -> str:
+    return '-' if value is None else f'{value:z.{digits}f}'

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What weights a model has, by what they are for: how many, of what shape, and their L2 norm where they have values."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from saccade.benchmark.report import Report, Table
+from saccade.train.experiment import Experiment
+from saccade.train.optimizer import path_of
+from saccade.train.plan import role_of
+from saccade.train.trained import param_shapes, params_of
+from saccade.types import Params
+
+_IN_A_STACK = re.compile(r'(?:layers/)?pattern_\d+/')
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One weight in all layers that have it alike.
+
+    Attributes:
+        role: what it is for, as the plan of a run counts it.
+        name: its path within the layer, or within the model.
+        layers: how many have it; 1 for what is in no layer.
+        shape: in one of these.
+        norm: L2, of all layers together; None where it has no values yet.
+    """
+
+    role: str
+    name: str
+    layers: int
+    shape: tuple[int, ...]
+    norm: float | None
+
+    @property
+    def count(self) -> int:
+        """Parameters, over all layers."""
+        return self.layers * int(np.prod(self.shape))
+
+    @property
+    def shapes(self) -> str:
+        """How many layers have it, and of what shape."""
+        shape = str(list(self.shape)) if self.shape else '1'
+        return shape if self.layers == 1 else f'{self.layers} x {shape}'
+
+
+@dataclass(frozen=True)
+class Share:
+    """Attributes: of some weights together, their count, its share of the whole, and their norm."""
+
+    count: int
+    share: float
+    norm: float | None
+
+    @classmethod
+    def of(cls, some: Sequence[Weight], whole: int) -> 'Share':
+        norms = [weight.norm for weight in some if weight.norm is not None]
+        count = sum(weight.count for weight in some)
+        return cls(count, count / whole, float(np.linalg.norm(norms)) if norms else None)
+
+    def words(self) -> tuple[str, str, str]:
+        """The same for people."""
+        return f'{self.count:,}', f'{self.share:.1%}', '' if self.norm is None else f'{self.norm:.4g}'
+
+
+def tabulate_weights(path: str) -> Report:
+    """Report the weights of a run, or of a Hugging Face directory.
+
+    Raises:
+        UserError: there is neither in this folder.
+    """
+    return _report(path, weights(params_of(path)))
+
+
+def tabulate_config(config: Mapping[str, Any], name: str) -> Report:
+    """Report the weights that an experiment would train; none of them is made.
+
+    Raises:
+        UserError: the config does not fit itself.
+    """
+    return _report(name, weights(param_shapes(Experiment.of(config))))
+
+
+def weights(params: Params) -> list[Weight]:
+    """The weights of parameters, or of their shapes; those of the role with most parameters first."""
+    alike: dict[tuple[str, str, tuple[int, ...]], list[Any]] = {}
+    for keypath, leaf in jax.tree_util.tree_leaves_with_path(params):
+        path = path_of(keypath)
+        name = _IN_A_STACK.sub('', path)
+        stacked = leaf if name != path else _alone(leaf)
+        alike.setdefault((role_of(path), name, tuple(stacked.shape[1:])), []).append(stacked)
+    found = [
+        Weight(role, name, sum(leaf.shape[0] for leaf in leaves), shape, _norm(leaves))
+        for (role, name, shape), leaves in alike.items()
+    ]
+    counts = {role: sum(each.count for each in found if each.role == role) for role in {each.role for each in found}}
+    return sorted(found, key=lambda weight: (-counts[weight.role], weight.role))
+
+
+def _alone(leaf: Any) -> Any:
+    """What is in no layer, as a stack of one."""
+    return jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf[None]
+
+
+def _norm(leaves: Sequence[Any]) -> float | None:
+    if isinstance(leaves[0], jax.ShapeDtypeStruct):
+        return None
+    return float(np.sqrt(sum(np.square(np.asarray(leaf, np.float64)).sum() for leaf in leaves)))
+
+
+def _report(what: str, found: Sequence[Weight]) -> Report:
+    whole = sum(weight.count for weight in found)
+    rows, roles, each = [], [], []
+    for role, members in itertools.groupby(found, lambda weight: weight.role):
+        some = list(members)
+        together = Share.of(some, whole)
+        roles.append({'role': role, **asdict(together)})
+        rows.append((f'[bold]{role}[/bold]', '', *together.words()))
+        for weight in some:
+            alone = Share.of([weight], whole)
+            each.append({**asdict(weight), **asdict(alone)})
+            rows.append((f'  {weight.name}', weight.shapes, *alone.words()))
+    table = Table(f'{what}: {whole:,} parameters', ('', 'layers x shape', 'parameters', 'share', 'L2 norm'), rows)
+    return Report(what, {'parameters': whole, 'roles': roles, 'weights': each}, (table,))

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A claim's figures as a picture: a line for each rival, on logarithmic axes."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from saccade.analysis.report.drawing import COLOURS, MARKERS
+from saccade.benchmark.report import Report
+from saccade.train.workdir import write_atomically
+from saccade.types import UserError
+
+ENDINGS = ('.png', '.svg', '.pdf')
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Attributes: names of the axes; x; the y of each line at each x, 0 where it has none."""
+
+    across: str
+    along: str
+    x: Sequence[int | float]
+    lines: Mapping[str, Sequence[int | float]]
+
+    def save(self, path: Path) -> None:
+        """Write it, whole or not at all, as what the ending of the name says.
+
+        Raises:
+            UserError: the ending is none of those there are, or the file cannot be written.
+        """
+        require_ending(path)
+        with matplotlib.rc_context({'font.size': 9.5, 'axes.grid': True, 'grid.alpha': 0.25}):
+            figure = Figure((6.4, 4.0), layout='constrained')
+            axes = figure.add_subplot(xscale='log', yscale='log', xlabel=self.across, ylabel=self.along)
+            for place, (name, y) in enumerate(self.lines.items()):
+                x, y = zip(*((x, value) for x, value in zip(self.x, y, strict=True) if value > 0), strict=True)
+                style = {'color': COLOURS[place % len(COLOURS)], 'marker': MARKERS[place % len(MARKERS)]}
+                axes.plot(x, y, label=name, markersize=4.5, **style)
+            axes.legend(frameon=False)
+            file = io.BytesIO()
+            figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
+        write_atomically(path, file.getvalue())
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Attributes: report of what was found; chart of it."""
+
+    report: Report
+    chart: Chart
+
+
+def require_ending(path: Path) -> None:
+    """Refuse a name whose ending is none of those there are."""
+    if path.suffix.lower() not in ENDINGS:
+        raise UserError(f'{path}: a chart is written to a file that ends in {", ".join(ENDINGS)}')

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a conversation costs a model that reads the transcript anew at each turn, and one that goes on from its cache.
+
+    encoder-decoder     turn k reads k (m + r) - r tokens, then writes r: k^2 over the conversation
+    cached decoder      turn k reads m tokens, then writes r: k over the conversation
+
+where m tokens are said to the model at a turn, and r it replies. Both have as many layers of one width. The cache has
+room for the whole conversation from its first turn on: so a decoder's step costs the same at each turn. FLOPs are
+counted in the jaxpr of what is timed.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from saccade.analysis.studies.chart import Chart, Claim
+from saccade.benchmark.memory import exponent
+from saccade.benchmark.report import Report, Table
+from saccade.build import build
+from saccade.decode.loop import stepper
+from saccade.ops.flops import flops
+from saccade.types import Params, Scope, State, UserError
+
+VOCABULARY, WIDTH, LAYERS = 256, 128, 4  # layers in all
+SAID, REPLIED = 32, 32  # m and r, in tokens
+
+Heard = Int[Array, '1 T']
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Attributes: FLOPs and milliseconds of each turn."""
+
+    flops: list[int]
+    milliseconds: list[float]
+
+
+def conversation(turns: int = 8, rounds: int = 3) -> Claim:
+    """Count and time each turn of a conversation, with both models.
+
+    Raises:
+        UserError: there would be fewer than two turns.
+    """
+    if turns < 2:
+        raise UserError(f'--turns={turns}: growth needs at least 2')
+    found = {'encoder-decoder': _rereading(turns, rounds), 'cached decoder': _going_on(turns, rounds)}
+    names, so_far = tuple(found), range(1, turns + 1)
+    rows = [
+        (
+            f'{turn + 1}',
+            *(f'{each.flops[turn] / 1e6:,.1f}' for each in found.values()),
+            *(f'{each.milliseconds[turn]:,.2f}' for each in found.values()),
+        )
+        for turn in range(turns)
+    ]
+    columns = ('turn', *(f'{name}, MFLOPs' for name in names), *(f'{name}, ms' for name in names))
+    title = f'Cost of a turn of {SAID} tokens said and {REPLIED} replied; {LAYERS} layers of width {WIDTH}'
+    sums = {name: [sum(each.flops[:turn]) for turn in so_far] for name, each in found.items()}
+    grown = {name: exponent(so_far, values) for name, values in sums.items()}
+    note = 'FLOPs of a conversation of k turns: ' + '; '.join(f'{name} ~ k^{grown[name]:.2f}' for name in names)
+    figures = {'turns': turns, 'models': {name: vars(each) for name, each in found.items()}, 'exponents': grown}
+    report = Report('conversation', figures, (Table(title, columns, rows),), (note,))
+    return Claim(report, Chart('turns', 'FLOPs of the conversation', so_far, sums))
+
+
+def _rereading(turns: int, rounds: int) -> Turns:
+    model = build(_encoder_decoder(turns * (SAID + REPLIED)))()
+
+    def turn(params: Params, transcript: Heard) -> Heard:
+        state = model.apply({'params': params}, transcript, _scope(transcript), REPLIED, method='read')
+        return _reply(stepper(model, params), transcript[:, -1:], state)[0]
+
+    one, scope = jnp.ones((1, 1), jnp.int32), _scope(jnp.ones((1, 1), jnp.int32))
+    params = model.init(jax.random.key(0), one, scope, one, scope, False)['params']
+    heard = [jnp.ones((1, count * (SAID + REPLIED) - REPLIED), jnp.int32) for count in range(1, turns + 1)]
+    return Turns(
+        [flops(turn, params, transcript) for transcript in heard],
+        [_milliseconds(jax.jit(turn), rounds, params, transcript) for transcript in heard],
+    )
+
+
+def _going_on(turns: int, rounds: int) -> Turns:
+    model, capacity = build(_decoder(turns * (SAID + REPLIED)))(), turns * (SAID + REPLIED)
+
+    def turn(params: Params, said: Heard, state: State) -> tuple[Heard, State]:
+        step = stepper(model, params)
+        _, state = step(said[:, :-1], jnp.ones_like(said[:, :-1]), state)
+        return _reply(step, said[:, -1:], state)
+
+    said = jnp.ones((1, SAID), jnp.int32)
+    params = model.init(jax.random.key(0), said, _scope(said), False)['params']
+    state = model.apply({'params': params}, said, capacity, method='init_state')
+    compiled, found = jax.jit(turn), Turns([], [])
+    for _ in range(turns):
+        found.flops.append(flops(turn, params, said, state))
+        found.milliseconds.append(_milliseconds(compiled, rounds, params, said, state))
+        _, state = compiled(params, said, state)
+    return found
+
+
+def _reply(step: Callable, newest: Int[Array, '1 1'], state: State) -> tuple[Heard, State]:
+    """Write so many tokens, the likeliest each; the last one is not taken in."""
+
+    def write(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Array]:
+        logits, state = step(carry[0], jnp.ones((1, 1), jnp.int32), carry[1])
+        newest = logits[:, -1:].argmax(axis=-1).astype(jnp.int32)
+        return (newest, state), newest[:, 0]
+
+    (_, state), written = jax.lax.scan(write, (newest, state), None, length=REPLIED)
+    return written.T, state
+
+
+def _milliseconds(run: Callable[..., Any], rounds: int, *given: Any) -> float:
+    """The median of the rounds; one before them compiles and does not count."""
+    taken = []
+    for _ in range(rounds + 1):
+        start = time.perf_counter()
+        jax.block_until_ready(run(*given))
+        taken.append(1000 * (time.perf_counter() - start))
+    return median(taken[1:])
+
+
+def _scope(tokens: Heard) -> Scope:
+    return Scope(jnp.arange(tokens.shape[1])[None], jnp.ones(tokens.shape, jnp.int32))
+
+
+def _encoder_decoder(context: int) -> dict[str, Any]:
+    sizes = _tower(context, LAYERS // 2)
+    return {
+        'use': 'model.encoder_decoder:EncoderDecoder',
+        'encoder': {'use': 'model.encoder:Encoder', 'block': _block('Full'), **sizes},
+        'decoder': {
+            'use': 'model.decoder:Decoder',
+            'block': {**_block('Causal'), 'cross': _attention('Full')},
+            'tied': True,
+            **sizes,
+        },
+    }
+
+
+def _decoder(context: int) -> dict[str, Any]:
+    return {'use': 'model.decoder:Decoder', 'block': _block('Causal'), 'tied': True, **_tower(context, LAYERS)}
+
+
+def _tower(context: int, layers: int) -> dict[str, Any]:
+    return {
+        'vocabulary': VOCABULARY,
+        'context': context,
+        'width': WIDTH,
+        'layers': layers,
+        'dropout': 0.0,
+        'embedding_scale': 1.0,
+        'position': {'use': 'position.sinusoid:Sinusoid'},
+        'norm': {'use': 'norm.layer:LayerNorm'},
+        'run': {'use': 'model.stack:Unrolled'},
+        'shared': None,
+    }
+
+
+def _block(mask: str) -> dict[str, Any]:
+    return {
+        'use': 'block.pre_norm:PreNorm',
+        'norm': {'use': 'norm.layer:LayerNorm'},
+        'mixer': _attention(mask),
+        'feedforward': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:relu'}, 'ratio': 4.0},
+    }
+
+
+def _attention(mask: str) -> dict[str, Any]:
+    return {
+        'use': 'attention.multi_head:MultiHead',
+        'heads': 4,
+        'kernel': {'use': 'attention.plain:Plain'},
+        'mask': {'use': f'ops.mask:{mask}'},
+        'position': {'use': 'position.none:NoPosition'},
+    }

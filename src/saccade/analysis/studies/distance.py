@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How far apart the first token and the last are, in a recurrence, a convolution and attention.
+
+    interaction   steps that must follow one another until the last token knows of the first: O(n), O(n/M), O(1)
+    gradient      the norm of d L / d x_(t-n) where L is read off token t: what is left to learn from
+    time          milliseconds of a layer, forward and backward
+
+Bengio, Simard, Frasconi 1994, "Learning Long-Term Dependencies with Gradient Descent is Difficult",
+https://doi.org/10.1109/72.279181; Vaswani et al. 2017, table 1, https://arxiv.org/abs/1706.03762. Steps are counted in
+the jaxpr, and layers by what becomes of a first token that is no number. Each mixer is as it is when training begins,
+on random tokens.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from saccade.analysis.studies.chart import Chart, Claim
+from saccade.benchmark.memory import exponent
+from saccade.benchmark.report import Report, Table
+from saccade.build import build
+from saccade.ops.flops import sequential_steps
+from saccade.types import Params, Scope, UserError
+
+LENGTHS = (8, 16, 32, 64, 128, 256)  # tokens
+WIDTH, TAPS, DRAWS = 32, 3, 8
+ROWS, WIDE = 8, 128  # of what is timed
+
+Function = Callable[[Float[Array, 'B T D']], Float[Array, 'B T D']]
+
+
+def mixers(width: int) -> dict[str, dict[str, Any]]:
+    """The rivals, of a width."""
+    cells = {name: {'use': f'recurrent.{name.lower()}:{name}', 'width': width} for name in ('RNN', 'LSTM', 'GRU')}
+    return {
+        **{name: {'use': 'recurrent.mixer.recurrent:Recurrent', 'cell': cell} for name, cell in cells.items()},
+        'convolution': {'use': 'recurrent.mixer.convolution:Convolution', 'size': TAPS, 'depthwise': False},
+        'attention': {
+            'use': 'attention.multi_head:MultiHead',
+            'heads': 4,
+            'kernel': {'use': 'attention.plain:Plain'},
+            'mask': {'use': 'ops.mask:Causal'},
+            'position': {'use': 'position.none:NoPosition'},
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """A mixer of one kind. Attributes: module; x, tokens like those it is for."""
+
+    module: Any
+    x: Float[Array, 'B T D']
+
+    @classmethod
+    def of(cls, name: str, length: int, width: int = WIDTH, rows: int = 1) -> 'Mixing':
+        x = np.random.default_rng(0).normal(size=(rows, length, width))
+        return cls(build(mixers(width)[name])(), jnp.array(x, jnp.float32))
+
+    def params(self, seed: int = 0) -> Params:
+        return self.module.init(jax.random.key(seed), self.x, self._scope, False)
+
+    def __call__(self, params: Params, x: Float[Array, 'B T D']) -> Float[Array, 'B T D']:
+        return self.module.apply(params, x, self._scope, False)
+
+    @property
+    def _scope(self) -> Scope:
+        return Scope(jnp.broadcast_to(jnp.arange(self.x.shape[1]), self.x.shape[:2]))
+
+
+def interaction(lengths: Sequence[int] = LENGTHS) -> Claim:
+    """Count the steps from the first token to the last, at each length."""
+    _require_lengths(lengths)
+    names = ('RNN', 'convolution', 'attention')
+    found = {name: [_path(Mixing.of(name, length)) for length in lengths] for name in names}
+    steps = {name: [layers * max(inside, 1) for layers, inside in each] for name, each in found.items()}
+    rows = [
+        (f'{length}', *(f'{steps[name][row]:,} ({found[name][row][0]})' for name in names))
+        for row, length in enumerate(lengths)
+    ]
+    table = Table('Sequential steps until the last token knows of the first (and layers)', ('n', *names), rows)
+    figures = {'lengths': list(lengths), 'steps': steps, 'layers': {k: [n for n, _ in v] for k, v in found.items()}}
+    chart = Chart('tokens', 'sequential steps', lengths, steps)
+    return Claim(Report('interaction distance', figures, (table,), _growth(lengths, steps)), chart)
+
+
+def gradient(distances: Sequence[int] = LENGTHS) -> Claim:
+    """Measure what a loss at the last token of a row says of the token so far before it."""
+    _require_lengths(distances)
+    names = ('RNN', 'LSTM', 'GRU', 'attention')
+    found = {name: _by_distance(Mixing.of(name, max(distances) + 1)) for name in names}
+    norms = {name: [float(each[distance]) for distance in distances] for name, each in found.items()}
+    rows = [(f'{distance}', *(f'{norms[name][row]:.2e}' for name in names)) for row, distance in enumerate(distances)]
+    table = Table(f'Norm of d L / d x_(t-n) of a loss at token t: median of {DRAWS} draws', ('n', *names), rows)
+    report = Report('gradient by distance', {'distances': list(distances), 'norms': norms}, (table,))
+    return Claim(report, Chart('tokens', 'norm of the gradient', distances, norms))
+
+
+def wall_time(lengths: Sequence[int] = LENGTHS, rounds: int = 5) -> Claim:
+    """Time a layer forward and backward at each length; the rivals take turns, and the median of the rounds counts."""
+    _require_lengths(lengths)
+    names = ('RNN', 'LSTM', 'convolution', 'attention')
+    columns = [_timed({name: Mixing.of(name, length, WIDE, ROWS) for name in names}, rounds) for length in lengths]
+    found = {name: [column[name] for column in columns] for name in names}
+    steps = {name: [_training_steps(Mixing.of(name, length)) for length in lengths] for name in names}
+    rows = [
+        (f'{length}', *(f'{found[name][row]:.2f} ({steps[name][row]:,})' for name in names))
+        for row, length in enumerate(lengths)
+    ]
+    title = f'ms of a layer, forward and backward (and its sequential steps); {ROWS} rows, width {WIDE}'
+    figures = {'lengths': list(lengths), 'milliseconds': found, 'steps': steps}
+    report = Report('time by length', figures, (Table(title, ('n', *names), rows),))
+    return Claim(report, Chart('tokens', 'milliseconds', lengths, found))
+
+
+def _path(mixing: Mixing) -> tuple[int, int]:
+    """How many layers it takes until the last token knows of the first, and the sequential steps of each."""
+    params, layers = mixing.params(), 0
+    run = jax.jit(lambda x: mixing(params, x))
+    # What is no number goes wherever there is a way to go; a gradient would fade out on the long ones.
+    x = mixing.x.at[:, 0].set(jnp.nan)
+    while not jnp.isnan(x[:, -1]).any():
+        x, layers = run(x), layers + 1
+    return layers, sequential_steps(run, mixing.x)
+
+
+def _by_distance(mixing: Mixing) -> Float[np.ndarray, ' T']:
+    """The norm of the gradient by each token, from the last one back; each draw has a direction of its own."""
+
+    def gradient(params: Params, towards: Float[Array, ' D']) -> Float[Array, 'T D']:
+        by_x = jax.grad(lambda x: (mixing(params, x)[0, -1] * towards).sum() / jnp.linalg.norm(towards))(mixing.x)
+        return by_x[0, ::-1]
+
+    drawn = [mixing.params(seed) for seed in range(DRAWS)]
+    towards = jax.random.normal(jax.random.key(0), (DRAWS, mixing.x.shape[-1]))
+    found = jax.jit(jax.vmap(gradient))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *drawn), towards)
+    # Squares of what has all but vanished would be nothing in float32.
+    return np.median(np.linalg.norm(np.asarray(found, np.float64), axis=-1), axis=0)
+
+
+def _training(mixing: Mixing) -> Callable[[Params, Array], Any]:
+    return jax.grad(lambda params, x: jnp.square(mixing(params, x)).sum(), argnums=(0, 1))
+
+
+def _training_steps(mixing: Mixing) -> int:
+    return sequential_steps(_training(mixing), mixing.params(), mixing.x)
+
+
+def _timed(rivals: Mapping[str, Mixing], rounds: int) -> dict[str, float]:
+    """Milliseconds of each; the first round warms up and does not count."""
+    steps = {name: jax.jit(_training(mixing)) for name, mixing in rivals.items()}
+    given = {name: (mixing.params(), mixing.x) for name, mixing in rivals.items()}
+    taken: dict[str, list[float]] = {name: [] for name in rivals}
+    for _ in range(rounds + 1):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            jax.block_until_ready(step(*given[name]))
+            taken[name].append(1000 * (time.perf_counter() - start))
+    return {name: median(times[1:]) for name, times in taken.items()}
+
+
+def _growth(lengths: Sequence[int], found: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
+    if len(lengths) < 2:
+        return ()
+    return ('; '.join(f'{name} ~ n^{exponent(lengths, values):.2f}' for name, values in found.items()),)
+
+
+def _require_lengths(lengths: Sequence[int]) -> None:
+    if not lengths or min(lengths) < 2:
+        raise UserError(f'--length: give lengths of at least 2 tokens, not {list(lengths)}')

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The coordinator's end of a worker process."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from saccade.types import UserError
+
+# Peers run on the CPU, and so do we beside them; and what was compiled in an earlier run is compiled again.
+ENVIRONMENT = {'JAX_PLATFORMS': 'cpu', 'CUDA_VISIBLE_DEVICES': '', 'TORCHINDUCTOR_FORCE_DISABLE_CACHES': '1'}
+
+
+class Worker:
+    """A variant in a process of its own. A context manager; the process ends with it."""
+
+    def __init__(self, name: str, target: str, **arguments: Any) -> None:
+        """Start the process and wait until the variant is made.
+
+        Args:
+            name: of the variant, for messages.
+            target: import path of its class, 'package.module:Class'.
+
+        Raises:
+            UserError: it could not be made.
+        """
+        self.name = name
+        self._errors = tempfile.TemporaryFile('w+')  # noqa: SIM115, it lives as long as the process
+        self._process = subprocess.Popen(
+            [sys.executable, '-m', 'saccade.benchmark.worker', target, json.dumps(arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={**os.environ, **ENVIRONMENT},
+        )
+        try:
+            self._answer()
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, method: str, **arguments: Any) -> Any:
+        """Call a method of the variant and wait for its value.
+
+        Raises:
+            UserError: it failed, or the process has ended; the error's first line is shown.
+        """
+        try:
+            print(json.dumps([method, arguments]), file=self._process.stdin, flush=True)
+        except BrokenPipeError:
+            raise self._ended() from None
+        return self._answer()
+
+    def close(self) -> None:
+        """End the process, at once if it is at work."""
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def __enter__(self) -> 'Worker':
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def _answer(self) -> Any:
+        line = self._process.stdout.readline()
+        if not line:
+            raise self._ended()
+        answer = json.loads(line)
+        if 'error' in answer:
+            raise UserError(f'{self.name} failed: {_first_line(answer["error"])}')
+        return answer['value']
+
+    def _ended(self) -> UserError:
+        status = self._process.wait()
+        self._errors.seek(0)
+        last = self._errors.read().strip().rpartition('\n')[2]
+        return UserError(f'{self.name}: its process ended with status {status}{f": {last}" if last else ""}')
+
+
+def require(*packages: str) -> None:
+    """Refuse to go on without the peers' packages.
+
+    Raises:
+        UserError: one is not installed.
+    """
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise UserError(
+                f'{package} is not installed; the peers are the extra `benchmark`: pip install -e .[benchmark]'
+            )
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text.splitlines() if line.strip()), text)

@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A model that reads and writes, beside Marian or T5 of `transformers`: how fast it trains, and how fast it writes."""
+
+from collections.abc import Sequence
+
+from saccade.benchmark.decoding import SOURCES, decoding
+from saccade.benchmark.report import Report
+from saccade.benchmark.size import Both
+from saccade.benchmark.training import PAIRS, training
+
+
+def seq2seq(size: Both, peers: Sequence[str], rounds: int, steps: int) -> Report:
+    """Measure target tokens/s in training, then new tokens/s in greedy decoding, the reading of sources included.
+
+    Raises:
+        UserError: torch or transformers is missing, a variant fails, or the two are not the same model.
+    """
+    trained = training(PAIRS, size.training, peers, rounds, steps)
+    written = decoding(SOURCES, size.decoding, rounds, steps)
+    figures = {'training': trained.figures, 'decoding': written.figures}
+    return Report('seq2seq', figures, (*trained.tables, *written.tables), (*trained.notes, *written.notes))

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The peer in training on masked tokens: BertForMaskedLM of transformers, random weights, attention by SDPA."""
+
+import torch
+import transformers
+from torch import Tensor, nn
+
+from saccade.benchmark import torch_training
+from saccade.benchmark.size import bert_settings, masked_rows
+
+_IGNORED = -100
+
+
+class BertForMaskedLM(transformers.BertForMaskedLM):  # of this name, for it is saved with the weights
+    """Tokens and labels, [B T], to the mean loss in nats."""
+
+    def forward(self, tokens: Tensor, labels: Tensor) -> Tensor:
+        return super().forward(input_ids=tokens, labels=labels).loss
+
+
+class Training(torch_training.Training):
+    def _made(self) -> nn.Module:
+        return BertForMaskedLM(transformers.BertConfig(**bert_settings(self._size), attn_implementation='sdpa')).train()
+
+    def save(self, folder: str) -> None:
+        """Write a Hugging Face directory for the others to start from."""
+        self._model.save_pretrained(folder)
+
+    def _batch(self, number: int) -> tuple[Tensor, Tensor]:
+        made = {name: torch.from_numpy(array) for name, array in masked_rows(self._size, number).items()}
+        labels = torch.full_like(made['tokens'], _IGNORED)
+        labels.scatter_(-1, made['at'], made['tokens'].gather(-1, made['at']))
+        return made['hidden'], labels

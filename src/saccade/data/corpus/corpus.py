@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where text comes from: the embedded documentation, a TFDS dataset by name, or the user's own files.
+
+Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from saccade.data.corpus import pydocs, text_files
+from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
+from saccade.data.corpus.document import Document
+from saccade.data.corpus.named import open_named
+from saccade.data.corpus.prepare import opened, prepare_own
+from saccade.data.dataset_base import Source
+from saccade.types import UserError
+
+
+@dataclass(frozen=True, eq=False)
+class Documents(Picked):
+    """Attributes: text, the field of an example that is the text."""
+
+    text: str
+
+    def __getitem__(self, index: int) -> Document:
+        record = super().__getitem__(index)
+        named = isinstance(record.get('id'), bytes)
+        return Document(
+            id=record['id'].decode(errors='replace') if named else self.place(index),
+            text=record[self.text].decode(errors='replace'),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus(Source):
+    """Attributes: splits, each of `Document`s; name."""
+
+    name: str
+
+
+def open_corpus(name: str | None, path: str | None, cache: Path, validation: float = 0.1) -> Corpus:
+    """Open a corpus, and prepare it where that has not been done.
+
+    Args:
+        name: 'pydocs', or a TFDS dataset with text; or
+        path: the user's own file or folder of files, or the folder of a prepared TFDS dataset.
+        cache: folder to prepare into.
+        validation: fraction of the text kept for validation, where the corpus has no split of its own.
+
+    Raises:
+        UserError: not exactly one of name and path is given, there is no such corpus, or it cannot be read.
+    """
+    require_source(name, path, validation)
+    if path is not None:
+        return _open_path(Path(path).expanduser(), Path(cache), validation)
+    if name == 'pydocs':
+        return _open_pydocs(Path(cache))
+    return _open_dataset(name, open_named(name, Path(cache)), validation)
+
+
+def _open_pydocs(cache: Path) -> Corpus:
+    digest = pydocs.fingerprint(pydocs.installed_modules())
+    folder = prepare_own(pydocs.PyDocs, cache / digest[:16])
+    return Corpus(_documents(folder), digest, 'pydocs', versions=pydocs.versions())
+
+
+def _open_path(path: Path, cache: Path, validation: float) -> Corpus:
+    if (path / 'dataset_info.json').is_file():
+        return _open_dataset(path.name, opened(path), validation)
+    plan = text_files.plan_documents(path, validation)
+    digest = text_files.fingerprint(plan)
+    folder = prepare_own(text_files.TextFiles, cache / digest[:16], plan)
+    return Corpus(_documents(folder), digest, path.name)
+
+
+def _documents(folder: Path) -> dict[str, Documents]:
+    """The documents of a dataset of our own, by split."""
+    sources = opened(folder).as_data_source()
+    return {
+        split: Documents(sources[split], range(len(sources[split])), split, 'text')
+        for split in ('train', 'validation', 'test')
+        if split in sources
+    }
+
+
+def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> Corpus:
+    text = _text_feature(name, builder.info.features)
+    picked = pick(name, builder, validation)
+    splits = {split: Documents(each.source, each.rows, each.split, text) for split, each in picked.items()}
+    return Corpus(splits, dataset_digest(builder, text, [each.choice for each in picked.values()]), name)
+
+
+def _text_feature(name: str, features: tfds.features.FeaturesDict) -> str:
+    """Return the field to learn: 'text', or the only string there is."""
+    strings = [key for key, feature in features.items() if feature.shape == () and feature.np_dtype == np.object_]
+    if 'text' in strings:
+        return 'text'
+    if len(strings) != 1:
+        raise UserError(f"{name}: has no feature 'text' and not one string alone; it has {', '.join(sorted(features))}")
+    return strings[0]

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Embedded questions about generated facts, as a TFDS dataset: nothing is downloaded, and each answer's place is known.
+
+A context says the same things of several people, in any order. Who would answer must find the sentence that has both
+the person and the thing of the question, among others that have either. No context of one split is in the other.
+"""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow_datasets as tfds
+
+from saccade.data.corpus.question import features
+
+CONTEXTS = {'train': 1500, 'validation': 50}
+SHAPES = (5, 1), (3, 2), (2, 3), (3, 3)  # people in a context, and things of each
+QUESTIONS = 5  # about a context
+
+_NAMES = 'Ada', 'Boris', 'Clara', 'Dmitri', 'Edith', 'Farid', 'Greta', 'Hugo'
+_VALUES = {
+    'city': ('Hadley', 'Norwick', 'Orford', 'Selby', 'Tarn', 'Ulmsted'),
+    'colour': ('red', 'green', 'violet', 'orange', 'silver', 'brown'),
+    'metal': ('iron', 'copper', 'tin', 'zinc', 'nickel', 'bronze'),
+    'month': ('May', 'June', 'March', 'August', 'January', 'October'),
+}
+_FIRST = {
+    'city': ('New', 'Old', 'Port'),
+    'colour': ('pale', 'dark', 'deep'),
+    'metal': ('pure', 'cold', 'raw'),
+    'month': ('early', 'mid', 'late'),
+}
+_STATEMENTS = ('The {thing} of {name} is {value}.', 'As {thing}, {name} has {value}.')
+_QUESTIONS = ('What is the {thing} of {name}?', 'Name the {thing} of {name}.')
+
+
+class Facts(tfds.core.GeneratorBasedBuilder):
+    """Questions about people and what is theirs, with the words that answer them."""
+
+    # Another number whenever another text is generated: it is the name under which the text is kept.
+    VERSION = tfds.core.Version('1.0.0')
+    name = 'facts'
+
+    def _info(self) -> tfds.core.DatasetInfo:
+        return tfds.core.DatasetInfo(builder=self, description=__doc__, features=features(), disable_shuffling=True)
+
+    def _split_generators(self, dl_manager: Any) -> dict[str, Iterator[tuple[int, dict[str, Any]]]]:
+        return {split: self._generate_examples(split) for split in CONTEXTS}
+
+    def _generate_examples(self, split: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        yield from enumerate(examples(split))
+
+
+def examples(split: str) -> Iterator[dict[str, Any]]:
+    """Generate the questions of a split, the same ones every time."""
+    generator = random.Random(split)
+    for number in range(CONTEXTS[split]):
+        yield from _about(f'{split} {number}', generator)
+
+
+def _about(title: str, generator: random.Random) -> Iterator[dict[str, Any]]:
+    """Generate a context, and questions about it."""
+    people, shared = generator.choice(SHAPES)
+    names, things = generator.sample(_NAMES, people), generator.sample(sorted(_VALUES), shared)
+    facts = [fact for thing in things for fact in _facts(thing, names, generator)]
+    generator.shuffle(facts)
+    context, starts = '', {}
+    for name, thing, value in facts:
+        before, _, after = generator.choice(_STATEMENTS).format(thing=thing, name=name, value='\n').partition('\n')
+        starts[name, thing] = len(context) + len(before)
+        context += f'{before}{value}{after} '
+    for number, (name, thing, value) in enumerate(generator.sample(facts, QUESTIONS)):
+        yield {
+            'id': f'{title}/{number}',
+            'title': title,
+            'question': generator.choice(_QUESTIONS).format(thing=thing, name=name),
+            'context': context.rstrip(),
+            'answers': {'text': [value], 'answer_start': [starts[name, thing]]},
+        }
+
+
+def _facts(thing: str, names: list[str], generator: random.Random) -> Iterator[tuple[str, str, str]]:
+    """Give each a value of one word or two, so that where it ends is to be found too; no two have the same."""
+    for name, value in zip(names, generator.sample(_VALUES[thing], len(names)), strict=True):
+        yield name, thing, generator.choice((value, f'{generator.choice(_FIRST[thing])} {value}'))

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""TFDS datasets by name: found where they are prepared, or prepared here when that can work.
+
+TFDS itself looks for an unknown name on the network, and keeps trying for minutes where there is none.
+"""
+
+import difflib
+import inspect
+import queue
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import tensorflow_datasets as tfds
+from tensorflow_datasets.core import read_only_builder, registered
+from tensorflow_datasets.core.utils import file_utils
+
+from saccade.data.cache import is_sound
+from saccade.data.corpus.prepare import first_line, opened, prepare, quiet
+from saccade.types import UserError
+
+_TENSORFLOW = re.compile(r'\btf\.(?:io|data|compat)\.')
+_PATIENCE = 6  # seconds to wait for a host to answer
+_NOWHERE = '.none'  # a folder that is never made: TFDS reads what lies where a builder is to be, damaged or not
+_HOSTS = 3  # that many are asked, at most
+_ELSEWHERE = "prepare it elsewhere with file_format='array_record' and give its folder as path"
+
+
+def open_named(name: str, cache: Path) -> tfds.core.DatasetBuilder:
+    """Return the dataset, prepared. The cache is looked through, then TFDS's own folders.
+
+    Args:
+        name: as TFDS writes it: 'name', 'name/config' or 'name/config:version'.
+        cache: folder to prepare into.
+
+    Raises:
+        UserError: the name is unknown, or the dataset is not prepared and cannot be prepared here.
+    """
+    for folder in (cache, *file_utils.list_data_dirs()):
+        try:
+            builder = read_only_builder.builder_from_files(name, data_dir=folder)
+        except Exception:  # not there, no name at all, or damaged in any way
+            continue
+        if folder != cache or is_sound(Path(builder.data_dir)):
+            return builder
+    return opened(_prepare(name, cache))
+
+
+def _prepare(name: str, cache: Path) -> Path:
+    _refuse_unknown(name)
+    try:
+        with quiet():
+            builder = tfds.builder(name, data_dir=cache / _NOWHERE)
+        _refuse_tensorflow(name, builder)
+        _refuse_unreachable(name, builder)
+        place = Path(builder.data_dir).relative_to(cache / _NOWHERE)
+        return prepare(partial(tfds.builder, name), cache / place, cache / 'downloads')
+    except UserError:
+        raise
+    except ImportError as error:
+        raise UserError(f'{name}: TFDS needs a package to prepare it ({first_line(error)}); {_ELSEWHERE}') from error
+    except Exception as error:  # a builder is foreign code that fails in its own ways
+        raise UserError(f'{name}: TFDS cannot prepare it ({first_line(error)})') from error
+
+
+def _register() -> None:
+    """Import the packages of text datasets: TFDS knows those only once their package is imported."""
+    with quiet():
+        import tensorflow_datasets.question_answering
+        import tensorflow_datasets.summarization
+        import tensorflow_datasets.text
+        import tensorflow_datasets.text_simplification
+        import tensorflow_datasets.translate  # noqa: F401
+
+
+def _has_tensorflow() -> bool:
+    try:
+        version('tensorflow')
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _refuse_unknown(name: str) -> None:
+    _register()
+    names = registered.list_imported_builders()
+    base, _, config = name.partition(':')[0].partition('/')
+    if base not in names:
+        raise UserError(f"there is no dataset '{base}'{_nearest(base, names)}")
+    configs = tfds.builder_cls(base).builder_configs
+    if config and configs and config not in configs:
+        raise UserError(f"{base}: there is no config '{config}'{_nearest(config, configs)}")
+
+
+def _refuse_tensorflow(name: str, builder: tfds.core.DatasetBuilder) -> None:
+    """Refuse before anything is downloaded what would fail after it."""
+    if not _is_of_tfds(builder) or _has_tensorflow():
+        return
+    if _TENSORFLOW.search(inspect.getsource(inspect.getmodule(builder))):
+        raise UserError(f'{name}: TFDS needs TensorFlow to prepare it; {_ELSEWHERE}')
+
+
+def _refuse_unreachable(name: str, builder: tfds.core.DatasetBuilder) -> None:
+    hosts = _hosts(builder)
+    if hosts and not _reachable(hosts):
+        raise UserError(f'{name}: is not prepared here, and there is no network to {", ".join(hosts)}; {_ELSEWHERE}')
+
+
+def _hosts(builder: tfds.core.DatasetBuilder) -> list[str]:
+    """Return where the dataset comes from; nothing where it needs no network."""
+    parts = [urlsplit(url) for url in builder.url_infos or {}]
+    hosts = {f'{part.scheme}://{part.netloc}' for part in parts if part.scheme.startswith('http')}
+    if not hosts and _is_of_tfds(builder):
+        return ['https://storage.googleapis.com']  # TFDS's own, where the dataset does not list its files
+    return sorted(hosts)[:_HOSTS]
+
+
+def _is_of_tfds(builder: tfds.core.DatasetBuilder) -> bool:
+    return type(builder).__module__.startswith('tensorflow_datasets.')
+
+
+def _reachable(hosts: Iterable[str]) -> bool:
+    answers = queue.SimpleQueue()
+    for host in hosts:  # in threads that nobody waits for, since looking up a name has no timeout
+        threading.Thread(target=lambda host=host: answers.put(_answers(host)), daemon=True).start()
+    try:
+        return any(answers.get(timeout=_PATIENCE) for _ in hosts)
+    except queue.Empty:
+        return False
+
+
+def _answers(host: str) -> bool:
+    request = urllib.request.Request(host, method='HEAD')
+    try:
+        urllib.request.urlopen(request, timeout=_PATIENCE).close()
+    except urllib.error.HTTPError as error:  # an answer, if a refusal
+        error.close()
+    except OSError:
+        return False
+    return True
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    match = difflib.get_close_matches(name, [*names, 'pydocs'], n=1, cutoff=0.5)
+    return f"; did you mean '{match[0]}'?" if match else '; see https://www.tensorflow.org/datasets/catalog'

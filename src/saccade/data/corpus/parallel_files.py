@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Line-aligned files: line n of one is the translation of line n of the other, plain or gzipped (.gz), in UTF-8.
+
+The files are named alike but for the code of their language at the end. In a folder they are named after the splits:
+train.en and train.de, and val.en or another of the names below; or they are two files by themselves, corpus.en and
+corpus.de of the path 'corpus', which are cut in two by a hash of each pair.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from saccade.data.cache import digest
+from saccade.data.corpus.files import content_of, decoded
+from saccade.data.corpus.record_files import FileRecords, format_of
+from saccade.data.corpus.records import Records, held_apart
+from saccade.types import UserError
+
+_FORMAT = 1  # part of a digest: another number wherever files are read to other pairs
+_SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
+_TEST = 'test'  # how the names of files begin that are for neither; each is a split of its own
+
+Columns = tuple[str, str]
+
+
+def open_parallel(path: Path, columns: Columns, validation: float) -> Records | None:
+    """Open line-aligned files; None where a path holds none.
+
+    Args:
+        path: a folder, or what the names of two files have in common.
+        columns: the languages of the two.
+        validation: fraction kept for validation of two files by themselves.
+
+    Raises:
+        UserError: a file is missing or cannot be read; or the two of a split have not as many lines.
+    """
+    if path.is_dir():
+        found = _in_folder(path)
+        return _of_folder(path, found, columns) if found else None
+    there = {} if path.is_file() else _languages(path.parent, path.name)
+    return held_apart(_aligned(path, there, columns), validation) if there else None
+
+
+def _in_folder(folder: Path) -> dict[str, dict[str, Path]]:
+    """The files of each split by language; of a test by its own name."""
+    names = sorted({_stem(file) for file in _files(folder)})
+    splits = {split: [name for name in names if re.fullmatch(wanted, name)] for split, wanted in _SPLITS.items()}
+    if not any(splits.values()):
+        return {}
+    for split, found in splits.items():
+        if len(found) != 1:
+            wanted = ' or '.join(f'{name}.*' for name in _SPLITS[split].split('|'))
+            there = ', '.join(found or names)
+            raise UserError(f'{folder}: files of one name are to be {wanted}, for {split}; there are {there}')
+    tests = [name for name in names if name.startswith(_TEST)]
+    splits |= {_TEST if len(tests) == 1 else name: [name] for name in tests}
+    return {split: _languages(folder, name) for split, (name,) in splits.items()}
+
+
+def _of_folder(folder: Path, found: Mapping[str, Mapping[str, Path]], columns: Columns) -> Records:
+    splits = {split: _aligned(folder / _stem_of(files), files, columns) for split, files in found.items()}
+    return Records(splits, digest('parallel', _FORMAT, {split: each.digest for split, each in splits.items()}))
+
+
+def _aligned(path: Path, files: Mapping[str, Path], columns: Columns) -> FileRecords:
+    chosen = [_of_language(path, files, language) for language in columns]
+    sides = [list(_lines(file)) for file in chosen]
+    if len(sides[0]) != len(sides[1]):
+        fewer, more = sorted(range(2), key=lambda side: len(sides[side]))
+        raise UserError(
+            f'{chosen[more]} has {len(sides[more])} lines and {chosen[fewer].name} {len(sides[fewer])}: they are not '
+            f'aligned; line {len(sides[fewer]) + 1} has no counterpart'
+        )
+    if not sides[0]:
+        raise UserError(f'{chosen[0]}: holds no lines')
+    contents = [hashlib.sha256('\n'.join(side).encode()).hexdigest() for side in sides]
+    both = path.with_name(f'{path.name}.{{{",".join(columns)}}}')
+    records = [dict(zip(columns, pair, strict=True)) for pair in zip(*sides, strict=True)]
+    return FileRecords(both, digest(columns, contents), records, range(1, len(records) + 1))
+
+
+def _of_language(path: Path, files: Mapping[str, Path], language: str) -> Path:
+    if language not in files:
+        raise UserError(
+            f"{path}: there is no file in the language '{language}', {path.name}.{language}; there are "
+            f'{", ".join(sorted(files))}; set data.source and data.target'
+        )
+    return files[language]
+
+
+def _lines(file: Path) -> Iterator[str]:
+    text = decoded(content_of(file), file)
+    yield from text.removesuffix('\n').split('\n') if text else ()
+
+
+def _languages(folder: Path, stem: str) -> dict[str, Path]:
+    """The files that are named alike, by language."""
+    return {_language(file): file for file in _files(folder) if _stem(file) == stem}
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Files whose ending may be a language, since it is none that says what they hold."""
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if file.is_file() and not file.name.startswith('.') and _language(file) and not format_of(file):
+            yield file
+
+
+def _language(file: Path) -> str:
+    return Path(file.name.removesuffix('.gz')).suffix.removeprefix('.')
+
+
+def _stem(file: Path) -> str:
+    return Path(file.name.removesuffix('.gz')).stem
+
+
+def _stem_of(files: Mapping[str, Path]) -> str:
+    return _stem(next(iter(files.values())))

@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Records in files: CSV, TSV, JSON lines and the columns of CoNLL, plain or gzipped (.gz), in UTF-8.
+
+    .csv          fields by the names in the first line; by '0', '1', ... where all columns asked for are such numbers,
+                  and then there is no line of names
+    .tsv          the same between tabs, where a quotation mark is a character like any other, as in GLUE's files
+    .jsonl        an object a line
+    .conll, .txt  a word a line, its tag last, an empty line after a sentence: 'tokens' and 'tags'
+
+The shape of .conll files is that of E. Tjong Kim Sang and F. De Meulder, 2003, https://aclanthology.org/W03-0419/.
+"""
+
+import csv
+import difflib
+import hashlib
+import io
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from saccade.data.cache import digest
+from saccade.data.corpus.files import content_of, decoded
+from saccade.types import UserError
+
+Record = Mapping[str, Any]
+Numbered = Iterator[tuple[int, Record]]
+
+_LONGEST = 1 << 30  # characters of a field; csv's own limit, of 131,072, is shorter than a book
+_BETWEEN_DOCUMENTS = '-DOCSTART-'
+
+
+class MissingColumnError(UserError):
+    """A column that is asked for is not there."""
+
+
+@dataclass(frozen=True, eq=False)
+class FileRecords(Sequence[Record]):
+    """Records of a file.
+
+    Attributes:
+        lines: where each stands, from 1: its last line, or the first one of a sentence.
+        digest: changes whenever a record does.
+    """
+
+    path: Path
+    digest: str
+    records: Sequence[Record]
+    lines: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, index: int) -> Record:
+        return self.records[index]
+
+    def place(self, index: int) -> str:
+        """Where a record stands."""
+        return f'{self.path}, line {self.lines[index]}'
+
+    def only(self, chosen: Sequence[bool]) -> 'FileRecords':
+        """Some of them."""
+        records, lines = (list(itertools.compress(all, chosen)) for all in (self.records, self.lines))
+        return replace(self, records=records, lines=lines)
+
+
+def format_of(path: Path) -> str:
+    """Return how a file's name ends where records are to be expected in it, else nothing."""
+    suffix = Path(path.name.lower().removesuffix('.gz')).suffix
+    return suffix if suffix in _FORMATS else ''
+
+
+def read_records(path: Path, columns: Sequence[str]) -> FileRecords:
+    """Read a file.
+
+    Args:
+        columns: those that each record must have.
+
+    Raises:
+        MissingColumnError: a column is missing.
+        UserError: it is missing or cannot be read, its name does not tell what it holds, a line is malformed, two
+            columns have one name, or there is no record.
+    """
+    if not path.exists():
+        raise UserError(f'{path}: there is no such file or folder')
+    if not format_of(path):
+        raise UserError(f'{path}: records are read from files that end in {", ".join(_FORMATS)}, or these and .gz')
+    content = content_of(path)
+    numbered = list(_FORMATS[format_of(path)](decoded(content, path), path, columns))
+    if not numbered:
+        raise UserError(f'{path}: holds no records')
+    name = digest(format_of(path), hashlib.sha256(content).hexdigest(), _unnamed(columns))
+    return FileRecords(path, name, [record for _, record in numbered], [line for line, _ in numbered])
+
+
+def require_columns(place: str, columns: Sequence[str], there: Collection[str]) -> None:
+    """Refuse records without a column that is asked for, naming those there are.
+
+    Raises:
+        MissingColumnError: one is missing.
+    """
+    for column in columns:
+        if column not in there:
+            match = difflib.get_close_matches(column, there, n=1, cutoff=0.5)
+            meant = f"; did you mean '{match[0]}'?" if match else ';'
+            raise MissingColumnError(f"{place}: has no column '{column}'{meant} it has {', '.join(there) or 'none'}")
+
+
+def _require_apart(place: str, names: Iterable[str]) -> None:
+    """Refuse two columns of one name, of which only one would be read."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise UserError(f"{place}: {count} columns are named '{name}'; each needs a name of its own")
+
+
+def _comma_separated(text: str, path: Path, columns: Sequence[str]) -> Numbered:
+    return _separated(path, columns, csv.reader(io.StringIO(text, newline=''), strict=True))
+
+
+def _tab_separated(text: str, path: Path, columns: Sequence[str]) -> Numbered:
+    return _separated(path, columns, csv.reader(text.split('\n'), delimiter='\t', quoting=csv.QUOTE_NONE))
+
+
+def _separated(path: Path, columns: Sequence[str], reader: Any) -> Numbered:
+    rows = _rows(reader, path)
+    first = next(rows, [])
+    unnamed = _unnamed(columns)
+    names = [str(number) for number in range(len(first))] if unnamed else first
+    require_columns(str(path), columns, names)
+    _require_apart(str(path), filter(None, names))
+    for row in itertools.chain([first] if unnamed else [], rows):
+        if len(row) != len(names):
+            raise UserError(f'{path}, line {reader.line_num}: {len(row)} fields, where the first line has {len(names)}')
+        yield reader.line_num, dict(zip(names, row, strict=True))
+
+
+def _unnamed(columns: Sequence[str]) -> bool:
+    return bool(columns) and all(column.isdigit() for column in columns)
+
+
+def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
+    csv.field_size_limit(_LONGEST)
+    try:
+        yield from filter(None, reader)
+    except csv.Error as error:
+        raise UserError(f'{path}, line {reader.line_num}: {error}') from error
+
+
+def _json_lines(text: str, path: Path, columns: Sequence[str]) -> Numbered:
+    for number, line in enumerate(text.split('\n'), start=1):
+        if line.strip():
+            place = f'{path}, line {number}'
+            record = _json(line, place)
+            require_columns(place, columns, record)
+            yield number, record
+
+
+def _json(line: str, place: str) -> Record:
+    def unambiguous(fields: list[tuple[str, Any]]) -> Record:
+        _require_apart(place, (name for name, _ in fields))
+        return dict(fields)
+
+    try:
+        record = json.loads(line, object_pairs_hook=unambiguous)
+    except json.JSONDecodeError as error:
+        raise UserError(f'{place}: is no JSON: {error.msg} at character {error.pos + 1}') from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets in thousands of brackets
+        raise UserError(f'{place}: cannot be read as JSON: {error}') from error
+    if not isinstance(record, dict):
+        raise UserError(f'{place}: is no JSON object, as in {{"text": "...", "label": "..."}}')
+    return record
+
+
+def _words(text: str, path: Path, columns: Sequence[str]) -> Numbered:
+    require_columns(str(path), columns, ('tokens', 'tags'))
+    for is_word, lines in itertools.groupby(enumerate(text.split('\n'), start=1), _is_word):
+        if is_word:
+            words = [(number, _fields(line, f'{path}, line {number}')) for number, line in lines]
+            tokens, tags = ([fields[column] for _, fields in words] for column in (0, -1))
+            yield words[0][0], {'tokens': tokens, 'tags': tags}
+
+
+def _is_word(numbered: tuple[int, str]) -> bool:
+    return bool(numbered[1].strip()) and not numbered[1].startswith(_BETWEEN_DOCUMENTS)
+
+
+def _fields(line: str, place: str) -> list[str]:
+    fields = line.replace('\t', ' ').strip(' ').split(' ')
+    if len(fields) < 2:
+        raise UserError(f"{place}: '{line}' is one column, where a word and its tag are expected")
+    return fields
+
+
+_FORMATS: Mapping[str, Callable[[str, Path, Sequence[str]], Numbered]] = {
+    '.csv': _comma_separated,
+    '.tsv': _tab_separated,
+    '.jsonl': _json_lines,
+    '.conll': _words,
+    '.txt': _words,
+}

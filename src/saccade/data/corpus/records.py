@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Records to learn from and to be judged by: of the user's own files, or of a TFDS dataset.
+
+A file is cut in two by a hash of each record. In a folder the files are named after the splits: train.csv and
+validation.csv, valid.csv, val.csv or dev.csv, or with another of the endings that `record_files` knows. A test.csv is a
+split that is neither learned from nor chosen by.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import tensorflow_datasets as tfds
+
+from saccade.data.cache import digest
+from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source, tests_beside
+from saccade.data.corpus.document import held_out
+from saccade.data.corpus.named import open_named
+from saccade.data.corpus.prepare import opened
+from saccade.data.corpus.record_files import (
+    FileRecords,
+    MissingColumnError,
+    Record,
+    format_of,
+    read_records,
+    require_columns,
+)
+from saccade.data.dataset_base import Source
+from saccade.types import UserError
+
+_FORMAT = 1  # part of a digest: another number wherever files are read to other records
+_LOG = logging.getLogger(__name__)
+_SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
+
+
+@runtime_checkable
+class RecordSource(Protocol):
+    """Records by number."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Record: ...
+
+    def place(self, index: int) -> str:
+        """Where a record stands, as a message is to name it."""
+        ...
+
+
+class Records(Source):
+    """Attributes: splits, each a RecordSource."""
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetRecords(Sequence[Record]):
+    """Records of a TFDS dataset, in the types that JSON has; a class is its name, or None where it is unknown."""
+
+    name: str
+    picked: Picked
+    features: tfds.features.FeaturesDict
+
+    def __len__(self) -> int:
+        return len(self.picked)
+
+    def __getitem__(self, index: int) -> Record:
+        return {name: _plain(self.features[name], value) for name, value in self.picked[index].items()}
+
+    def place(self, index: int) -> str:
+        """Where a record stands."""
+        return f'{self.name}, {self.picked.place(index)}'
+
+
+def open_records(
+    name: str | None,
+    path: str | None,
+    cache: Path,
+    validation: float,
+    columns: Sequence[str] = (),
+    tests: bool = False,
+) -> Records:
+    """Open records, and prepare them where that has not been done.
+
+    Args:
+        name: a TFDS dataset; or
+        path: a file, a folder with files named after the splits, or the folder of a prepared TFDS dataset.
+        cache: folder to prepare into.
+        validation: fraction kept for validation, where there is no split of its own.
+        columns: those that each record must have. A .csv or .tsv whose columns are all asked for by number has no
+            line of names.
+        tests: whether the splits of tests of a dataset are opened too; those of many have no answers.
+
+    Raises:
+        UserError: not exactly one of name and path is given, there are no such records, they cannot be read, or a
+            column is missing.
+    """
+    require_source(name, path, validation)
+    if name is not None:
+        return _of_dataset(name, open_named(name, Path(cache)), validation, columns, tests)
+    there = Path(path).expanduser()
+    if (there / 'dataset_info.json').is_file():
+        return _of_dataset(there.name, opened(there), validation, columns, tests)
+    return _of_folder(there, columns) if there.is_dir() else held_apart(read_records(there, columns), validation)
+
+
+def strings(records: RecordSource, column: str) -> Iterator[str]:
+    """Return the strings of a column, each read when its turn comes.
+
+    Raises:
+        UserError: a value is no string; its place is named.
+    """
+    for index in range(len(records)):
+        value = records[index][column]
+        if not isinstance(value, str):
+            raise UserError(f"{records.place(index)}: '{column}' is no text, but {value!r}")
+        yield value
+
+
+def _of_dataset(
+    name: str, builder: tfds.core.DatasetBuilder, validation: float, columns: Sequence[str], tests: bool
+) -> Records:
+    features = builder.info.features
+    require_columns(name, columns, features)
+    picked = pick(name, builder, validation)
+    if tests:
+        picked |= tests_beside(name, builder, picked)
+    splits = {split: DatasetRecords(name, examples, features) for split, examples in picked.items()}
+    return Records(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
+
+
+def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
+    files = {split: _file_of(folder, split, names) for split, names in _SPLITS.items()}
+    splits = {split: read_records(file, columns) for split, file in files.items()}
+    if any(re.match(r'test\.', file.name, re.IGNORECASE) for file in _files(folder)):
+        try:
+            splits['test'] = read_records(_file_of(folder, 'test', 'test'), columns)
+        except MissingColumnError as error:  # its answers are secret, as those of many contests
+            _LOG.warning('%s; so there is no split of tests', error)
+    return Records(splits, digest(_FORMAT, {split: records.digest for split, records in splits.items()}))
+
+
+def held_apart(records: FileRecords, validation: float) -> Records:
+    """Cut the records of a file in two by a hash of each.
+
+    Raises:
+        UserError: there is but one.
+    """
+    ids = [json.dumps(record, sort_keys=True) for record in records]  # equal ones keep together
+    chosen = held_out(set(ids), validation)
+    if not chosen:
+        raise UserError(f'{records.path}: has one record, and none besides for validation')
+    splits = {
+        'train': records.only([id not in chosen for id in ids]),
+        'validation': records.only([id in chosen for id in ids]),
+    }
+    return Records(splits, digest(_FORMAT, records.digest, validation))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if format_of(file) and not file.name.startswith('.'))
+
+
+def _file_of(folder: Path, split: str, names: str) -> Path:
+    """The file of a folder that is named after a split.
+
+    Raises:
+        UserError: there is none, or more than one.
+    """
+    files = _files(folder)
+    named = [file for file in files if re.match(rf'({names})\.', file.name, re.IGNORECASE)]
+    if len(named) != 1:
+        wanted = ' or '.join(f'{name}.*' for name in names.split('|'))
+        there = ', '.join(file.name for file in named or files) or 'none'
+        raise UserError(f'{folder}: one file of records is to be named {wanted}, for {split}; there are {there}')
+    return named[0]
+
+
+def _plain(feature: Any, value: Any) -> Any:
+    inner = getattr(feature, 'feature', feature)  # of a sequence; TFDS makes a dict of sequences of one of dicts
+    if isinstance(value, Mapping):
+        return {name: _plain(inner[name], item) for name, item in value.items()}
+    if isinstance(value, list | np.ndarray) and getattr(value, 'ndim', 1):
+        return [_plain(inner, item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode(errors='replace')
+    number = np.asarray(value).item()
+    if isinstance(feature, tfds.features.ClassLabel):
+        return feature.int2str(number) if number >= 0 else None
+    return number

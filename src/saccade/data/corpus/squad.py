@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where questions come from: files in SQuAD's own format, TFDS datasets such as its `squad`, or generated facts.
+
+A file is `data`, a list of articles with `paragraphs`, each a `context` with `qas`: P. Rajpurkar et al., 2016, SQuAD,
+https://rajpurkar.github.io/SQuAD-explorer/. What one article's paragraphs ask is in one split, so that no context is in
+both.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow_datasets as tfds
+
+from saccade.data.cache import digest, each
+from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
+from saccade.data.corpus.document import held_out
+from saccade.data.corpus.facts import Facts
+from saccade.data.corpus.files import content_of, decoded
+from saccade.data.corpus.named import open_named
+from saccade.data.corpus.prepare import opened, prepare_own
+from saccade.data.corpus.question import Answer, Question, features
+from saccade.data.dataset_base import Source
+from saccade.types import UserError
+
+_NAMED = re.compile(r'(?P<split>train|dev|validation|valid|val)(-v[\d.]+)?\.json(\.gz)?', re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class Inquiry(Source):
+    """Attributes: splits, each of `Question`s."""
+
+    def __post_init__(self) -> None:
+        for name, questions in self.splits.items():
+            if not len(questions):
+                raise UserError(f'data: there are no questions in the {name} split')
+
+
+class PickedQuestions(Picked):
+    """Questions of a TFDS dataset, each read when it is asked for."""
+
+    def __getitem__(self, index: int) -> Question:
+        record = super().__getitem__(index)
+        texts = [record[field].decode(errors='replace') for field in ('id', 'title', 'question', 'context')]
+        given = record['answers']
+        pairs = zip(given['text'], given['answer_start'], strict=True)
+        return Question(*texts, tuple(Answer(text.decode(errors='replace'), int(start)) for text, start in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class AskedQuestions(Sequence[Mapping[str, str]]):
+    """Questions as records, without their answers."""
+
+    questions: Sequence[Question]
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def __getitem__(self, index: int) -> Mapping[str, str]:
+        return {name: getattr(self.questions[index], name) for name in ('question', 'context')}
+
+    def place(self, index: int) -> str:
+        """Which question it is."""
+        return f'question {self.questions[index].id}'
+
+
+def open_questions(name: str | None, path: str | None, cache: Path, validation: float) -> Inquiry:
+    """Open questions, and prepare them where that has not been done.
+
+    Args:
+        name: 'facts', or a TFDS dataset in the form of its `squad`; or
+        path: a JSON file, or a folder with train.json and dev.json, or that of a prepared TFDS dataset.
+        cache: folder to prepare into.
+        validation: fraction of the articles kept for validation, where there is no split of its own.
+
+    Raises:
+        UserError: not exactly one of name and path is given, there are no such questions, they cannot be read, or an
+            answer does not stand in its context.
+    """
+    require_source(name, path, validation)
+    if path is not None:
+        return _open_path(Path(path).expanduser(), validation)
+    if name == 'facts':
+        return _open_dataset(name, opened(prepare_own(Facts, cache)), validation)
+    return _open_dataset(name, open_named(name, cache), validation)
+
+
+def _open_path(path: Path, validation: float) -> Inquiry:
+    if (path / 'dataset_info.json').is_file():
+        return _open_dataset(path.name, opened(path), validation)
+    if path.is_dir():
+        read = {split: read_questions(file) for split, file in _files(path).items()}
+        splits = {split: questions for split, (questions, _) in read.items()}
+        return Inquiry(splits, digest(*(content for _, content in read.values())))
+    questions, content = read_questions(path)
+    return Inquiry(_by_title(str(path), questions, validation), digest(content, validation))
+
+
+def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> Inquiry:
+    lacking = [field for field in features() if field not in builder.info.features]
+    if lacking:
+        there = ', '.join(sorted(builder.info.features))
+        raise UserError(f'{name}: has no feature {" and no ".join(lacking)}, as squad has; it has {there}')
+    picked = pick(name, builder, validation)
+    if picked['train'].split != picked['validation'].split:
+        splits = {split: PickedQuestions(each.source, each.rows, each.split) for split, each in picked.items()}
+        return Inquiry(splits, dataset_digest(builder, [each.choice for each in picked.values()]))
+    # Picked one by one, so that both have questions about one context.
+    source, split = picked['train'].source, picked['train'].split
+    whole = PickedQuestions(source, range(len(source)), split)
+    return Inquiry(_by_title(name, whole, validation), dataset_digest(builder, validation))
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Return the file of each split, by its name; SQuAD's own have their version in it."""
+    found: dict[str, list[Path]] = {'train': [], 'validation': []}
+    for file in sorted(folder.iterdir()):
+        if match := _NAMED.fullmatch(file.name):
+            found['train' if match['split'].lower() == 'train' else 'validation'].append(file)
+    for split, files in found.items():
+        if len(files) != 1:
+            there = ' and '.join(file.name for file in files) or 'none'
+            raise UserError(f'{folder}: needs train.json and dev.json, one of each; for {split} it has {there}')
+    return {split: file for split, (file,) in found.items()}
+
+
+def _by_title(name: str, questions: Sequence[Question], validation: float) -> dict[str, list[Question]]:
+    """Split by a draw of each article, so that none moves when others come or go."""
+    read = list(each(questions))
+    titles = {question.title for question in read}
+    if len(titles) < 2:
+        raise UserError(
+            f'{name}: {len(titles)} article leaves none for validation; give a folder with train.json and dev.json'
+        )
+    chosen = held_out(titles, validation)
+    return {
+        'train': [question for question in read if question.title not in chosen],
+        'validation': [question for question in read if question.title in chosen],
+    }
+
+
+def read_questions(file: Path) -> tuple[list[Question], str]:
+    """Return the questions of a file in SQuAD's format, and a digest of what it holds.
+
+    Raises:
+        UserError: it cannot be read, or is not in this format.
+    """
+    content = content_of(file)
+    try:
+        articles = json.loads(decoded(content, file))
+    except (ValueError, RecursionError) as error:  # of brackets in thousands of brackets
+        raise UserError(f'{file}: is not JSON ({error})') from error
+    return list(_questions(articles, str(file))), hashlib.sha256(content).hexdigest()
+
+
+def _questions(articles: Any, file: str) -> Iterator[Question]:
+    for article, at_article in _items(articles, 'data', file):
+        paragraphs = list(_items(article, 'paragraphs', at_article))
+        title = article.get('title') or at_article.removeprefix(file)  # a draw must not depend on where the file lies
+        for paragraph, at_paragraph in paragraphs:
+            context = _field(paragraph, 'context', str, at_paragraph)
+            for asked, at in _items(paragraph, 'qas', at_paragraph):
+                number, question = str(_field(asked, 'id', str | int, at)), _field(asked, 'question', str, at)
+                yield Question(number, title, question, context, tuple(_answers(asked, at)))
+
+
+def _answers(asked: Any, at: str) -> Iterator[Answer]:
+    for answer, at_answer in _items(asked, 'answers', at):
+        yield Answer(_field(answer, 'text', str, at_answer), _field(answer, 'answer_start', int, at_answer))
+
+
+def _items(record: Any, name: str, at: str) -> Iterator[tuple[Any, str]]:
+    """The items of a list, each with the place where it stands."""
+    for number, item in enumerate(_field(record, name, list, at)):
+        yield item, f'{at}/{name}[{number}]'
+
+
+def _field(record: Any, name: str, kind: Any, at: str) -> Any:
+    if not isinstance(record, dict) or not isinstance(record.get(name), kind):
+        raise UserError(f"{at}: has no '{name}', which SQuAD's format has there")
+    return record[name]

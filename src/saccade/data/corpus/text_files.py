@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The user's own text: a file, or a folder of files, as a TFDS dataset.
+
+A file is cut in two by characters, the last for validation. In a folder each file is one document, and a hash
+of its path within the folder decides the split, unless files are named after the splits: train.txt and
+validation.txt, valid.txt or val.txt, and test.txt. Text is UTF-8, plain or gzipped (.gz); line ends become newlines.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import tensorflow_datasets as tfds
+
+from saccade.data.corpus.document import features, held_out
+from saccade.data.corpus.files import content_of, decoded, is_binary
+from saccade.types import UserError
+
+_LOG = logging.getLogger(__name__)
+_SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while it writes
+_SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val'), 'test': ('test',)}
+_NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)\.txt(\.gz)?', re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A document to be: the whole of a file, or some of its characters.
+
+    Attributes:
+        id: the path within the folder, or the name of the file and the characters taken.
+        sha256: of the file's bytes when it was planned.
+        size: bytes of the file.
+        start, stop: characters.
+    """
+
+    id: str
+    path: Path
+    sha256: str
+    size: int
+    start: int = 0
+    stop: int | None = None
+
+    def read(self) -> str:
+        """Return the text.
+
+        Raises:
+            UserError: the file cannot be read, or has changed since it was planned.
+        """
+        content = content_of(self.path)
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise UserError(f'{self.path}: changed while it was being read; run again')
+        return decoded(content, self.path)[self.start : self.stop]
+
+
+Plan = Mapping[str, Sequence[Piece]]
+
+
+class TextFiles(tfds.core.ShardBasedBuilder, skip_registration=True):
+    """Documents as planned, in their order.
+
+    A GeneratorBasedBuilder sorts more than 1 GB through TensorFlow's files; this one needs no TensorFlow.
+    """
+
+    VERSION = tfds.core.Version('1.0.0')
+
+    def __init__(self, plan: Plan, data_dir: Path):
+        self._plan = plan
+        super().__init__(data_dir=data_dir)
+
+    def _info(self) -> tfds.core.DatasetInfo:
+        return tfds.core.DatasetInfo(builder=self, description=__doc__, features=features(), disable_shuffling=True)
+
+    def _shard_iterators_per_split(self, dl_manager: Any) -> dict[str, list[Callable[[], Iterator]]]:
+        return {split: [partial(_examples, shard) for shard in _shards(pieces)] for split, pieces in self._plan.items()}
+
+
+def plan_documents(path: Path, validation: float) -> Plan:
+    """Decide which document goes into which split.
+
+    Args:
+        path: a file or a folder.
+        validation: fraction of the characters of a file, or of the documents of a folder.
+
+    Raises:
+        UserError: there is nothing at the path, a file cannot be read or decoded, a split has no text.
+    """
+    if not (path.is_file() or path.is_dir()):
+        raise UserError(f'{path}: there is no such file or folder')
+    plan = _plan_folder(path, validation) if path.is_dir() else _plan_file(path, validation)
+    if not any(plan.values()):
+        raise UserError(f'{path}: holds no text')
+    for split in ('train', 'validation'):
+        if not plan[split]:
+            raise UserError(
+                f'{path}: leaves no text for {split}; a single file is split by characters, a folder by files'
+            )
+    return plan
+
+
+def fingerprint(plan: Plan) -> str:
+    """Return a digest of all text in the plan and of how it is split, wherever the files lie."""
+    pieces = {
+        split: [[piece.id, piece.sha256, piece.start, piece.stop] for piece in pieces] for split, pieces in plan.items()
+    }
+    return hashlib.sha256(json.dumps([str(TextFiles.VERSION), pieces]).encode()).hexdigest()
+
+
+def _plan_file(path: Path, validation: float) -> Plan:
+    content = content_of(path)
+    text = decoded(content, path)
+    cut = int(len(text) * (1 - validation))
+    parts = {'train': (0, cut), 'validation': (cut, len(text))}
+    return {
+        split: [_piece(f'{path.name}[{start}:{stop}]', path, content, start, stop)] if text[start:stop].strip() else []
+        for split, (start, stop) in parts.items()
+    }
+
+
+def _plan_folder(folder: Path, validation: float) -> Plan:
+    files = _files(folder)
+    named = {file: match['split'].lower() for file in files if (match := _NAMED.fullmatch(file.name))}
+    named = {file: split for file, split in named.items() if file.parent == folder}
+    if {'train'} < {*named.values()} - {'test'}:
+        return _plan_named(folder, named, left_out=len(files) - len(named))
+    return _plan_by_hash(_pieces(folder, files), validation)
+
+
+def _plan_named(folder: Path, named: Mapping[Path, str], left_out: int) -> Plan:
+    if left_out:
+        names = ', '.join(file.name for file in named)
+        _LOG.warning('%s: %s are the splits; %d other files are left out', folder, names, left_out)
+    found = {
+        split: _pieces(folder, [file for file, name in named.items() if name in names])
+        for split, names in _SPLITS.items()
+    }
+    return {split: pieces for split, pieces in found.items() if pieces or split != 'test'}
+
+
+def _plan_by_hash(pieces: Sequence[Piece], validation: float) -> Plan:
+    """Split by a draw of each document; where a small folder would leave one split empty, by its order."""
+    chosen = held_out([piece.id for piece in pieces], validation)
+    return {
+        'train': [piece for piece in pieces if piece.id not in chosen],
+        'validation': [piece for piece in pieces if piece.id in chosen],
+    }
+
+
+def _files(folder: Path) -> list[Path]:
+    """List the files below a folder by path, leaving out what is hidden, and say how much that is."""
+    found, hidden = [], 0
+    for root, folders, names in os.walk(folder):
+        hidden += sum(name.startswith('.') for name in (*folders, *names))
+        folders[:] = [name for name in folders if not name.startswith('.')]
+        shown = [Path(root, name) for name in names if not name.startswith('.')]
+        found += [file for file in shown if file.is_file() or file.is_symlink()]  # no pipes, no sockets
+    if hidden:
+        _LOG.warning('%s: skipped %d hidden files or folders', folder, hidden)
+    return sorted(found, key=lambda file: file.relative_to(folder).as_posix())
+
+
+def _pieces(folder: Path, files: Sequence[Path]) -> list[Piece]:
+    """Return the files that hold text, one document each, and say how many look binary."""
+    pieces, skipped = [], Counter()
+    for file in files:
+        content = content_of(file)
+        if is_binary(content):
+            skipped['binary'] += 1
+        elif decoded(content, file).strip():
+            pieces.append(_piece(file.relative_to(folder).as_posix(), file, content))
+        else:
+            skipped['empty'] += 1
+    if skipped:
+        counts = ' and '.join(f'{count} {kind}' for kind, count in skipped.items())
+        _LOG.warning('%s: skipped %s files', folder, counts)
+    return pieces
+
+
+def _piece(id: str, path: Path, content: bytes, start: int = 0, stop: int | None = None) -> Piece:
+    id = id.encode(errors='backslashreplace').decode()  # a name in another encoding than UTF-8
+    return Piece(id, path, hashlib.sha256(content).hexdigest(), len(content), start, stop)
+
+
+def _shards(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Cut a list of documents where the bytes since the last cut pass the size of a shard."""
+    shards, size = [[]], 0
+    for piece in pieces:
+        if shards[-1] and size + piece.size > _SHARD:
+            shards, size = [*shards, []], 0
+        shards[-1].append(piece)
+        size += piece.size
+    return shards
+
+
+def _examples(pieces: Sequence[Piece]) -> Iterator[tuple[str, dict[str, str]]]:
+    for piece in pieces:
+        yield piece.id, {'id': piece.id, 'text': piece.read()}

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Texts, or pairs of texts, that are of one class each: sentiment, topics, entailment."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from saccade.data.corpus.records import Records, RecordSource
+from saccade.data.encoder.example_base import Examples
+from saccade.data.encoder.names import Names
+from saccade.types import IGNORED, UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classified(Examples):
+    """Attributes:
+    label: the column of the class. Classes are numbered by their names in the training split, sorted.
+    classes: C, how many there are.
+    """
+
+    label: str
+    classes: int
+
+    answer: ClassVar[str] = 'label'
+    unsaid: ClassVar[np.generic] = np.int32(IGNORED)
+
+    @property
+    def _key(self) -> Any:
+        return super()._key, self.classes
+
+    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+        names = Names.of(self._labels(records.splits['train']), self.classes)
+        return {
+            split: {'label': names.numbers(list(self._labels(source)), source.place), 'names': np.array(names.known)}
+            for split, source in records.splits.items()
+        }
+
+    def _labels(self, records: RecordSource) -> Iterator[str]:
+        for index in range(len(records)):
+            label = records[index][self.label]
+            if not isinstance(label, str | int | float):
+                raise UserError(f"{records.place(index)}: '{self.label}' is no class, but {label!r}")
+            yield str(label)

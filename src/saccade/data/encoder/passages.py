@@ -1,0 +1,207 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Text for encoders that learn from text alone: rows of one passage, or of two that may belong together.
+
+Documents are cut into sentences, after full stops and at empty lines, and tokenised sentence by sentence into one
+memory-mapped stream; a row is one span of it, or two.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from saccade.data.cache import each, spec
+from saccade.data.corpus.corpus import Corpus, open_corpus
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
+from saccade.data.encoder.pairing import Pairing
+from saccade.data.rows.frame import MASK, Frame
+from saccade.data.rows.ragged import smallest
+from saccade.data.split import Row, Split, batch_of
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.trainer import Trainer
+from saccade.types import IGNORED, Part, UserError, require_positive
+
+_SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # what is between words stays before the next
+
+
+@dataclass(frozen=True)
+class Passages(DatasetBase):
+    """Attributes:
+    tokenizer: how to train the tokenizer; it needs BERT's special tokens, as `data.tokenizer.word_piece:WordPiece` has
+        them.
+    context: tokens of a row.
+    pairing: how sentences become rows, as `data.encoder.pairing:NextSentence`.
+    name: a known corpus.
+    path: the user's own text, which takes the place of a named corpus.
+    validation: the share of documents kept for validation, where the corpus has no split of its own.
+    divide: a regular expression of what stands between the documents of one file, as '\\n\\n' between paragraphs;
+        empty where a document of the corpus is one document.
+    copies: how often a document is made into training rows, each time into other pairs.
+    """
+
+    tokenizer: Part[Trainer]
+    context: int
+    pairing: Part[Pairing]
+    name: str | None = None
+    path: str | None = None
+    validation: float = 0.1
+    divide: str = ''
+    copies: int = 1
+
+    def __post_init__(self) -> None:
+        require_positive('data', context=self.context, copies=self.copies)
+        if self._room() < 2:
+            raise UserError(f'data.context: {self.context} tokens have no room for text between the special tokens')
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        return batch_of(_padding(Frame(self.context, 0, 0)), batch_size)
+
+    @property
+    def _key(self) -> Any:
+        return 'passages', spec(self.pairing), self.context, self.divide, self.copies
+
+    def _open(self, cache: Path) -> Corpus:
+        return open_corpus(None if self.path else self.name, self.path, cache, self.validation)
+
+    def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
+        return (document['text'] for document in each(examples))
+
+    def _room(self) -> int:
+        return Frame(self.context, 0, 0).room(self.pairing().texts)
+
+    def _arrays(self, source: Corpus, tokenizer: Tokenizer) -> BySplit:
+        return {
+            name: self._paired(number, name, _Stream.of(self._divided(documents), tokenizer))
+            for number, (name, documents) in enumerate(source.splits.items())
+        }
+
+    def _paired(self, number: int, name: str, stream: '_Stream') -> Arrays:
+        draws = [np.random.default_rng([number, copy]) for copy in range(self.copies if name == 'train' else 1)]
+        pairs = [pair for draw in draws for pair in self.pairing().pairs(stream.documents, self._room(), draw)]
+        if not pairs:
+            raise UserError(f'data: the {name} split has no document of two tokens, so there is nothing to predict')
+        spans = np.array([(*pair.first, *pair.second, pair.label) for pair in pairs])
+        return {'tokens': stream.tokens, 'begins': stream.begins, 'pairs': spans}
+
+    def _splits(self, arrays: BySplit, source: Corpus, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
+        given = dict(frame=frame, mask=tokenizer.special(*MASK), texts=self.pairing().texts)
+        return {
+            name: Split(rows=PassageRows(**found, **given), targets=len(found['pairs']), unit='rows')
+            for name, found in arrays.items()
+        }
+
+    def _divided(self, documents: Sequence[Any]) -> list[str]:
+        """Cut the documents of a corpus where the regular expression says."""
+        try:
+            parts = [re.split(self.divide, text) if self.divide else [text] for text in self._texts(documents)]
+        except re.error as error:
+            raise UserError(f'data.divide: {self.divide!r} is not a regular expression: {error}') from None
+        return list(itertools.chain.from_iterable(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Stream:
+    """Attributes: all tokens; which of them begin a word; for each document, its sentences in the stream."""
+
+    tokens: np.ndarray
+    begins: np.ndarray
+    documents: list[np.ndarray]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], tokenizer: Tokenizer) -> '_Stream':
+        ids, begins, documents, at = [], [], [], 0
+        for text in texts:
+            encoded = tokenizer.words([part for part in _SENTENCE_END.split(text) if part.strip()])
+            lengths = np.array([len(sentence) for sentence, _ in encoded if sentence], np.int64)
+            ids += [token for sentence, _ in encoded for token in sentence]
+            begins += [begin for _, sentence in encoded for begin in sentence]
+            if len(lengths):
+                stops = at + np.cumsum(lengths)
+                documents.append(np.stack([stops - lengths, stops], axis=-1))
+                at = int(stops[-1])
+        return cls(np.array(ids, smallest(tokenizer.size)), np.array(begins, bool), documents)
+
+
+@dataclass(frozen=True, eq=False)
+class PassageRows:
+    """Rows of spans of a stream."""
+
+    tokens: np.ndarray
+    begins: np.ndarray
+    pairs: np.ndarray
+    frame: Frame
+    mask: int
+    texts: int
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, row: int) -> Row:
+        spans = list(self.spans(row))
+        words = np.cumsum(np.concatenate([self._beginning(span) for span in spans]))
+        apart = np.split(words, [spans[0].stop - spans[0].start]) if len(spans) > 1 else [words]
+        return {
+            **self.frame.row(*(self.tokens[span] for span in spans)),
+            'words': self.frame.beside(0, *apart),
+            'mask': np.int32(self.mask),
+            'row': np.int32(row),
+            'label': np.int32(self.pairs[row, 4]),
+        }
+
+    def padding(self) -> Row:
+        return _padding(self.frame)
+
+    def spans(self, row: int) -> Iterator[slice]:
+        """Where the texts of a row stand in the stream."""
+        numbers = self.pairs[row].tolist()
+        return (slice(*numbers[2 * text : 2 * text + 2]) for text in range(self.texts))
+
+    def _beginning(self, span: slice) -> np.ndarray:
+        """Which tokens begin a word; the first of a text does, wherever it was cut."""
+        begins = np.array(self.begins[span], np.int32)
+        begins[:1] = 1
+        return begins
+
+
+def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, float]:
+    """Return metrics of a baseline that knows how frequent each token is in training, and each label of a pair.
+
+    What training lacks counts as seen once. `length_accuracy` is the accuracy of one that has learned, beside, which
+    label is more frequent among second texts of each length: it is near `pair_accuracy` where lengths say nothing.
+    """
+    metrics = {'masked_loss': _surprise(train.rows.tokens, validation.rows.tokens, vocabulary)}
+    if train.rows.texts == 1:
+        return metrics
+    (known, labels), (asked, answers) = (_lengths_and_labels(split.rows) for split in (train, validation))
+    counts = np.zeros((max(known.max(), asked.max()) + 1, 2))
+    np.add.at(counts, (known, labels), 1)
+    return {
+        **metrics,
+        'pair_loss': _surprise(labels, answers, 2),
+        'pair_accuracy': float((answers == counts.sum(axis=0).argmax()).mean()),
+        'length_accuracy': float((answers == counts[asked].argmax(axis=-1)).mean()),
+    }
+
+
+def _surprise(known: np.ndarray, asked: np.ndarray, classes: int) -> float:
+    """Return the mean of -log p [nats] under the frequencies in what is known."""
+    counts = np.maximum(np.bincount(known, minlength=classes), 1)
+    return float(-np.log(counts / counts.sum())[asked].mean())
+
+
+def _lengths_and_labels(rows: PassageRows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the length of each second text [tokens], and the label of each pair."""
+    return rows.pairs[:, 3] - rows.pairs[:, 2], rows.pairs[:, 4]
+
+
+def _padding(frame: Frame) -> dict[str, Any]:
+    row = frame.padding()
+    numbers = {'mask': np.int32(0), 'row': np.int32(0), 'label': np.int32(IGNORED)}
+    return {**row, 'words': np.zeros(frame.context, np.int32), **numbers}

@@ -1,0 +1,301 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to be answered by a span of their context, as rows for an encoder: [CLS] question [SEP] window [SEP].
+
+A context that is longer than a row is read in windows that overlap. A window that does not hold the whole answer has
+none, and its target is [CLS]: Devlin et al. 2019, "BERT", sections 4.2 and 4.3, https://arxiv.org/abs/1810.04805; the
+windows are of https://github.com/google-research/bert, run_squad.py. An answer of no more tokens than two windows have
+in common is whole in one of them.
+"""
+
+import itertools
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import jax
+import numpy as np
+
+from saccade.data.cache import each, groups
+from saccade.data.corpus.question import Question
+from saccade.data.corpus.record_files import read_records
+from saccade.data.corpus.records import RecordSource, strings
+from saccade.data.corpus.squad import AskedQuestions, Inquiry, open_questions, read_questions
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
+from saccade.data.rows.chunk import chunks
+from saccade.data.rows.frame import Frame
+from saccade.data.rows.ragged import Ragged, encoded, smallest
+from saccade.data.split import Row, Split, batch_of
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.trainer import Trainer
+from saccade.types import Part, UserError, require_positive
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class WindowRows:
+    """Rows on windows, each made when it is asked for.
+
+    Attributes:
+        asked: the question of each example, as far as it is read.
+        windows: what stands in each row of the context of its question.
+        places: of each token of all contexts, the characters of its context that it stands for, from and to.
+        example: [rows], the number of the question.
+        ends: [rows, 2], first and last token of the answer in the row; 0, which is [CLS], where it is not whole there.
+    """
+
+    frame: Frame
+    asked: Ragged
+    windows: Ragged
+    places: np.ndarray
+    example: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, frame: Frame, arrays: Arrays, longest_question: int, stride: int) -> 'WindowRows':
+        """Cut questions off where they are too long, and lay windows over the context of each."""
+        asked, contexts = (Ragged.of(arrays[name], arrays[f'{name}_lengths']) for name in ('asked', 'contexts'))
+        lengths = np.minimum(asked.lengths, longest_question)
+        asked = asked.cut(np.arange(len(asked)), np.stack([np.zeros_like(lengths), lengths], axis=-1))
+        example, spans = _windows(contexts.lengths[arrays['about']], frame.room(2) - lengths, stride)
+        first, last = arrays['answers'][example].T
+        whole = (first >= spans[:, 0]) & (last < spans[:, 1])
+        ends = arrays['answers'][example] - spans[:, :1] + 2 + lengths[example][:, None]
+        windows = contexts.cut(arrays['about'][example], spans)
+        return cls(frame, asked, windows, arrays['places'], example, np.where(whole[:, None], ends, 0))
+
+    def __len__(self) -> int:
+        return len(self.example)
+
+    def __getitem__(self, row: int) -> Row:
+        example, ends = int(self.example[row]), self.ends[row].tolist()
+        return self.frame.row(self.asked[example], self.windows[row]) | _said(example, *ends)
+
+    def padding(self) -> Row:
+        """A row of no question."""
+        return _blank(self.frame)
+
+    def place(self, row: int, start: int, stop: int) -> tuple[int, int]:
+        """Return which characters of the context the tokens of a row from start to stop stand for, from and to."""
+        moved = self.windows.spans[row, 0] - len(self.asked[int(self.example[row])]) - 2
+        return int(self.places[start + moved, 0]), int(self.places[stop + moved, 1])
+
+    def only(self, examples: np.ndarray) -> 'WindowRows':
+        """The rows of some questions."""
+        chosen = np.isin(self.example, examples)
+        windows = replace(self.windows, spans=self.windows.spans[chosen])
+        return replace(self, windows=windows, example=self.example[chosen], ends=self.ends[chosen])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class QuestionSplit(Split):
+    """Attributes:
+    questions: by the number that their rows have as `example`.
+    lost: those whose first answer is whole in no window.
+    """
+
+    rows: WindowRows
+    questions: Sequence[Question]
+    lost: np.ndarray
+    unit: str = 'questions'
+
+    @property
+    def examples(self) -> np.ndarray:
+        """The question of each row."""
+        return self.rows.example
+
+    def gold(self, example: int) -> list[str]:
+        """The true answers of a question; none where there is none."""
+        return [answer.text for answer in self.questions[example].answers]
+
+    def place(self, row: int, start: int, stop: int) -> tuple[int, int]:
+        """Return where the tokens of a row from start to stop stand in the context, in characters, from and to.
+
+        White space that belongs to the first token or to the last is left out.
+        """
+        first, last = self.rows.place(row, start, stop)
+        text = self._context(row)[first:last]
+        return first + len(text) - len(text.lstrip()), last - len(text) + len(text.rstrip())
+
+    def text(self, row: int, start: int, stop: int) -> str:
+        """Return what the tokens of a row from start to stop are in the context."""
+        return self._context(row)[slice(*self.place(row, start, stop))]
+
+    def _context(self, row: int) -> str:
+        return self.questions[int(self.examples[row])].context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions(DatasetBase):
+    """Questions about texts.
+
+    Attributes:
+        tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
+        context: tokens of a row.
+        stride: tokens from one window on a context to the next; fewer to the last, which ends where the context does.
+        name: 'facts', or a TFDS dataset in the form of its `squad`.
+        path: the user's own questions in SQuAD's format, which take the place of named ones.
+        validation: the share of articles kept for validation, where there is no split of its own.
+        longest_question: tokens of a question that are read; the rest is cut off.
+    """
+
+    tokenizer: Part[Trainer]
+    context: int
+    stride: int
+    name: str | None = None
+    path: str | None = None
+    validation: float = 0.1
+    longest_question: int = 64
+
+    _key: ClassVar[str] = 'questions'
+
+    def __post_init__(self) -> None:
+        require_positive('data', stride=self.stride, longest_question=self.longest_question)
+        window = Frame(self.context, opens=0, closes=0).room(2) - self.longest_question
+        if self.stride > window:
+            raise UserError(
+                f'data.stride: windows every {self.stride} tokens would leave some out: beside a question of '
+                f'{self.longest_question} tokens, a context of {self.context} has room for {max(window, 0)}'
+            )
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        return batch_of(_blank(Frame(self.context, opens=0, closes=0)), batch_size)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The columns of the question and of the context."""
+        return {name: name for name in ('question', 'context')}
+
+    @property
+    def example(self) -> dict[str, str]:
+        """A sample text for each input, as the commands that a run prints need one."""
+        return {'question': 'What is the home of Ada?', 'context': 'Ada has a red car. The home of Ada is London.'}
+
+    def read(self, path: Path) -> RecordSource:
+        """Read a file of questions: in SQuAD's format where it ends in .json, else of records."""
+        if path.name.lower().removesuffix('.gz').endswith('.json'):
+            return AskedQuestions(read_questions(path)[0])
+        return read_records(path, ('question', 'context'))
+
+    def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> QuestionSplit:
+        """Return questions without a known answer, each in the rows that its context takes.
+
+        Raises:
+            UserError: a question or a context is no text, a context is empty, or the tokenizer lacks a character.
+        """
+        places, texts = map(records.place, range(len(records))), (strings(records, name) for name in self.inputs)
+        asked = [Question(place, '', *pair, ()) for place, *pair in zip(places, *texts, strict=True)]
+        split = self._split(_tokenised(asked, tokenizer), asked, self.frame(tokenizer))
+        for row in np.flatnonzero(split.rows.windows.lengths == 0):
+            place = asked[int(split.examples[row])].id
+            raise UserError(f'{place}: the context has no word, so there is nothing to answer with')
+        return split
+
+    def _open(self, cache: Path) -> Inquiry:
+        return open_questions(None if self.path else self.name, self.path, cache, self.validation)
+
+    def _texts(self, examples: Sequence[Question]) -> Iterator[str]:
+        """Each question, and each context once."""
+        contexts = set()
+        for question in each(examples):
+            yield question.question
+            if question.context not in contexts:
+                contexts.add(question.context)
+                yield question.context
+
+    def _arrays(self, source: Inquiry, tokenizer: Tokenizer) -> BySplit:
+        return {name: _tokenised(questions, tokenizer) for name, questions in source.splits.items()}
+
+    def _splits(self, arrays: BySplit, source: Inquiry, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
+        splits = {name: self._split(found, source.splits[name], frame) for name, found in arrays.items()}
+        _say_lost(splits)
+        return {**splits, 'train': _learnable(splits['train'])}
+
+    def _split(self, arrays: Arrays, questions: Sequence[Question], frame: Frame) -> QuestionSplit:
+        rows = WindowRows.of(frame, arrays, self.longest_question, self.stride)
+        answered, found = np.flatnonzero(arrays['answers'][:, 0] >= 0), rows.example[rows.ends[:, 0] > 0]
+        lost = np.setdiff1d(answered, found)
+        return QuestionSplit(rows=rows, questions=questions, lost=lost, targets=len(questions))
+
+
+def _windows(lengths: np.ndarray, rooms: np.ndarray, stride: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the windows on contexts of so many tokens: the question of each, and [windows, 2], from and to."""
+    found = [chunks(length, room, room - stride) for length, room in zip(lengths.tolist(), rooms.tolist(), strict=True)]
+    example = np.repeat(np.arange(len(found)), [len(each) for each in found])
+    return example, np.array(list(itertools.chain.from_iterable(found)))
+
+
+def _said(example: int, start: int, stop: int) -> Row:
+    return {'example': np.int32(example), 'start': np.int32(start), 'stop': np.int32(stop)}
+
+
+def _blank(frame: Frame) -> Row:
+    return frame.padding() | _said(-1, 0, 0)
+
+
+def _tokenised(questions: Sequence[Question], tokenizer: Tokenizer) -> Arrays:
+    """Return the tokens of questions and of contexts, each context once, and what belongs to what.
+
+    `about` is the context of each question; `answers` are the first and the last token, in it, of its first answer.
+    """
+    read, numbers = list(each(questions)), {}
+    about = np.array([numbers.setdefault(question.context, len(numbers)) for question in read])
+    asked, asked_lengths = encoded([question.question for question in read], tokenizer)
+    contexts, contexts_lengths, places = _placed(list(numbers), tokenizer)
+    by_context = Ragged.of(places, contexts_lengths)
+    pairs = zip(read, about.tolist(), strict=True)
+    answers = np.array([_answer(question, by_context[context]) for question, context in pairs])
+    return {
+        'asked': asked,
+        'asked_lengths': asked_lengths,
+        'contexts': contexts,
+        'contexts_lengths': contexts_lengths,
+        'places': places,
+        'about': about,
+        'answers': answers,
+    }
+
+
+def _placed(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the tokens of all texts, how many each has, and [tokens, 2], the characters that each stands for."""
+    found = [pair for group in groups(texts, len) for pair in tokenizer.encode_places(group)]
+    ids, places = (itertools.chain.from_iterable(items) for items in zip(*found, strict=True))
+    tokens = np.fromiter(ids, smallest(tokenizer.size))
+    lengths = np.array([len(ids) for ids, _ in found], np.int64)
+    return tokens, lengths, np.array(list(places), np.int32).reshape(len(tokens), 2)
+
+
+def _answer(question: Question, places: np.ndarray) -> tuple[int, int]:
+    """Return the first and the last token that stand for any character of the first answer; -1 where there is none."""
+    if not question.answers:
+        return -1, -1
+    text, start = question.answers[0]
+    first = np.searchsorted(places[:, 1], start, side='right')
+    last = np.searchsorted(places[:, 0], start + len(text)) - 1
+    if last < first:
+        raise UserError(f'question {question.id}: the tokenizer leaves nothing of its answer {text!r}')
+    return int(first), int(last)
+
+
+def _say_lost(splits: Mapping[str, QuestionSplit]) -> None:
+    for name, split in splits.items():
+        if len(split.lost):
+            _LOG.warning(
+                '%s: the answers of %d of %d questions are whole in no window, and training leaves these questions '
+                'out; a smaller data.stride holds longer answers',
+                name,
+                len(split.lost),
+                split.targets,
+            )
+
+
+def _learnable(split: QuestionSplit) -> QuestionSplit:
+    """Leave out the questions whose answer is whole in no window: they would be learned to have none."""
+    found = np.setdiff1d(np.arange(len(split.questions)), split.lost)
+    if not len(found):
+        raise UserError('data: no answer of the training split is whole in a window; raise context or lower stride')
+    return replace(split, rows=split.rows.only(found), targets=len(found))

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From records to prepared data: a tokenizer and, for each split, arrays that are made once and the rows on them."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+
+from saccade.data.corpus.records import Records, open_records
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
+from saccade.data.rows.frame import Frame
+from saccade.data.rows.ragged import require_windows
+from saccade.data.split import Row, Split, batch_of
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.trainer import Trainer
+from saccade.types import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromRecords(DatasetBase):
+    """Attributes:
+    tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
+    context: tokens of a row.
+    name: a TFDS dataset, as 'glue/sst2'.
+    path: the user's own file or folder, as in `data.records`, which takes the place of a named dataset.
+    validation: the share of records kept for validation, where there is no split of its own.
+    overlap: tokens that a window on what is too long for a row has in common with the one before it.
+    """
+
+    tokenizer: Part[Trainer]
+    context: int
+    name: str | None = None
+    path: str | None = None
+    validation: float = 0.1
+    overlap: int = 0
+
+    def __post_init__(self) -> None:
+        require_windows(self._frame().room(), self.overlap)
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        return batch_of(self._padding(self._frame()), batch_size)
+
+    def _open(self, cache: Path) -> Records:
+        given = None if self.path else self.name
+        return open_records(given, self.path, cache, self.validation, (*self._columns, *self._answers))
+
+    def _splits(self, arrays: BySplit, source: Records, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
+        return {name: self._split(found, frame) for name, found in arrays.items()}
+
+    def _frame(self) -> Frame:
+        """What can be said of rows before there is a tokenizer."""
+        return Frame(self.context, opens=0, closes=0)
+
+    @property
+    @abstractmethod
+    def _answers(self) -> tuple[str, ...]:
+        """The columns that are to be predicted."""
+
+    @abstractmethod
+    def _split(self, arrays: Arrays, frame: Frame) -> Split:
+        """Make rows on the arrays of a split."""
+
+    @abstractmethod
+    def _padding(self, frame: Frame) -> Row:
+        """A row of which nothing counts."""

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Texts, or pairs of texts, of which a number is to be said: how alike sentences are, how many stars a review has."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from saccade.data.corpus.records import Records, RecordSource
+from saccade.data.encoder.example_base import Examples
+from saccade.types import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Valued(Examples):
+    """Attributes: value, the column of the number."""
+
+    value: str
+
+    answer: ClassVar[str] = 'value'
+    unsaid: ClassVar[np.generic] = np.float32(np.nan)
+
+    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+        return {
+            split: {'value': np.fromiter(self._values(source), np.float32)} for split, source in records.splits.items()
+        }
+
+    def _values(self, records: RecordSource) -> Iterator[float]:
+        for index in range(len(records)):
+            value = _number(records[index][self.value])
+            if not math.isfinite(value):
+                raise UserError(
+                    f"{records.place(index)}: '{self.value}' is no number, but {records[index][self.value]!r}"
+                )
+            yield value
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Texts and their translations, or their summaries: of the user's own files, or of a TFDS dataset by name.
+
+path='multi30k', source='en', target='de'             a folder with train.en, train.de, val.en, val.de
+path='pairs.tsv', source='0', target='1'              a table, whose columns go by name or number
+name='wmt17_translate/de-en', source='en', target='de'
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from saccade.data.corpus.dataset import require_source
+from saccade.data.corpus.parallel_files import open_parallel
+from saccade.data.corpus.records import Records, open_records
+from saccade.data.pairs.base import FromPairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parallel(FromPairs):
+    """Attributes:
+    source, target: the languages that are read and written, or the columns.
+    name: a TFDS dataset.
+    path: line-aligned files as in `data.parallel_files`, or records as in `data.records`.
+    validation: the share of pairs kept for validation, where there is no split of its own.
+    """
+
+    source: str
+    target: str
+    name: str | None = None
+    path: str | None = None
+    validation: float = 0.1
+
+    @property
+    def _columns(self) -> tuple[str, str]:
+        return self.source, self.target
+
+    def _open(self, cache: Path) -> Records:
+        given = None if self.path else self.name
+        require_source(given, self.path, self.validation)
+        found = open_parallel(Path(self.path).expanduser(), self._columns, self.validation) if self.path else None
+        return found or open_records(given, self.path, cache, self.validation, self._columns, tests=True)

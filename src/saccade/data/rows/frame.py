@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How one text, or two, stand in the row of an encoder: [CLS] a [SEP], or [CLS] a [SEP] b [SEP].
+
+Devlin et al. 2019, "BERT", figure 1, https://arxiv.org/abs/1810.04805. In the vocabularies of RoBERTa the names are
+<s>, </s> and <mask>; it has two </s> between texts, and we have one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade.data.split import Row
+from saccade.data.tokenizer.tokenizer import Tokenizer
+
+OPENS, CLOSES, MASK = ('[CLS]', '<s>'), ('[SEP]', '</s>'), ('[MASK]', '<mask>')
+
+Values = Sequence[int] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Attributes: tokens of a row; the ids that open it and that close each text."""
+
+    context: int
+    opens: int
+    closes: int
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, context: int) -> 'Frame':
+        """Take the special tokens of a tokenizer.
+
+        Raises:
+            UserError: it lacks one.
+        """
+        return cls(context, tokenizer.special(*OPENS), tokenizer.special(*CLOSES))
+
+    def room(self, texts: int = 1) -> int:
+        """Tokens that so many texts may have together."""
+        return self.context - 1 - texts
+
+    def row(self, *texts: Values) -> Row:
+        """Tokens, segments, positions and types of a row of these texts."""
+        used = 1 + sum(len(text) + 1 for text in texts)
+        row = self.padding()
+        row['tokens'][:used] = [self.opens, *(token for text in texts for token in (*text, self.closes))]
+        row['segments'][:used] = 1
+        row['positions'][:used] = np.arange(used)
+        if len(texts) > 1:
+            row['types'][2 + len(texts[0]) : used] = 1
+        return row
+
+    def beside(self, fill: int, *values: Values) -> np.ndarray:
+        """Put values, one a token of each text, where these tokens stand; `fill` is everywhere else."""
+        array = np.full(self.context, fill, np.int32)
+        for start, text in zip(self.starts(*values), values, strict=True):
+            array[start : start + len(text)] = text
+        return array
+
+    def starts(self, *texts: Values) -> Iterator[int]:
+        """Where the first token of each text stands."""
+        at = 1
+        for text in texts:
+            yield at
+            at += len(text) + 1
+
+    def padding(self) -> Row:
+        """A row without a token."""
+        return {name: np.zeros(self.context, np.int32) for name in ('tokens', 'segments', 'positions', 'types')}

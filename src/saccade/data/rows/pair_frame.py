@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a text that is read and one that is written stand in a row: x1 .. xm [end], and [start] y1 .. yn [end].
+
+Sutskever, Vinyals and Le 2014, section 2, https://arxiv.org/abs/1409.3215, end both by one token; Bahdanau, Cho and
+Bengio 2015 too. What is written starts with it as well, unless data say with which: T5 and Marian with padding. A model
+that was trained in several modes is told by a token before the source in which it is to work (Tay et al. 2022, "UL2",
+section 3.1.3, https://arxiv.org/abs/2205.05131).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from saccade.data.split import Row
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.types import UserError, require_positive
+
+Ids = Sequence[int] | np.ndarray
+
+_READ = ('source', 'source_segments', 'source_positions')
+_WRITTEN = ('tokens', 'segments', 'positions')
+
+
+@dataclass(frozen=True)
+class PairFrame:
+    """Attributes:
+    source_context, context: tokens that a model reads, and that it writes.
+    start, end: the ids that start and end what is written.
+    source_end: that of what ends what is read, where this has a vocabulary of its own.
+    mode: that of the token before each source; None for none.
+    """
+
+    source_context: int
+    context: int
+    start: int
+    end: int
+    source_end: int | None = None
+    mode: int | None = None
+
+    def __post_init__(self) -> None:
+        require_positive('data', source_context=self.source_context, context=self.context)
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, source_context: int, context: int, start: str | None = None) -> 'PairFrame':
+        """Take the special tokens of a tokenizer; without a name what is written starts with the end token.
+
+        Raises:
+            UserError: it lacks one.
+        """
+        end, source_end = tokenizer.end, tokenizer.source.end
+        if end is None or source_end is None:
+            raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
+        return cls(source_context, context, end if start is None else tokenizer.special(start), end, source_end)
+
+    def in_mode(self, tokenizer: Tokenizer, mode: str | None) -> 'PairFrame':
+        """The same with this special token before each source.
+
+        Raises:
+            UserError: the tokenizer lacks it.
+        """
+        return replace(self, mode=None if mode is None else tokenizer.source.special(mode))
+
+    @property
+    def room(self) -> tuple[int, int]:
+        """Tokens that a source may have, and a target, beside the one that ends each, and the mode."""
+        return self.source_context - len(self.read([])), self.context - 1
+
+    def shorter(self, length: int) -> 'PairFrame':
+        """The frame of pairs of which neither side is longer than so many tokens."""
+        return replace(self, source_context=min(length, self.source_context), context=min(length, self.context))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of both sides."""
+        return self.source_context + self.context
+
+    def row(self, source: Ids, target: Ids = ()) -> Row:
+        """The row of a pair. A side that is longer than its room is left empty, and then nothing is to be learned."""
+        row = self.padding()
+        read, written = self.read(source), [self.start, *target, self.end]
+        if len(read) <= self.source_context:
+            _put(row, _READ, read)
+            if len(written) <= self.context + 1:
+                _put(row, _WRITTEN, written)
+        return row
+
+    def read(self, source: Ids) -> list[int | np.integer]:
+        """All that is read of a source: the mode, its own tokens, and the one that ends it."""
+        end = self.end if self.source_end is None else self.source_end
+        return [*([] if self.mode is None else [self.mode]), *source, end]
+
+    def padding(self) -> Row:
+        """A row of which nothing counts."""
+        sizes = {**dict.fromkeys(_READ, self.source_context), **dict.fromkeys(_WRITTEN, self.context + 1)}
+        row: Row = {name: np.zeros(size, np.int32) for name, size in sizes.items()}
+        row['tokens'][0] = self.start  # whether or not what follows is known
+        return row | {'end': np.int32(self.end), 'row': np.int32(-1)}
+
+
+def _put(row: Row, names: tuple[str, str, str], ids: Sequence[int | np.integer]) -> None:
+    for name, values in zip(names, (ids, 1, np.arange(len(ids))), strict=True):
+        row[name][: len(ids)] = values

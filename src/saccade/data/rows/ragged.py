@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens of many texts in one array, and stretches of them that fit into a row."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade.data.cache import groups
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.types import UserError
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged(Sequence[np.ndarray]):
+    """Arrays of different lengths.
+
+    Attributes:
+        values: [N], of all of them.
+        spans: [arrays, 2], where each stands in the values, from and to; they may overlap.
+    """
+
+    values: np.ndarray
+    spans: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray, lengths: np.ndarray) -> 'Ragged':
+        """Arrays that follow one another."""
+        stops = np.cumsum(lengths, dtype=np.int64)
+        return cls(values, np.stack([stops - lengths, stops], axis=-1))
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        start, stop = self.spans[index]
+        return self.values[start:stop]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """How long each is."""
+        return self.spans[:, 1] - self.spans[:, 0]
+
+    def cut(self, which: np.ndarray, spans: np.ndarray) -> 'Ragged':
+        """Stretches of arrays: which array each is of, and [stretches, 2], from and to within it."""
+        return Ragged(self.values, self.spans[which, :1] + spans)
+
+
+def encoded(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tokens of all texts, and how many each has.
+
+    Raises:
+        UserError: the tokenizer cannot encode a character.
+    """
+    dtype = smallest(tokenizer.size)
+    tokens, lengths = [np.zeros(0, dtype)], []
+    for group in groups(texts, len):
+        ids = tokenizer.encode_batch(group)
+        tokens.append(np.fromiter(itertools.chain.from_iterable(ids), dtype))
+        lengths += map(len, ids)
+    return np.concatenate(tokens), np.array(lengths, np.int64)
+
+
+def smallest(size: int) -> type:
+    """Return the type that keeps the tokens of a vocabulary of this size in the fewest bytes."""
+    return np.uint16 if size <= 1 << 16 else np.uint32
+
+
+def windows(lengths: np.ndarray, room: int, overlap: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cut what is too long into windows, each of which begins `overlap` tokens before the one before it ends.
+
+    Return which text each is of, and [windows, 2], from and to within it. Each text has one at least.
+    """
+    step = room - overlap
+    counts = np.maximum(-(-(lengths - overlap) // step), 1)
+    which = np.repeat(np.arange(len(lengths)), counts)
+    starts = step * (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts))
+    return which, np.stack([starts, np.minimum(starts + room, lengths[which])], axis=-1)
+
+
+def require_windows(room: int, overlap: int) -> None:
+    """Refuse a row without room for text, and windows that would never get to the end of one."""
+    if room < 1:
+        raise UserError('data.context: it has no room for text beside the special tokens')
+    if not 0 <= overlap < room:
+        raise UserError(
+            f'data.overlap: windows of {room} tokens cannot overlap by {overlap}; at least 0 and less than {room} is'
+            ' possible'
+        )
+
+
+def truncated(first: np.ndarray, second: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what is left of the lengths of pairs where the longer one is cut, token by token, until both fit.
+
+    Devlin et al. 2019, "BERT": `_truncate_seq_pair` of https://github.com/google-research/bert, run_classifier.py.
+    """
+    kept = np.minimum(first, np.maximum(room - second, room - room // 2))
+    return kept, np.minimum(second, np.maximum(room - first, room // 2))

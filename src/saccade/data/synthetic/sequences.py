@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sequences of words to be copied, reversed, put in order, added up, pointed into, or looked up: what attention is for.
+
+Copying and reversing show how much of a sequence a fixed vector can hold (Cho et al. 2014, section 4,
+https://arxiv.org/abs/1409.1259); associative recall is that of Ba et al. 2016, section 4.1,
+https://arxiv.org/abs/1610.06258, of which Arora et al. 2023, https://arxiv.org/abs/2312.04927, ask many keys at once;
+pointers are those of Zhang et al. 2021, section 3, https://arxiv.org/abs/2107.12580, of one place each.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from saccade.data.synthetic.drawing import Draws
+from saccade.data.synthetic.generated import Pair
+from saccade.types import UserError, require_positive
+
+_MOST_DIGITS = 15  # of a number that is drawn of 64 bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """Attributes: symbols, the words a, b, ... or 0, 1, ... there are; shortest and longest, in words."""
+
+    symbols: int
+    shortest: int
+    longest: int
+
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_positive('data.generator', symbols=self.symbols, shortest=self.shortest)
+        if self.longest < self.shortest:
+            raise UserError(f'data.generator: longest is {self.longest}, and shortest is {self.shortest}')
+
+    def pair(self, draws: Draws) -> Pair:
+        """Make a pair of what is drawn; it is about what is to be written."""
+        words = [draws.below(self.symbols) for _ in range(draws.between(self.shortest, self.longest))]
+        target = _joined(self.written(words))
+        return Pair(_joined(words), target, target)
+
+    def written(self, words: list[int]) -> list[int]:
+        """What is to be written of a sequence."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy(Drawn):
+    """3 1 2 is written as 3 1 2."""
+
+    def written(self, words: list[int]) -> list[int]:
+        return words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reverse(Drawn):
+    """3 1 2 is written as 2 1 3."""
+
+    def written(self, words: list[int]) -> list[int]:
+        return words[::-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sort(Drawn):
+    """3 1 2 is written as 1 2 3."""
+
+    def written(self, words: list[int]) -> list[int]:
+        return sorted(words)
+
+
+@dataclass(frozen=True)
+class Addition:
+    """12+345 is written as 357. Numbers have 1 to so many digits; a sum held out is so in either order of its terms.
+
+    Attributes:
+        digits: of a number, at most.
+        backwards: whether the sum is written from its last digit to its first, in the order of carrying (Lee et al.
+            2023, https://arxiv.org/abs/2307.03381).
+    """
+
+    digits: int
+    backwards: bool = False
+
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.digits <= _MOST_DIGITS:
+            raise UserError(f'data.generator: digits must be 1 to {_MOST_DIGITS}, not {self.digits}')
+
+    def pair(self, draws: Draws) -> Pair:
+        """Make a pair of what is drawn."""
+        a, b = (draws.below(10 ** draws.between(1, self.digits)) for _ in range(2))
+        total = str(a + b)
+        return Pair(f'{a}+{b}', total[::-1] if self.backwards else total, f'{min(a, b)}+{max(a, b)}')
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """7 1 4 @2 is written as 4: the word at the place that the last one points to, counted from 0.
+
+    The pointer comes last, so that no word can be passed over while they are read.
+
+    Attributes:
+        symbols: how many words there are to choose from.
+        length: of the sequence that is pointed into, in words.
+    """
+
+    symbols: int
+    length: int
+
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_positive('data.generator', symbols=self.symbols, length=self.length)
+
+    def pair(self, draws: Draws) -> Pair:
+        """Make a pair of what is drawn."""
+        words = [draws.below(self.symbols) for _ in range(self.length)]
+        place = draws.below(self.length)
+        source = f'{_joined(words)} @{place}'
+        return Pair(source, str(words[place]), source)
+
+
+@dataclass(frozen=True)
+class Recall:
+    """k3 v7 k1 v2 ? k1 is written as v2: of several pairs of a key and a value, the values of the keys asked for.
+
+    Attributes:
+        keys, values: how many there are of each.
+        pairs: shown.
+        asked: how many of their keys are asked for.
+    """
+
+    keys: int
+    values: int
+    pairs: int
+    asked: int = 1
+
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_positive('data.generator', values=self.values, pairs=self.pairs, asked=self.asked)
+        if not self.asked <= self.pairs <= self.keys:
+            raise UserError(
+                f'data.generator: asks {self.asked} of {self.pairs} pairs of {self.keys} keys; each must be no more '
+                'than the next'
+            )
+
+    def pair(self, draws: Draws) -> Pair:
+        """Make a pair of what is drawn."""
+        shown = {f'k{key}': f'v{draws.below(self.values)}' for key in draws.sample(range(self.keys), self.pairs)}
+        asked = draws.sample(list(shown), self.asked)
+        source = ' '.join([*(f'{key} {value}' for key, value in shown.items()), '?', *asked])
+        return Pair(source, ' '.join(shown[key] for key in asked), source)
+
+
+def _joined(words: list[int]) -> str:
+    return ' '.join(map(str, words))

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers to sort: the label of each place is the number that stands there once all are in order, the least first.
+
+It takes every other number to know one, so this is learned by attention or not at all. The sequences are drawn, not
+downloaded, and none of the validation split is in the training split.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import jax
+import numpy as np
+
+from saccade.data.cache import digest
+from saccade.data.corpus.record_files import FileRecords, read_records
+from saccade.data.corpus.records import RecordSource
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase, Source
+from saccade.data.encoder.tagged import TaggedSplit, blank, words_of
+from saccade.data.rows.frame import Frame
+from saccade.data.split import Split, batch_of
+from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
+from saccade.data.tokenizer.trainer import Trainer
+from saccade.data.tokenizer.word import Word
+from saccade.types import Part, UserError, require_positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sorting(DatasetBase):
+    """Attributes:
+    context: tokens of a row, two more than there are numbers or longer.
+    length: numbers of a sequence.
+    highest: numbers are 0, 1, ... and below this.
+    train, validation: sequences drawn for each split.
+    """
+
+    context: int
+    length: int
+    highest: int
+    train: int = 100_000
+    validation: int = 1_000
+
+    _key: ClassVar[str] = 'sorting'
+
+    def __post_init__(self) -> None:
+        sizes = {name: getattr(self, name) for name in ('length', 'highest', 'train', 'validation')}
+        require_positive('data', **sizes)
+        if self.length > self._frame().room():
+            raise UserError(f'data.context: {self.length} numbers need {self.length + 2} tokens, not {self.context}')
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is drawn."""
+        return batch_of(blank(self._frame()), batch_size)
+
+    @property
+    def tokenizer(self) -> Part[Trainer]:
+        """One word a number."""
+        return Part(Word).but(vocabulary=self.highest + len(BERT), end=None, specials=BERT)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The column of the numbers, with spaces between them."""
+        return {'text': 'numbers'}
+
+    @property
+    def example(self) -> dict[str, str]:
+        """A sample text for each input, as the commands that a run prints need one."""
+        return {'text': ' '.join(str(-place % self.highest) for place in range(self.length))}
+
+    def read(self, path: Path) -> FileRecords:
+        """Read sequences to sort from a file, one a line."""
+        return read_records(path, ('numbers',))
+
+    def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> TaggedSplit:
+        """Return the rows of sequences; the labels are no answers, but stand where these are to be.
+
+        Raises:
+            UserError: a sequence has another length than those of training, or another number.
+        """
+        known = {str(number) for number in range(self.highest)}
+        sequences = [words_of(records[index]['numbers'], records.place(index)) for index in range(len(records))]
+        for index, words in enumerate(sequences):
+            if len(words) != self.length or not known.issuperset(words):
+                raise UserError(
+                    f'{records.place(index)}: what is sorted are {self.length} numbers from 0 to {self.highest - 1}, '
+                    f'with spaces between them, not {" ".join(words)!r}'
+                )
+        numbers = np.array(sequences, np.int32)
+        split = TaggedSplit.of(self._sequences(numbers, tokenizer), self.frame(tokenizer), overlap=0, unit='numbers')
+        return replace(split, words=sequences)
+
+    def _open(self, cache: Path) -> Source:
+        validation = _drawn(0, self.validation, self.length, self.highest)
+        held_out = {numbers.tobytes() for numbers in validation}
+        train = _drawn(1, self.train, self.length, self.highest)
+        train = train[[numbers.tobytes() not in held_out for numbers in train]]
+        if not len(train):
+            raise UserError('data: there are so few different sequences that validation leaves none for training')
+        splits = {'train': train, 'validation': validation}
+        return Source(splits, digest(self.length, self.highest, self.train, self.validation))
+
+    def _texts(self, examples: np.ndarray) -> Iterator[str]:
+        return map(str, range(self.highest))
+
+    def _arrays(self, source: Source, tokenizer: Tokenizer) -> BySplit:
+        return {split: self._sequences(numbers, tokenizer) for split, numbers in source.splits.items()}
+
+    def _sequences(self, numbers: np.ndarray, tokenizer: Tokenizer) -> Arrays:
+        return {
+            'tokens': _ids(self.highest, tokenizer)[numbers].ravel(),
+            'labels': np.sort(numbers, axis=-1).ravel(),
+            'lengths': np.full(len(numbers), self.length),
+            'names': np.array(list(map(str, range(self.highest)))),
+        }
+
+    def _splits(self, arrays: BySplit, source: Source, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
+        return {name: TaggedSplit.of(found, frame, overlap=0, unit='numbers') for name, found in arrays.items()}
+
+    def _frame(self) -> Frame:
+        return Frame(self.context, opens=0, closes=0)
+
+
+def _drawn(seed: int, sequences: int, length: int, highest: int) -> np.ndarray:
+    """Draw [sequences, length] numbers by Philox, which is the same in every release of NumPy."""
+    drawn = np.random.Philox(key=seed).random_raw((sequences, length))
+    return (drawn % np.uint64(highest)).astype(np.int32)
+
+
+def _ids(highest: int, tokenizer: Tokenizer) -> np.ndarray:
+    encoded = tokenizer.encode_batch(list(map(str, range(highest))))
+    if len({tuple(ids) for ids in encoded if len(ids) == 1}) < highest:
+        raise UserError(f'data: the tokenizer has no token of its own for each number below {highest}')
+    return np.array(encoded).ravel()

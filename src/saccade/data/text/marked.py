@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Text whose rows come with the special tokens that a denoiser puts into them, as the task draws what it corrupts.
+
+Sentinels are named as in T5's vocabulary (Raffel et al. 2020, section 3.1.4, https://arxiv.org/abs/1910.10683), so that
+one which is trained here and one which is published are used alike.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from saccade.data.corpus.corpus import Corpus
+from saccade.data.dataset_base import BySplit
+from saccade.data.split import Row, RowSource, Split, batch_of
+from saccade.data.text.stream import TextData
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.types import UserError
+
+SENTINEL = '<extra_id_{}>'
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedRows:
+    """Rows of text, with their numbers and the same special tokens in each."""
+
+    rows: RowSource
+    marks: Row
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, row: int) -> Row:
+        return self.rows[row] | self.marks | {'row': np.int32(row)}
+
+    def padding(self) -> Row:
+        """A row of which nothing counts."""
+        return self.rows.padding() | self.marks | {'row': np.int32(-1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedText(TextData):
+    """Attributes:
+    sentinels: how many the tokenizer must have, of the names <extra_id_0>, <extra_id_1> ...
+    modes: the special tokens that a source may begin with.
+    start: the special token that what is written starts with; None: the end token.
+    """
+
+    sentinels: int
+    modes: tuple[str, ...] = ()
+    start: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sentinels < 0:
+            raise UserError(f'data.sentinels: {self.sentinels} must be at least 0')
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        ids = ('start', 'end', 'row', *self.modes)
+        row: Row = {'sentinels': np.zeros(self.sentinels, np.int32), **dict.fromkeys(ids, np.int32(0))}
+        return super().batch_like(batch_size) | batch_of(row, batch_size)
+
+    def _splits(self, arrays: BySplit, source: Corpus, frame: Row, tokenizer: Tokenizer) -> dict[str, Split]:
+        found = super()._splits(arrays, source, frame, tokenizer)
+        return {name: _marked(split, frame) for name, split in found.items()}
+
+    def frame(self, tokenizer: Tokenizer) -> Row:
+        """Return the ids of the special tokens that each row has.
+
+        Raises:
+            UserError: the tokenizer lacks one.
+        """
+        if tokenizer.end is None:
+            raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
+        start = tokenizer.end if self.start is None else tokenizer.special(self.start)
+        ids = {mode: np.int32(tokenizer.special(mode)) for mode in self.modes}
+        return {
+            'sentinels': sentinels_of(tokenizer, self.sentinels),
+            'start': np.int32(start),
+            'end': np.int32(tokenizer.end),
+            **ids,
+        }
+
+
+def sentinels_of(tokenizer: Tokenizer, count: int) -> np.ndarray:
+    """Return the ids of the first sentinels, in their order.
+
+    Raises:
+        UserError: there are fewer.
+    """
+    names, specials = [SENTINEL.format(number) for number in range(count)], tokenizer.specials
+    there = [name for name in names if name in specials]
+    if len(there) < count:
+        missing = next(name for name in names if name not in specials)
+        raise UserError(
+            f'the tokenizer has {len(there)} of {count} sentinels; {missing!r} is not among its special tokens'
+        )
+    return np.array([specials[name] for name in names], np.int32)
+
+
+def _marked(split: Split, marks: Row) -> Split:
+    return Split(rows=MarkedRows(split.rows, marks), targets=len(split.rows), unit='rows')

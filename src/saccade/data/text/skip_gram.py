@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Text for skip-grams: each word with how frequent it is, and beside the words of a row some drawn as noise.
+
+    p_noise(w) = count(w)^power / sum over w' of count(w')^power
+
+Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their Compositionality", section 2.2,
+https://arxiv.org/abs/1310.4546. Their program draws noise from a long table that was drawn once; here that table is cut
+up, and every row brings a piece of it. Special and unknown tokens, and padding, are no words.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from saccade.data.corpus.corpus import Corpus
+from saccade.data.dataset_base import BySplit
+from saccade.data.split import Row, RowSource, Split
+from saccade.data.text.stream import TextData, TextSplit
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.types import UserError, require_positive
+
+_HIGHEST = 2.0**64  # of a raw number of Philox
+
+
+@dataclass(frozen=True)
+class SkipGramText(TextData):
+    """Attributes: those of TextData; noise, words that are drawn for each row; power of the counts they are drawn by.
+
+    A batch has `frequency` [B T+1] beside what text has, each word's share of the training split, which is 0 for what
+    is no word of it; and `noise` [B M].
+    """
+
+    noise: int = 64
+    power: float = 0.75
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive('data', noise=self.noise)
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        like = super().batch_like(batch_size)
+        return like | {
+            'frequency': jax.ShapeDtypeStruct(like['tokens'].shape, np.float32),
+            'noise': jax.ShapeDtypeStruct((batch_size, self.noise), np.int32),
+        }
+
+    def _splits(self, arrays: BySplit, source: Corpus, frame: Any, tokenizer: Tokenizer) -> dict[str, Split]:
+        found = super()._splits(arrays, source, frame, tokenizer)
+        words = Words.of(found['train'], tokenizer, self.power)
+        return {name: _split(found[name], words, self.noise, number) for number, name in enumerate(found)}
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Attributes: the share of each token in all words of the training split; the noise distribution, cumulated."""
+
+    frequency: Float[np.ndarray, 'V']
+    cumulated: Float[np.ndarray, 'V']
+
+    @classmethod
+    def of(cls, split: TextSplit, tokenizer: Tokenizer, power: float) -> 'Words':
+        """Count the words of a split.
+
+        Raises:
+            UserError: there is none.
+        """
+        counts = np.bincount(split.rows.tokens, minlength=tokenizer.size).astype(np.float64)
+        counts[[*tokenizer.specials.values(), *tokenizer.unknown]] = 0
+        if not counts.any():
+            raise UserError('data: no word of the training split is in the vocabulary')
+        noise = np.where(counts > 0, counts**power, 0)
+        return cls(counts / counts.sum(), np.cumsum(noise) / noise.sum())
+
+    def drawn(self, count: int, split: int, row: int) -> np.ndarray:
+        """Draw words from the noise distribution, the same for the same row."""
+        raw = np.random.Philox(key=0, counter=[0, split, row, 0]).random_raw(count)
+        # The last bound is left out, as numbers just below 1 are rounded up to it.
+        return np.searchsorted(self.cumulated[:-1], raw / _HIGHEST, side='right').astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class SkipGramRows:
+    """Attributes: rows of text; its words; how many are drawn as noise for each row; the split, by number."""
+
+    text: RowSource
+    words: Words
+    noise: int
+    split: int
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def __getitem__(self, row: int) -> Row:
+        return self._with_words(self.text[row], self.words.drawn(self.noise, self.split, row))
+
+    def padding(self) -> Row:
+        """A row without a word."""
+        return self._with_words(self.text.padding(), np.zeros(self.noise, np.int32))
+
+    def _with_words(self, row: Row, noise: np.ndarray) -> Row:
+        frequency = self.words.frequency[row['tokens']].astype(np.float32)
+        return row | {'frequency': frequency, 'noise': noise}
+
+
+def _split(split: TextSplit, words: Words, noise: int, number: int) -> Split:
+    rows = SkipGramRows(split.rows, words, noise, number)
+    return Split(rows=rows, targets=split.tokens, unit='tokens')

@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""From a corpus to prepared data: a tokenizer and, for each split, rows on a memory-mapped stream of tokens.
+
+Where the tokenizer has an end token, the stream begins with it and each document is followed by it. A
+document reaches from the end token before it to the one after it: so its first token is a target too, and a
+model that is given the end token alone begins a document.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from saccade.data.cache import each, groups, read_arrays, spec, write_arrays
+from saccade.data.corpus.corpus import Corpus, open_corpus
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
+from saccade.data.rows.pack import Pack, Rows
+from saccade.data.rows.ragged import smallest
+from saccade.data.split import Split
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.trainer import Trainer
+from saccade.types import Part, UserError
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextSplit(Split):
+    """One part of a text.
+
+    Attributes:
+        targets: distinct tokens to predict; windows that overlap count each token once.
+        bytes: UTF-8 bytes of the text.
+        tokens: tokens in the stream, end tokens included.
+        documents: documents that have at least one token.
+    """
+
+    rows: Rows
+    bytes: int
+    tokens: int
+    documents: int
+
+    def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        """Perplexity, and bits for each byte of the text."""
+        loss = metrics['loss']
+        return {'perplexity': math.exp(min(loss, 700.0)), 'bits_per_byte': bits_per_byte(loss, self)}
+
+
+@dataclass(frozen=True)
+class TextData(DatasetBase):
+    """Text for language models.
+
+    Attributes:
+        tokenizer: how to train the tokenizer, as in `data.tokenizer.bpe:BPE`.
+        context: tokens the model sees; a row has one more.
+        pack: how documents become rows, as in `data.rows.pack:Packed`.
+        name: a known corpus.
+        path: the user's own text, which takes the place of a named corpus.
+        validation: the share of documents kept for validation, where the corpus has no split of its own.
+    """
+
+    tokenizer: Part[Trainer]
+    context: int
+    pack: Part[Pack]
+    name: str | None = None
+    path: str | None = None
+    validation: float = 0.1
+
+    def __post_init__(self):
+        if self.context < 1:
+            raise UserError(f'data.context: {self.context} must be at least 1 token')
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        shape = jax.ShapeDtypeStruct((batch_size, self.context + 1), np.int32)
+        return dict.fromkeys(('tokens', 'segments', 'positions'), shape)
+
+    def frame(self, tokenizer: Tokenizer) -> Any:
+        """Return nothing: text needs no special token."""
+
+    @property
+    def _key(self) -> Any:
+        return 'text', spec(self.pack), self.context
+
+    def _open(self, cache: Path) -> Corpus:
+        return open_corpus(None if self.path else self.name, self.path, cache, self.validation)
+
+    def _texts(self, examples: Sequence[Any]) -> Iterator[str]:
+        return (document['text'] for document in each(examples))
+
+    def _write(self, source: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
+        for name, documents in source.splits.items():
+            self._write_split(name, documents, tokenizer, folder / name)
+
+    def _write_split(self, name: str, documents: Sequence[Any], tokenizer: Tokenizer, folder: Path) -> None:
+        """Write the stream, which memory may not hold, then what is made of it."""
+        folder.mkdir()
+        bounds, size = _write_stream(documents, tokenizer, folder / 'tokens.npy')
+        tokens = int(bounds[-1, 1]) if len(bounds) else 0
+        self._check_length(name, tokens, int(np.diff(bounds).max(initial=0)))
+        write_arrays(folder, self.pack().index(bounds, self.context, name == 'train'))
+        targets = int((self._rows(read_arrays(folder)).pieces()[1] - 1).sum())
+        write_arrays(folder, {'counts': np.array([targets, size, tokens, len(bounds)])})
+
+    def _check_length(self, name: str, tokens: int, longest: int) -> None:
+        least = self.context + 1 if name == 'train' else 2
+        if tokens < least:
+            raise UserError(
+                f'data: the {name} split has {tokens} tokens and needs at least {least} at a context of '
+                f'{self.context}; give more text or a smaller context'
+            )
+        if longest < 2:
+            raise UserError(f'data: no document of the {name} split has two tokens, so there is none to predict')
+
+    def _splits(self, arrays: BySplit, source: Corpus, frame: Any, tokenizer: Tokenizer) -> dict[str, Split]:
+        return {name: self._split(found) for name, found in arrays.items()}
+
+    def _split(self, arrays: Arrays) -> TextSplit:
+        targets, size, tokens, documents = arrays['counts'].tolist()
+        return TextSplit(rows=self._rows(arrays), targets=targets, bytes=size, tokens=tokens, documents=documents)
+
+    def _rows(self, arrays: Arrays) -> Rows:
+        return self.pack().rows(arrays['tokens'], arrays, self.context)
+
+
+def bits_per_byte(nats_per_token: float, split: TextSplit) -> float:
+    """Turn the mean loss of a split's targets [nats] into bits for each byte of its text.
+
+    Raises:
+        UserError: the split has no text.
+    """
+    if not split.bytes:
+        raise UserError('bits per byte: the split has no text')
+    return nats_per_token / math.log(2) * split.targets / split.bytes
+
+
+def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) -> tuple[np.ndarray, int]:
+    """Write the stream of tokens; return where documents start and stop in it, and the bytes of text."""
+    dtype = smallest(tokenizer.size)
+    end = [] if tokenizer.end is None else [tokenizer.end]
+    lengths, size = [], 0
+    raw = path.with_suffix('.raw')
+    with raw.open('wb') as file:
+        file.write(np.array(end, dtype).tobytes())
+        for group in groups(documents, lambda document: len(document['text'])):
+            for document, ids in zip(group, _encoded(group, tokenizer), strict=True):
+                size += len(document['text'].encode())
+                if ids:
+                    file.write(np.array(ids + end, dtype).tobytes())
+                    lengths.append(len(ids))
+    if lengths:
+        np.save(path, np.memmap(raw, dtype, mode='r'))
+    raw.unlink()
+    return _bounds(np.array(lengths, np.int64), len(end)), size
+
+
+def _bounds(lengths: np.ndarray, end: int) -> np.ndarray:
+    """Return [documents, 2]; `end` is the number of end tokens, 0 or 1, between documents."""
+    starts = np.cumsum(lengths + end) - (lengths + end)
+    return np.stack([starts, starts + lengths + 2 * end], axis=-1)
+
+
+def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:
+    texts = [document['text'] for document in group]
+    try:
+        return tokenizer.encode_batch(texts)
+    except UserError:
+        for document in group:
+            _encode_named(document, tokenizer)
+        raise
+
+
+def _encode_named(document: Any, tokenizer: Tokenizer) -> None:
+    try:
+        tokenizer.encode(document['text'])
+    except UserError as error:
+        raise UserError(f'document {document["id"]}: {error}') from error

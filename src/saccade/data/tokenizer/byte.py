@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Byte tokenizer: one token a byte of UTF-8."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers
+
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.trainer import Reserving, numbered
+
+
+@dataclass(frozen=True)
+class Byte(Reserving):
+    """One token a byte of UTF-8: nothing to train, nothing unknown. Special tokens move each byte up."""
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens, the special ones included."""
+        return len(self.reserved) + 256
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """Return the byte tokenizer; the texts are not read."""
+        backend = tokenizers.Tokenizer(models.BPE(numbered(self.reserved, _byte_symbols()), []))
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        backend.decoder = decoders.ByteLevel()
+        return self.finished(backend)
+
+
+def _byte_symbols() -> list[str]:
+    """The character that stands for each byte 0..255 in a byte-level vocabulary.
+
+    A byte that Latin-1 can print stands for itself; the others follow from U+0100 on, in order.
+    """
+    alphabet = set(pre_tokenizers.ByteLevel.alphabet())
+    others = iter(sorted(symbol for symbol in alphabet if ord(symbol) > 255))
+    return [chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)]

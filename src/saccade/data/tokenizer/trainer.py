@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trainers of tokenizers: the protocol, and what those with special tokens share."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import tokenizers
+
+from saccade.data.tokenizer.tokenizer import END, ENDS, UNKNOWN, Tokenizer
+from saccade.types import UserError
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """What a config's `tokenizer` must be able to do."""
+
+    def train(self, texts: Iterable[str]) -> Tokenizer: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserving:
+    """A trainer that gives the first ids to special tokens, whatever the texts.
+
+    Attributes:
+        end: the one between documents, which gets id 0; None for none.
+        specials: those that get the ids after it, as `BERT`.
+    """
+
+    end: str | None = END
+    specials: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.end is not None and self.end not in ENDS:
+            raise UserError(f'end: {self.end!r} would not be recognised in a tokenizer.json; use {", ".join(ENDS)}')
+        if len({*self.reserved, ''}) <= len(self.reserved):
+            raise UserError(f'specials: {", ".join(map(repr, self.reserved))}: each needs a name of its own')
+
+    @property
+    def reserved(self) -> list[str]:
+        """The special tokens, in the order of their ids from 0 on."""
+        return [*([] if self.end is None else [self.end]), *self.specials]
+
+    @property
+    def known(self) -> list[str]:
+        """The same, and the unknown token after them where it is not among them."""
+        return [*self.reserved, *({UNKNOWN} - {*self.reserved})]
+
+    def finished(self, backend: tokenizers.Tokenizer) -> Tokenizer:
+        """What was trained, with the special tokens known as such."""
+        backend.add_special_tokens(self.reserved)
+        return Tokenizer(backend)
+
+
+def numbered(reserved: Sequence[str], tokens: Sequence[str]) -> dict[str, int]:
+    """Return the id of each token, the special ones first."""
+    return {token: number for number, token in enumerate([*reserved, *tokens])}
+
+
+def check_vocabulary(vocabulary: int, least: int) -> None:
+    """Raise a UserError for a vocabulary of fewer tokens than the least."""
+    if vocabulary < least:
+        raise UserError(f'vocabulary: {vocabulary} tokens are too few; this tokenizer needs at least {least}')
+
+
+def require_text(tokens: Collection[str]) -> None:
+    """Raise a UserError where there are no tokens."""
+    if not tokens:
+        raise UserError('there is no text to train the tokenizer on')

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Word tokenizer: the most frequent words between white space."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import tokenizers
+from tokenizers import models, pre_tokenizers, trainers
+
+from saccade.data.tokenizer.tokenizer import UNKNOWN, Tokenizer
+from saccade.data.tokenizer.trainer import Reserving, check_vocabulary, numbered, require_text
+
+
+@dataclass(frozen=True)
+class Word(Reserving):
+    """One token a word between white space, the most frequent first; all others are [UNK].
+
+    Decoding puts one space between words. A word spelled as a special token is that token.
+
+    Attributes:
+        vocabulary: tokens at most, the special ones included.
+    """
+
+    vocabulary: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_vocabulary(self.vocabulary, len(self.known) + 1)
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """Take the most frequent words of the texts.
+
+        Raises:
+            UserError: the texts hold no word.
+        """
+        counter = tokenizers.Tokenizer(models.WordLevel(unk_token=UNKNOWN))
+        counter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        trainer = trainers.WordLevelTrainer(vocab_size=self.vocabulary, min_frequency=1, show_progress=False)
+        counter.train_from_iterator(texts, trainer)
+        ranks = counter.get_vocab()
+        words = [word for word in sorted(ranks, key=ranks.__getitem__) if word not in self.known]
+        require_text(words)
+        vocabulary = numbered(self.known, words[: self.vocabulary - len(self.known)])
+        backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+        backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        return self.finished(backend)

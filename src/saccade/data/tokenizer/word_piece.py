@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Word pieces, as BERT has them: of each word the longest piece known, then of what is left the longest with ## before.
+
+Schuster and Nakajima, 2012, Japanese and Korean Voice Search; Wu et al., 2016, Google's Neural Machine Translation
+System, section 4.1, https://arxiv.org/abs/1609.08144; Devlin et al., 2019, "BERT", https://arxiv.org/abs/1810.04805
+
+How BERT's pieces were learned was not published. Ours are the most frequent byte-pair merges of the words' characters,
+in which the beginning of a word is a character of its own. A word with a piece that is not known is [UNK] as a whole,
+as is one of more than 100 characters. White space is lost, and where `lowercase` so are case and accents.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+from saccade.data.tokenizer.subword import Subword
+from saccade.data.tokenizer.tokenizer import BERT, UNKNOWN, Tokenizer
+from saccade.data.tokenizer.trainer import numbered
+
+# BERT's normalizer drops it from every text.
+_BEGINNING = '\0'
+
+
+@dataclass(frozen=True)
+class WordPiece(Subword):
+    """Pieces of words between white space and punctuation. The special tokens are BERT's, with its ids.
+
+    Attributes:
+        lowercase: whether the text loses case and accents ("uncased").
+    """
+
+    lowercase: bool = True
+    end: str | None = field(default=None, kw_only=True)
+    specials: tuple[str, ...] = field(default=BERT, kw_only=True)
+
+    mark: ClassVar[str] = '##'
+
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """Learn the pieces of the texts.
+
+        Raises:
+            UserError: the texts hold no word, or too many characters for the vocabulary.
+        """
+        words = self._counted(texts)
+        singles = _singles(words)
+        room = self._room(len(singles))
+        pieces = dict.fromkeys([*singles, *_merged(words, self.vocabulary)])
+        return self.finished(word_piece_backend(numbered(self.known, [*pieces][:room]), self.lowercase))
+
+    def _cutter(self) -> tokenizers.Tokenizer:
+        return word_piece_backend({}, self.lowercase)
+
+
+def word_piece_backend(vocabulary: Mapping[str, int], lowercase: bool) -> tokenizers.Tokenizer:
+    """Return BERT's tokenizer of a vocabulary, without its special tokens."""
+    backend = tokenizers.Tokenizer(models.WordPiece(dict(vocabulary), unk_token=UNKNOWN))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece()
+    return backend
+
+
+def _singles(words: Iterable[str]) -> list[str]:
+    """Return each character as a piece, as a beginning and as a continuation where it is one."""
+    marked = {character for word in words for character in (_BEGINNING + word[0], *word[1:])}
+    return [_piece(token) for token in sorted(marked)]
+
+
+def _merged(words: Mapping[str, int], merges: int) -> list[str]:
+    """Return the pieces that the most frequent merges make, in their order.
+
+    The library trains word pieces by merges too, but not the same ones in each process.
+    """
+    characters = {_BEGINNING}.union(*words)
+    marked = Counter({_BEGINNING + word: count for word, count in words.items()})
+    backend = tokenizers.Tokenizer(models.BPE())
+    trainer = trainers.BpeTrainer(vocab_size=len(characters) + merges, show_progress=False)
+    backend.train_from_iterator(marked.elements(), trainer)
+    ranks = backend.get_vocab()
+    return [_piece(token) for token in sorted(ranks, key=ranks.__getitem__)[len(characters) :]]
+
+
+def _piece(token: str) -> str:
+    return token[1:] if token.startswith(_BEGINNING) else f'##{token}'

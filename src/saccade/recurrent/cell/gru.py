@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gated recurrent unit: one gate says how much of the state stays, another how much of it the new one is made of.
+
+    r, z = sigmoid(h_(t-1) W + x_t U + b), of each its own;   n = tanh((r h_(t-1)) W_n + x_t U_n + b_n);
+    h_t = z h_(t-1) + (1 - z) n
+
+Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation",
+equations 5 to 8, https://arxiv.org/abs/1406.1078. cuDNN and PyTorch apply r after the product with W_n; ours is the
+paper's. Cost: 3 D (D + E) a token, one after another.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
+
+
+def advance(W: Float[Array, 'D F'], h: Float[Array, 'B D'], u: Float[Array, 'B F']) -> Float[Array, 'B D']:
+    gates = 2 * h.shape[-1]
+    r, z = jnp.split(jax.nn.sigmoid(recurrent_product(h, W[:, :gates]) + u[:, :gates]), 2, axis=-1)
+    n = jnp.tanh(recurrent_product(r * h, W[:, gates:]) + u[:, gates:])
+    return z * h + (1.0 - z) * n
+
+
+class GRU(Cell):
+    squares: ClassVar[int] = 3
+
+    def rule(self) -> Rule:
+        return advance

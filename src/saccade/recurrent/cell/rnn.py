@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The plain recurrent cell: a token and the state before it, through one matrix each.
+
+    h_t = tanh(h_(t-1) W + x_t U + b)
+
+Elman 1990, "Finding Structure in Time", https://doi.org/10.1207/s15516709cog1402_1
+Its gradient shrinks or grows with every step that it goes back: Bengio et al. 1994, "Learning Long-Term Dependencies
+with Gradient Descent is Difficult", https://doi.org/10.1109/72.279181. Cost: D (D + E) a token, one after another.
+"""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
+from saccade.types import Part
+
+
+class RNN(Cell):
+    """Attributes: those of Cell; activation, tanh in the paper's place of a logistic function."""
+
+    activation: Part = Part(jnp.tanh)
+
+    squares: ClassVar[int] = 1
+
+    def rule(self) -> Rule:
+        def advance(W: Float[Array, 'D D'], h: Float[Array, 'B D'], u: Float[Array, 'B D']) -> Float[Array, 'B D']:
+            return self.activation(recurrent_product(h, W) + u)
+
+        return advance

@@ -1,0 +1,7 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent decoders (Bahdanau, Luong, fixed context), their attention (soft, local, hard) and the gradient
+estimators of hard attention, one a file.
+
+Not here: their score functions (`recurrent/score/`).
+"""

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bahdanau decoder: the state BEFORE a token looks at the source, and what it sees enters the cell.
+
+    c_i = attention(s_(i-1), h);   s_i = cell(s_(i-1), [y_(i-1) ; c_i]);   t_i = maxout([s_i ; y_(i-1) ; c_i] W)
+
+Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", section 3.1 and appendix
+A.2, https://arxiv.org/abs/1409.0473. With several layers the last one looks and the first one is fed. What is made of
+s_i is made for all tokens at once, after the scan. Cost: a cell's and the attention's, one token after another.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
+
+from saccade.axes import parameter
+from saccade.ops.project import project
+from saccade.recurrent.decoder.base import AttentionDecoder, Inputs, Writing, joined, one_by_one
+from saccade.types import Count, PRNGKey, Scope
+
+
+class Bahdanau(AttentionDecoder):
+    def setup(self) -> None:
+        super().setup()
+        self.readout = Maxout(self.stack.cells[-1].width)
+
+    def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:
+        E, memory = x.shape[-1], state.source
+        C = memory.values.shape[-1]
+        steps, looker = self.stack.recurrences(E + C), self.looker(C)
+
+        def write(cells: tuple, u: Array, scope: Scope, key: PRNGKey | None) -> tuple[tuple, tuple]:
+            look = looker(self.stack.hidden(cells)[:, None], scope, memory, key)
+            u = u + steps[0].products(look.context[:, 0], first=E)
+            cells = self.stack.one(steps, u, cells, key)
+            return cells, (self.stack.hidden(cells), look)
+
+        keys = self.keys(x.shape[1], train)
+        cells, (hidden, look) = one_by_one(write, state.cells, steps[0].products(x), scope, keys)
+        look = joined(look)
+        self.report(look, memory.segments.shape[1])
+        seen = jnp.concatenate([hidden.astype(x.dtype), x, look.context], axis=-1)
+        return self.readout(seen), state.replace(cells=cells)
+
+
+class Maxout(nn.Module):
+    """The larger of every two features (Goodfellow et al. 2013, https://arxiv.org/abs/1302.4389). Attributes: width."""
+
+    width: Count
+
+    @nn.compact
+    def __call__(self, x: Float[Array, 'B T E']) -> Float[Array, 'B T D']:
+        shape = (x.shape[-1], 2 * self.width)
+        y = project(x, parameter(self, 'kernel', 'D -> F', nn.initializers.lecun_normal(), shape))
+        return rearrange(y, 'B T (D pair) -> B T D pair', pair=2).max(axis=-1)

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the recurrent decoders share: what they know between tokens, and attention beside layers of cells."""
+
+from collections.abc import Callable
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, PyTree
+
+from saccade.ops.recurrence import held, time_first
+from saccade.recurrent.cell.base import Cell
+from saccade.recurrent.decoder.attention_base import Look, Looker, over_source
+from saccade.recurrent.decoder.layers import Layers
+from saccade.recurrent.encoder import Encoded
+from saccade.types import Count, Part, PRNGKey, Scope, Share
+
+Inputs = Float[Array, 'B T E']
+Write = Callable[[Any, Float[Array, 'B F'], Scope, PRNGKey | None], tuple[Any, PyTree]]
+
+
+@struct.dataclass
+class Writing:
+    """What a decoder knows between tokens; axis 0 of every leaf is the batch.
+
+    Attributes:
+        source: what it knows of the source, which does not change.
+        cells: the state of each layer.
+        fed: what the last token hands to the next beside these.
+    """
+
+    source: PyTree
+    cells: tuple[PyTree, ...]
+    fed: Float[Array, 'B A'] | None = None
+
+
+class AttentionDecoder(nn.Module):
+    """Attributes: cell; layers; attention, over the source; dropout between the layers."""
+
+    cell: Part[Cell]
+    layers: Count
+    attention: Part
+    dropout: Share = 0.0
+
+    def setup(self) -> None:
+        self.stack = Layers(self.cell, self.layers, self.dropout, name='layers')
+        self.looking = self.attention(name='look')
+
+    def start(self, batch: int) -> tuple[PyTree, ...]:
+        return self.stack.start(batch)
+
+    def begin(self, encoded: Encoded, cells: tuple[PyTree, ...]) -> Writing:
+        """What is known before the first token: all that depends on the source alone is made here, once."""
+        looker = self.looker(encoded.hidden.shape[-1])
+        return Writing(looker.read(encoded.hidden, encoded.segments), cells)
+
+    def looker(self, width: int) -> Looker:
+        """How states look at a source of a width."""
+        return self.looking(self.stack.cells[-1].width, width)
+
+    def key(self, train: bool) -> PRNGKey | None:
+        """What choices and dropout are drawn with; None outside of training."""
+        return self.make_rng('dropout') if train and self.has_rng('dropout') else None
+
+    def keys(self, tokens: int, train: bool) -> PRNGKey | None:
+        """One for each token."""
+        key = self.key(train)
+        return None if key is None else jax.random.split(key, tokens)
+
+    def report(self, look: Look, sources: int) -> None:
+        """Sow the weights, and what an estimator says of its choices, if they are asked for."""
+        if self.is_initializing():
+            return
+        if self.is_mutable_collection('weights'):
+            self.sow('weights', 'attention', over_source(look, sources))
+        if look.report and self.is_mutable_collection('choices'):
+            self.sow('choices', 'attention', look.report)
+
+
+def one_by_one(
+    write: Write, carry: Any, u: Float[Array, 'B T F'], scope: Scope, keys: PRNGKey | None
+) -> tuple[Any, PyTree]:
+    """Write token after token; what is no token leaves what is carried as it was. Returns what was made of each."""
+
+    def body(carry: Any, this: tuple[Array, ...]) -> tuple[Any, PyTree]:
+        u, positions, segments, key = this
+        new, made = write(carry, u, Scope(positions[:, None], segments[:, None]), key)
+        return held(segments != 0, new, carry), made
+
+    tokens = (time_first(u), time_first(scope.positions), time_first(scope.numbered), keys)
+    carry, made = jax.lax.scan(body, carry, tokens)
+    return carry, jax.tree.map(time_first, made)
+
+
+def joined(look: Look) -> Look:
+    """The looks of single tokens, [B T 1 ...] each, as one."""
+    return jax.tree.map(lambda leaf: jnp.squeeze(leaf, 2), look)

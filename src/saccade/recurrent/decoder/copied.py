@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The state that a decoder begins with is the one its encoder ended with, layer for layer.
+
+    s_0 = h_S
+
+Sutskever et al. 2014, "Sequence to Sequence Learning with Neural Networks", https://arxiv.org/abs/1409.3215: the whole
+of what is read passes through this one state. Encoder and decoder need the same cell, and as many layers, in one
+direction. Cost: none.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+from saccade.recurrent.encoder import Encoded
+from saccade.types import UserError
+
+
+class Copied(nn.Module):
+    def __call__(self, encoded: Encoded, start: PyTree) -> PyTree:
+        """The encoder's last states, which must have the shapes of those that nothing is known at."""
+        states = tuple(layer[0] for layer in encoded.states)
+        one_way = all(len(layer) == 1 for layer in encoded.states)
+        if not one_way or jax.tree.map(jnp.shape, states) != jax.tree.map(jnp.shape, start):
+            raise UserError(
+                'recurrent.decoder.copied:Copied needs an encoder of one direction whose cell and layers are the '
+                "decoder's; recurrent.decoder.projected:Projected fits any to any"
+            )
+        return states

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A decoder without attention: all that it knows of the source is one vector, however long the source.
+
+    s_t = cell(s_(t-1), y_(t-1))             or, where the context is fed,     s_t = cell(s_(t-1), [y_(t-1) ; c])
+
+Sutskever et al. 2014, https://arxiv.org/abs/1409.3215, in whose model the context is the initial state alone; Cho et
+al. 2014, https://arxiv.org/abs/1406.1078, equation 2, who feed it at every step too. Nothing is fed back but the
+tokens, so that in training each layer is one scan over whole rows. Cost: a cell's.
+"""
+
+import flax.linen as nn
+from jaxtyping import Array, Float, PyTree
+
+from saccade.recurrent.cell.base import Cell
+from saccade.recurrent.decoder.base import Inputs, Writing
+from saccade.recurrent.decoder.layers import Layers
+from saccade.recurrent.encoder import Encoded
+from saccade.types import Count, Part, Scope, Share
+
+
+class FixedContext(nn.Module):
+    """Attributes: cell; layers; fed, whether every step is given the context; dropout between the layers."""
+
+    cell: Part[Cell]
+    layers: Count
+    fed: bool
+    dropout: Share = 0.0
+
+    def setup(self) -> None:
+        self.stack = Layers(self.cell, self.layers, self.dropout, name='layers')
+
+    def start(self, batch: int) -> tuple[PyTree, ...]:
+        return self.stack.start(batch)
+
+    def begin(self, encoded: Encoded, cells: tuple[PyTree, ...]) -> Writing:
+        return Writing(encoded.context if self.fed else None, cells)
+
+    def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:
+        E, context = x.shape[-1], state.source
+        steps = self.stack.recurrences(E if context is None else E + context.shape[-1])
+        u = steps[0].products(x)
+        if context is not None:
+            u = u + steps[0].products(context, first=E)[:, None]
+        hidden, cells = self.stack.whole(steps, u, scope.numbered, state.cells, train)
+        return hidden.astype(x.dtype), state.replace(cells=cells)

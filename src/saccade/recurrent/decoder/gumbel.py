@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Straight-through Gumbel-softmax: the choice is the argmax of noisy log odds, and its gradient that of their softmax.
+
+    g ~ Gumbel;    forward one-hot argmax (log alpha + g);    backward that of softmax((log alpha + g) / tau)
+
+Jang, Gu, Poole 2017, "Categorical Reparameterization with Gumbel-Softmax", section 2.2, https://arxiv.org/abs/1611.01144
+Biased, the less the lower tau is, and of more variance then. Cost: a softmax.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float
+
+from saccade.ops.softmax import masked_softmax
+from saccade.recurrent.decoder.estimator_base import Estimator, Odds, noisy, one_hot, swapped
+from saccade.types import Positive, PRNGKey, UserError
+
+
+@struct.dataclass
+class Relaxed:
+    """Attributes: temperature, tau."""
+
+    temperature: float = struct.field(pytree_node=False)
+
+    def __call__(self, odds: Odds, states: Float[Array, 'B T D'], key: PRNGKey) -> tuple[Odds, dict]:
+        scores = noisy(odds, key)
+        soft = masked_softmax(scores / self.temperature, odds > 0)
+        return swapped(one_hot(jnp.argmax(scores, axis=-1), odds), soft), {}
+
+
+class Gumbel(nn.Module):
+    """Attributes: temperature, tau."""
+
+    temperature: Positive = 1.0
+
+    def __call__(self, width: int) -> Estimator:
+        if self.temperature <= 0:
+            raise UserError(f'recurrent.decoder.gumbel:Gumbel: temperature must be above 0, not {self.temperature}')
+        return Relaxed(self.temperature)

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hard attention: what a state sees is one hidden state of the source, chosen by chance, or the likeliest.
+
+    alpha_i = softmax(score(s_i, h));    j ~ alpha_i in training, j = argmax alpha_i otherwise;    c_i = h_j
+
+Xu et al. 2015, "Show, Attend and Tell", section 4.1, https://arxiv.org/abs/1502.03044. The choice has no gradient by
+the scores: the `estimator` says what stands in its place. It is called as soft attention is, and costs as much.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float
+
+from saccade.ops import plain
+from saccade.ops.scoring import weighted_values
+from saccade.recurrent.decoder.attention_base import Likeness, Look, LookerBase, Memory
+from saccade.recurrent.decoder.estimator_base import Estimator, likeliest
+from saccade.softmax.softmax import Softmax
+from saccade.types import Part, PRNGKey, RowWeights, Scope, Weighting
+
+
+@struct.dataclass
+class HardLooker(LookerBase):
+    """Attributes: likeness; weighting, which gives the odds of the choice; estimator of its gradient."""
+
+    likeness: Likeness
+    weighting: RowWeights
+    estimator: Estimator
+
+    def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look:
+        k, v = memory.heads()
+        q, scoring = self.likeness.queries(states, k), self.scoring(scope.numbered, memory)
+        pairs = scoring.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
+        odds = plain.attention_weights(q, k, scoring, pairs)[:, 0]
+        chosen, report = (likeliest(odds), {}) if key is None else self.estimator(odds, states, key)
+        return Look(weighted_values(chosen[:, None], v, v.dtype)[:, :, 0], chosen, report=report)
+
+
+class Hard(nn.Module):
+    """Attributes: score; estimator of the gradient; weighting, how scores become the odds of the choice."""
+
+    score: Part
+    estimator: Part
+    weighting: Part[Weighting] = Part(Softmax)
+
+    @nn.compact
+    def __call__(self, query_width: int, key_width: int) -> HardLooker:
+        likeness = self.score(name='score')(query_width, key_width)
+        return HardLooker(likeness, self.weighting(name='weighting')(1), self.estimator(name='estimator')(query_width))

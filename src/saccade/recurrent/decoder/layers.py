@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers of cells in a decoder: over whole rows where nothing is fed back, or one token after another where it is."""
+
+from collections.abc import Sequence
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PyTree
+
+from saccade.ops.recurrence import Carried, run
+from saccade.recurrent.cell.base import Cell, Recurrence
+from saccade.types import Count, Part, PRNGKey, Share, require_positive, require_share
+
+
+class Layers(nn.Module):
+    """Attributes: the cell of each layer; layers, L; dropout between the layers."""
+
+    cell: Part[Cell]
+    layers: Count
+    dropout: Share = 0.0
+
+    def setup(self) -> None:
+        require_positive(Part(type(self)).name, layers=self.layers)
+        require_share(Part(type(self)).name, dropout=self.dropout)
+        self.cells = [self.cell(name=f'layer_{layer}') for layer in range(self.layers)]
+
+    def recurrences(self, width: int) -> list[Recurrence]:
+        """The step of each layer, where the first has inputs of a width and every other has the layer below."""
+        return [cell.recurrence(cell.width if layer else width) for layer, cell in enumerate(self.cells)]
+
+    def start(self, batch: int) -> tuple[PyTree, ...]:
+        return tuple(cell.start(batch) for cell in self.cells)
+
+    def hidden(self, states: Sequence[PyTree]) -> Float[Array, 'B D']:
+        """What others see of the states of all layers: the last one's."""
+        return self.cells[-1].hidden(states[-1])
+
+    def key(self, train: bool) -> PRNGKey | None:
+        """What dropout is drawn with, if there is any."""
+        return self.make_rng('dropout') if train and self.dropout and self.layers > 1 else None
+
+    def whole(
+        self,
+        steps: Sequence[Recurrence],
+        u: Float[Array, 'B T F'],
+        segments: Int[Array, 'B T'],
+        states: Sequence[PyTree],
+        train: bool,
+    ) -> tuple[Float[Array, 'B T D'], tuple[PyTree, ...]]:
+        """Take whole rows of one segment through layer after layer, from given states; u is the first layer's."""
+        key, real, after, hidden = self.key(train), (segments != 0).astype(jnp.int32), [], None
+        for layer, (cell, step, state) in enumerate(zip(self.cells, steps, states, strict=True)):
+            u = u if layer == 0 else step.products(self._dropped(hidden.astype(step.inputs.dtype), key, layer))
+            hidden, carried = run(step, cell.hidden, u, real, Carried(state, jnp.ones_like(real[:, 0])))
+            after.append(carried.state)
+        return hidden, tuple(after)
+
+    def one(
+        self, steps: Sequence[Recurrence], u: Float[Array, 'B F'], states: Sequence[PyTree], key: PRNGKey | None
+    ) -> tuple[PyTree, ...]:
+        """Take one token through all layers."""
+        after = []
+        for layer, (step, state) in enumerate(zip(steps, states, strict=True)):
+            if layer:
+                below = self.cells[layer - 1].hidden(after[-1]).astype(step.inputs.dtype)
+                u = step.products(self._dropped(below, key, layer))
+            after.append(step(state, u))
+        return tuple(after)
+
+    def _dropped(self, x: Array, key: PRNGKey | None, layer: int) -> Array:
+        if key is None:
+            return x
+        keep = jax.random.bernoulli(jax.random.fold_in(key, layer), 1.0 - self.dropout, x.shape)
+        return jnp.where(keep, x / (1.0 - self.dropout), 0.0).astype(x.dtype)

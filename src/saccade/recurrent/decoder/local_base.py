@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What both kinds of local attention share: a state reads the source within a window, and nothing outside of it.
+
+    alpha_i = weights of score(s_i, h_j),   j in [p_i - R, p_i + R] alone
+
+Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.1,
+https://arxiv.org/abs/1508.04025 (their D is R here). The window is cut out of the source before any score is made, so
+that a look costs the same however long the source is.
+"""
+
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int
+
+from saccade.ops import plain
+from saccade.ops.mask import Given
+from saccade.ops.scoring import Scoring
+from saccade.recurrent.decoder.attention_base import Look, LookerBase, Memory
+from saccade.types import Count, PRNGKey, RowWeights, Scope, Scores
+
+
+class LocalLooker(LookerBase):
+    """Has a `likeness`, a `weighting` and a `reach`, R; overrides where to look."""
+
+    reach: Count
+
+    def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
+        """p of each state, in tokens from the source's first, in rows of so many."""
+        raise NotImplementedError
+
+    def around(self, weighting: RowWeights, distance: Float[Array, 'B 1 1 W']) -> RowWeights:
+        """How scores of keys that are so far from p become weights."""
+        return weighting
+
+    def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look:
+        T, S = states.shape[1], memory.segments.shape[1]
+        W = min(2 * self.reach + 1, S)
+        real = memory.segments != 0
+        start = jnp.argmax(real, axis=1)  # where a source is padded on the left
+        p = start[:, None] + self.centre(states, scope, real.sum(axis=1))
+        first = jnp.clip(jnp.ceil(p - self.reach).astype(jnp.int32), 0, S - W)
+        # Every state has keys of its own: states become rows of the batch.
+        own = jax.tree.map(lambda leaf: _windows(leaf, first, W), memory)
+        distance = rearrange(first[..., None] + jnp.arange(W) - p[..., None], 'B T W -> (B T) 1 1 W')
+        k, v = own.heads()
+        q = rearrange(self.likeness.queries(states, k), 'B T N A -> (B T) 1 N A')
+        asked = rearrange(scope.numbered, 'B T -> (B T) 1')
+        scoring = self._within(own, asked, distance)
+        context, weights = plain.attend(q, k, v, scoring, jnp.arange(1), jnp.arange(W))
+        context = rearrange(context, '(B T) 1 1 C -> B T C', T=T)
+        return Look(context, rearrange(weights, '(B T) 1 1 W -> B T W', T=T), first)
+
+    def _within(self, own: Memory, asked: Int[Array, 'B 1'], distance: Float[Array, 'B 1 1 W']) -> Scoring:
+        scoring = self.scoring(asked, own)
+        near = jnp.abs(distance[:, 0]) <= self.reach
+        same = scoring.mask(jnp.arange(1), jnp.arange(own.segments.shape[1]))
+        return scoring.replace(mask=Given(near & same), weighting=self.around(self.weighting, distance))
+
+
+def _windows(x: Array, first: Int[Array, 'B T'], width: int) -> Array:
+    """From [B S ...] the windows [(B T) W ...] that start at `first`."""
+
+    def cut(row: Array, first: Int[Array, '']) -> Array:
+        return jax.lax.dynamic_slice_in_dim(row, first, width)
+
+    return rearrange(jax.vmap(jax.vmap(cut, (None, 0)))(x, first), 'B T ... -> (B T) ...')
+
+
+@struct.dataclass
+class Faded:
+    """Weights that fade with the distance from a place that need not be a whole number of tokens.
+
+    Attributes:
+        weighting: how scores become weights.
+        distance: of each key from the place, in tokens.
+        deviation: of the Gaussian that they are multiplied by, in tokens. They no longer sum to one.
+    """
+
+    weighting: RowWeights
+    distance: Float[Array, 'B 1 1 W']
+    deviation: float = struct.field(pytree_node=False)
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+        faded = jnp.exp(-jnp.square(self.distance) / (2 * self.deviation**2))
+        return self.weighting(scores, allowed) * faded

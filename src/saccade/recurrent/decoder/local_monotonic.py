@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Local attention, monotonic (local-m): the t-th state looks around the t-th token of the source.
+
+    p_t = t;    alpha_t = softmax over j in [t - R, t + R] of score(s_t, h_j)
+
+Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.1,
+https://arxiv.org/abs/1508.04025. Past the end of the source it stays at the last token. Cost: T (2 R + 1) (A + C),
+whatever S.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, Int
+
+from saccade.recurrent.decoder.attention_base import Likeness
+from saccade.recurrent.decoder.local_base import LocalLooker
+from saccade.softmax.softmax import Softmax
+from saccade.types import Count, Part, RowWeights, Scope, Weighting, require_positive
+
+
+@struct.dataclass
+class MonotonicLooker(LocalLooker):
+    """Attributes: likeness; weighting; reach, R."""
+
+    likeness: Likeness
+    weighting: RowWeights
+    reach: int = struct.field(pytree_node=False)
+
+    def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
+        return jnp.minimum(scope.positions, lengths[:, None] - 1).astype(jnp.float32)
+
+
+class LocalMonotonic(nn.Module):
+    """Attributes: score; reach, R in tokens on either side; weighting, how scores become weights."""
+
+    score: Part
+    reach: Count
+    weighting: Part[Weighting] = Part(Softmax)
+
+    @nn.compact
+    def __call__(self, query_width: int, key_width: int) -> MonotonicLooker:
+        require_positive('recurrent.decoder.local_monotonic:LocalMonotonic', reach=self.reach)
+        likeness = self.score(name='score')(query_width, key_width)
+        return MonotonicLooker(likeness, self.weighting(name='weighting')(1), self.reach)

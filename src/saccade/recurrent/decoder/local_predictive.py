@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Local attention, predictive (local-p): each state says where in the source to look, and looks around there.
+
+    p_t = (S - 1) sigmoid(v . tanh(s_t W_p));    alpha_t = softmax over j in [p_t - R, p_t + R] of score(s_t, h_j),
+    times exp(-(j - p_t)^2 / (2 (R/2)^2))
+
+Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", equations 9 and 10,
+https://arxiv.org/abs/1508.04025, where p_t = S sigmoid(...) counts tokens from 1, and ours from 0. By the Gaussian p_t
+has a gradient; weights no longer sum to one. Cost: T (2 R + 1) (A + C) and T D^2, whatever S.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, Int
+
+from saccade.axes import parameter
+from saccade.ops.project import project
+from saccade.recurrent.decoder.attention_base import Likeness
+from saccade.recurrent.decoder.local_base import Faded, LocalLooker
+from saccade.softmax.softmax import Softmax
+from saccade.types import Count, Part, RowWeights, Scope, Weighting, require_positive
+
+
+@struct.dataclass
+class PredictiveLooker(LocalLooker):
+    """Attributes: likeness; weighting; hidden and out, W_p and v; reach, R."""
+
+    likeness: Likeness
+    weighting: RowWeights
+    hidden: Float[Array, 'D D']
+    out: Float[Array, 'D 1']
+    reach: int = struct.field(pytree_node=False)
+
+    def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
+        share = jax.nn.sigmoid(project(jnp.tanh(project(states.astype(self.hidden.dtype), self.hidden)), self.out))
+        return share[..., 0].astype(jnp.float32) * (lengths[:, None] - 1)
+
+    def around(self, weighting: RowWeights, distance: Float[Array, 'B 1 1 W']) -> Faded:
+        return Faded(weighting, distance, self.reach / 2)
+
+
+class LocalPredictive(nn.Module):
+    """Attributes: score; reach, R in tokens on either side; weighting, how scores become weights before they fade."""
+
+    score: Part
+    reach: Count
+    weighting: Part[Weighting] = Part(Softmax)
+
+    @nn.compact
+    def __call__(self, query_width: int, key_width: int) -> PredictiveLooker:
+        require_positive('recurrent.decoder.local_predictive:LocalPredictive', reach=self.reach)
+        likeness = self.score(name='score')(query_width, key_width)
+        init = nn.initializers.lecun_normal()
+        hidden = parameter(self, 'hidden', 'D -> D', init, (query_width, query_width))
+        out = parameter(self, 'out', 'D -> 1', init, (query_width, 1))
+        return PredictiveLooker(likeness, self.weighting(name='weighting')(1), hidden, out, self.reach)

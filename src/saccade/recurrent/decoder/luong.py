@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Luong decoder: the state AFTER a token looks at the source, and what it sees is joined to it.
+
+    s_i = cell(s_(i-1), y_(i-1));   c_i = attention(s_i, h);   t_i = tanh([c_i ; s_i] W)
+    with input feeding     s_i = cell(s_(i-1), [y_(i-1) ; t_(i-1)])
+
+Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", equation 5 and section 3.3,
+https://arxiv.org/abs/1508.04025. Without input feeding no look depends on an earlier one: layers are scans over whole
+rows, and all states look at once. Cost: a cell's and the attention's; with feeding, one token after another.
+"""
+
+from collections.abc import Callable
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from saccade.axes import parameter
+from saccade.ops.project import project
+from saccade.recurrent.decoder.attention_base import Look
+from saccade.recurrent.decoder.base import AttentionDecoder, Inputs, Writing, joined, one_by_one
+from saccade.recurrent.encoder import Encoded
+from saccade.types import Count, PRNGKey, Scope
+
+Written = tuple[Float[Array, 'B T D'], Look, Writing]
+Attend = Callable[[Float[Array, 'B T D'], Scope, PRNGKey | None], tuple[Float[Array, 'B T D'], Look]]
+
+
+class Luong(AttentionDecoder, kw_only=True):
+    """Attributes: those of AttentionDecoder; input_feeding, whether t enters the next step."""
+
+    input_feeding: bool
+
+    def setup(self) -> None:
+        super().setup()
+        self.joining = Joining(self.stack.cells[-1].width)
+
+    def begin(self, encoded: Encoded, cells: tuple) -> Writing:
+        state = super().begin(encoded, cells)
+        batch, width = encoded.context.shape[0], self.stack.cells[-1].width
+        return state.replace(fed=jnp.zeros((batch, width), encoded.hidden.dtype)) if self.input_feeding else state
+
+    def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:
+        memory = state.source
+        looker, kernel = self.looker(memory.values.shape[-1]), self.joining(memory.values.shape[-1])
+
+        def attend(
+            hidden: Float[Array, 'B T D'], scope: Scope, key: PRNGKey | None
+        ) -> tuple[Float[Array, 'B T D'], Look]:
+            look = looker(hidden, scope, memory, key)
+            both = jnp.concatenate([look.context, hidden.astype(look.context.dtype)], axis=-1)
+            return jnp.tanh(project(both, kernel)), look
+
+        write = self._fed if self.input_feeding else self._at_once
+        y, look, state = write(attend, x, scope, state, train)
+        self.report(look, memory.segments.shape[1])
+        return y, state
+
+    def _at_once(self, attend: Attend, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:
+        steps = self.stack.recurrences(x.shape[-1])
+        hidden, cells = self.stack.whole(steps, steps[0].products(x), scope.numbered, state.cells, train)
+        return *attend(hidden, scope, self.key(train)), state.replace(cells=cells)
+
+    def _fed(self, attend: Attend, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:
+        E = x.shape[-1]
+        steps = self.stack.recurrences(E + state.fed.shape[-1])
+
+        def write(carry: tuple, u: Array, scope: Scope, key: PRNGKey | None) -> tuple[tuple, tuple]:
+            cells, fed = carry
+            cells = self.stack.one(steps, u + steps[0].products(fed, first=E), cells, key)
+            y, look = attend(self.stack.hidden(cells)[:, None], scope, key)
+            return (cells, y[:, 0]), (y[:, 0], look)
+
+        u, keys = steps[0].products(x), self.keys(x.shape[1], train)
+        (cells, fed), (y, look) = one_by_one(write, (state.cells, state.fed), u, scope, keys)
+        return y, joined(look), state.replace(cells=cells, fed=fed)
+
+
+class Joining(nn.Module):
+    """The weights that join a state to what it has seen. Attributes: width, of both the state and what is made."""
+
+    width: Count
+
+    @nn.compact
+    def __call__(self, context_width: int) -> Float[Array, 'E D']:
+        shape = (context_width + self.width, self.width)
+        return parameter(self, 'kernel', 'D -> D', nn.initializers.lecun_normal(), shape)

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Soft attention: what a state sees is the mean of the source's hidden states, weighted by how like they are to it.
+
+    e_ij = score(s_i, h_j),    alpha_i = softmax(e_i),    c_i = sum_j alpha_ij h_j
+
+Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", equations 5 and 6,
+https://arxiv.org/abs/1409.0473; the name is from Xu et al. 2015, https://arxiv.org/abs/1502.03044. Any weighting may
+stand in the softmax's place. What the score makes of the source is made once. Cost: T S (A + C), beside the score's.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float
+
+from saccade.ops import plain
+from saccade.recurrent.decoder.attention_base import Likeness, Look, LookerBase, Memory
+from saccade.softmax.softmax import Softmax
+from saccade.types import Part, PRNGKey, RowWeights, Scope, Weighting
+
+
+@struct.dataclass
+class SoftLooker(LookerBase):
+    """Attributes: likeness of a state and the source's; weighting, how it becomes weights."""
+
+    likeness: Likeness
+    weighting: RowWeights
+
+    def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look:
+        k, v = memory.heads()
+        q, scoring = self.likeness.queries(states, k), self.scoring(scope.numbered, memory)
+        context, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
+        return Look(context[:, :, 0], weights[:, 0])
+
+
+class Soft(nn.Module):
+    """Attributes: score; weighting, how scores become weights."""
+
+    score: Part
+    weighting: Part[Weighting] = Part(Softmax)
+
+    @nn.compact
+    def __call__(self, query_width: int, key_width: int) -> SoftLooker:
+        likeness = self.score(name='score')(query_width, key_width)
+        return SoftLooker(likeness, self.weighting(name='weighting')(1))

@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Straight-through: a choice is drawn, and the gradient is taken as if its odds themselves had been read.
+
+    forward j ~ alpha, one-hot;    backward d one-hot / d alpha = 1
+
+Bengio, Leonard, Courville 2013, "Estimating or Propagating Gradients Through Stochastic Neurons for Conditional
+Computation", section 4, https://arxiv.org/abs/1308.3432. Biased, and of little variance. Cost: none.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float
+
+from saccade.recurrent.decoder.estimator_base import Estimator, Odds, noisy, one_hot, swapped
+from saccade.types import PRNGKey
+
+
+@struct.dataclass
+class Straight:
+    def __call__(self, odds: Odds, states: Float[Array, 'B T D'], key: PRNGKey) -> tuple[Odds, dict]:
+        drawn = one_hot(jnp.argmax(noisy(odds, key), axis=-1), odds)
+        return swapped(drawn, odds), {}
+
+
+class StraightThrough(nn.Module):
+    def __call__(self, width: int) -> Estimator:
+        return Straight()

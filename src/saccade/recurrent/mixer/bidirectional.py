@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Two recurrent cells, one from each end of a document: every token knows of all others, for encoders.
+
+    f_t = cell(f_(t-1), x_t);   b_t = cell'(b_(t+1), x_t);   y_t = [f_t ; b_t] W
+
+Schuster, Paliwal 1997, "Bidirectional Recurrent Neural Networks", https://doi.org/10.1109/78.650093. It cannot be
+causal nor decode. Cost: twice a cell's, and 2 D^2 a token; the two do not wait for each other.
+"""
+
+from typing import Any, ClassVar, NoReturn
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+from saccade.axes import parameter
+from saccade.ops.project import project
+from saccade.recurrent.cell.base import Cell
+from saccade.recurrent.encoder import over
+from saccade.recurrent.mixer.recurrent import own_segments
+from saccade.types import Can, Hidden, Part, Scope, Share, State, UserError
+
+
+class Bidirectional(nn.Module):
+    """Attributes: cell of each direction, of any width; dropout of the output; output_init of W."""
+
+    cell: Part[Cell]
+    dropout: Share = 0.0
+    output_init: Part = Part(nn.initializers.lecun_normal)
+
+    can: ClassVar[Can] = Can(
+        causal=False, cross=False, terms=False, cached=False, equivariant=False, time='B T D^2', memory='B T D'
+    )
+    sees_others: ClassVar[bool] = True
+    example: ClassVar[dict[str, Any]] = {'cell': {'use': 'recurrent.cell.gru:GRU', 'width': 12}}
+
+    @nn.compact
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        segments = own_segments(self, scope)
+        ways = {'forward': False, 'backward': True}
+        hidden = [over(self.cell(name=way), x, segments, reverse)[0] for way, reverse in ways.items()]
+        both = jnp.concatenate(hidden, axis=-1)
+        y = project(both, parameter(self, 'output', 'D -> D', self.output_init(), (both.shape[-1], x.shape[-1])))
+        return nn.Dropout(self.dropout)(y, deterministic=not train)
+
+    def init_state(self, x: Hidden, capacity: int) -> NoReturn:
+        raise UserError('recurrent.mixer.bidirectional:Bidirectional cannot decode: every token depends on later ones')
+
+    def step(self, x: Hidden, scope: Scope, state: State) -> NoReturn:
+        self.init_state(x, 0)

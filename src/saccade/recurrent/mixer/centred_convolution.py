@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A convolution that looks as far ahead as back, for encoders: a token sees the M tokens around it.
+
+    y_t = b + sum over m = 0 .. M-1 of x_(t+h-m) W_m,    h = floor(M / 2)
+
+Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", https://arxiv.org/abs/1705.03122, whose encoder it
+is. It cannot be causal nor decode. Cost: M D^2 a token, or M D if it is depthwise.
+"""
+
+from typing import Any, ClassVar, NoReturn
+
+from saccade.recurrent.mixer.convolution import Convolution
+from saccade.recurrent.mixer.recurrent import own_segments
+from saccade.types import Can, Hidden, Scope, State, UserError
+
+
+class CentredConvolution(Convolution):
+    """Attributes: those of Convolution."""
+
+    can: ClassVar[Can] = Can(
+        causal=False, cross=False, terms=False, cached=False, equivariant=False, time='B T M D^2', memory='B T D'
+    )
+    sees_others: ClassVar[bool] = True
+    example: ClassVar[dict[str, Any]] = {'size': 17, 'depthwise': True}  # sees all of the rows that it is tried on
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        ahead = self.size // 2
+        return self._around(x, own_segments(self, scope), self.size - 1 - ahead, ahead, train)
+
+    def init_state(self, x: Hidden, capacity: int) -> NoReturn:
+        raise UserError('recurrent.mixer.centred_convolution:CentredConvolution cannot decode: it looks ahead')
+
+    def step(self, x: Hidden, scope: Scope, state: State) -> NoReturn:
+        self.init_state(x, 0)

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A recurrent cell in the place of attention: the only way from token to token is one state, step by step.
+
+    h_t = cell(h_(t-1), x_t);   y_t = h_t W
+
+Elman 1990, https://doi.org/10.1207/s15516709cog1402_1, with the LSTM of Hochreiter, Schmidhuber 1997,
+https://doi.org/10.1162/neco.1997.9.8.1735, as the usual cell. Tokens n apart are n steps apart, which cannot be taken
+at once; attention has them one step apart. It is causal, reads its own sequence alone, and has no scores. Cost: the
+cell's and D^2 a token; the state to decode with is D, whatever its capacity.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+from jaxtyping import Array, Int
+
+from saccade.axes import parameter
+from saccade.ops.project import project
+from saccade.ops.reach import refuse_terms
+from saccade.ops.recurrence import Carried, run
+from saccade.recurrent.cell.base import Cell
+from saccade.types import Can, Hidden, Part, Scope, Share, UserError, require_share
+
+
+class Recurrent(nn.Module):
+    """Attributes: cell, of any width; dropout of the output; output_init of W."""
+
+    cell: Part[Cell]
+    dropout: Share = 0.0
+    output_init: Part = Part(nn.initializers.lecun_normal)
+
+    can: ClassVar[Can] = Can(
+        full=False,
+        cross=False,
+        terms=False,
+        sums=True,
+        equivariant=False,
+        time='B T D^2',
+        memory='B T D',
+        state='D',
+    )
+    example: ClassVar[dict[str, Any]] = {'cell': {'use': 'recurrent.cell.lstm:LSTM', 'width': 12}}
+
+    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+        return self._around(x, scope, train, self.init_state(x, 0))[0]
+
+    def init_state(self, x: Hidden, capacity: int) -> Carried:
+        """The same for every capacity."""
+        return Carried.before(self.cell(parent=None).start(x.shape[0]))
+
+    def step(self, x: Hidden, scope: Scope, state: Carried) -> tuple[Hidden, Carried]:
+        return self._around(x, scope, False, state)
+
+    @nn.compact
+    def _around(self, x: Hidden, scope: Scope, train: bool, state: Carried) -> tuple[Hidden, Carried]:
+        segments = own_segments(self, scope)
+        cell = self.cell(name='cell')
+        step = cell.recurrence(x.shape[-1])
+        hidden, state = run(step, cell.hidden, step.products(x), segments, state)
+        output = parameter(self, 'output', 'D -> D', self.output_init(), (cell.width, x.shape[-1]))
+        y = project(hidden.astype(x.dtype), output)
+        return nn.Dropout(self.dropout)(y, deterministic=not train), state
+
+
+def own_segments(mixer: nn.Module, scope: Scope) -> Int[Array, 'B T']:
+    """The segments of the tokens, for a mixer that reads its own sequence alone and has no scores.
+
+    Raises:
+        UserError: the scope has another source, or score terms.
+    """
+    name = Part(type(mixer)).name
+    require_share(name, dropout=mixer.dropout)
+    if scope.source is not None:
+        raise UserError(f'{name} reads its own sequence alone, and no other')
+    refuse_terms(name, scope.terms)
+    return scope.numbered

@@ -1,0 +1,6 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Score functions between a decoder state and the encoder states: dot, general, additive.
+
+Not here: score terms of multi-head attention (`score/`), which change scores that there are already.
+"""

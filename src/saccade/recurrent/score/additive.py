@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Additive score: a small network of a decoder's state and a source's. Luong's "concat" is the same.
+
+    score(s, h) = v . tanh(s W_s + h W_h) = v . tanh([s ; h] W),    W = [W_s ; W_h]
+
+Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", appendix A.1.2,
+https://arxiv.org/abs/1409.0473; Luong et al. 2015, equation 8, https://arxiv.org/abs/1508.04025
+h W_h is made once for all steps. Cost: T S A, with a tanh in each; T D A, and S C A once.
+"""
+
+import flax.linen as nn
+
+from saccade.axes import parameter
+from saccade.ops import score
+from saccade.recurrent.decoder.attention_base import Likeness
+from saccade.types import Count, require_positive
+
+
+class Additive(nn.Module):
+    """Attributes: width, A of the small network."""
+
+    width: Count
+
+    @nn.compact
+    def __call__(self, query_width: int, key_width: int) -> Likeness:
+        require_positive('recurrent.score.additive:Additive', width=self.width)
+        init = nn.initializers.lecun_normal()
+        query, key = (
+            parameter(self, name, 'D -> F', init, (width, self.width))
+            for name, width in (('query', query_width), ('key', key_width))
+        )
+        out = parameter(self, 'out', 'F -> 1', init, (self.width, 1))
+        return Likeness(query, key, (score.Additive(out.T),), scale=0.0)

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dot score: the product of a decoder's state and a source's, which must be of one width.
+
+    score(s, h) = s . h
+
+Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", equation 8,
+https://arxiv.org/abs/1508.04025. No parameters. Cost: T S D.
+"""
+
+import flax.linen as nn
+
+from saccade.recurrent.decoder.attention_base import Likeness
+from saccade.types import UserError
+
+
+class Dot(nn.Module):
+    def __call__(self, query_width: int, key_width: int) -> Likeness:
+        if query_width != key_width:
+            raise UserError(
+                f"recurrent.score.dot:Dot: the decoder's states are {query_width} wide and the source's {key_width}; "
+                "give both one width (two directions have twice their cell's), or take recurrent.score.general:General"
+            )
+        return Likeness()

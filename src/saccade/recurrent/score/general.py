@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""General score: a bilinear form of a decoder's state and a source's, of any two widths.
+
+    score(s, h) = s . (h W)
+
+Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", equation 8,
+https://arxiv.org/abs/1508.04025. h W is made once for all steps. Cost: T S D, and S C D once.
+"""
+
+import flax.linen as nn
+
+from saccade.axes import parameter
+from saccade.recurrent.decoder.attention_base import Likeness
+
+
+class General(nn.Module):
+    @nn.compact
+    def __call__(self, query_width: int, key_width: int) -> Likeness:
+        return Likeness(key=parameter(self, 'key', 'D -> D', nn.initializers.lecun_normal(), (key_width, query_width)))

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Names that parts had before 23 November 2026. What a run stored then is read with the names of now."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+# Folder of a module then -> its folder now -> the modules that kept their own name.
+_MOVED: Mapping[tuple[str, str], str] = {
+    ('data', 'baseline'): 'ngram',
+    ('data', 'data.encoder'): 'classified pairing passages questions tagged valued',
+    ('data', 'data.pairs'): 'parallel',
+    ('data', 'data.rows'): 'pack',
+    ('data', 'data.synthetic'): 'dates generated one_to_one scan sequences sorting',
+    ('data', 'data.text'): 'marked skip_gram',
+    ('data', 'data.tokenizer'): 'unigram word_piece',
+    ('recurrent', 'recurrent.cell'): 'gru lstm rnn',
+    (
+        'recurrent',
+        'recurrent.decoder',
+    ): 'bahdanau copied fixed_context gumbel hard local_monotonic local_predictive luong '
+    'projected reinforce soft straight_through',
+    ('recurrent', 'recurrent.mixer'): 'bidirectional centred_convolution convolution recurrent',
+    ('recurrent', 'recurrent.score'): 'additive dot general',
+    ('train', 'train.init'): 'partial upcycle',
+    ('train', 'train.log'): 'wandb',
+    ('weighting', 'softmax'): 'entmax sigmoid sink softmax softmax_one talking_heads top_k',
+}
+_MODULES = {
+    'data.text': 'data.text.stream',
+    'data.tokenizer_file': 'data.tokenizer.file',
+    **{f'{then}.{name}': f'{now}.{name}' for (then, now), names in _MOVED.items() for name in names.split()},
+}
+_PARTS = {
+    f'data.tokenizer:{name}': f'data.tokenizer.{name.lower()}:{name}' for name in ('BPE', 'Byte', 'Character', 'Word')
+}
+_USE = re.compile(r"""(?<=['"])([a-z_.]+):(\w+)(?=['"])""")
+
+
+def present(use: str) -> str:
+    """Return the name that a part has now, of one that it has or had."""
+    module, _, name = use.partition(':')
+    return _PARTS.get(use) or f'{_MODULES.get(module, module)}:{name}'
+
+
+def present_spec(spec: dict[str, Any]) -> dict[str, Any]:
+    """A spec with the name that its part has now: an `object_hook` of `json.loads`, for a config that was stored."""
+    use = spec.get('use')
+    return {**spec, 'use': present(use)} if isinstance(use, str) and ':' in use else spec
+
+
+def present_text(text: str) -> str:
+    """The same for parts within a text, as `--config.model.norm={'use': 'norm.rms:RMSNorm'}`."""
+    return _USE.sub(lambda found: present(found[0]), text)

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Entmax: sparse weights that still change with the scores without a jump.
+
+    p_j = [(alpha - 1) s_j - t]_+^(1 / (alpha - 1)),    t such that sum_j p_j = 1
+
+Peters, Niculae, Martins 2019, "Sparse Sequence-to-Sequence Models", with the paper's bisection and its Jacobian,
+https://arxiv.org/abs/1905.05702
+alpha = 2 is sparsemax (Martins, Astudillo 2016, https://arxiv.org/abs/1602.02068), the projection onto the simplex;
+alpha -> 1 is softmax. Ours bisects for every alpha. Cost: T S powers a head and halving. It has no blockwise path.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+import flax.linen as nn
+from flax import struct
+from jaxtyping import Array, Bool
+
+from saccade.ops.entmax import masked_entmax
+from saccade.types import Range, Rows, Scores, UserError
+
+
+@struct.dataclass
+class EntmaxWeights:
+    """Attributes: alpha, the larger the sparser."""
+
+    alpha: float = struct.field(pytree_node=False)
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+        return masked_entmax(self.alpha, scores, allowed)
+
+
+class Entmax(nn.Module):
+    """Attributes: alpha, above 1 and at most 2; 1.5 is the paper's."""
+
+    alpha: Annotated[float, Range(above=1, most=2)]
+
+    rows: ClassVar[Rows] = Rows(dense=False)
+    why_not: ClassVar[dict[str, str]] = {
+        'OnlineWeighting': 'its threshold is found by going over a whole row many times'
+    }
+    example: ClassVar[dict[str, Any]] = dict(alpha=1.5)
+
+    def __call__(self, heads: int) -> EntmaxWeights:
+        if not 1 < self.alpha <= 2:
+            raise UserError(f'softmax.entmax:Entmax: alpha must be above 1 and at most 2, not {self.alpha}')
+        return EntmaxWeights(self.alpha)

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sigmoid attention: every score has its weight for itself, and keys do not compete.
+
+    p[n, i, j] = sigmoid(s[n, i, j] - log(length))
+
+Ramapuram et al. 2024, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention", section 2, with its
+bias of -log n, https://arxiv.org/abs/2409.04431
+With scores near zero a row of n keys sums to about one, as softmax's does; rows may sum to anything up to S. n is a
+setting, so that a token's weights do not change as the sequence grows. Cost: T S sigmoids a head, no row statistics.
+"""
+
+import math
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+from flax import struct
+
+from saccade.ops.elementwise import ElementwiseWeights
+from saccade.types import Count, Rows, Scores, require_positive
+
+
+@struct.dataclass
+class SigmoidWeights(ElementwiseWeights):
+    """Attributes: bias, added to every score."""
+
+    bias: float = struct.field(pytree_node=False)
+
+    def weight(self, scores: Scores) -> Scores:
+        return jax.nn.sigmoid(scores + self.bias)
+
+
+class Sigmoid(nn.Module):
+    """Attributes: length n, of the sequences trained on, in tokens."""
+
+    length: Count
+
+    rows: ClassVar[Rows] = Rows(least=0.0, most=math.inf)
+    online: ClassVar[type[SigmoidWeights]] = SigmoidWeights
+    example: ClassVar[dict[str, Any]] = dict(length=4)
+
+    def __call__(self, heads: int) -> SigmoidWeights:
+        require_positive('softmax.sigmoid:Sigmoid', length=self.length)
+        return SigmoidWeights(-math.log(self.length))

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Top-k attention: softmax over the k highest scores of each row, and nothing for the rest.
+
+    p[n, i] = softmax(M(s[n, i])),    M(s)_j = s_j where s_j >= t, and -inf elsewhere;    t = the k-th highest score
+
+Zhao et al. 2019, "Explicit Sparse Transformer: Concentrated Attention Through Explicit Selection", the masking M(P, k),
+https://arxiv.org/abs/1912.11637
+Keys that tie with the k-th are kept, as the equation says; a row with fewer than k keys keeps them all. Keys left out
+get no gradient. Cost: a partial sort of T S scores a head beside softmax's. It has no blockwise path.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Bool
+
+from saccade.ops.softmax import masked_softmax
+from saccade.types import Count, Rows, Scores, require_positive
+
+
+@struct.dataclass
+class TopKWeights:
+    """Attributes: k, the scores of a row that are kept."""
+
+    k: int = struct.field(pytree_node=False)
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+        candidates = jax.lax.stop_gradient(jnp.where(allowed, scores, -jnp.inf))
+        least = jax.lax.top_k(candidates, min(self.k, scores.shape[-1]))[0][..., -1:]
+        return masked_softmax(scores, allowed & (candidates >= least))
+
+
+class TopK(nn.Module):
+    """Attributes: k, the keys that a query reads."""
+
+    k: Count
+
+    rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
+    why_not: ClassVar[dict[str, str]] = {'OnlineWeighting': 'the k-th highest score is that of a whole row'}
+    example: ClassVar[dict[str, Any]] = dict(k=3)
+
+    def __call__(self, heads: int) -> TopKWeights:
+        require_positive('softmax.top_k:TopK', k=self.k)
+        return TopKWeights(self.k)

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Start from some of the weights of another model, where a config asks for it by `adapt`.
+
+    --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:body'}"
+    --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:only', 'match': '^embedding$'}"
+    --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:encoder'}"
+
+What is to keep its initial value is returned as a shape in place of an array.
+"""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+from flax.traverse_util import flatten_dict, unflatten_dict
+
+from saccade.train.optimizer import finds
+from saccade.types import Params, UserError
+
+Wanted = Mapping[str, tuple[int, ...]]
+
+
+def body(
+    params: Params, wanted: Wanted, heads: str = r'(^|/)\w+_head/', outputs: str = r'_head/output(_bias)?$'
+) -> Params:
+    """Take all but the heads; of a head of the same name the hidden layer too, as BERT's pooler is fine-tuned.
+
+    Args:
+        wanted: shapes by path.
+        heads: a regex of the paths that need not be there, on either side.
+        outputs: a regex of those of them that are always new.
+    """
+    there = flatten_dict(params, sep='/')
+    new = [
+        path
+        for path, shape in wanted.items()
+        if _found(heads, path) and (_found(outputs, path) or there.get(path) is None or there[path].shape != shape)
+    ]
+    left = [path for path in there if _found(heads, path) and path not in wanted]
+    return _with_new({path: leaf for path, leaf in there.items() if path not in left}, new, wanted)
+
+
+def encoder(params: Params, wanted: Wanted, heads: str = r'(^|/)\w+_head/') -> Params:
+    """Take an encoder as that of a model which writes too, whose decoder is new: Rothe et al. 2020, BERT2RND,
+    https://arxiv.org/abs/1907.12461
+
+    Args:
+        heads: a regex of the paths that stay behind.
+    """
+    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if not _found(heads, path)}
+    new = [path for path in wanted if not path.startswith('encoder/')]
+    return _with_new({f'encoder/{path}': leaf for path, leaf in there.items()}, new, wanted)
+
+
+def only(params: Params, wanted: Wanted, match: str) -> Params:
+    """Take what a regex finds in the path, and nothing else.
+
+    Raises:
+        UserError: it finds nothing that the model has.
+    """
+    there = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if _found(match, path)}
+    if not there.keys() & wanted.keys():
+        raise UserError(f'config.adapt.match: {match!r} finds no parameter of the model in init_from')
+    return _with_new(there, [path for path in wanted if not _found(match, path)], wanted)
+
+
+def nothing(params: Params, wanted: Wanted) -> Params:
+    """Take the tokenizer alone, and what `inherit` takes: so that a run from scratch differs in its weights only."""
+    return _with_new({}, list(wanted), wanted)
+
+
+def teacher(params: Params, wanted: Wanted, every: int = 2) -> Params:
+    """Take all as the teacher's, and for the student each layer of so many: DistilBERT, section 3 of 1910.01108.
+
+    Args:
+        every: 2 for a student of half the depth. What else of the teacher's has the student's shapes is its start too.
+
+    Raises:
+        UserError: layers do not come out even.
+    """
+    there = flatten_dict(params, sep='/')
+    started: dict[str, jax.Array] = {}
+    for path, shape in wanted.items():
+        name = path.removeprefix('student/')
+        leaf = there.get(name)
+        if leaf is not None and path.startswith('student/layers/'):
+            leaf = leaf[::every]
+        if leaf is not None and path != name and leaf.shape == shape:
+            started[path] = leaf
+    new = [path for path in wanted if path.startswith('student/') and path not in started]
+    if any(path.startswith('student/layers/') for path in new):
+        raise UserError(f'config.adapt.every: one of {every} of the layers of the teacher are not those of the student')
+    return _with_new({**{f'teacher/{path}': leaf for path, leaf in there.items()}, **started}, new, wanted)
+
+
+def _found(pattern: str, path: str) -> bool:
+    return finds(pattern, path, 'config.adapt')
+
+
+def _with_new(taken: Mapping[str, jax.Array], new: list[str], wanted: Wanted) -> Params:
+    shapes = {path: jax.ShapeDtypeStruct(wanted[path], jnp.float32) for path in new}
+    return unflatten_dict({**taken, **shapes}, sep='/')

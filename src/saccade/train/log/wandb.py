@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The log of a run at Weights & Biases, or kept in the run's folder until `wandb sync` sends it there.
+
+    --config.logging="[{'use': 'train.log.wandb:WandB', 'project': 'heads'}]"
+
+A run that goes on from a checkpoint goes on under the same id, which the run's folder keeps. W&B drops what is logged
+of a step it has passed; so the axis of every chart is a `step` of ours, and the steps that are run again fall on
+themselves. wandb writes an offline run in blocks of 32 KiB: if the run is killed outright, the last one is lost, there
+and nowhere else.
+"""
+
+import html
+import secrets
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from saccade.train.workdir import write_atomically
+from saccade.types import Metrics, UserError
+
+FINISH_SECONDS = (
+    60.0  # to send what is left when a run ends, less than `CLOSE_SECONDS`; the rest waits for `wandb sync`
+)
+
+_OFFLINE = "; where there is no network, 'mode': 'offline' keeps the log in the run's folder"
+
+
+@dataclass
+class WandB:
+    """Made before anything is compiled, so that a missing package, login or network is known at once.
+
+    Attributes:
+        project: of W&B, made there if it is new.
+        entity: the user or team it belongs to; by default the user's own choice.
+        name: of the run; by default that of its folder.
+        mode: 'offline' only keeps the log in the run's folder; by default what wandb is set to, as by WANDB_MODE.
+        group: of runs that belong together.
+    """
+
+    project: str
+    entity: str | None = None
+    name: str | None = None
+    mode: Literal['online', 'offline'] | None = None
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        self._wandb = _library()
+        if not self.project:
+            raise UserError('WandB: project: must not be empty')
+        with _one_line():
+            # The console belongs to the display: W&B would wrap it, to keep lines that are in the metrics anyway.
+            self._settings = self._wandb.Settings(project=self.project, console='off', finish_timeout=FINISH_SECONDS)
+        if (self.mode or self._wandb.setup().settings.mode) == 'online':
+            self._require_login()
+
+    def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        with _one_line():
+            self._run = self._wandb.init(
+                id=_kept_id(folder / 'wandb_id'),
+                resume='allow',
+                reinit='create_new',
+                dir=folder,
+                config=dict(config),
+                entity=self.entity,
+                name=self.name or folder.name,
+                mode=self.mode,
+                group=self.group,
+                settings=self._settings,
+            )
+            self._run.define_metric('step')
+            self._run.define_metric('*', step_metric='step')
+
+    def write(self, step: int, split: str, metrics: Metrics) -> None:
+        with _one_line():
+            self._run.log({'step': step, **{f'{split}/{name}': value for name, value in metrics.items()}})
+
+    def sample(self, step: int, text: str) -> None:
+        page = f'<pre>{html.escape(text)}</pre>'  # a wandb.Table would be an artifact with a version for each sample
+        with _one_line():
+            self._run.log({'step': step, 'sample': self._wandb.Html(page, data_is_not_path=True)})
+
+    def close(self) -> None:
+        failed = sys.exc_info()[0] is not None  # closed on the way out of an error, so W&B shows the run as failed
+        with _one_line():
+            self._run.finish(exit_code=int(failed))
+
+    def _require_login(self) -> None:
+        """Look for credentials and try them, which takes seconds where there is no network, and never asks."""
+        mode = self._wandb.setup().settings.mode
+        self._wandb.setup(self._wandb.Settings(mode='online'))  # or login does nothing where WANDB_MODE is offline
+        try:
+            with _one_line(_OFFLINE):
+                logged_in = self._wandb.login(prompt=False)
+        finally:
+            self._wandb.setup(self._wandb.Settings(mode=mode))
+        if not logged_in:
+            raise UserError(f'WandB: not logged in: run `wandb login`, or set WANDB_API_KEY{_OFFLINE}')
+
+
+def _library() -> Any:
+    try:
+        import wandb
+    except ModuleNotFoundError:
+        raise UserError('WandB: wandb is not installed; pip install -e .[wandb]') from None
+    return wandb
+
+
+@contextmanager
+def _one_line(hint: str = '') -> Iterator[None]:
+    """Say in one line what wandb says when it cannot do its work.
+
+    Raises:
+        UserError: in place of wandb's error.
+    """
+    try:
+        yield
+    except (_library().Error, OSError) as error:
+        raise UserError(f'WandB: {" ".join(str(error).split())}{hint}') from error
+
+
+def _kept_id(file: Path) -> str:
+    """What W&B knows the run by, however often it is resumed."""
+    if not file.exists():
+        write_atomically(file, secrets.token_hex(8))
+    return file.read_text(encoding='utf-8')

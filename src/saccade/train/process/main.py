@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a launcher runs: its flags, then one call; a mistake of the user's is one line."""
+
+import difflib
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+
+from absl import app, flags, logging
+
+from saccade.build import shortened
+from saccade.train.config import PREFIX
+from saccade.train.process.compilation_cache import use_compilation_cache
+from saccade.train.process.memory import keep_freed_memory
+from saccade.train.process.terminal import in_one_line
+from saccade.trust import trust, trusted
+from saccade.types import UserError
+
+TRUST = flags.DEFINE_list(
+    'trust',
+    [],
+    'Modules, as my_lab, that the run or the checkpoint to be opened may import: what it names is executed.',
+)
+
+
+def run_main(main: Callable[[Sequence[str]], None]) -> None:
+    """Parse the flags and call `main` with the config overrides among the arguments.
+
+    A UserError is printed in one line, and the exit status is 2. So is Ctrl-C, and the status is 130. The working
+    directory is on the import path where the command names parts of the user's own: in a config that is launched, or by
+    `--trust`.
+    """
+    keep_freed_memory()  # before JAX has threads
+    logging.set_verbosity(logging.WARNING)
+    warnings.simplefilter('ignore', DeprecationWarning)  # for the authors of libraries, not for who runs them
+
+    def guarded(arguments: Sequence[str]) -> None:
+        try:
+            trust(TRUST.value)
+            if trusted() or getattr(flags.FLAGS, 'config', None):
+                sys.path.append(os.getcwd())
+            use_compilation_cache()
+            main(_overrides(arguments[1:]))
+        except UserError as error:
+            print(f'error: {in_one_line(str(error))}', file=sys.stderr)
+            sys.exit(2)
+
+    try:
+        app.run(guarded, flags_parser=_parse)
+    except KeyboardInterrupt:
+        print('stopped by Ctrl-C', file=sys.stderr)
+        sys.exit(130)
+
+
+def _parse(arguments: Sequence[str]) -> list[str]:
+    try:
+        for argument in arguments:
+            if any('\ud800' <= letter <= '\udfff' for letter in argument):
+                raise flags.Error(f'{argument!a} is not text in UTF-8')
+        return flags.FLAGS(arguments, known_only=True)
+    except flags.Error as error:
+        print(f'error: {in_one_line(str(error))}', file=sys.stderr)
+        sys.exit(2)
+
+
+def _overrides(arguments: Sequence[str]) -> list[str]:
+    for name, value in flags.FLAGS.flag_values_dict().items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UserError(f'--{name}={value}: must be a finite number')
+    for before, argument in zip(('', *arguments), arguments, strict=False):
+        if argument.startswith(PREFIX):
+            continue
+        if before.startswith(PREFIX) and '=' not in before:
+            raise UserError(f'write {before}={argument}: a value follows its field after =, not after a space')
+        if not argument.startswith('-'):
+            raise UserError(
+                f'{shortened(argument)} is no flag; write flags as --name=value, and overrides as {PREFIX}field=value'
+            )
+        name = argument.lstrip('-').partition('=')[0]
+        match = difflib.get_close_matches(name, list(flags.FLAGS), n=1)
+        hint = f"; did you mean '--{match[0]}'?" if match else '; --help lists the flags'
+        raise UserError(f'there is no flag {shortened(argument)}{hint}')
+    return list(arguments)

@@ -1,3 +1,0 @@
-# SPDX-FileCopyrightText: 2026 The Saccade authors
-# SPDX-License-Identifier: Apache-2.0
-"""How scores become weights, one way a file."""
