@@ -13,7 +13,7 @@ from pathlib import Path
 from absl import flags
 
 from saccade.cloud.launch import Launch, Teardown, Training, carry_out, name_of, rehearse
-from saccade.cloud.tpu import TPU, Patience, QueuedTPU, Wanted
+from saccade.cloud.tpu import TPU, QueuedTPU, RetryPolicy, SliceSpec
 from saccade.train.config import load_config
 from saccade.train.experiment import cache_folder
 from saccade.train.process.main import run_main
@@ -44,7 +44,7 @@ def main(overrides: list[str]) -> None:
     if not (ZONE.value and (WORKDIR.value or NAME.value)):
         raise UserError('give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE')
     name, more = NAME.value or name_of(WORKDIR.value), (tuple(CREATE.value), tuple(CONNECT.value))
-    wanted = Wanted(name, ZONE.value, SLICE.value, VERSION.value, PROJECT.value, SPOT.value, *more)
+    wanted = SliceSpec(name, ZONE.value, SLICE.value, VERSION.value, PROJECT.value, SPOT.value, *more)
     tpu = (QueuedTPU if QUEUED.value else TPU)(wanted)
     job = Teardown(tpu) if TEARDOWN.value else launch(tpu, overrides)
     sys.exit((rehearse if DRY_RUN.value else carry_out)(job, JSON.value))
@@ -56,7 +56,7 @@ def launch(tpu: TPU, overrides: list[str]) -> Launch:
     load_config(CONFIG.value, overrides)  # a mistake in it costs nothing here
     code, archive = Path(__file__).resolve().parents[1], cache_folder() / f'tpu/{tpu.wanted.name}.tar.gz'
     training = Training.of(code, CONFIG.value, WORKDIR.value, overrides, BUCKET.value, ENV.value)
-    return Launch(tpu, training, archive, Patience(WAIT.value, RESTARTS.value), keep=not DELETE_AFTER.value)
+    return Launch(tpu, training, archive, RetryPolicy(WAIT.value, RESTARTS.value), keep=not DELETE_AFTER.value)
 
 
 if __name__ == '__main__':

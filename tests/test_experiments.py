@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from saccade.analysis.catalogue.catalogue import KERNEL, MIXER, TERM, WEIGHTING, Catalogue, can
+from saccade.analysis.catalogue.catalogue import KERNEL, MIXER, SOFTMAX, TERM, Catalogue, can
 from saccade.sweep.plan import Plan
 from saccade.train.config import load_config, run_file
 from saccade.train.experiment import Experiment
@@ -172,7 +172,7 @@ def test_the_sweep_over_attention_names_every_variant_that_can_be_causal():
     spec = run_file('sweep', str(ROOT / 'experiments/sweeps/attention.py'), 'get_sweep')[0]
     named = set(uses([spec['runs'], load_config(str(ROOT / 'experiments/causal_lm/comparison.py'))]))
     ours = Catalogue.ours()
-    kinds = (MIXER, KERNEL, WEIGHTING, TERM)
+    kinds = (MIXER, KERNEL, SOFTMAX, TERM)
     there = {part['use'] for kind in kinds for part in ours.specs(kind).values() if can(part).causal}
     assert there - named == elsewhere
 

@@ -31,9 +31,9 @@ ROWS = (
     {'launch'},
 )
 BESIDE = {
-    'build': {'types', 'nearest'},
+    'build': {'types', 'renamed', 'nearest'},
     'trust': {'types'},
-    'data': {'types', 'nearest', 'progress', 'ops'},
+    'data': {'types', 'renamed', 'nearest', 'progress', 'ops'},
     'metric': {'types'},
     'baseline': {'types', 'data'},
 }

@@ -27,9 +27,11 @@ def test_a_name_of_now_stays():
 
 
 def test_a_stored_config_is_read_with_the_names_of_now():
-    stored = '{"data": {"use": "data.text:TextData", "tokenizer": {"use": "data.tokenizer:BPE"}}, "use": 3}'
+    stored = (
+        '{"data": {"use": "data.text:TextData", "tokenizer": {"use": "data.tokenizer:BPE", "weighting": 1}}, "use": 3}'
+    )
     assert json.loads(stored, object_hook=present_spec) == {
-        'data': {'use': 'data.text.stream:TextData', 'tokenizer': {'use': 'data.tokenizer.bpe:BPE'}},
+        'data': {'use': 'data.text.stream:TextData', 'tokenizer': {'use': 'data.tokenizer.bpe:BPE', 'softmax': 1}},
         'use': 3,
     }
 

@@ -37,7 +37,7 @@ class Toy(nn.Module):
         self.head = self.param('head', init, (self.width, self.vocabulary))
 
     def __call__(self, source, source_scope, tokens, scope, train):
-        state = self.read(source, source_scope, tokens.shape[1])
+        state = self.encode(source, source_scope, tokens.shape[1])
         logits, weights = [], []
         for t in range(tokens.shape[1]):
             state, looked = self._advance(tokens[:, t], scope.segments[:, t], state)
@@ -46,7 +46,7 @@ class Toy(nn.Module):
         self.sow('weights', 'attention', jnp.stack(weights, axis=1)[:, None])
         return jnp.stack(logits, axis=1)
 
-    def read(self, source, source_scope: Scope, capacity):
+    def encode(self, source, source_scope: Scope, capacity):
         read = self.embedding[source] + 0.1 * source_scope.positions[..., None]
         return Reading(read, source_scope.segments != 0, jnp.zeros((source.shape[0], self.width)))
 

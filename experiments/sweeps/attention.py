@@ -5,7 +5,7 @@
     python launch/sweep.py --config=experiments/causal_lm/comparison.py --sweep=experiments/sweeps/attention.py \
         --workdir=runs/attention --jobs=2
 
-Every causal mixer, kernel, weighting and score term, and the masks of sparse attention, trained alike; what a variant
+Every causal mixer, kernel, softmax and score term, and the masks of sparse attention, trained alike; what a variant
 has fewer parameters of in attention, its feed-forward layers have more of. The report shows the loss beside that of a
 bigram model, speed, memory, FLOPs, and the bytes a token leaves to decode with.
 """
@@ -31,7 +31,7 @@ def get_sweep() -> dict:
         **{name: {MIXER: STARTS | spec} for name, spec in mixers().items()},
         **{name: {MIXER: spec} for name, spec in without_attention().items()},
         **{name: {f'{MIXER}.kernel': spec} for name, spec in kernels().items()},
-        **{name: {f'{MIXER}.kernel': PLAIN | dict(weighting=spec)} for name, spec in weightings().items()},
+        **{name: {f'{MIXER}.kernel': PLAIN | dict(softmax=spec)} for name, spec in softmaxes().items()},
         **{name: {f'{MIXER}.terms': [spec]} for name, spec in terms().items()},
         **{name: {f'{MIXER}.mask': spec} for name, spec in masks().items()},
     )
@@ -51,7 +51,7 @@ def mixers() -> dict[str, dict]:
         segment_memory=scores | dict(use='attention.segment_memory:SegmentMemory', length=16, memory=16),
         differential=scores | dict(use='attention.differential:Differential'),
         retention=dict(use='attention.retention:Retention', heads=HEADS),
-        delta_net=dict(use='attention.delta:Delta', heads=HEADS, fading=False),
+        delta_net=dict(use='attention.delta:Delta', heads=HEADS, decay=False),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS, gate=dict(use='jax.nn:silu')),
     )
 
@@ -71,7 +71,7 @@ def kernels() -> dict[str, dict]:
     )
 
 
-def weightings() -> dict[str, dict]:
+def softmaxes() -> dict[str, dict]:
     return dict(
         sink=dict(use='softmax.sink:LearnedSink'),
         softmax_one=dict(use='softmax.softmax_one:SoftmaxOne'),

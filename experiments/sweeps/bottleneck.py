@@ -32,7 +32,7 @@ def get_sweep() -> dict:
 
 
 def _data(task: str, length: int) -> dict:
-    use = f'data.sequences:{task.capitalize()}'
+    use = f'data.synthetic.sequences:{task.capitalize()}'
     return {
         'data.generator': dict(use=use, symbols=10, shortest=length, longest=length),
         'data.source_context': length + 1,  # the end token is one

@@ -35,6 +35,9 @@ _MODULES = {
 _PARTS = {
     f'data.tokenizer:{name}': f'data.tokenizer.{name.lower()}:{name}' for name in ('BPE', 'Byte', 'Character', 'Word')
 }
+_PAST = {now: then for then, now in _MODULES.items()}
+# A field of a part then -> its name now.
+_FIELDS = {'weighting': 'softmax', 'fading': 'decay'}
 _USE = re.compile(r"""(?<=['"])([a-z_.]+):(\w+)(?=['"])""")
 
 
@@ -44,10 +47,18 @@ def present(use: str) -> str:
     return _PARTS.get(use) or f'{_MODULES.get(module, module)}:{name}'
 
 
+def past(use: str) -> str:
+    """Return the name that a part had, of the one it has: digests of data are made with it, so they stay the same."""
+    module, _, name = use.partition(':')
+    return f'{_PAST.get(module, module)}:{name}'
+
+
 def present_spec(spec: dict[str, Any]) -> dict[str, Any]:
-    """A spec with the name that its part has now: an `object_hook` of `json.loads`, for a config that was stored."""
+    """A spec with the names of now: an `object_hook` of `json.loads`, for a config that was stored."""
     use = spec.get('use')
-    return {**spec, 'use': present(use)} if isinstance(use, str) and ':' in use else spec
+    if not isinstance(use, str) or ':' not in use:
+        return spec
+    return {_FIELDS.get(name, name): value for name, value in spec.items()} | {'use': present(use)}
 
 
 def present_text(text: str) -> str:

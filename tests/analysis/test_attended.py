@@ -26,7 +26,7 @@ SIZES = ('data.source_context=8', 'data.context=6')
 
 
 def soft(score):
-    return {'use': 'recurrent.decoder.soft:Soft', 'score': {'use': f'recurrent.{score}'}}
+    return {'use': 'recurrent.decoder.soft:Soft', 'score': {'use': f'recurrent.score.{score}'}}
 
 
 def recurrent(decoder):

@@ -35,7 +35,7 @@ def test_attention_says_what_it_can_do():
 
 
 def test_other_kinds_say_what_makes_sense_of_them():
-    assert said('weighting', 'softmax.top_k:TopK')['block by block'] == '-'
+    assert said('softmax variant', 'softmax.top_k:TopK')['block by block'] == '-'
     assert said('mask', 'ops.mask:Causal')['causal'] == 'yes'
     assert said('pairwise position', 'position.shaw:Shaw')['scores changed'] == 'by content'
     assert said('router', 'feedforward.expert_choice:ExpertChoice')['later tokens matter'] == 'yes'

@@ -18,15 +18,15 @@ from saccade.analysis.catalogue.catalogue import (
     NORM,
     PAIR_POSITION,
     ROUTER,
+    SOFTMAX,
     TERM,
     TOKEN_POSITION,
-    WEIGHTING,
     Catalogue,
     can,
     kinds_of,
 )
 from saccade.build import build, load, modules
-from saccade.types import Can, UserError
+from saccade.types import Capabilities, UserError
 
 FAMILIES = sorted({place for kind in KINDS for place in kind.places if not place.startswith('ops.')})
 
@@ -73,7 +73,7 @@ class Undeclared(nn.Module):
         (ROUTER, {'TokenChoice', 'LossFree', 'ExpertChoice'}),
         (KERNEL, {'Plain', 'Blockwise', 'Linear', 'Performer', 'Linformer'}),
         (MIXER, {'MultiHead', 'Differential', 'Latent', 'Retention', 'Delta'}),
-        (WEIGHTING, {'Softmax', 'TopK'}),
+        (SOFTMAX, {'Softmax', 'TopK'}),
         (MASK, {'Causal', 'Full', 'Window', 'RandomBlocks', 'all_of', 'big_bird'}),
         (TERM, {'Cosine', 'SquaredDistance', 'Softcap', 'LinearBias'}),
         (BLOCK, {'PreNorm', 'PostNorm', 'HyperConnections'}),
@@ -143,7 +143,7 @@ def test_one_part_makes_a_catalogue_of_its_own():
     [
         ('Odd', r'--variant: .*Odd is no part: for a .* it has no __call__\('),
         ('Hungry', "no value is known to try its field 'strength' with.*example = dict"),
-        ('Undeclared', "no part: for a kernel it has no 'can'"),
+        ('Undeclared', "no part: for a kernel it has no 'capabilities'"),
         ('Norm', "did you mean 'Norma'"),
     ],
 )
@@ -154,9 +154,9 @@ def test_what_is_no_part_is_refused_in_one_line(name, words):
 
 
 def test_what_a_mixer_can_do_is_what_all_of_it_can():
-    assert can({**MULTI_HEAD, 'kernel': {'use': 'attention.linear:Linear'}}) == Can(
+    assert can({**MULTI_HEAD, 'kernel': {'use': 'attention.linear:Linear'}}) == Capabilities(
         terms=False, sums=True, time='B T N R H', memory='B T N H', state='K R H'
     )
     assert not can({**MULTI_HEAD, 'position': {'use': 'position.alibi:ALiBi'}}).equivariant
     assert can(MULTI_HEAD).weights
-    assert can({'use': 'norm.layer:LayerNorm'}) == Can()
+    assert can({'use': 'norm.layer:LayerNorm'}) == Capabilities()

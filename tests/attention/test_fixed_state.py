@@ -84,7 +84,7 @@ def test_retention_is_its_equations(rates):
     assert_near(run(spec, params), finish(heads, x, p), 1e-4)
 
 
-@pytest.mark.parametrize('settings', [{}, {'gate': SILU}, {'fading': False}])
+@pytest.mark.parametrize('settings', [{}, {'gate': SILU}, {'decay': False}])
 def test_the_delta_rule_is_its_equations(settings):
     spec = DELTA | settings
     params = params_of(spec)
@@ -94,15 +94,15 @@ def test_the_delta_rule_is_its_equations(settings):
         memory = np.zeros((6, D // N))
         for t in range(T):
             q, k, v = (silu(x[b, t] @ p[name][:, n]) for name in ('query', 'key', 'value'))
-            q, k, share, fading = unit(q), unit(k), 1 / (1 + np.exp(-x[b, t] @ p['write'][:, n])), 1.0
+            q, k, share, log_decay = unit(q), unit(k), 1 / (1 + np.exp(-x[b, t] @ p['write'][:, n])), 1.0
             if 'log_rate' in p:
-                fading = np.exp(
+                log_decay = np.exp(
                     -np.exp(p['log_rate'][n]) * np.log1p(np.exp(x[b, t] @ p['step'][:, n] + p['step_bias'][n]))
                 )
-            memory = fading * memory @ (np.eye(D // N) - share * np.outer(k, k)) + share * np.outer(v, k)
+            memory = log_decay * memory @ (np.eye(D // N) - share * np.outer(k, k)) + share * np.outer(v, k)
             read = memory @ q
             heads[b, t, n] = p['head_norm']['scale'] * read / np.sqrt((read * read).mean() + 1e-6)
-    assert ('log_rate' in p) == settings.get('fading', True)
+    assert ('log_rate' in p) == settings.get('decay', True)
     assert_near(run(spec, params), finish(heads, x, p), 1e-4)
 
 
@@ -119,7 +119,7 @@ def test_a_memory_that_never_fades_is_delta_net():
     params = params_of(DELTA)
     still = {**params['params'], 'log_rate': jnp.full(N, -100.0)}
     plain = {name: leaf for name, leaf in still.items() if name not in ('log_rate', 'step', 'step_bias')}
-    assert_near(run(DELTA, {'params': still}), run(DELTA | {'fading': False}, {'params': plain}))
+    assert_near(run(DELTA, {'params': still}), run(DELTA | {'decay': False}, {'params': plain}))
 
 
 def test_what_is_never_written_is_never_read():

@@ -14,7 +14,7 @@ import pytest
 from toy_branches import TOYS
 
 import saccade.block
-from saccade.block.base import InTurn, Streams, Wiring
+from saccade.block.base import BlockBase, ResidualStreams, SequentialBlock
 from saccade.block.deep_norm import DeepNorm
 from saccade.block.hyper_connections import HyperConnections
 from saccade.block.layer_scale import LayerScale
@@ -36,15 +36,19 @@ SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
 KEY = jax.random.key(0)
 
 
-def found() -> dict[str, type[Wiring]]:
+def found() -> dict[str, type[BlockBase]]:
     """Every block there is."""
     names = (module.name for module in pkgutil.iter_modules(saccade.block.__path__) if module.name != 'base')
     modules = [importlib.import_module(f'saccade.block.{name}') for name in names]
     parts = [part for module in modules for part in vars(module).values() if isinstance(part, type)]
-    return {part.__name__: part for part in parts if issubclass(part, Wiring) and part not in (Wiring, InTurn, Streams)}
+    return {
+        part.__name__: part
+        for part in parts
+        if issubclass(part, BlockBase) and part not in (BlockBase, SequentialBlock, ResidualStreams)
+    }
 
 
-def toy(block: type[Wiring], **fields: Any) -> Wiring:
+def toy(block: type[BlockBase], **fields: Any) -> BlockBase:
     return block(**{**TOYS, **getattr(block, 'example', {}), **fields})
 
 
@@ -53,7 +57,7 @@ def drawn(params: Any) -> Any:
     return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape), leaf.dtype), params)
 
 
-def apply(block: Wiring, params: Any, x: jax.Array = X) -> jax.Array:
+def apply(block: BlockBase, params: Any, x: jax.Array = X) -> jax.Array:
     return block.apply(params, x, SCOPE, False)
 
 
@@ -62,7 +66,7 @@ def assert_near(given: jax.Array, expected: jax.Array) -> None:
 
 
 @functools.cache
-def silent(name: str) -> tuple[Wiring, Any]:
+def silent(name: str) -> tuple[BlockBase, Any]:
     """A block whose branches return zero."""
     block = toy(found()[name])
     params = jax.tree.map(jnp.asarray, block.init(KEY, X, SCOPE, False))
@@ -88,7 +92,7 @@ def test_without_a_skip_connection_no_gradient_passes_silent_branches():
     assert not jacobian(*silent(NoResidual.__name__)).any()
 
 
-def jacobian(block: Wiring, params: Any) -> jax.Array:
+def jacobian(block: BlockBase, params: Any) -> jax.Array:
     return jax.jacrev(lambda x: apply(block, params, x))(X).reshape(X.size, X.size)
 
 
@@ -142,7 +146,7 @@ def test_macaron_without_its_first_half_step_is_pre_norm_with_half_of_the_second
     assert_near(apply(toy(Macaron), {'params': params}), (h + y) / 2)
 
 
-def toy_names(block: type[Wiring]) -> set[str]:
+def toy_names(block: type[BlockBase]) -> set[str]:
     return {*toy(block).init(KEY, X, SCOPE, False)['params']}
 
 
@@ -152,18 +156,18 @@ def test_hyper_connections_start_as_pre_norm(streams, dynamic):
     """One stream is pre-norm; copies of it stay copies, and come to as many times pre-norm."""
     block = toy(HyperConnections, streams=streams, dynamic=dynamic)
     plain = drawn(toy(PreNorm).init(KEY, X, SCOPE, False))
-    fresh = block.init(KEY, block.enter(X), SCOPE, False)
+    fresh = block.init(KEY, block.expand(X), SCOPE, False)
     params = {'params': {**fresh['params'], **plain['params']}}
-    after = apply(block, params, block.enter(X))
+    after = apply(block, params, block.expand(X))
     expected = apply(toy(PreNorm), plain)
     assert_near(after, jnp.tile(expected, streams))
-    assert_near(block.leave(after), streams * expected)
+    assert_near(block.reduce(after), streams * expected)
 
 
 def test_hyper_connections_read_different_streams_in_different_layers():
     block = toy(HyperConnections, streams=4, dynamic=False)
     firsts = {
-        int(block.init(jax.random.key(seed), block.enter(X), SCOPE, False)['params'][name]['read_bias'][:, 0].argmax())
+        int(block.init(jax.random.key(seed), block.expand(X), SCOPE, False)['params'][name]['read_bias'][:, 0].argmax())
         for seed in range(8)
         for name in ('mixer_connection', 'feedforward_connection')
     }
@@ -172,11 +176,13 @@ def test_hyper_connections_read_different_streams_in_different_layers():
 
 def test_two_streams_are_post_norm_beside_the_sum_of_what_was_added():
     block = toy(ResDual)
-    params = drawn(block.init(KEY, block.enter(X), SCOPE, False))
-    y, total = np.split(np.asarray(apply(block, params, block.enter(X))), 2, axis=-1)
+    params = drawn(block.init(KEY, block.expand(X), SCOPE, False))
+    y, total = np.split(np.asarray(apply(block, params, block.expand(X))), 2, axis=-1)
     assert_near(y, apply(toy(PostNorm), params))
     scale = jnp.array([2.0, -1.0, 0.5, 3.0])
-    left = block.apply({'params': {'sum_norm': {'scale': scale}}}, jnp.concatenate((y, total), axis=-1), method='leave')
+    left = block.apply(
+        {'params': {'sum_norm': {'scale': scale}}}, jnp.concatenate((y, total), axis=-1), method='reduce'
+    )
     assert_near(left, y + scale * total / (1.0 + np.abs(total)))
 
 

@@ -42,10 +42,10 @@ class Meeting(nn.Module):
     def step(self, x, scope, state):
         raise NotImplementedError
 
-    def read(self, x, source):
+    def precompute_kv(self, x, source):
         return self._meet(None, source.hidden, None)
 
-    def look(self, x, scope, state):
+    def cross_attend(self, x, scope, state):
         assert scope.source.hidden is None
         return self._meet(x, None, state)
 
@@ -130,7 +130,7 @@ def test_the_source_is_read_between_the_mixer_and_the_feed_forward_layer_and_wir
 def test_steps_beside_a_source_that_is_read_once_are_the_whole(name):
     block, params = drawn(name)
     whole = block.apply({'params': params}, X, SCOPE, False)
-    state = block.apply({'params': params}, X[:, :1], T, SOURCE, method='read')
+    state = block.apply({'params': params}, X[:, :1], T, SOURCE, method='precompute_kv')
     parts = []
     for here in (slice(0, 3), slice(3, 4), slice(4, 6)):
         scope = Scope(PLACES[:, here], source=SOURCE.replace(hidden=None))
@@ -153,7 +153,7 @@ def test_what_is_alike_without_a_source_stays_so():
     assert block.init(jax.random.key(0), X, SCOPE, False)['params'].keys() == {
         'mixer', 'mixer_norm', 'feedforward', 'feedforward_norm',
     }  # fmt: skip
-    jax.tree.map(np.testing.assert_array_equal, block.read(X, T, SOURCE), block.init_state(X, T))
+    jax.tree.map(np.testing.assert_array_equal, block.precompute_kv(X, T, SOURCE), block.init_state(X, T))
 
 
 def test_without_a_source_there_is_nothing_to_read():
@@ -197,5 +197,5 @@ def test_layers_that_share_keys_cannot_read_a_source():
 
 @pytest.mark.parametrize('use', ['retention:Retention', 'delta:Delta'])
 def test_what_can_read_its_own_sequence_alone_is_refused_by_name(use):
-    with pytest.raises(UserError, match=f'config.cross: attention.{use} is not a Reader: it has no look'):
+    with pytest.raises(UserError, match=f'config.cross: attention.{use} is not a CrossMixer: it has no cross_attend'):
         build(part('block.pre_norm:PreNorm', cross={'use': f'attention.{use}', 'heads': 2}))

@@ -15,21 +15,21 @@ class Averaging(nn.Module):
     """
 
     def __call__(self, x, scope, train):
-        return self.share(x, scope, train, None)[0]
+        return self.share_kv(x, scope, train, None)[0]
 
     def init_state(self, x, capacity):
         return jnp.zeros((x.shape[0], x.shape[-1]), x.dtype)
 
     def step(self, x, scope, state):
-        return self.share_step(x, scope, state, None)[:2]
+        return self.share_kv_step(x, scope, state, None)[:2]
 
-    def share(self, x, scope, train, lent):
-        sums = jnp.cumsum(x, axis=1) if lent is None else lent
-        return self._mix(sums if lent is None else sums + x, scope), sums
+    def share_kv(self, x, scope, train, shared_kv):
+        sums = jnp.cumsum(x, axis=1) if shared_kv is None else shared_kv
+        return self._mix(sums if shared_kv is None else sums + x, scope), sums
 
-    def share_step(self, x, scope, state, lent):
-        sums = state[:, None] + jnp.cumsum(x, axis=1) if lent is None else lent
-        return self._mix(sums if lent is None else sums + x, scope), sums[:, -1], sums
+    def share_kv_step(self, x, scope, state, shared_kv):
+        sums = state[:, None] + jnp.cumsum(x, axis=1) if shared_kv is None else shared_kv
+        return self._mix(sums if shared_kv is None else sums + x, scope), sums[:, -1], sums
 
     @nn.compact
     def _mix(self, sums, scope):

@@ -16,10 +16,10 @@ from fake_gcloud import FakeGcloud
 
 from saccade.cloud.gcloud import Gcloud
 from saccade.cloud.launch import Ending, Launch, Teardown, Training, name_of
-from saccade.cloud.tpu import TPU, Patience, QueuedTPU, Wanted
+from saccade.cloud.tpu import TPU, QueuedTPU, RetryPolicy, SliceSpec
 from saccade.types import UserError
 
-WANTED = Wanted('saccade-a', 'us-west4-a', 'v5litepod-16', 'v2-alpha-tpuv5-lite', 'p')
+WANTED = SliceSpec('saccade-a', 'us-west4-a', 'v5litepod-16', 'v2-alpha-tpuv5-lite', 'p')
 LAUNCHED = ['describe', 'create', 'describe', 'look', 'scp', 'prepare', 'start', 'follow', 'describe']
 
 
@@ -35,7 +35,7 @@ class Launched:
         config = str(self.code / 'experiments/tiny.py')
         training = Training.of(self.code, config, 'runs/a', ["--config.text=it's $HOME"], 'mine', ['XLA_FLAGS=--a --b'])
         archive = self.gcloud.folder / 'code.tar.gz'
-        return Launch(kind(WANTED), training, archive, Patience(minutes, restarts, 0.01), keep)
+        return Launch(kind(WANTED), training, archive, RetryPolicy(minutes, restarts, 0.01), keep)
 
     def run(self, **options) -> Ending:
         return self.launch(**options).run(Gcloud(self.said.append), self.said.append)
@@ -306,7 +306,7 @@ def test_names_that_google_uses_are_taken(zone, version, project):
 @pytest.mark.parametrize('minutes', [float('nan'), float('inf'), -1.0, 1e300])
 def test_a_time_to_wait_that_is_none_is_refused(minutes):
     with pytest.raises(UserError, match=r'^--wait_minutes=\S+: give minutes, from 0 to 525,600, which is a year$'):
-        Patience(minutes, 1)
+        RetryPolicy(minutes, 1)
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_what_stands_and_cannot_be_used_is_refused(launched, answers, words):
 
 def test_a_slice_of_another_kind_is_not_taken(launched):
     launched.gcloud.answer(describe=['READY'])
-    tpu = TPU(Wanted('saccade-a', 'us-west4-a', 'v5litepod-256', 'v'))
+    tpu = TPU(SliceSpec('saccade-a', 'us-west4-a', 'v5litepod-256', 'v'))
     launch = launched.launch()
     launch.tpu = tpu
     with pytest.raises(UserError, match='saccade-a stands, and is a v5litepod-16: choose another --name'):

@@ -16,7 +16,7 @@ from fake_gcloud import FakeGcloud
 
 from saccade.cloud.gcloud import Gcloud
 from saccade.cloud.launch import Ending, Launch, Training
-from saccade.cloud.tpu import TPU, Patience, Wanted
+from saccade.cloud.tpu import TPU, RetryPolicy, SliceSpec
 
 PATIENCE = 60  # seconds
 PRINTS = 'import os, sys\nprint(os.getcwd(), os.environ["TEXT"], sys.argv[1:])\n'
@@ -65,8 +65,8 @@ def launch(hosts: FakeGcloud, code: Path, train: str, overrides: tuple[str, ...]
     (code / 'launch/train.py').write_text(train)
     config = str(code / 'experiments/tiny.py')
     training = Training.of(code, config, 'runs/a', overrides, 'mine', ["TEXT=it's $HOME"])
-    tpu = TPU(Wanted('saccade-a', 'z', 'v5litepod-16', 'v'))
-    return Launch(tpu, training, hosts.folder / 'code.tar.gz', Patience(1.0, 3, 0.01))
+    tpu = TPU(SliceSpec('saccade-a', 'z', 'v5litepod-16', 'v'))
+    return Launch(tpu, training, hosts.folder / 'code.tar.gz', RetryPolicy(1.0, 3, 0.01))
 
 
 def run(job: Launch, said: list[str]) -> Ending:
@@ -156,9 +156,9 @@ def test_a_training_outlives_the_connection_and_is_followed_again(hosts, code):
 
 def test_who_follows_again_is_spared_what_was_seen(hosts, code):
     said: list[str] = []
-    job, hands = launch(hosts, code, 'for line in range(100):\n    print(line)'), Gcloud(said.append)
+    job, runner = launch(hosts, code, 'for line in range(100):\n    print(line)'), Gcloud(said.append)
     for command in (job._pack(), job._ship(), job._prepare(), job._start(), job._follow(), job._follow()):
-        assert hands.do(command).status == 0
+        assert runner.do(command).status == 0
     assert [line for line in said if line.startswith('worker')] == [
         f'worker 0: {n}' for n in [*range(100), *range(80, 100)]
     ]
@@ -167,19 +167,19 @@ def test_who_follows_again_is_spared_what_was_seen(hosts, code):
 def test_another_training_is_left_in_peace_and_stop_has_it_save(hosts, code):
     said: list[str] = []
     job = launch(hosts, code, SAVES)
-    hands = Gcloud(said.append)
+    runner = Gcloud(said.append)
     for command in (job._pack(), job._ship(), job._prepare(), job._start()):
-        assert hands.do(command).status == 0
+        assert runner.do(command).status == 0
     until((hosts.home() / 'saccade/buckets/mine/begun').exists)
     other = launch(hosts, code, SAVES, overrides=('--config.seed=1',))
-    assert hands.do(job._look()).status == 75
-    assert hands.do(other._look()).status == 76
+    assert runner.do(job._look()).status == 75
+    assert runner.do(other._look()).status == 76
     other.training = replace(job.training, bucket='yours')
-    assert hands.do(other._look()).status == 76
-    assert hands.do(job._start()).status == 75
-    assert hands.do(job.stop()).status == 0
-    assert hands.do(job._look()).status == 0
-    assert hands.do(job._follow()).status == 0
+    assert runner.do(other._look()).status == 76
+    assert runner.do(job._start()).status == 75
+    assert runner.do(job.stop()).status == 0
+    assert runner.do(job._look()).status == 0
+    assert runner.do(job._follow()).status == 0
     assert 'worker 0: saved' in said
 
 
@@ -188,11 +188,11 @@ def test_a_host_that_shuts_down_lets_the_training_save_and_it_is_not_taken_for_f
     shut_down = 'until [ -e saccade/buckets/mine/begun ]; do sleep 0.1; done; kill -TERM -- -$(cat saccade/process)'
     hosts.answer(follow=[{'before': shut_down, 'status': 0}, True], describe=['READY'])
     said: list[str] = []
-    job, hands = launch(hosts, code, SAVES), Gcloud(said.append)
+    job, runner = launch(hosts, code, SAVES), Gcloud(said.append)
     for command in (job._pack(), job._ship(), job._prepare(), job._start()):
-        assert hands.do(command).status == 0
-    assert hands.do(job._follow()).status == 0  # which is only the fake that shuts the host down
-    assert hands.do(job._follow()).status == 143
+        assert runner.do(command).status == 0
+    assert runner.do(job._follow()).status == 0  # which is only the fake that shuts the host down
+    assert runner.do(job._follow()).status == 143
     assert 'worker 0: saved' in said
 
 

@@ -17,8 +17,8 @@ from saccade.analysis.catalogue.catalogue import (
     FULL,
     NORM,
     PLAIN,
+    SOFTMAX,
     TOKEN_POSITION,
-    WEIGHTING,
     Catalogue,
 )
 from saccade.build import build
@@ -32,12 +32,12 @@ B, T, D = 2, 9, 16
 
 def mixes_tokens(spec: dict[str, Any]) -> bool:
     """Whether a part that has no scope declares that a token depends on the others all the same."""
-    return any(getattr(inner.target, 'sees_others', False) for inner in build(spec).within())
+    return any(getattr(inner.target, 'sees_others', False) for inner in build(spec).walk())
 
 
-def weightings() -> dict[str, dict[str, Any]]:
-    """The plain kernel with every weighting."""
-    return {name: {**PLAIN, 'weighting': given} for name, given in CATALOGUE.specs(WEIGHTING).items()}
+def softmaxes() -> dict[str, dict[str, Any]]:
+    """The plain kernel with every softmax."""
+    return {name: {**PLAIN, 'softmax': given} for name, given in CATALOGUE.specs(SOFTMAX).items()}
 
 
 def uncovered(spec: Any) -> Any:
@@ -48,8 +48,8 @@ def uncovered(spec: Any) -> Any:
 
 
 def rows(spec: dict[str, Any]) -> Rows:
-    """What the weighting of a part declares; softmax's where it names none."""
-    return next((inner.target.rows for inner in build(spec).within() if hasattr(inner.target, 'rows')), Rows())
+    """What the softmax of a part declares; softmax's where it names none."""
+    return next((inner.target.rows for inner in build(spec).walk() if hasattr(inner.target, 'rows')), Rows())
 
 
 def normal(shape: tuple[int, ...], number: int = 0) -> jax.Array:

@@ -49,9 +49,9 @@ SMALL = {
 
 def datasets():
     """Every dataset of the data room, but for the classes that are only built on."""
-    for module in pkgutil.iter_modules(saccade.data.__path__):
-        found = vars(importlib.import_module(f'saccade.data.{module.name}')).values()
-        classes = (each for each in found if inspect.isclass(each) and each.__module__.endswith(f'.{module.name}'))
+    for module in pkgutil.walk_packages(saccade.data.__path__, 'saccade.data.'):
+        found = vars(importlib.import_module(module.name)).values()
+        classes = (each for each in found if inspect.isclass(each) and each.__module__ == module.name)
         yield from (each for each in classes if hasattr(each, 'prepare') and not inspect.isabstract(each))
 
 

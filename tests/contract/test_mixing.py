@@ -19,9 +19,9 @@ from discovery import (
     normal,
     positions,
     rows,
+    softmaxes,
     subject_of,
     uncovered,
-    weightings,
 )
 
 from saccade.analysis.catalogue.catalogue import KERNEL, can, in_multi_head
@@ -182,7 +182,7 @@ def test_a_mixer_declares_what_it_costs(name):
     assert declared.memory
 
 
-KERNELS = {**CATALOGUE.specs(KERNEL), **weightings()}
+KERNELS = {**CATALOGUE.specs(KERNEL), **softmaxes()}
 
 
 @pytest.mark.parametrize('name', KERNELS)

@@ -160,7 +160,7 @@ def shared_sizes(experiment: Experiment) -> dict[str, tuple[int, int]]:
     needed = {name: dict(part.arguments).get('vocabulary') for name, part in own.items()}
     needed |= {name: getattr(data, name, None) for name in ('context', 'source_context')}
     pairs = {name: (getattr(model, name, None), size) for name, size in needed.items()}
-    for number, part in enumerate(experiment.model.within()):
+    for number, part in enumerate(experiment.model.walk()):
         inner = dict(part.arguments)
         length = dict(inner['position'].arguments).get('length') if 'position' in inner else None
         pairs[f'position.length of {part.name} {number}'] = (length, inner.get('context'))

@@ -44,7 +44,13 @@ def write(folder, **splits):
 
 
 def part(folder, kind='classified:Classified', **changes):
-    own = {'use': f'data.{kind}', 'tokenizer': TOKENIZER, 'context': CONTEXT, 'text': 'text', 'path': str(folder)}
+    own = {
+        'use': f'data.encoder.{kind}',
+        'tokenizer': TOKENIZER,
+        'context': CONTEXT,
+        'text': 'text',
+        'path': str(folder),
+    }
     return build(own | COLUMNS[kind] | changes)()
 
 

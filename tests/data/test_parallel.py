@@ -19,7 +19,7 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.word import Word
 from saccade.types import Data, Part, UserError
 
-WORDS = Part(Word).but(vocabulary=60)
+WORDS = Part(Word).replace(vocabulary=60)
 EN = ['a dog runs', 'two men sit', 'the child plays outside', 'one cat']
 DE = ['ein hund rennt', 'zwei männer sitzen', 'das kind spielt draußen', 'eine katze']
 
@@ -163,7 +163,7 @@ def test_a_dataset_of_tfds_by_its_name(name, source, tmp_path, monkeypatch):
     pytest.importorskip('tensorflow_datasets.translate')
     monkeypatch.setattr('saccade.data.pairs.parallel.open_records', lambda *given, **_: mocked(given[0]))
     target = 'de' if source == 'en' else 'en'
-    made = data('', source=source, target=target, tokenizer=Part(BPE).but(vocabulary=300), context=500)
+    made = data('', source=source, target=target, tokenizer=Part(BPE).replace(vocabulary=300), context=500)
     made = replace(made, path=None, name=name, source_context=500)
     splits = made.prepare(tmp_path).splits
     records = mocked(name).splits['train']
@@ -173,7 +173,7 @@ def test_a_dataset_of_tfds_by_its_name(name, source, tmp_path, monkeypatch):
 def test_an_empty_text_of_a_dataset_is_left_out_and_counted(tmp_path, monkeypatch, caplog):
     pytest.importorskip('tensorflow_datasets.translate')
     monkeypatch.setattr('saccade.data.pairs.parallel.open_records', lambda *given, **_: mocked(given[0], empty=2))
-    made = data('', tokenizer=Part(BPE).but(vocabulary=300), context=500, source_context=500)
+    made = data('', tokenizer=Part(BPE).replace(vocabulary=300), context=500, source_context=500)
     with caplog.at_level(logging.WARNING):
         splits = replace(made, path=None, name='wmt17_translate/de-en').prepare(tmp_path).splits
     assert len(splits['train'].rows) == 7
@@ -220,7 +220,7 @@ def test_unknown_tokens_are_counted_by_side_with_the_first_place(folder, tmp_pat
 def test_bytes_leave_nothing_unknown(folder, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         splits = (
-            data(folder, tokenizer=Part(BPE).but(vocabulary=300), source_context=40, context=40)
+            data(folder, tokenizer=Part(BPE).replace(vocabulary=300), source_context=40, context=40)
             .prepare(tmp_path / 'cache')
             .splits
         )

@@ -38,7 +38,7 @@ def prepared(folder, tmp_path, pairing='NextSentence', **changes):
         'use': 'data.encoder.passages:Passages',
         'tokenizer': TOKENIZER,
         'context': CONTEXT,
-        'pairing': {'use': f'data.pairing:{pairing}'},
+        'pairing': {'use': f'data.encoder.pairing:{pairing}'},
         'path': str(folder),
         'validation': 0.4,
     }

@@ -42,9 +42,12 @@ def use(monkeypatch):
 def _data(tokenizer='Byte', pack='Packed', context=16, **arguments):
     spec = {
         'use': 'data.text.stream:TextData',
-        'tokenizer': {'use': tokenizer if ':' in tokenizer else f'data.tokenizer:{tokenizer}', **arguments},
+        'tokenizer': {
+            'use': tokenizer if ':' in tokenizer else f'data.tokenizer.{tokenizer.lower()}:{tokenizer}',
+            **arguments,
+        },
         'context': context,
-        'pack': {'use': f'data.pack:{pack}'},
+        'pack': {'use': f'data.rows.pack:{pack}'},
         'path': 'toy.txt',
     }
     return build(spec)()

@@ -185,12 +185,12 @@ class Flat:
 
     def __call__(self, source, source_scope, tokens, scope, train): ...
 
-    def read(self, source, source_scope, capacity): ...
+    def encode(self, source, source_scope, capacity): ...
 
     def step(self, tokens, segments, state): ...
 
     def apply(self, variables, *arguments, method):
-        if method == 'read':
+        if method == 'encode':
             return jnp.zeros(len(arguments[0]))
         tokens, _, state = arguments
         return jnp.zeros((*tokens.shape, V)), state

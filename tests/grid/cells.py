@@ -22,15 +22,15 @@ from saccade.analysis.catalogue.catalogue import (
     NORM,
     PAIR_POSITION,
     PLAIN,
+    SOFTMAX,
     TERM,
     TOKEN_POSITION,
-    WEIGHTING,
     Catalogue,
 )
 from saccade.analysis.catalogue.matrix import is_causal, terms_of
 from saccade.build import build, fields, lacking, load
 from saccade.ops.term import reads_content
-from saccade.types import Can, ScoreTerm
+from saccade.types import Capabilities, ScoreTerm
 
 SEED = 0
 VOCABULARY, LENGTH, WIDTH, LAYERS = 13, 9, 16, 2
@@ -52,8 +52,8 @@ class Level(NamedTuple):
         return _loaded(self.spec['use'])
 
     @property
-    def can(self) -> Can:
-        return getattr(self.target, 'can', Can())
+    def can(self) -> Capabilities:
+        return getattr(self.target, 'capabilities', Capabilities())
 
 
 _loaded = functools.cache(load)
@@ -83,7 +83,7 @@ def _factors() -> dict[str, dict[str, Any]]:
     return {
         'mixer': {'MultiHead': mixers.pop('MultiHead'), **mixers},
         'kernel': {'Plain': PLAIN, **ours.specs(KERNEL), **nothing},
-        'weighting': {**nothing, **ours.specs(WEIGHTING)},
+        'softmax': {**nothing, **ours.specs(SOFTMAX)},
         'term': {**nothing, **ours.specs(TERM)},
         'position': {'NoPosition': positions.pop('NoPosition'), **positions, **nothing},
         'mask': {'Causal': CAUSAL, **_masks(), **nothing},
@@ -99,17 +99,17 @@ def _factors() -> dict[str, dict[str, Any]]:
 
 FACTORS = _factors()
 # The field of a mixer that a factor is given in.
-FIELDS = {'kernel': 'kernel', 'weighting': 'kernel', 'term': 'terms', 'position': 'position', 'mask': 'mask'}
+FIELDS = {'kernel': 'kernel', 'softmax': 'kernel', 'term': 'terms', 'position': 'position', 'mask': 'mask'}
 
 
 def refused_alone(level: Level) -> bool:
     """Whether no decoder can have it."""
     if level.factor == 'shared':
         return level.name != NOTHING and not terms_of(level.spec)
-    if level.factor == 'kernel' and level.spec and not level.can.causal:
+    if level.factor == 'kernel' and level.spec and not level.capabilities.causal:
         return True
     return level.factor in ('mixer', 'feedforward') and any(
-        getattr(inner.target, 'sees_others', False) for inner in build(level.spec).within()
+        getattr(inner.target, 'sees_others', False) for inner in build(level.spec).walk()
     )
 
 
@@ -122,23 +122,23 @@ def refuses(first: Level, second: Level) -> bool:
 def _refuses(first: Level, second: Level) -> bool:
     if first.factor == 'mixer' and second.factor in FIELDS and _has_no_place(first, second):
         return True
-    if (first.factor, second.factor) == ('kernel', 'weighting') and second.spec:
-        return not first.spec or not _takes(first, 'weighting', second)
+    if (first.factor, second.factor) == ('kernel', 'softmax') and second.spec:
+        return not first.spec or not _takes(first, 'softmax', second)
     if (first.factor, second.factor) == ('mixer', 'block'):
         return not _takes(second, 'mixer', first)
     if first.factor not in ('mixer', 'kernel') or not first.spec or not second.spec:
         return False
     if (first.factor, second.factor) == ('mixer', 'kernel'):
-        return first.can.scores and not second.can.terms
+        return first.capabilities.scores and not second.capabilities.terms
     if (first.factor, second.factor) == ('kernel', 'mask'):
-        return _cannot_mask(first.can, second)
-    return second.factor in ('term', 'position', 'shared') and _cannot_change_scores(first.can, second)
+        return _cannot_mask(first.capabilities, second)
+    return second.factor in ('term', 'position', 'shared') and _cannot_change_scores(first.capabilities, second)
 
 
 def _has_no_place(mixer: Level, inner: Level) -> bool:
     """Whether a mixer has no field for a part, or needs one and gets none."""
     _, required = fields(mixer.target).get(FIELDS[inner.factor], (None, None))
-    return required is None if inner.spec else bool(required) and inner.factor != 'weighting'
+    return required is None if inner.spec else bool(required) and inner.factor != 'softmax'
 
 
 def _takes(outer: Level, field: str, inner: Level) -> bool:
@@ -146,12 +146,12 @@ def _takes(outer: Level, field: str, inner: Level) -> bool:
     return hint is not None and not lacking(inner.target, typing.get_args(hint)[0])
 
 
-def _cannot_mask(can: Can, mask: Level) -> bool:
+def _cannot_mask(can: Capabilities, mask: Level) -> bool:
     direction = can.causal if _is_causal(mask) else can.full
     return not direction or (not can.terms and mask.spec not in (CAUSAL, FULL))
 
 
-def _cannot_change_scores(can: Can, maker: Level) -> bool:
+def _cannot_change_scores(can: Capabilities, maker: Level) -> bool:
     terms = _terms(maker)
     return bool(terms) and (not can.terms or (not can.content and any(map(reads_content, terms))))
 
@@ -232,9 +232,9 @@ def beside(parts: tuple[Level, ...]) -> Cell:
 def decoder(cell: Cell) -> dict[str, Any]:
     """The spec of a cell's decoder."""
     given = {level.factor: level.spec for level in levels(cell)}
-    weighting = {'weighting': given['weighting']} if given['weighting'] else {}
+    softmax = {'softmax': given['softmax']} if given['softmax'] else {}
     inner = {
-        'kernel': given['kernel'] and {**given['kernel'], **weighting},
+        'kernel': given['kernel'] and {**given['kernel'], **softmax},
         'mask': given['mask'],
         'position': given['position'],
         'terms': [given['term']] if given['term'] else None,

@@ -51,8 +51,8 @@ class Run:
 
     def __init__(self, cell: Cell) -> None:
         spec = decoder(cell)
-        self.model, self.can = build(spec)(), can(spec)
-        self.packed = self.can.packed
+        self.model, self.capabilities = build(spec)(), can(spec)
+        self.packed = self.capabilities.packed
         segments = SEGMENTS if self.packed else np.ones_like(SEGMENTS)
         self.segments = jnp.asarray(segments)
         self.scope = Scope(jnp.asarray(positions(segments)), self.segments if self.packed else None)
@@ -109,7 +109,7 @@ def is_smooth(cell: Cell) -> bool:
 
     Experts are far enough apart for float32; the k-th of a few scores may be nearly as high as the next.
     """
-    return cell['weighting'] != 'TopK' and ('Mixture' not in cell['feedforward'] or cell['dtype'] == 'float32')
+    return cell['softmax'] != 'TopK' and ('Mixture' not in cell['feedforward'] or cell['dtype'] == 'float32')
 
 
 @pytest.mark.parametrize('cell', cover(), ids=lambda cell: ' '.join(cell.values()))
@@ -131,7 +131,7 @@ def test_a_decoder_keeps_its_promises(cell):
     if run.packed:
         np.testing.assert_allclose(logits[TOGETHER, FIRST], logits[ALONE, FIRST], rtol=0, atol=near)
         np.testing.assert_allclose(logits[TOGETHER, SECOND], logits[OTHER, FIRST], rtol=0, atol=near)
-    if run.can.cached:
+    if run.capabilities.cached:
         real = SEGMENTS[STEPPED] != 0
         np.testing.assert_allclose(np.asarray(run.steps(TOKENS))[real], logits[STEPPED][real], rtol=0, atol=near)
 

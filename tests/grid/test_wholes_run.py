@@ -25,7 +25,7 @@ from wholes import (
     triples,
 )
 
-from saccade.block.base import Wiring
+from saccade.block.base import BlockBase
 from saccade.task.translation import given
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
@@ -80,7 +80,7 @@ def logits_of(experiment: Experiment, params: Any, batch: Any) -> tuple[jax.Arra
     model, scopes = experiment.model(), []
 
     def watch(go: Any, arguments: Any, options: Any, context: Any) -> Any:
-        if isinstance(context.module, Wiring) and context.method_name == '__call__':
+        if isinstance(context.module, BlockBase) and context.method_name == '__call__':
             scopes.append(arguments[1].replace(source=None, terms=()))
         return go(*arguments, **options)
 
@@ -95,7 +95,7 @@ def steps_of(experiment: Experiment, params: Any, batch: Any) -> jax.Array:
     model = experiment.model()
     source, source_scope, tokens, scope = given(batch)
     T = tokens.shape[1]
-    state = model.apply({'params': params}, source, source_scope, T, method='read')
+    state = model.apply({'params': params}, source, source_scope, T, method='encode')
     parts = []
     for start in range(0, T, CHUNK):
         here = slice(start, start + CHUNK)

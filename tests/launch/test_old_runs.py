@@ -10,8 +10,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
+EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 OLD = Path(__file__).parent / 'old_runs'
 BRIEF = (
     '--config.steps=4',
@@ -79,7 +79,7 @@ def test_an_old_run_goes_on(runner, tmp_path, kind):
     for name in ('text.txt', 'texts.csv'):
         shutil.copy(OLD / name, runner.folder)
     config, *overrides = RUNS[kind]
-    done = runner.run('train', f'--config={ROOT / "experiments" / config}', f'--workdir={run}', *BRIEF, *overrides)
+    done = runner.run('train', f'--config={EXPERIMENTS / config}', f'--workdir={run}', *BRIEF, *overrides)
     assert done.returncode == 0, done.stderr
     assert 'resume      from step 2' in done.stdout
     assert losses(run) == pytest.approx(before, rel=TOLERANCE)

@@ -162,7 +162,7 @@ def test_pairs_packed_into_a_row_are_as_if_alone():
 def in_steps(given, params):
     """Steps of one token and of more, beside sources that are read with the parameters as they are trained."""
     step = jax.jit(functools.partial(given.apply, method='step'))
-    state = jax.jit(lambda params: given.apply(params, SOURCE, READ, T + 2, method='read'))(params)
+    state = jax.jit(lambda params: given.apply(params, SOURCE, READ, T + 2, method='encode'))(params)
     params, parts = {'params': unstacked(params['params'])}, []
     for here in np.split(np.arange(T), np.cumsum((3, 1, 2))[:-1]):
         part, state = step(params, TOKENS[:, here], WRITTEN.segments[:, here], state)
@@ -201,7 +201,7 @@ def test_steps_replay_the_whole_however_the_source_is_read(name):
 
 def test_rows_of_a_state_can_be_reordered():
     step = functools.partial(model().apply, params(), method='step')
-    state = model().apply(params(), SOURCE, READ, T, method='read')
+    state = model().apply(params(), SOURCE, READ, T, method='encode')
     assert {leaf.shape[0] for leaf in jax.tree.leaves(state)} == {B}
     one = jnp.ones((B, 1), int)
     straight, _ = step(TOKENS[:, :1], one, state)
@@ -210,7 +210,7 @@ def test_rows_of_a_state_can_be_reordered():
 
 
 def test_a_step_multiplies_nothing_of_the_source_by_a_kernel():
-    state = jax.eval_shape(lambda params: model().apply(params, SOURCE, READ, T, method='read'), params())
+    state = jax.eval_shape(lambda params: model().apply(params, SOURCE, READ, T, method='encode'), params())
     one = TOKENS[:, :1], jnp.ones((B, 1), int)
 
     def step(params, state):
@@ -230,14 +230,14 @@ def test_a_step_needs_no_parameter_that_makes_anything_of_the_source():
         return jnp.full_like(leaf, jnp.nan) if reads or makes else leaf
 
     broken = jax.tree_util.tree_map_with_path(bad, params())
-    state = model().apply(params(), SOURCE, READ, T, method='read')
+    state = model().apply(params(), SOURCE, READ, T, method='encode')
     one = TOKENS[:, :1], jnp.ones((B, 1), int)
     given, expected = (model().apply(each, *one, state, method='step')[0] for each in (broken, params()))
     np.testing.assert_array_equal(given, expected)
 
 
 def test_a_step_moves_none_of_the_keys_and_values_of_the_source():
-    state = jax.eval_shape(lambda params: model().apply(params, SOURCE, READ, T, method='read'), params())
+    state = jax.eval_shape(lambda params: model().apply(params, SOURCE, READ, T, method='encode'), params())
     step = jax.jit(functools.partial(model().apply, method='step'), donate_argnums=3)
     cut = {'params': unstacked(params()['params'])}
     compiled = step.lower(cut, TOKENS[:, :1], jnp.ones((B, 1), int), state).compile().as_text()

@@ -132,7 +132,7 @@ KERNELS = {
 def test_steps_after_a_source_replay_the_whole(name):
     given = model(kernel=KERNELS[name])
     step = jax.jit(functools.partial(given.apply, method='step'))
-    state = jax.jit(lambda params: given.apply(params, SOURCE, READ, T, method='read'))(params())
+    state = jax.jit(lambda params: given.apply(params, SOURCE, READ, T, method='encode'))(params())
     cut, parts = {'params': {'decoder': unstacked(params()['params']['decoder'])}}, []
     for here in np.split(np.arange(T), (2, 3)):
         part, state = step(cut, TOKENS[:, here], WRITTEN.segments[:, here], state)

@@ -31,7 +31,7 @@ ATTENTIVE = [name for name, given in DECODERS.items() if 'attention' in given]
 
 
 def spec(decoder, cell='lstm:LSTM', bidirectional=True, bridge='projected:Projected', layers=2, **more):
-    cell = {'use': f'recurrent.{cell}', 'width': D}
+    cell = {'use': f'recurrent.cell.{cell}', 'width': D}
     given = {
         'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
         'vocabulary': V,
@@ -39,7 +39,7 @@ def spec(decoder, cell='lstm:LSTM', bidirectional=True, bridge='projected:Projec
         'source_context': 8,
         'width': D,
         'encoder': {'use': 'recurrent.encoder:Encoder', 'cell': cell, 'layers': 1, 'bidirectional': bidirectional},
-        'bridge': {'use': f'recurrent.{bridge}'},
+        'bridge': {'use': f'recurrent.decoder.{bridge}'},
         'decoder': {**(DECODERS[decoder] if isinstance(decoder, str) else decoder), 'cell': cell, 'layers': layers},
         'tied': True,
     }
@@ -62,7 +62,7 @@ def called(model, params, source=SOURCE, tokens=TOKENS, key=None, train=False, m
 
 @functools.partial(jax.jit, static_argnums=0)
 def read(model, params):
-    return model.apply(params, SOURCE, scope(SOURCE_SEGMENTS), T, method='read')
+    return model.apply(params, SOURCE, scope(SOURCE_SEGMENTS), T, method='encode')
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -187,7 +187,7 @@ def test_weights_over_the_source_are_reported_as_attention_kernels_report_them(d
 @pytest.mark.parametrize('decoder', DECODERS)
 def test_reading_is_done_once_and_a_step_reads_no_token_of_the_source(decoder):
     model, params = trained(decoder)
-    state = jax.eval_shape(lambda: model.apply(params, SOURCE, scope(SOURCE_SEGMENTS), T, method='read'))
+    state = jax.eval_shape(lambda: model.apply(params, SOURCE, scope(SOURCE_SEGMENTS), T, method='encode'))
     encoder = jax.tree.map(lambda leaf: leaf, params['params'])
     del encoder['encoder'], encoder['bridge']
     logits, _ = jax.eval_shape(

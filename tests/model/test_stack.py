@@ -196,11 +196,11 @@ def stream_outputs_and_gradients(name, run):
 @pytest.mark.parametrize('name', STREAMS)
 def test_streams_are_entered_before_the_layers_and_left_after_them(name):
     params, given = stream_params(name)['params'], build(STREAMS[name])()
-    x = given.enter(X)
+    x = given.expand(X)
     for number in range(L):
         one = jax.tree.map(lambda leaf, number=number: leaf[number], params['pattern_0'])
         x = given.apply({'params': one}, x, SCOPE, False)
-    expected = given.apply({'params': params.get('leave', {})}, x, method='leave')
+    expected = given.apply({'params': params.get('leave', {})}, x, method='reduce')
     assert expected.shape == X.shape
     assert_near(stream_outputs_and_gradients(name, 'unrolled')[1], expected)
 

@@ -52,7 +52,7 @@ PATHS = {'blocks': lambda *inputs: blockwise.attend(*inputs, 128, 128), 'matrix'
 
 @dataclass(frozen=True)
 class Case:
-    """Attributes: T, S; N, K; tokens in a block of queries, of keys; the names of the terms and of the weighting."""
+    """Attributes: T, S; N, K; tokens in a block of queries, of keys; the names of the terms and of the softmax."""
 
     lengths: tuple[int, int]
     heads: tuple[int, int]
@@ -60,7 +60,7 @@ class Case:
     mask: object
     terms: tuple[str, ...] = ()
     dropout: float = 0.0
-    weighting: str = 'softmax'
+    softmax: str = 'softmax'
 
 
 CASES = {
@@ -97,7 +97,7 @@ def inputs(case, B=2, H=8):
     return {'q': q, 'k': k, 'v': v, 'table': table, 'gate': gate, 'sink': sink, 'bump': bump}
 
 
-def weighting(name, arrays):
+def softmax(name, arrays):
     made = {'softmax': SoftmaxWeights, 'sigmoid': lambda: SigmoidWeights(-2.0)}
     trained = {'sink': SoftmaxWeights, 'bump': Bump}
     return trained[name](arrays[name]) if name in trained else made[name]()
@@ -111,7 +111,7 @@ def scoring(case, arrays, gate_class):
     }
     dropout = Dropout(jax.random.key_data(jax.random.key(5)), case.dropout) if case.dropout else None
     made = tuple(terms[name]() for name in case.terms)
-    return Scoring(case.mask, made, 0.3, dropout, weighting(case.weighting, arrays))
+    return Scoring(case.mask, made, 0.3, dropout, softmax(case.softmax, arrays))
 
 
 def both_paths(case, gate_class):
@@ -147,7 +147,7 @@ def assert_near(given, expected, relative):
 def test_outputs_and_gradients_equal_the_plain_path(name, gate_class):
     (gradients, y), (expected_gradients, expected) = both_paths(CASES[name], gate_class)
     assert_near(y, expected, F32_RELATIVE)
-    used = {'q', 'k', 'v', *CASES[name].terms, CASES[name].weighting} - {'cap', 'softmax', 'sigmoid'}
+    used = {'q', 'k', 'v', *CASES[name].terms, CASES[name].softmax} - {'cap', 'softmax', 'sigmoid'}
     for key in used:
         assert jnp.abs(expected_gradients[key]).max() > 0
         assert_near(gradients[key], expected_gradients[key], F32_RELATIVE)
@@ -193,7 +193,7 @@ def test_large_scores_have_the_gradients_of_float64(apart, sink, blocks):
     *arrays, direction = large_scores(apart)
 
     def loss(q, k, v, sink):
-        scoring = Scoring(Causal(), scale=0.5, weighting=SoftmaxWeights(sink))
+        scoring = Scoring(Causal(), scale=0.5, softmax=SoftmaxWeights(sink))
         y = blockwise.attend(q, k, v, scoring, *blocks)
         return (direction.astype(np.float32) * y).sum(), y
 
@@ -212,7 +212,7 @@ def test_large_scores_have_the_gradients_of_float64(apart, sink, blocks):
 def test_large_queries_that_read_one_key_each_have_no_gradient(name, blocks):
     """What rounding leaves of a score's gradient, 1e-7 where it should be 0, would be times 1e8 that of the key."""
     q, k, v, direction = (normal(number, 2, 64, 2 if number in (1, 2) else 4, 16) for number in range(4))
-    scoring = Scoring(Causal(), weighting=weighting(name, {'sink': normal(7, 4)}))
+    scoring = Scoring(Causal(), softmax=softmax(name, {'sink': normal(7, 4)}))
 
     def loss(q, k):
         return (direction * blockwise.attend(q, k, v, scoring, *blocks)).sum()
@@ -225,7 +225,7 @@ def test_large_queries_that_read_one_key_each_have_no_gradient(name, blocks):
 def test_a_row_without_keys_reads_nothing(name):
     case = CASES['empty rows']
     q, k, v = (inputs(case)[key] for key in 'qkv')
-    y = blockwise.attend(q, k, v, Scoring(PACKED, weighting=weighting(name, inputs(case))), *case.blocks)
+    y = blockwise.attend(q, k, v, Scoring(PACKED, softmax=softmax(name, inputs(case))), *case.blocks)
     np.testing.assert_array_equal(y[0, :2], 0.0)
     np.testing.assert_array_equal(y[0, -1], 0.0)
     assert (jnp.abs(y[1]).max(axis=(-1, -2)) > 0).all()
@@ -237,7 +237,7 @@ def test_a_sink_that_takes_nothing_is_softmax():
     arrays = inputs(case)
 
     def run(q, sink):
-        scoring = Scoring(PACKED, weighting=SoftmaxWeights(sink))
+        scoring = Scoring(PACKED, softmax=SoftmaxWeights(sink))
         y = blockwise.attend(q, arrays['k'], arrays['v'], scoring, *case.blocks)
         return (y * normal(6, *y.shape)).sum(), y
 
@@ -254,7 +254,7 @@ def test_bfloat16_is_near_float32(name):
     case = CASES['ragged blocks']
 
     def run(arrays):
-        scoring = Scoring(Causal(), scale=0.3, weighting=weighting(name, arrays))
+        scoring = Scoring(Causal(), scale=0.3, softmax=softmax(name, arrays))
         y = blockwise.attend(arrays['q'], arrays['k'], arrays['v'], scoring, *case.blocks)
         return (normal(6, *y.shape) * y).astype(jnp.float32).sum(), y
 
@@ -299,19 +299,19 @@ def test_only_live_pairs_of_blocks_are_visited(mask, pairs):
     assert count_primitive(lambda q: blockwise.attend(q, q, q, Scoring(mask), 4, 4), 'dot_general', q) == visit * pairs
 
 
-def compiled(by, T, term, weighting):
+def compiled(by, T, term, softmax):
     """Attention with its backward pass at a length, to look at."""
 
-    def loss(q, term, weighting):
-        return PATHS[by](q, q, q, Scoring(Causal(), (term,), weighting=weighting)).sum()
+    def loss(q, term, softmax):
+        return PATHS[by](q, q, q, Scoring(Causal(), (term,), softmax=softmax)).sum()
 
     q = jax.ShapeDtypeStruct((1, T, 2, 16), jnp.float32)
-    return jax.jit(jax.grad(loss, argnums=(0, 1, 2))).lower(q, term, weighting).compile()
+    return jax.jit(jax.grad(loss, argnums=(0, 1, 2))).lower(q, term, softmax).compile()
 
 
-def exponent(by, term, weighting=SoftmaxWeights(), lengths=(1024, 2048, 4096)):  # noqa: B008
+def exponent(by, term, softmax=SoftmaxWeights(), lengths=(1024, 2048, 4096)):  # noqa: B008
     """The slope of log bytes over log T."""
-    sizes = [compiled(by, T, term, weighting).memory_analysis().temp_size_in_bytes for T in lengths]
+    sizes = [compiled(by, T, term, softmax).memory_analysis().temp_size_in_bytes for T in lengths]
     return np.polyfit(np.log(lengths), np.log(sizes), 1)[0]
 
 
@@ -323,9 +323,9 @@ def test_memory_of_forward_and_backward_grows_linearly(term, gate_class):
     assert exponent('blocks', {'table': TABLE, 'gate': gate_class(jnp.ones(2))}[term]) < LINEAR_EXPONENT
 
 
-@pytest.mark.parametrize('weighting', [SoftmaxWeights(jnp.ones(2)), SigmoidWeights(-2.0)])
-def test_memory_grows_linearly_with_a_sink_and_with_sigmoid(weighting):
-    assert exponent('blocks', TABLE, weighting, (512, 1024, 2048, 4096)) < LINEAR_EXPONENT
+@pytest.mark.parametrize('softmax', [SoftmaxWeights(jnp.ones(2)), SigmoidWeights(-2.0)])
+def test_memory_grows_linearly_with_a_sink_and_with_sigmoid(softmax):
+    assert exponent('blocks', TABLE, softmax, (512, 1024, 2048, 4096)) < LINEAR_EXPONENT
 
 
 def test_memory_of_the_plain_path_grows_quadratically():

@@ -125,8 +125,8 @@ def test_the_memory_of_linear_attention_is_counted_once():
     segments = jax.ShapeDtypeStruct((2, 64), jnp.int32)
 
     def loss(q, k, v, segments):
-        fading, empty = jnp.zeros(k.shape[:3]), linear_attention.Memory.empty(2, 3, 8, 8)
-        return linear_attention.retain(q, k, v, fading, segments, empty, 16)[0].sum()
+        log_decay, empty = jnp.zeros(k.shape[:3]), linear_attention.Memory.empty(2, 3, 8, 8)
+        return linear_attention.retain(q, k, v, log_decay, segments, empty, 16)[0].sum()
 
     forward = flops(loss, x, x, x, segments)
     step = jax.value_and_grad(loss, argnums=(0, 1, 2))

@@ -9,7 +9,7 @@ import pytest
 
 from saccade.ops import delta, linear_attention
 from saccade.ops.flops import count_primitive, flops
-from saccade.ops.linear_attention import LOWEST, Levelled, Memory
+from saccade.ops.linear_attention import LOWEST, LogScaledState, Memory
 from saccade.ops.mask import SameSegment
 
 F32_RELATIVE = 1e-5  # of the largest element
@@ -28,17 +28,17 @@ def assert_near(given, expected, relative=F32_RELATIVE):
 
 
 def drawn(T, seed=0, spread=1.0):
-    """Positive features with gains of any size; signed ones; values; shares of fading and writing."""
+    """Positive features with gains of any size; signed ones; values; shares of log_decay and writing."""
     random = np.random.default_rng(seed)
     shape = {'q': (B, T, N, R), 'k': (B, T, K, R), 'v': (B, T, K, H)}
     signed = {name: random.normal(size=size) for name, size in shape.items()}
     positive = {name: random.uniform(0.1, 1.0, size=shape[name]) for name in 'qk'}
-    gain, fading = random.normal(scale=spread, size=(B, T, K)), -random.exponential(size=(B, T, K))
+    gain, log_decay = random.normal(scale=spread, size=(B, T, K)), -random.exponential(size=(B, T, K))
     drawn = {
         'q': positive['q'],
         'k': positive['k'],
         'gain': gain,
-        'fading': fading,
+        'log_decay': log_decay,
         'write': random.uniform(size=gain.shape),
     }
     drawn |= {'v': signed['v'], 'signed_q': signed['q'], 'signed_k': signed['k']}
@@ -53,20 +53,20 @@ def rows_of(T, seed):
 
 
 def attend(x, segments, chunk, state=None):
-    state = Levelled.empty(B, K, R, H + 1) if state is None else state
+    state = LogScaledState.empty(B, K, R, H + 1) if state is None else state
     return linear_attention.attend(x['q'], x['k'], x['gain'], x['v'], jnp.asarray(segments), state, chunk)
 
 
 def retain(x, segments, chunk, state=None):
     state = Memory.empty(B, K, R, H) if state is None else state
-    arrays = (x['signed_q'], x['signed_k'], x['v'], x['fading'])
+    arrays = (x['signed_q'], x['signed_k'], x['v'], x['log_decay'])
     return linear_attention.retain(*arrays, jnp.asarray(segments), state, chunk)
 
 
 def correct(x, segments, chunk, state=None):
     state = Memory.empty(B, K, R, H) if state is None else state
     q, k = delta.unit(x['signed_q'][:, :, ::GROUP]), delta.unit(x['signed_k'])
-    return delta.correct(q, k, x['v'], x['write'], x['fading'], jnp.asarray(segments), state, chunk)
+    return delta.correct(q, k, x['v'], x['write'], x['log_decay'], jnp.asarray(segments), state, chunk)
 
 
 FORMS = {form.__name__: jax.jit(form, static_argnums=2) for form in (attend, retain, correct)}
@@ -91,12 +91,12 @@ def loop(x, segments, name):
                 memory, total, q = memory + np.outer(k, v), total + k, x['q'][b, t, n]
                 y[b, t, n] = q @ memory / (q @ total)
             elif name == 'retain':
-                memory = np.exp(x['fading'][b, t, head]) * memory + np.outer(x['signed_k'][b, t, head], v)
+                memory = np.exp(x['log_decay'][b, t, head]) * memory + np.outer(x['signed_k'][b, t, head], v)
                 y[b, t, n] = x['signed_q'][b, t, n] @ memory
             else:
                 k, q = x['signed_k'][b, t, n], x['signed_q'][b, t, n * GROUP]
                 k, q, share = k / np.linalg.norm(k), q / np.linalg.norm(q), x['write'][b, t, n]
-                faded = np.exp(x['fading'][b, t, n]) * memory
+                faded = np.exp(x['log_decay'][b, t, n]) * memory
                 memory = faded - share * np.outer(k, k @ faded) + share * np.outer(k, v)
                 y[b, t, n] = q @ memory
     return y
@@ -212,7 +212,7 @@ def test_elu_plus_one_is_positive_where_its_sum_would_round_to_zero():
 def test_a_memory_that_is_not_written_stays():
     x, ones = drawn(6), np.ones((B, 6), int)
     _, state = FORMS['correct'](x, ones, 4)
-    _, after = FORMS['correct']({**x, 'write': 0 * x['write'], 'fading': 0 * x['fading']}, ones, 4, state)
+    _, after = FORMS['correct']({**x, 'write': 0 * x['write'], 'log_decay': 0 * x['log_decay']}, ones, 4, state)
     np.testing.assert_array_equal(after.sums, state.sums)
 
 
@@ -255,7 +255,7 @@ def test_the_delta_rule_calls_no_triangular_solve():
 
 def test_gamma_one_is_linear_attention_without_a_normaliser():
     x, ones = drawn(9), np.ones((B, 9), int)
-    y, _ = FORMS['retain']({**x, 'fading': 0 * x['fading'], 'signed_q': x['q'], 'signed_k': x['k']}, ones, 4)
+    y, _ = FORMS['retain']({**x, 'log_decay': 0 * x['log_decay'], 'signed_q': x['q'], 'signed_k': x['k']}, ones, 4)
     normalised, _ = FORMS['attend']({**x, 'gain': 0 * x['gain']}, ones, 4)
     totals = np.einsum('btkgr,btkr->btkg', x['q'].reshape(B, 9, K, GROUP, R), np.cumsum(x['k'], axis=1))
     assert_near(y, normalised * totals.reshape(B, 9, N, 1))

@@ -35,7 +35,7 @@ def drawn(log_decay):
     shapes = {'q': (B, T, N, R), 'k': (B, T, N, R), 'v': (B, T, N, H)}
     x = {name: RANDOM.normal(size=shape) for name, shape in shapes.items()}
     x['k'] /= np.linalg.norm(x['k'], axis=-1, keepdims=True)
-    x |= {'write': RANDOM.uniform(size=(B, T, N)), 'fading': LOG_DECAYS[log_decay]}
+    x |= {'write': RANDOM.uniform(size=(B, T, N)), 'log_decay': LOG_DECAYS[log_decay]}
     return {name: array.astype(np.float32) for name, array in x.items()}
 
 
@@ -45,12 +45,12 @@ MEMORY_DIRECTION = RANDOM.normal(size=(B, N, R, H)).astype(np.float32)
 
 
 def retain(x, segments, chunk):
-    arrays = (x['q'], x['k'], x['v'], x['fading'])
+    arrays = (x['q'], x['k'], x['v'], x['log_decay'])
     return linear_attention.retain(*arrays, segments, Memory.empty(B, N, R, H), chunk)
 
 
 def correct(x, segments, chunk):
-    arrays = (x['q'], x['k'], x['v'], x['write'], x['fading'])
+    arrays = (x['q'], x['k'], x['v'], x['write'], x['log_decay'])
     return delta.correct(*arrays, segments, Memory.empty(B, N, R, H), chunk)
 
 
@@ -79,7 +79,7 @@ def loop(form, log_decay, row):
         real = np.flatnonzero(segments)
         memory, before, current = last[b], {}, 0
         for t in real:
-            before[t] = memory, np.exp(x['fading'][b, t]) * (segments[t] == current)
+            before[t] = memory, np.exp(x['log_decay'][b, t]) * (segments[t] == current)
             faded, k, current = before[t][1][:, None, None] * memory, x['k'][b, t], segments[t]
             error = x['v'][b, t] - taken * np.einsum('nr,nrh->nh', k, faded)
             memory = faded + np.einsum('n,nr,nh->nrh', share[b, t], k, error)
@@ -96,7 +96,7 @@ def loop(form, log_decay, row):
             dk = share[b, t][:, None] * np.einsum('nrh,nh->nr', dmemory, error)
             gradients['k'][b, t] = dk - taken * np.einsum('nrh,nh->nr', faded, derror)
             dfaded = dmemory - taken * np.einsum('nr,nh->nrh', k, derror)
-            gradients['fading'][b, t] = kept * np.einsum('nrh,nrh->n', dfaded, memory)
+            gradients['log_decay'][b, t] = kept * np.einsum('nrh,nrh->n', dfaded, memory)
             dmemory = kept[:, None, None] * dfaded
     return gradients, (y, last)
 

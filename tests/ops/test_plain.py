@@ -83,7 +83,7 @@ def scores_of_noise(H, scale):
     scoring = Scoring(Full(), scale=scale)
     pairs = scoring.pairs(jnp.arange(64), jnp.arange(64))
     scores, _ = scoring.scores(q, k, pairs, ())
-    weights, pull = jax.vjp(lambda scores: scoring.weighting(scores, pairs.allowed), scores)
+    weights, pull = jax.vjp(lambda scores: scoring.softmax(scores, pairs.allowed), scores)
     (gradient,) = pull(normal(9, *scores.shape))
     return scores, weights, jnp.sqrt(jnp.mean(jnp.sum(jnp.square(gradient), axis=-1)))
 

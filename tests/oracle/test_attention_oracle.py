@@ -123,7 +123,7 @@ def test_a_sink_is_that_of_gpt_oss(seed, attend):
         y, _ = gpt_oss.eager_attention_forward(module, q, k, v, attention_mask=None, scaling=scale)
         return y.transpose(1, 2)
 
-    scoring = drawn.scoring(Full(), weighting=SoftmaxWeights(jnp.array(sinks)))
+    scoring = drawn.scoring(Full(), softmax=SoftmaxWeights(jnp.array(sinks)))
     assert_all_near(drawn.ours(scoring, attend), drawn.theirs(theirs))
 
 

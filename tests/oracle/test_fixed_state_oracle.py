@@ -80,10 +80,10 @@ def test_a_fading_memory_is_the_lightning_attention_of_minimax():
     theirs.out_proj.weight.data = 2 * torch.eye(D)
     x = np.random.default_rng(0).normal(size=(B, T, D)).astype(np.float32)
     mixed = jax.nn.silu(x @ p['qkv_proj.weight'].T).reshape(B, T, N, 3, D // N)
-    fading = jnp.broadcast_to(-np.asarray(theirs.slope_rate).reshape(N), (B, T, N))
+    log_decay = jnp.broadcast_to(-np.asarray(theirs.slope_rate).reshape(N), (B, T, N))
     state = Memory.empty(B, N, D // N, D // N)
     heads = (mixed[:, :, :, part] for part in range(3))
-    given, _ = retain(*heads, fading, jnp.ones((B, T), int), state, 8)
+    given, _ = retain(*heads, log_decay, jnp.ones((B, T), int), state, 8)
     with torch.no_grad():
         expected, _ = theirs(torch.from_numpy(x), None, None)
     assert_near(given.reshape(B, T, D), expected)

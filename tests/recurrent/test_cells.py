@@ -16,7 +16,7 @@ CELLS = ('rnn:RNN', 'lstm:LSTM', 'gru:GRU')
 
 
 def cell(name, **more):
-    return build({'use': f'recurrent.{name}', 'width': D, **more})()
+    return build({'use': f'recurrent.cell.{name}', 'width': D, **more})()
 
 
 def normal(shape, number=0, scale=1.0):

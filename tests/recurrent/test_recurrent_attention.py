@@ -51,8 +51,8 @@ def attention(kind, score='general', query_width=D, key_width=C):
 
 @functools.partial(jax.jit, static_argnums=0)
 def looked(module, params, states=STATES, hidden=HIDDEN, key=None):
-    looker = module.apply(params, states.shape[-1], hidden.shape[-1])
-    return looker(states, SCOPE, looker.read(hidden, SEGMENTS), key)
+    attender = module.apply(params, states.shape[-1], hidden.shape[-1])
+    return attender(states, SCOPE, attender.encode_source(hidden, SEGMENTS), key)
 
 
 def assert_near(given, expected):
@@ -137,9 +137,9 @@ def test_a_local_look_is_the_closed_form_within_its_window(kind):
 def test_a_local_look_costs_the_same_at_any_length_of_the_source(kind):
     def cost(length):
         module, params = attention(kind)
-        looker = module.apply(params, D, C)
-        memory = looker.read(jnp.zeros((B, length, C)), jnp.ones((B, length), int))
-        return flops(lambda states, memory: looker(states, SCOPE, memory, None).context, STATES, memory)
+        attender = module.apply(params, D, C)
+        memory = attender.encode_source(jnp.zeros((B, length, C)), jnp.ones((B, length), int))
+        return flops(lambda states, memory: attender(states, SCOPE, memory, None).context, STATES, memory)
 
     assert (cost(128) == cost(1024)) == kind.startswith('local')
 

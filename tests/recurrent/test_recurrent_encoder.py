@@ -20,7 +20,7 @@ CELLS = ('rnn:RNN', 'lstm:LSTM', 'gru:GRU')
 
 
 def encoder(name, bidirectional=False, layers=1, **more):
-    cell = {'use': f'recurrent.{name}', 'width': D}
+    cell = {'use': f'recurrent.cell.{name}', 'width': D}
     spec = {'use': 'recurrent.encoder:Encoder', 'cell': cell, 'bidirectional': bidirectional, 'layers': layers}
     return build(spec | more)()
 

@@ -60,11 +60,11 @@ def scores(*terms):
 
 @pytest.mark.parametrize('name', TERMS)
 def test_scores_are_those_of_the_equation(name):
-    term, likeness = TERMS[name]
+    term, score_function = TERMS[name]
     given = scores(term)
     q, k = np.asarray(Q, float), np.asarray(KEYS, float)
     for b, n, i, j in np.ndindex(B, N, T, S):
-        expected = likeness(q[b, i, n], k[b, j, n // (N // K)], n)
+        expected = score_function(q[b, i, n], k[b, j, n // (N // K)], n)
         np.testing.assert_allclose(given[b, n, i, j], expected, atol=NEAR)
 
 

@@ -11,7 +11,7 @@ import pytest
 from known_encoder import POOLED, Known, blank, encoder, framed, loss_of
 
 from saccade.task.classification import Classification, majority
-from saccade.types import IGNORED, Judge, Task, UserError
+from saccade.types import IGNORED, Evaluator, Task, UserError
 
 NEAR = 1e-5
 C = 3
@@ -122,4 +122,4 @@ def test_the_baseline_says_what_is_most_frequent_in_training():
 
 def test_it_is_a_task_that_judges():
     assert isinstance(Classification(), Task)
-    assert isinstance(Classification(), Judge)
+    assert isinstance(Classification(), Evaluator)

@@ -11,7 +11,7 @@ import pytest
 from known_encoder import POOLED, Known, blank, encoder, framed, loss_of
 
 from saccade.task.regression import Regression, mean
-from saccade.types import Judge, Task, UserError
+from saccade.types import Evaluator, Task, UserError
 
 NEAR = 1e-5
 MODEL = Known((('pooled', (4, 1)),))
@@ -78,4 +78,4 @@ def test_the_baseline_says_the_mean_of_training():
 
 def test_it_is_a_task_that_judges():
     assert isinstance(Regression(), Task)
-    assert isinstance(Regression(), Judge)
+    assert isinstance(Regression(), Evaluator)

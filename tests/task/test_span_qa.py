@@ -14,7 +14,7 @@ import pytest
 
 from saccade.data.rows.frame import Frame
 from saccade.task.span_qa import ENDS, Found, SpanQA, places
-from saccade.types import Judge, Task, UserError
+from saccade.types import Evaluator, Task, UserError
 
 NEAR = 1e-5
 T = 12
@@ -67,7 +67,7 @@ def log_p(logits):
 
 def test_it_is_a_task_that_judges():
     assert isinstance(SpanQA(), Task)
-    assert isinstance(SpanQA(), Judge)
+    assert isinstance(SpanQA(), Evaluator)
 
 
 def test_places_are_the_window_and_the_first_token():

@@ -13,7 +13,7 @@ from known_encoder import Known, blank, encoder, framed, loss_of
 from saccade.metric.entity import tagged
 from saccade.metric.sequence import matched
 from saccade.task.tagging import Tagging, majority
-from saccade.types import IGNORED, Judge, Part, Task
+from saccade.types import IGNORED, Evaluator, Part, Task
 
 NEAR = 1e-5
 NAMES = ('B-X', 'I-X', 'O')
@@ -97,4 +97,4 @@ def test_the_baseline_says_what_is_most_frequent_in_training():
 
 def test_it_is_a_task_that_judges():
     assert isinstance(Tagging(), Task)
-    assert isinstance(Tagging(), Judge)
+    assert isinstance(Tagging(), Evaluator)

@@ -10,7 +10,7 @@ from jax.sharding import AbstractMesh, AxisType
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.gathered import Gathered, gathering, outside_layers
+from saccade.train.gathered import AllGathered, gathering, outside_layers
 from saccade.train.setup import learner_on, make_learner
 from saccade.train.trained import kept
 
@@ -38,8 +38,8 @@ def experiment(name):
 def test_every_tower_goes_through_its_layers_with_whole_weights(name, towers):
     given = experiment(name)
     _, axes = kept(given)
-    runners = [part['run'] for part in given.model.within() if 'run' in dict(part.arguments)]
-    found = [part for part in gathering(given.model, axes, SPLIT).within() if part.target is Gathered]
+    runners = [part['run'] for part in given.model.walk() if 'run' in dict(part.arguments)]
+    found = [part for part in gathering(given.model, axes, SPLIT).walk() if part.target is AllGathered]
     assert [part['run'] for part in found] == runners
     assert len(runners) == towers
     stacked = [letters for letters in axes.values() if letters.startswith('L ')]

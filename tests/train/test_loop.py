@@ -28,13 +28,13 @@ TWO = Tokenizer(ONE.backend, Word(vocabulary=50).train(['a dog runs']))
 
 
 def model(**sizes):
-    return Part(SimpleNamespace).but(context=8, **sizes)
+    return Part(SimpleNamespace).replace(context=8, **sizes)
 
 
 def pair(generator, discriminator):
     """A model of two, whose vocabulary is the first one's."""
     both = Part(lambda **parts: SimpleNamespace(vocabulary=parts['generator']['vocabulary']))
-    return both.but(generator=model(vocabulary=generator), discriminator=model(vocabulary=discriminator))
+    return both.replace(generator=model(vocabulary=generator), discriminator=model(vocabulary=discriminator))
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def data(**tokenizers):
 @pytest.mark.parametrize(
     ('given', 'dataset', 'message'),
     [
-        (model(vocabulary=511), data(tokenizer=Part(BPE).but(vocabulary=512)), r'511 is .* has 512 tokens'),
+        (model(vocabulary=511), data(tokenizer=Part(BPE).replace(vocabulary=512)), r'511 is .* has 512 tokens'),
         (model(vocabulary=256), data(tokenizer=Part(Byte)), r'256 is smaller .* 257 tokens'),
         (
             model(vocabulary=400, source_vocabulary=300),
-            data(tokenizer=Part(Byte), source_tokenizer=Part(BPE).but(vocabulary=301)),
+            data(tokenizer=Part(Byte), source_tokenizer=Part(BPE).replace(vocabulary=301)),
             r'source_vocabulary: 300 is smaller .* 301 tokens',
         ),
         (model(vocabulary=300), data(tokenizer=Part(Byte), source_tokenizer=Part(Byte)), 'both sides'),

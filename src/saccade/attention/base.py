@@ -8,20 +8,21 @@ import jax
 from saccade.attention.cache import Cache
 from saccade.ops.scoring import Dropout, Scoring
 from saccade.softmax.softmax import Softmax
-from saccade.types import Keys, Mixed, Part, Queries, Scope, Share, Values, Weighting, require_share
+from saccade.types import Keys, Mixed, Part, Queries, Scope, Share, SoftmaxVariant, Values, require_share
 
 
 class ScoreKernel(nn.Module):
-    """Attributes: dropout of the weights; weighting, how scores become weights."""
+    """Attributes: dropout of the weights; softmax, how scores become weights."""
 
     dropout: Share = 0.0
-    weighting: Part[Weighting] = Part(Softmax)
+    softmax: Part[SoftmaxVariant] = Part(Softmax)
 
     @nn.compact
     def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
         """Say how scores become weights, and have weights dropped in training."""
         require_share(type(self).__name__, dropout=self.dropout)
-        scoring = scoring.replace(weighting=self.weighting(name='weighting')(heads))
+        # 'weighting' is its name in checkpoints.
+        scoring = scoring.replace(softmax=self.softmax(name='weighting')(heads))
         if not (train and self.dropout):
             return scoring
         return scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))

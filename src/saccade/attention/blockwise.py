@@ -6,7 +6,7 @@
 
 Dao et al. 2022, "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", algorithm 1,
 https://arxiv.org/abs/2205.14135
-Ours visits only the pairs of blocks that the mask leaves and serves every mask, score term and online weighting,
+Ours visits only the pairs of blocks that the mask leaves and serves every mask, score term and online softmax,
 trained ones too. Cost: B N T S in time (less what the mask empties), B N T H in memory. It cannot return weights.
 """
 
@@ -16,17 +16,27 @@ from saccade.attention.base import ScoreKernel
 from saccade.ops import blockwise
 from saccade.ops.scoring import Scoring
 from saccade.softmax.softmax import Softmax
-from saccade.types import Can, Count, Keys, Mixed, OnlineWeighting, Part, Queries, Values, require_positive
+from saccade.types import (
+    Capabilities,
+    Count,
+    Keys,
+    Mixed,
+    OnlineSoftmaxVariant,
+    Part,
+    Queries,
+    Values,
+    require_positive,
+)
 
 
 class Blockwise(ScoreKernel):
     """Attributes: those of every score kernel; tokens in a block of queries and in a block of keys."""
 
-    weighting: Part[OnlineWeighting] = Part(Softmax)
+    softmax: Part[OnlineSoftmaxVariant] = Part(Softmax)
     query_block: Count = 256
     key_block: Count = 256
 
-    can: ClassVar[Can] = Can(time='B N T S', memory='B N T H', state='S K H')
+    capabilities: ClassVar[Capabilities] = Capabilities(time='B N T S', memory='B N T H', state='S K H')
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
         require_positive('attention.blockwise:Blockwise', query_block=self.query_block, key_block=self.key_block)

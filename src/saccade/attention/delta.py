@@ -6,7 +6,7 @@
     q, k = unit(silu(x Wq)), unit(silu(x Wk)),  v = silu(x Wv),  b = sigmoid(x Wb),  a = exp(-e^r softplus(x Wa + c))
 
 Yang et al. 2024, "Parallelizing Linear Transformers with the Delta Rule over Sequence Length" (a = 1, no gate),
-https://arxiv.org/abs/2406.06484; "Gated Delta Networks", equation 10 and figure 1 (`fading`, a SiLU gate),
+https://arxiv.org/abs/2406.06484; "Gated Delta Networks", equation 10 and figure 1 (`decay`, a SiLU gate),
 https://arxiv.org/abs/2412.06464
 Ours leaves out the short convolutions of q, k and v. It is causal, reads its own sequence alone, and has no scores.
 Cost: B T N (H + C) (H + V + C) beside the projections, for chunks of C; the state to decode with is B N H V.
@@ -25,7 +25,7 @@ from saccade.norm.rms import RMSNorm
 from saccade.ops.delta import correct, unit
 from saccade.ops.linear_attention import Memory
 from saccade.ops.project import project
-from saccade.types import Can, Hidden, Norm, Part, Queries, Scope
+from saccade.types import Capabilities, Hidden, Norm, Part, Queries, Scope
 
 
 def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:
@@ -44,17 +44,17 @@ def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
 
 
 class Delta(FixedState):
-    """Attributes: those of FixedState; fading, whether the memory fades (a < 1); activation of q, k, v; rate_init of r;
-    step_init of c.
+    """Attributes: those of FixedState; decay, whether the memory fades (a < 1); activation of q, k, v; rate_init
+    of r; step_init of c.
     """
 
     head_norm: Part[Norm] | None = Part(RMSNorm)
-    fading: bool = True
+    decay: bool = True
     activation: Part = Part(jax.nn.silu)
     rate_init: Part = Part(log_rate)
     step_init: Part = Part(step_bias)
 
-    can: ClassVar[Can] = Can(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         cross=False,
         full=False,
         terms=False,
@@ -66,13 +66,13 @@ class Delta(FixedState):
     )
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 6, 'activation': {'use': 'jax.nn:silu'}}
 
-    def remember(
+    def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
         write = jax.nn.sigmoid(self._scalars('write', x))
-        fading = self._fading(x) if self.fading else jnp.zeros_like(write)
-        return correct(unit(q), unit(k), v, write, fading, segments, state, self.chunk)
+        log_decay = self._fading(x) if self.decay else jnp.zeros_like(write)
+        return correct(unit(q), unit(k), v, write, log_decay, segments, state, self.chunk)
 
     def _fading(self, x: Hidden) -> Array:
         """log a."""

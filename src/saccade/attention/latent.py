@@ -25,7 +25,7 @@ from saccade.ops.project import merge_heads, project
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import reads_content
 from saccade.types import (
-    Can,
+    Capabilities,
     Count,
     Hidden,
     Kernel,
@@ -94,7 +94,7 @@ class Latent(nn.Module):
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
 
-    can: ClassVar[Can] = Can(content=False, scores=True, state='S (R + H)')
+    capabilities: ClassVar[Capabilities] = Capabilities(content=False, scores=True, state='S (R + H)')
     example: ClassVar[dict[str, Any]] = dict(rank=6, head_width=4, value_width=3, rotated_width=2)
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
@@ -141,7 +141,7 @@ class Latent(nn.Module):
         return nn.Dropout(self.dropout)(merge_heads(mixed, output), deterministic=not train), state
 
     def _by_scores(self, kernel: Kernel) -> Kernel:
-        if not kernel.can.terms:
+        if not kernel.capabilities.terms:
             raise UserError(
                 f'attention.latent:Latent steps over latents by scores, which {Part(type(kernel)).name} does not make'
             )

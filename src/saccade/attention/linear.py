@@ -18,7 +18,7 @@ from jaxtyping import Array
 
 from saccade.attention.memory_base import FeatureKernel
 from saccade.ops.linear_attention import elu_plus_one, within_one
-from saccade.types import Can, Part, Queries
+from saccade.types import Capabilities, Part, Queries
 
 
 class Linear(FeatureKernel):
@@ -26,7 +26,9 @@ class Linear(FeatureKernel):
 
     feature: Part = Part(elu_plus_one)
 
-    can: ClassVar[Can] = Can(terms=False, sums=True, time='B T N R H', memory='B T N H', state='K R H')
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        terms=False, sums=True, time='B T N R H', memory='B T N H', state='K R H'
+    )
     example: ClassVar[dict] = {'chunk': 4}
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:

@@ -21,7 +21,19 @@ from saccade.axes import parameter
 from saccade.ops import plain
 from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring
-from saccade.types import Can, Count, Keys, Mixed, Part, Queries, Scope, State, UserError, Values, require_positive
+from saccade.types import (
+    Capabilities,
+    Count,
+    Keys,
+    Mixed,
+    Part,
+    Queries,
+    Scope,
+    State,
+    UserError,
+    Values,
+    require_positive,
+)
 
 
 class Linformer(ScoreKernel, kw_only=True):
@@ -31,7 +43,7 @@ class Linformer(ScoreKernel, kw_only=True):
     slots: Count
     projection_init: Part = Part(nn.initializers.lecun_normal)
 
-    can: ClassVar[Can] = Can(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         causal=False,
         packed=False,
         terms=False,

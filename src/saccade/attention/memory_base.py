@@ -10,7 +10,7 @@ from jaxtyping import Array
 from saccade.attention.multi_head import flat, width_of_heads
 from saccade.axes import parameter
 from saccade.ops import linear_attention
-from saccade.ops.linear_attention import Levelled, Memory
+from saccade.ops.linear_attention import LogScaledState, Memory
 from saccade.ops.project import each_head, merge_heads, project
 from saccade.ops.reach import reach_of, refuse_terms
 from saccade.ops.scoring import Scoring
@@ -54,22 +54,22 @@ class FeatureKernel(nn.Module):
         queries = self.features(q, scoring.scale)[0]
         return linear_attention.attend_all(queries, features, gain, v, reach.segments, self.chunk)
 
-    def init_state(self, k: Keys, v: Values, capacity: int) -> Levelled:
+    def init_state(self, k: Keys, v: Values, capacity: int) -> LogScaledState:
         """The same for every capacity."""
         width = jax.eval_shape(lambda: self.features(k, 1.0)[0]).shape[-1]
-        return Levelled.empty(k.shape[0], k.shape[2], width, v.shape[3] + 1)
+        return LogScaledState.empty(k.shape[0], k.shape[2], width, v.shape[3] + 1)
 
     def step(
-        self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: Levelled, scope: Scope
-    ) -> tuple[Mixed, Levelled]:
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: LogScaledState, scope: Scope
+    ) -> tuple[Mixed, LogScaledState]:
         if not reach_of(self, scoring, q, k).causal:
             raise UserError(f'{Part(type(self)).name} steps under ops.mask:Causal alone')
         segments = jnp.ones(k.shape[:2], int) if scope.segments is None else scope.segments
         return self._read(q, k, v, scoring, segments, state)
 
     def _read(
-        self, q: Queries, k: Keys, v: Values, scoring: Scoring, segments: Array, state: Levelled
-    ) -> tuple[Mixed, Levelled]:
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, segments: Array, state: LogScaledState
+    ) -> tuple[Mixed, LogScaledState]:
         features, gain = self.features(k, scoring.scale)
         return linear_attention.attend(
             self.features(q, scoring.scale)[0], features, gain, v, segments, state, self.chunk
@@ -100,7 +100,7 @@ class FixedState(nn.Module):
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
 
-    def remember(
+    def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
         """What each head reads [B T N V], and the memory after. To be overridden, and called in a compact method."""
@@ -122,7 +122,7 @@ class FixedState(nn.Module):
         self._refuse(scope)
         N, H, V = self._sizes(x.shape[-1])
         q, k, v = (self._heads(name, x, width) for name, width in (('query', H), ('key', H), ('value', V)))
-        y, state = self.remember(x, q, k, v, scope, scope.numbered, state)
+        y, state = self.update_state(x, q, k, v, scope, scope.numbered, state)
         if self.head_norm is not None:
             y = each_head(self.head_norm(name='head_norm'), y, scope.real)
         y = y.astype(x.dtype)

@@ -50,7 +50,7 @@ from saccade.types import (
     require_share,
 )
 
-Lent = tuple[Keys, Values]  # normalised and rotated, as they are read
+SharedKV = tuple[Keys, Values]  # normalised and rotated, as they are read
 Attend = Callable[..., tuple[Mixed, Any]]
 
 _HEADS = {'query': 'N', 'key': 'K', 'value': 'K', 'gate': 'N'}  # the axis of the heads that each projection makes
@@ -98,28 +98,30 @@ class MultiHead(nn.Module):
     query_init: Part | None = None
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        return self.share(x, scope, train, None)[0]
+        return self.share_kv(x, scope, train, None)[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
         return self.kernel(parent=None).init_state(k, v, slots_for(self._mask(), capacity))
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
-        return self.share_step(x, scope, state, None)[:2]
+        return self.share_kv_step(x, scope, state, None)[:2]
 
-    def share(self, x: Hidden, scope: Scope, train: bool, lent: Lent | None) -> tuple[Hidden, Lent]:
-        y, _, lent = self._with_parameters(self._around, x, scope, train, self._reading(scope, train), lent)
-        return y, lent
+    def share_kv(self, x: Hidden, scope: Scope, train: bool, shared_kv: SharedKV | None) -> tuple[Hidden, SharedKV]:
+        y, _, shared_kv = self._with_parameters(self._around, x, scope, train, self._reading(scope, train), shared_kv)
+        return y, shared_kv
 
-    def share_step(self, x: Hidden, scope: Scope, state: State, lent: Lent | None) -> tuple[Hidden, State, Lent]:
-        return self._with_parameters(self._around, x, scope, False, self._stepping(scope, state), lent)
+    def share_kv_step(
+        self, x: Hidden, scope: Scope, state: State, shared_kv: SharedKV | None
+    ) -> tuple[Hidden, State, SharedKV]:
+        return self._with_parameters(self._around, x, scope, False, self._stepping(scope, state), shared_kv)
 
-    def read(self, x: Hidden, source: Source) -> State:
+    def precompute_kv(self, x: Hidden, source: Source) -> State:
         """Keys and values of a source, heads first, as the matrix products of a step read them."""
         return tuple(map(heads_first, self._with_parameters(self._keys, x.shape[-1], source)))
 
-    def look(self, x: Hidden, scope: Scope, state: State) -> Hidden:
-        return self.share(x, scope, False, tuple(map(heads_first, state)))[0]
+    def cross_attend(self, x: Hidden, scope: Scope, state: State) -> Hidden:
+        return self.share_kv(x, scope, False, tuple(map(heads_first, state)))[0]
 
     @nn.compact
     def _with_parameters(self, work: Callable[..., Any], *given: Any) -> Any:
@@ -127,11 +129,13 @@ class MultiHead(nn.Module):
         return work(*given)
 
     def _around(
-        self, x: Hidden, scope: Scope, train: bool, attend: Attend, lent: Lent | None
-    ) -> tuple[Hidden, State, Lent]:
+        self, x: Hidden, scope: Scope, train: bool, attend: Attend, shared_kv: SharedKV | None
+    ) -> tuple[Hidden, State, SharedKV]:
         N, _, H = self._sizes(x.shape[-1])
         position = self.position(name='position')
-        q, k, v = self._own(x, scope, position) if lent is None else (self._queries(x, scope, position), *lent)
+        q, k, v = (
+            self._own(x, scope, position) if shared_kv is None else (self._queries(x, scope, position), *shared_kv)
+        )
         own = (term for number, part in enumerate(self.terms) for term in _made(part, number, N))
         terms = (*position.terms(N), *scope.terms, *own)
         scoring = Scoring(self._mask().of(scope), terms, H**-0.5 if self.scale is None else self.scale)
@@ -159,13 +163,13 @@ class MultiHead(nn.Module):
         return *position.rotate(q, k, scope.positions, source.positions), made['value']
 
     def _queries(self, x: Hidden, scope: Scope, position: PairPosition) -> Queries:
-        """Queries of x, for keys and values that are lent."""
+        """Queries of x, for keys and values that are shared_kv."""
         N, _, H = self._sizes(x.shape[-1])
         q = self._biased('query', project(x, self._kernel('query', x, N, H)))
         q = self._normalised('query_norm', q, scope.real)
         return position.rotate(q, q, scope.positions, scope.positions)[0]
 
-    def _keys(self, D: int, source: Source) -> Lent:
+    def _keys(self, D: int, source: Source) -> SharedKV:
         """Keys and values of a source, for queries made of tokens of width D."""
         made = self._projected({'key': source.hidden, 'value': source.hidden}, D)
         k = self._normalised('key_norm', made['key'], source.real)

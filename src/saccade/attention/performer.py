@@ -18,7 +18,7 @@ from jaxtyping import Array
 
 from saccade.attention.memory_base import FeatureKernel
 from saccade.ops.random_features import orthogonal_directions, positive_features
-from saccade.types import Can, Count, CountOrZero, Part, Queries, UserError, require_positive
+from saccade.types import Capabilities, Count, CountOrZero, Part, Queries, UserError, require_positive
 
 
 class Performer(FeatureKernel, kw_only=True):
@@ -27,7 +27,9 @@ class Performer(FeatureKernel, kw_only=True):
     random_features: Count
     seed: CountOrZero = 0
 
-    can: ClassVar[Can] = Can(terms=False, sums=True, time='B T N R H', memory='B T N R', state='K R H')
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        terms=False, sums=True, time='B T N R H', memory='B T N R', state='K R H'
+    )
     example: ClassVar[dict] = {'chunk': 4, 'random_features': 24}
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ from saccade.axes import parameter
 from saccade.ops.mask import MaskBase
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
 from saccade.types import (
-    Can,
+    Capabilities,
     Count,
     Hidden,
     Kernel,
@@ -100,7 +100,7 @@ class CacheBesideMemory(Cache):
         of_tokens, _ = scoring.scores(q, keys, pairs, scoring.init_carry(q))
         of_memory = scoring.scale * grouped_products(q, k)
         allowed = jnp.concatenate([jnp.ones((*pairs.allowed.shape[:-1], k.shape[1]), bool), pairs.allowed], axis=-1)
-        weights = scoring.weighting(jnp.concatenate([of_memory, of_tokens], axis=-1), allowed)
+        weights = scoring.softmax(jnp.concatenate([of_memory, of_tokens], axis=-1), allowed)
         on_memory, on_tokens = jnp.split(weights, [k.shape[1]], axis=-1)
         return weighted_values(on_memory, v, v.dtype) + weighted_values(on_tokens, values, v.dtype)
 
@@ -111,7 +111,7 @@ class PersistentMemory(MultiHead, kw_only=True):
     count: Count
     memory_init: Part = Part(nn.initializers.normal, (('stddev', 1.0),))
 
-    can: ClassVar[Can] = Can(scores=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(scores=True)
     example: ClassVar[dict[str, Any]] = {'count': 3}
 
     def init_state(self, x: Hidden, capacity: int) -> State:
@@ -141,7 +141,7 @@ class PersistentMemory(MultiHead, kw_only=True):
         """The keys and values, for each row."""
         name = 'attention.persistent_memory:PersistentMemory'
         require_positive(name, count=self.count)
-        if not kernel.can.terms:
+        if not kernel.capabilities.terms:
             raise UserError(f'{name} is attended to by scores, which {Part(type(kernel)).name} does not make')
         kept = (
             parameter(self, f'memory_{of}', 'M K H', self.memory_init(), (self.count, *x.shape[-2:]))

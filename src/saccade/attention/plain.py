@@ -5,7 +5,7 @@
     A = softmax(scale Q K^T + terms, masked);  Y = A V
 
 Vaswani et al. 2017, "Attention Is All You Need", equation 1, https://arxiv.org/abs/1706.03762
-Any weighting may stand in the softmax's place. With `query_chunks` the queries are taken in so many parts, each
+Any softmax may stand in the softmax's place. With `query_chunks` the queries are taken in so many parts, each
 meeting only the span of keys that the mask leaves it. It can return the weights (collection 'weights'). Cost: B N T S
 in time and in memory.
 """
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from saccade.attention.base import ScoreKernel
 from saccade.ops import plain
 from saccade.ops.scoring import Scoring
-from saccade.types import Can, Count, Keys, Mixed, Queries, Values, require_positive
+from saccade.types import Capabilities, Count, Keys, Mixed, Queries, Values, require_positive
 
 
 class Plain(ScoreKernel):
@@ -25,7 +25,7 @@ class Plain(ScoreKernel):
 
     query_chunks: Count = 1
 
-    can: ClassVar[Can] = Can(weights=True, time='B N T S', memory='B N T S', state='S K H')
+    capabilities: ClassVar[Capabilities] = Capabilities(weights=True, time='B N T S', memory='B N T S', state='S K H')
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
         require_positive('attention.plain:Plain', query_chunks=self.query_chunks)

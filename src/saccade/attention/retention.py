@@ -24,7 +24,7 @@ from saccade.norm.layer import LayerNorm
 from saccade.ops.linear_attention import Memory, retain
 from saccade.ops.reach import refuse_terms
 from saccade.position.rotary import Rotary
-from saccade.types import Can, Hidden, Norm, PairPosition, Part, Queries, Scope, UserError
+from saccade.types import Capabilities, Hidden, Norm, PairPosition, Part, Queries, Scope, UserError
 
 
 class Retention(FixedState):
@@ -35,7 +35,7 @@ class Retention(FixedState):
     rates: tuple[float, ...] | None = None
     position: Part[PairPosition] = Part(Rotary)
 
-    can: ClassVar[Can] = Can(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         cross=False,
         full=False,
         terms=False,
@@ -47,14 +47,14 @@ class Retention(FixedState):
     )
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 8}
 
-    def remember(
+    def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
         position = self.position(name='position')
         refuse_terms('attention.retention:Retention', position.terms(self.heads))
         q, k = position.rotate(q, k, scope.positions, scope.positions)
-        fading = jnp.broadcast_to(jnp.log(self._rates()), k.shape[:3])
-        return retain(q, k.astype(jnp.float32) * k.shape[-1] ** -0.5, v, fading, segments, state, self.chunk)
+        log_decay = jnp.broadcast_to(jnp.log(self._rates()), k.shape[:3])
+        return retain(q, k.astype(jnp.float32) * k.shape[-1] ** -0.5, v, log_decay, segments, state, self.chunk)
 
     def _rates(self) -> Array:
         rates = 1 - 2.0 ** (-5 - np.arange(self.heads)) if self.rates is None else np.array(self.rates)

@@ -19,11 +19,11 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Int, PyTree
 
-from saccade.attention.multi_head import Attend, Lent, MultiHead, visible
+from saccade.attention.multi_head import Attend, MultiHead, SharedKV, visible
 from saccade.ops.mask import ChunkedWithMemory, MaskBase
 from saccade.ops.scoring import Scoring
 from saccade.types import (
-    Can,
+    Capabilities,
     Count,
     CountOrZero,
     Hidden,
@@ -89,13 +89,13 @@ class SegmentMemory(MultiHead, kw_only=True):
     length: Count
     memory: CountOrZero
 
-    can: ClassVar[Can] = Can(cross=False, scores=True, state='R K H')
+    capabilities: ClassVar[Capabilities] = Capabilities(cross=False, scores=True, state='R K H')
     example: ClassVar[dict[str, Any]] = {'length': 16, 'memory': 4}
 
-    def share(self, x: Hidden, scope: Scope, train: bool, lent: Lent | None) -> tuple[Hidden, Lent]:
+    def share_kv(self, x: Hidden, scope: Scope, train: bool, shared_kv: SharedKV | None) -> tuple[Hidden, SharedKV]:
         if scope.source is not None:
             raise UserError('attention.segment_memory:SegmentMemory reads its own sequence alone, and no other')
-        return super().share(x, scope.replace(source=self._twice(x, scope)), train, lent)
+        return super().share_kv(x, scope.replace(source=self._twice(x, scope)), train, shared_kv)
 
     def _reading(self, scope: Scope, train: bool) -> Attend:
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:

@@ -16,13 +16,13 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.types import FeedForward, Hidden, Mixer, Norm, Part, Reader, Real, Scope, Source, State, UserError
+from saccade.types import CrossMixer, FeedForward, Hidden, Mixer, Norm, Part, Real, Scope, Source, State, UserError
 
 Mix = Callable[[Mixer, Hidden], tuple[Hidden, Any]]
-Look = Callable[[Reader, Hidden], Hidden]
+CrossAttend = Callable[[CrossMixer, Hidden], Hidden]
 
 
-class Wiring(nn.Module):
+class BlockBase(nn.Module):
     """Attributes: the mixer, the feed-forward layer, and the norm, of which each place makes its own.
 
     A block declares `identity`: that it returns its input where its mixer and its feed-forward layer return zero.
@@ -51,13 +51,13 @@ class Wiring(nn.Module):
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
         return self.wire(x, False, scope.real, lambda mixer, h: mixer.step(h, scope, state))
 
-    def read(self, x: Hidden, capacity: int, source: Source) -> State:
-        """The state that decoding beside a source starts from: here that of `init_state`, as the source is not read."""
+    def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> State:
+        """The initial state of decoding with a source: that of `init_state`, for a block without cross-attention."""
         return self.init_state(x, capacity)
 
 
 @struct.dataclass
-class Beside:
+class CrossState:
     """The state of a block that decodes beside a source. Attributes: of its mixer, and what `cross` made of the source.
 
     Steps leave the latter as it is.
@@ -67,7 +67,7 @@ class Beside:
     cross: State
 
 
-class InTurn(Wiring):
+class SequentialBlock(BlockBase):
     """A wiring of one branch after another, each in the same way: the mixer, `cross`, the feed-forward layer.
 
     A block says what stands around a branch, which is named as the parameters of its part are.
@@ -80,7 +80,7 @@ class InTurn(Wiring):
 
     of_source: ClassVar[tuple[str, ...]] = ('cross',)  # fields of parts that read another sequence
 
-    cross: Part[Reader] | None = field(default=None, kw_only=True)
+    cross: Part[CrossMixer] | None = field(default=None, kw_only=True)
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
         """Return what a branch reads of x: its norm, unless that stands elsewhere."""
@@ -91,11 +91,13 @@ class InTurn(Wiring):
         raise NotImplementedError
 
     @nn.compact
-    def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix, look: Look | None = None) -> tuple[Hidden, Any]:
+    def wire(
+        self, x: Hidden, train: bool, real: Real | None, mix: Mix, cross_attend: CrossAttend | None = None
+    ) -> tuple[Hidden, Any]:
         mixed, state = mix(self.mixer(name='mixer'), self.before('mixer', x, real))
         x = self.after('mixer', x, mixed, real)
-        if look is not None:
-            x = self.after('cross', x, look(self.cross(name='cross'), self.before('cross', x, real)), real)
+        if cross_attend is not None:
+            x = self.after('cross', x, cross_attend(self.cross(name='cross'), self.before('cross', x, real)), real)
         branch = self.feedforward(name='feedforward')(self.before('feedforward', x, real), train, real)
         return self.after('feedforward', x, branch, real), state
 
@@ -113,16 +115,16 @@ class InTurn(Wiring):
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         if self.cross is not None:
-            raise UserError(f'{Part(type(self)).name}: cross needs a source to decode beside: start with `read`')
+            raise UserError(f'{Part(type(self)).name}: cross needs a source to decode beside: start with `encode`')
         return super().init_state(x, capacity)
 
-    def read(self, x: Hidden, capacity: int, source: Source) -> State:
-        """Let `cross` read the source once, and start the mixer's own state."""
+    def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> State:
+        """Keys and values of the source for `cross`, made once, and the initial state of the mixer."""
         if self.cross is None:
-            return super().read(x, capacity, source)
+            return super().precompute_kv(x, capacity, source)
         params = {'params': self.get_variable('params', 'cross')}
-        read = self.cross(parent=None).apply(params, x, source, method='read')
-        return Beside(self.mixer(parent=None).init_state(x, capacity), read)
+        cross = self.cross(parent=None).apply(params, x, source, method='precompute_kv')
+        return CrossState(self.mixer(parent=None).init_state(x, capacity), cross)
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
         if self.cross is None:
@@ -133,7 +135,7 @@ class InTurn(Wiring):
             False,
             scope.real,
             lambda mixer, h: mixer.step(h, own, state.mixer),
-            lambda cross, h: cross.look(h, across, state.cross),
+            lambda cross, h: cross.cross_attend(h, across, state.cross),
         )
         return x, state.replace(mixer=mixer)
 
@@ -152,10 +154,10 @@ class InTurn(Wiring):
         return scope.replace(source=None), scope.replace(terms=())
 
 
-class Streams(Wiring):
+class ResidualStreams(BlockBase):
     """A wiring whose layers hand on R hidden states instead of one, side by side in the width: [B T (R D)].
 
-    The stack calls `enter` before the first layer and `leave` after the last. Blocks of one pattern must agree on R.
+    The stack calls `expand` before the first layer and `reduce` after the last. Blocks of one pattern must agree on R.
     """
 
     @property
@@ -163,11 +165,11 @@ class Streams(Wiring):
         """R. To be overridden."""
         raise NotImplementedError
 
-    def enter(self, x: Hidden) -> Float[Array, 'B T RD']:
+    def expand(self, x: Hidden) -> Float[Array, 'B T RD']:
         """Make every stream a copy of the hidden state. It has no parameters."""
         return jnp.tile(x, self.count)
 
-    def leave(self, x: Float[Array, 'B T RD']) -> Hidden:
+    def reduce(self, x: Float[Array, 'B T RD']) -> Hidden:
         """Make one hidden state of the streams. Parameters that it needs are to be made in `setup`."""
         raise NotImplementedError
 

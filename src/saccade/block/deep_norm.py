@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 import jax
 
-from saccade.block.base import InTurn
+from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Params, Positive, Real, UserError
 
 
-class DeepNorm(InTurn):
+class DeepNorm(SequentialBlock):
     """Attributes: alpha, beta; scaled, the names of the kernels that beta multiplies."""
 
     identity: ClassVar[bool] = False

@@ -20,12 +20,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
-from saccade.block.base import Mix, Streams, together
+from saccade.block.base import Mix, ResidualStreams, together
 from saccade.ops.project import each_head
 from saccade.types import Count, Hidden, Norm, Part, Real, require_positive
 
 
-class HyperConnections(Streams):
+class HyperConnections(ResidualStreams):
     """Attributes: streams, R; whether the weights are dynamic."""
 
     identity: ClassVar[bool] = True
@@ -39,7 +39,7 @@ class HyperConnections(Streams):
         require_positive('block.hyper_connections:HyperConnections', streams=self.streams)
         return self.streams
 
-    def leave(self, x: Float[Array, 'B T RD']) -> Hidden:
+    def reduce(self, x: Float[Array, 'B T RD']) -> Hidden:
         return jnp.sum(self.apart(x), axis=-2)
 
     @nn.compact

@@ -14,11 +14,11 @@ from typing import ClassVar
 import flax.linen as nn
 
 from saccade.axes import parameter
-from saccade.block.base import InTurn
+from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Real
 
 
-class LayerScale(InTurn):
+class LayerScale(SequentialBlock):
     """Attributes: start, of every element of the scales."""
 
     identity: ClassVar[bool] = True

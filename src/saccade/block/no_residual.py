@@ -11,11 +11,11 @@ https://arxiv.org/abs/1512.03385. No gradient reaches x but through the weights,
 
 from typing import ClassVar
 
-from saccade.block.base import InTurn
+from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Real
 
 
-class NoResidual(InTurn):
+class NoResidual(SequentialBlock):
     identity: ClassVar[bool] = False
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import flax.linen as nn
 
-from saccade.block.base import Mix, Wiring
+from saccade.block.base import BlockBase, Mix
 from saccade.types import Hidden, Real
 
 
-class Parallel(Wiring):
+class Parallel(BlockBase):
     """Attributes: whether both branches share one norm."""
 
     identity: ClassVar[bool] = True

@@ -10,11 +10,11 @@ Even with zero branches it is not the identity; deep stacks of it need a warm-up
 
 from typing import ClassVar
 
-from saccade.block.base import InTurn
+from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Real
 
 
-class PostNorm(InTurn):
+class PostNorm(SequentialBlock):
     identity: ClassVar[bool] = False
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:

@@ -12,11 +12,11 @@ s = 1 / sqrt(L) keeps x and its updates of one size at any depth L: Yang et al. 
 
 from typing import ClassVar
 
-from saccade.block.base import InTurn
+from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Real
 
 
-class PreNorm(InTurn):
+class PreNorm(SequentialBlock):
     """Attributes: branch_scale, s, a constant."""
 
     identity: ClassVar[bool] = True

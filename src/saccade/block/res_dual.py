@@ -17,11 +17,11 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.block.base import Mix, Streams, together
+from saccade.block.base import Mix, ResidualStreams, together
 from saccade.types import Hidden, Real
 
 
-class ResDual(Streams):
+class ResDual(ResidualStreams):
     identity: ClassVar[bool] = False
 
     @property
@@ -31,7 +31,7 @@ class ResDual(Streams):
     def setup(self) -> None:
         self.sum_norm = self.norm()
 
-    def leave(self, x: Float[Array, 'B T RD']) -> Hidden:
+    def reduce(self, x: Float[Array, 'B T RD']) -> Hidden:
         y, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
         return y + self.sum_norm(total)
 

@@ -15,12 +15,12 @@ from typing import ClassVar
 import flax.linen as nn
 
 from saccade.axes import parameter
-from saccade.block.base import InTurn
+from saccade.block.base import SequentialBlock
 from saccade.norm.none import NoNorm
 from saccade.types import Hidden, Norm, Part, Real
 
 
-class ReZero(InTurn):
+class ReZero(SequentialBlock):
     """Attributes: whether the branches share one number."""
 
     identity: ClassVar[bool] = True

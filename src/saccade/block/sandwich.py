@@ -13,11 +13,11 @@ OLMo 2. What a branch adds has one size, so that the hidden state grows as sqrt(
 
 from typing import ClassVar
 
-from saccade.block.base import InTurn
+from saccade.block.base import SequentialBlock
 from saccade.types import Hidden, Norm, Part, Real
 
 
-class Sandwich(InTurn):
+class Sandwich(SequentialBlock):
     """Attributes: output_norm, norm'; None for the same as `norm`."""
 
     identity: ClassVar[bool] = True

@@ -8,8 +8,8 @@ Brandon et al. 2024, "Reducing Transformer Key-Value Cache Size with Cross-Layer
 https://arxiv.org/abs/2405.12981, where M is the sharing factor, as 2 in CLA2. Each of them is a pre-norm layer with
 norms, queries, score terms and a feed-forward layer of its own, and M = 1 is `block.pre_norm`. L layers are L / M such
 blocks; other blocks may stand between them in a pattern. Cost: that of M pre-norm blocks less M - 1 pairs of
-projections; the state to decode with is one mixer's. Its mixer must have keys to lend: multi-head attention, with any
-kernel, or what is made of it.
+projections; the state to decode with is one mixer's. Its mixer must share keys, as multi-head
+attention does, with any kernel.
 """
 
 from collections.abc import Callable
@@ -20,28 +20,28 @@ import flax.linen as nn
 from jaxtyping import PyTree
 
 from saccade.block.pre_norm import PreNorm
-from saccade.types import Count, Hidden, Lender, Part, Real, Scope, State, UserError, require_positive
+from saccade.types import Count, Hidden, KVSharingMixer, Part, Real, Scope, State, UserError, require_positive
 
 
 class SharedKeys(PreNorm, kw_only=True):
     """Attributes: those of PreNorm; sharing, M."""
 
-    mixer: Part[Lender]
+    mixer: Part[KVSharingMixer]
     sharing: Count
 
     example: ClassVar[dict[str, Any]] = {'sharing': 2}
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        def mix(mixer: Lender, h: Hidden, lent: PyTree) -> tuple[Hidden, tuple[None, PyTree]]:
-            y, lent = mixer.share(h, scope, train, lent)
-            return y, (None, lent)
+        def mix(mixer: KVSharingMixer, h: Hidden, shared_kv: PyTree) -> tuple[Hidden, tuple[None, PyTree]]:
+            y, shared_kv = mixer.share_kv(h, scope, train, shared_kv)
+            return y, (None, shared_kv)
 
         return self.wire(x, train, scope.real, mix)[0]
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
-        def mix(mixer: Lender, h: Hidden, lent: PyTree) -> tuple[Hidden, tuple[State, PyTree]]:
-            y, after, lent = mixer.share_step(h, scope, state, lent)
-            return y, (after, lent)
+        def mix(mixer: KVSharingMixer, h: Hidden, shared_kv: PyTree) -> tuple[Hidden, tuple[State, PyTree]]:
+            y, after, shared_kv = mixer.share_kv_step(h, scope, state, shared_kv)
+            return y, (after, shared_kv)
 
         return self.wire(x, False, scope.real, mix)
 
@@ -49,12 +49,12 @@ class SharedKeys(PreNorm, kw_only=True):
     def wire(
         self, x: Hidden, train: bool, real: Real | None, mix: Callable[..., tuple[Hidden, Any]]
     ) -> tuple[Hidden, Any]:
-        """Go through the layers; `mix` is told what is lent, None to the first, and returns it beside the state."""
+        """Run the layers; `mix` gets the shared keys and values, None at first, and returns them and the state."""
         require_positive('block.shared_keys:SharedKeys', sharing=self.sharing)
         if self.cross is not None:
             raise UserError('block.shared_keys:SharedKeys reads no source: it cannot have cross')
-        x, (state, lent) = super().wire(x, train, real, partial(mix, lent=None))
+        x, (state, shared_kv) = super().wire(x, train, real, partial(mix, shared_kv=None))
         for number in range(2, self.sharing + 1):
             layer = PreNorm(self.mixer, self.feedforward, self.norm, self.branch_scale, name=f'layer_{number}')
-            x, _ = layer.wire(x, train, real, partial(mix, lent=lent))
+            x, _ = layer.wire(x, train, real, partial(mix, shared_kv=shared_kv))
         return x, state

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands as data: what is to be run, and what for. Whoever is handed them runs them, or only shows them.
 
-The story of a launch is told once, to a `Hands`. `Gcloud` carries it out and a `Rehearsal` notes it down, so what a dry
+A launch is written once, for any `CommandRunner`. `Gcloud` runs the commands and a `DryRun` records them, so what a dry
 run prints is what a launch runs.
 """
 
@@ -56,7 +56,7 @@ class Ended:
 
 
 @runtime_checkable
-class Hands(Protocol):
+class CommandRunner(Protocol):
     """What commands are given to."""
 
     def do(self, command: Command, seconds: float | None = None) -> Ended:
@@ -72,7 +72,7 @@ class Hands(Protocol):
         ...
 
 
-class Rehearsal:
+class DryRun:
     """Notes commands down and runs none, as if nothing were there at first and everything then went well."""
 
     def __init__(self, answers: Mapping[Command, Any]) -> None:

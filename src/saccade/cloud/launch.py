@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from saccade.cloud.command import Command, Ended, Hands, Rehearsal
+from saccade.cloud.command import Command, CommandRunner, DryRun, Ended
 from saccade.cloud.gcloud import Gcloud, refusal, refused
 from saccade.cloud.pack import files_of
 from saccade.cloud.plan import Plan
-from saccade.cloud.tpu import READY, TPU, Patience, bring_up, require_done
+from saccade.cloud.tpu import READY, TPU, RetryPolicy, bring_up, require_done
 from saccade.types import UserError
 
 # Where things lie on a host: below the home folder, and as seen from the bucket, in which the training runs.
@@ -105,28 +105,28 @@ class Ending:
 class Launch:
     """A training on a TPU slice, from creating it to what is left of it."""
 
-    def __init__(self, tpu: TPU, training: Training, archive: Path, patience: Patience, keep: bool = True) -> None:
+    def __init__(self, tpu: TPU, training: Training, archive: Path, retry: RetryPolicy, keep: bool = True) -> None:
         """Take what is to be done.
 
         Args:
             archive: where the code is packed on this machine.
             keep: whether the slice is to stand when the training has ended.
         """
-        self.tpu, self.training, self.patience = tpu, training, patience
+        self.tpu, self.training, self.retry = tpu, training, retry
         self._archive, self._keep = archive, keep
         self._reached, self._restarts = False, 0
 
     def plan(self) -> Plan:
         """What a first launch runs if all goes well."""
-        hands = Rehearsal(self.tpu.rehearsed())
-        self._run(hands, _silently)
-        again = f'if the TPU is taken away, at most {self.patience.restarts} times, and all but the first again'
+        runner = DryRun(self.tpu.rehearsed())
+        self._run(runner, _silently)
+        again = f'if the TPU is taken away, at most {self.retry.restarts} times, and all but the first again'
         besides = {'to have the training save and end': self.stop(), again: self.tpu.delete()}
         if self._keep:
             besides['the TPU stands at the end, and costs; to delete it'] = self.tpu.delete()
-        return Plan(hands.commands, tuple(self._missing()), besides)
+        return Plan(runner.commands, tuple(self._missing()), besides)
 
-    def run(self, hands: Hands, say: Callable[[str], Any]) -> Ending:
+    def run(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ending:
         """Carry it out, and say at the end what stands and costs.
 
         Raises:
@@ -134,7 +134,7 @@ class Launch:
         """
         for flag, why in self._missing().items():
             raise UserError(f'give --{flag}={flag.upper()}, {why}')
-        return self._run(hands, say)
+        return self._run(runner, say)
 
     def _missing(self) -> dict[str, str]:
         """The flags that a plan can do without, and what they are for."""
@@ -148,11 +148,11 @@ class Launch:
         }
         return {flag: why for flag, (value, why) in needed.items() if value == flag.upper()}
 
-    def _run(self, hands: Hands, say: Callable[[str], Any]) -> Ending:
-        require_done(hands, self._pack())
+    def _run(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ending:
+        require_done(runner, self._pack())
         keep = True
         try:
-            status, why = self._attempts(hands, say)
+            status, why = self._attempts(runner, say)
             keep = self._keep
         except KeyboardInterrupt:
             say(
@@ -161,58 +161,58 @@ class Launch:
             )
             status, why = _INTERRUPTED, None
         finally:
-            stands = self._leave(hands, say, keep)
+            stands = self._leave(runner, say, keep)
         return Ending(status, self._restarts, why, stands)
 
     def stop(self) -> Command:
         return self.tpu.on_workers('have the training save and end', f'{_WORKER} stop')
 
-    def _attempts(self, hands: Hands, say: Callable[[str], Any]) -> tuple[int, str | None]:
+    def _attempts(self, runner: CommandRunner, say: Callable[[str], Any]) -> tuple[int, str | None]:
         """Train until it ends; return its exit status, and why it failed."""
         while True:
-            found = bring_up(self.tpu, hands, self.patience, say, again=self._restarts > 0)
+            found = bring_up(self.tpu, runner, self.retry, say, again=self._restarts > 0)
             self._reached = True
             say(f'{self.tpu.wanted.name} is {found.state}{f": {found.hosts} hosts" if found.hosts else ""}')
-            ended = self._train(hands, say)
+            ended = self._train(runner, say)
             if ended.status == 0:
                 return 0, None
-            if not self._lost(hands, ended):
+            if not self._lost(runner, ended):
                 return _failure(ended)
-            if self._restarts == self.patience.restarts:
+            if self._restarts == self.retry.restarts:
                 return _failure(ended)[0], f'{self.tpu.wanted.name} was lost again after --restarts={self._restarts}'
             self._restarts += 1
-            say(f'{self.tpu.wanted.name} is lost: restart {self._restarts} of {self.patience.restarts}')
-            time.sleep(self.patience.seconds)  # until Google knows of it too
+            say(f'{self.tpu.wanted.name} is lost: restart {self._restarts} of {self.retry.restarts}')
+            time.sleep(self.retry.seconds)  # until Google knows of it too
 
-    def _train(self, hands: Hands, say: Callable[[str], Any]) -> Ended:
+    def _train(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ended:
         """Take every step up to the training's end, or to the first that fails."""
-        looked = hands.do(self._look())
+        looked = runner.do(self._look())
         if looked.status == _ANOTHER:
             raise UserError(f'{self.tpu.wanted.name} is at work on another training; end it: {self.stop().line}')
         if looked.status not in (0, _AT_WORK):
             return looked
         if looked.status == 0:
             for command in (self._ship(), self._prepare(), self._start()):
-                ended = hands.do(command)
+                ended = runner.do(command)
                 if ended.status:
                     return ended
         else:
             say('It is at work there, and is followed.')
-        return hands.do(self._follow())
+        return runner.do(self._follow())
 
-    def _lost(self, hands: Hands, ended: Ended) -> bool:
+    def _lost(self, runner: CommandRunner, ended: Ended) -> bool:
         """Whether it was the slice that failed, and not what ran on it."""
-        found = self.tpu.find(hands)
+        found = self.tpu.find(runner)
         shut_down = any(status == _SHUT_DOWN for _, status in ended.failures)
         return ended.connection_lost or shut_down or found is None or found.state != READY
 
-    def _leave(self, hands: Hands, say: Callable[[str], Any], keep: bool) -> bool:
+    def _leave(self, runner: CommandRunner, say: Callable[[str], Any], keep: bool) -> bool:
         """Delete what is not to stand, and say what stands; return whether anything does."""
         name, delete = self.tpu.wanted.name, self.tpu.delete()
         try:
-            found = self.tpu.find(hands)
+            found = self.tpu.find(runner)
             if found and not keep:
-                require_done(hands, delete)
+                require_done(runner, delete)
                 say(f'{name} is deleted')
                 return False
         except UserError as error:
@@ -256,13 +256,13 @@ class Teardown:
     def plan(self) -> Plan:
         return Plan([self.tpu.delete()])
 
-    def run(self, hands: Hands, say: Callable[[str], Any]) -> Ending:
+    def run(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ending:
         """Delete it.
 
         Raises:
             UserError: there is none, or it is refused.
         """
-        require_done(hands, self.tpu.delete())
+        require_done(runner, self.tpu.delete())
         say(f'{self.tpu.wanted.name} is deleted')
         return Ending()
 

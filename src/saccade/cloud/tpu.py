@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from saccade.cloud.command import Command, Hands
+from saccade.cloud.command import Command, CommandRunner
 from saccade.cloud.gcloud import NoCapacityError, refusal
 from saccade.types import UserError
 
@@ -30,7 +30,7 @@ _CONNECTION = ('-oConnectTimeout=30', '-oServerAliveInterval=30', '-oServerAlive
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SliceSpec:
     """What is asked for.
 
     Attributes:
@@ -79,7 +79,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """How long to wait. Attributes: minutes for a TPU to be ready; times it may be lost; seconds between two looks.
 
     Raises:
@@ -98,7 +98,7 @@ class Patience:
 class TPU:
     """A TPU VM, created at once or not at all."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: SliceSpec) -> None:
         self.wanted = wanted
 
     def look(self) -> Command:
@@ -116,13 +116,13 @@ class TPU:
         """What gcloud answers of a TPU that is ready."""
         return {self.look(): {'state': READY}}
 
-    def find(self, hands: Hands) -> Found | None:
+    def find(self, runner: CommandRunner) -> Found | None:
         """Look what stands.
 
         Raises:
             UserError: gcloud does not say.
         """
-        told = hands.ask(self.look())
+        told = runner.ask(self.look())
         if told is None:
             return None
         hosts = len(told['networkEndpoints']) if 'networkEndpoints' in told else None
@@ -169,17 +169,19 @@ class QueuedTPU(TPU):
     def rehearsed(self) -> Mapping[Command, Any]:
         return {self.look(): {'state': {'state': 'ACTIVE'}}, **TPU(self.wanted).rehearsed()}
 
-    def find(self, hands: Hands) -> Found | None:
-        told = hands.ask(self.look())
+    def find(self, runner: CommandRunner) -> Found | None:
+        told = runner.ask(self.look())
         if told is None:
             return None
         state = told['state']
         if state['state'] == 'ACTIVE':
-            return TPU(self.wanted).find(hands) or Found(state['state'])
+            return TPU(self.wanted).find(runner) or Found(state['state'])
         return Found(state['state'], why=state.get('failedData', {}).get('error', {}).get('message'))
 
 
-def bring_up(tpu: TPU, hands: Hands, patience: Patience, say: Callable[[str], None], again: bool = False) -> Found:
+def bring_up(
+    tpu: TPU, runner: CommandRunner, retry: RetryPolicy, say: Callable[[str], None], again: bool = False
+) -> Found:
     """Wait until a TPU is ready that stands, or create it. One that was taken away is deleted and created again.
 
     Args:
@@ -188,9 +190,9 @@ def bring_up(tpu: TPU, hands: Hands, patience: Patience, say: Callable[[str], No
     Raises:
         UserError: it is refused, it is another one than is asked for, or it is not ready in time.
     """
-    deadline, last = time.monotonic() + 60 * patience.minutes, None
+    deadline, last = time.monotonic() + 60 * retry.minutes, None
     while True:
-        found = tpu.find(hands)
+        found = tpu.find(runner)
         _require_usable(tpu, found)
         if found and found.state == READY:
             return found
@@ -198,7 +200,7 @@ def bring_up(tpu: TPU, hands: Hands, patience: Patience, say: Callable[[str], No
         left = deadline - time.monotonic()
         if left <= 0:
             raise UserError(
-                f'{tpu.wanted.name} is not ready after --wait_minutes={patience.minutes:g}: it is {state}; '
+                f'{tpu.wanted.name} is not ready after --wait_minutes={retry.minutes:g}: it is {state}; '
                 f'the same command waits on, and this gives it up: {tpu.delete().line}'
             )
         if state != last:
@@ -206,18 +208,18 @@ def bring_up(tpu: TPU, hands: Hands, patience: Patience, say: Callable[[str], No
             last = state
         made = False
         if found is None or found.state in _LOST:
-            made = _make(tpu, found, hands, left, again)
+            made = _make(tpu, found, runner, left, again)
         if not made:
-            time.sleep(min(patience.seconds, left))
+            time.sleep(min(retry.seconds, left))
 
 
-def require_done(hands: Hands, command: Command, seconds: float | None = None) -> None:
+def require_done(runner: CommandRunner, command: Command, seconds: float | None = None) -> None:
     """Run a command of gcloud's own; one that takes longer than so many seconds is ended, and no more is said of it.
 
     Raises:
         UserError: it is refused.
     """
-    ended = hands.do(command, seconds)
+    ended = runner.do(command, seconds)
     if ended.status > 0:  # below, it is the signal that ended it
         raise refusal(ended)
 
@@ -234,12 +236,12 @@ def _require_usable(tpu: TPU, found: Found | None) -> None:
         )
 
 
-def _make(tpu: TPU, found: Found | None, hands: Hands, seconds: float, again: bool) -> bool:
+def _make(tpu: TPU, found: Found | None, runner: CommandRunner, seconds: float, again: bool) -> bool:
     """Create a TPU in place of what was found; tell whether there was one to be had."""
     if found:
-        require_done(hands, tpu.delete(), seconds)
+        require_done(runner, tpu.delete(), seconds)
     try:
-        require_done(hands, tpu.create(), seconds)
+        require_done(runner, tpu.create(), seconds)
     except NoCapacityError:
         if not again:
             raise

@@ -51,7 +51,7 @@ def after_sources(model: Any, params: Params, batch: Batch, max_tokens: int) -> 
     """Read the sources of a batch, with room for new tokens; a row without a source is ended."""
     source, segments = batch['source'], batch['source_segments']
     scope = Scope(batch['source_positions'], segments)
-    state = model.apply({'params': params}, source, scope, max_tokens, method='read')
+    state = model.apply({'params': params}, source, scope, max_tokens, method='encode')
     return Opening(stepper(model, params), state, batch['tokens'][:, 0], ~(segments != 0).any(axis=-1))
 
 

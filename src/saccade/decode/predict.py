@@ -15,7 +15,7 @@ import numpy as np
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Split
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.types import Judge, Model, Params, Part, Task, UserError
+from saccade.types import Evaluator, Model, Params, Part, Task, UserError
 
 ROWS = 16  # texts that are read at once, whatever their number, so that all go through one program
 
@@ -36,7 +36,7 @@ class Output(Protocol):
 
 
 @runtime_checkable
-class Predictive(Judge, Protocol):
+class Predictive(Evaluator, Protocol):
     """A task that predicts something of each example."""
 
     def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[Output]:
@@ -129,7 +129,7 @@ class Predictor:
 
 
 def predictions(
-    task: Judge, model: Model, params: Params, batches: Iterable[Mapping[str, np.ndarray]]
+    task: Evaluator, model: Model, params: Params, batches: Iterable[Mapping[str, np.ndarray]]
 ) -> dict[str, np.ndarray]:
     """Return what the task predicts of the rows of all batches, in order; axis 0 of each array is the rows."""
     parts: list[Any] = [jax.device_get(_predicted(task, model, params, rows)) for rows in batches]

@@ -69,7 +69,7 @@ class Tower(nn.Module):
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
         """Return how the same tower is made for sequences of up to `length` tokens."""
-        return part.but(context=length)
+        return part.replace(context=length)
 
     def _refuse(self, tokens: Tokens) -> None:
         """Refuse sizes that cannot be, and a sequence that is too long."""
@@ -101,7 +101,7 @@ class Tower(nn.Module):
         if self.shared is None:
             return ()
         name = Part(type(self)).name
-        given = [dict(inner.arguments) for block in self.pattern for inner in block.within()]
+        given = [dict(inner.arguments) for block in self.pattern for inner in block.walk()]
         heads = {arguments['heads'] for arguments in given if 'heads' in arguments}
         if len(heads) != 1:
             raise UserError(

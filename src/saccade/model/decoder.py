@@ -63,12 +63,12 @@ class Decoder(Tower, kw_only=True):
         x = jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype)
         return DecoderState(self._stack(parent=None).init_state(x, capacity), jnp.zeros(B, jnp.int32))
 
-    def read(self, source: Source, capacity: int) -> DecoderState:
+    def precompute_kv(self, source: Source, capacity: int) -> DecoderState:
         """State to decode with beside a source, whose hidden states are no longer needed then."""
         B = source.positions.shape[0]
         x = jnp.zeros((B, 1, self.width), source.hidden.dtype)
         params = {'params': self.get_variable('params', 'layers')}
-        layers = self._stack(parent=None).apply(params, x, capacity, source, method='read')
+        layers = self._stack(parent=None).apply(params, x, capacity, source, method='precompute_kv')
         return DecoderState(layers, jnp.zeros(B, jnp.int32), source.replace(hidden=None))
 
     def step(

@@ -66,10 +66,12 @@ class EncoderDecoder(nn.Module):
 
         return self._with_towers(run)
 
-    def read(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
+    def encode(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
         """State for `capacity` tokens a row, padding included, beside these sources."""
         return self._with_towers(
-            lambda encoder, decoder: decoder.read(self._encoded(encoder, source, source_scope, False)[0], capacity)
+            lambda encoder, decoder: decoder.precompute_kv(
+                self._encoded(encoder, source, source_scope, False)[0], capacity
+            )
         )
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
@@ -107,6 +109,6 @@ class EncoderDecoder(nn.Module):
 
 def _refuse_distances(cross: Part) -> None:
     """Refuse scores by distance: there is none to another sequence, and a step would not know it."""
-    for inner in cross.within():
+    for inner in cross.walk():
         if getattr(inner.target, 'by_distance', False):
             raise UserError(f'{_NAME}: cross reads another sequence, to whose tokens {inner.name} has no distance')

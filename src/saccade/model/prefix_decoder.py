@@ -62,7 +62,7 @@ class PrefixDecoder(nn.Module):
         of_tokens = jnp.argsort(order, axis=-1)[:, source.shape[1] :]
         return jnp.take_along_axis(logits, of_tokens[..., None], axis=-2)
 
-    def read(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
+    def encode(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
         """State for `capacity` tokens a row, padding included, after these sources."""
 
         def run(decoder: Decoder) -> DecoderState:

@@ -76,7 +76,7 @@ class RecurrentSeq2Seq(nn.Module):
                 raise UserError(f'a {what} of {given.shape[1]} tokens does not fit the {what} context of {most}')
         return self._write(tokens, scope, self._read(source, source_scope, train), train)[0]
 
-    def read(self, source: Sources, source_scope: Scope, capacity: int) -> Seq2SeqState:
+    def encode(self, source: Sources, source_scope: Scope, capacity: int) -> Seq2SeqState:
         """Read the sources, once. The state is of one size, whatever the capacity."""
         return Seq2SeqState(self._read(source, source_scope, False), jnp.zeros(source.shape[0], jnp.int32))
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from saccade.axes import parameters
-from saccade.block.base import Streams
+from saccade.block.base import ResidualStreams
 from saccade.ops import remat
 from saccade.types import Block, Hidden, Part, PRNGKey, Runner, Scope, Source, State, UserError
 
@@ -96,12 +96,12 @@ class Stack(nn.Module):
         x = self._entered(x)
         return tuple(block(parent=None).init_state(x, capacity) for block in self.passes * self.repeats * self.pattern)
 
-    def read(self, x: Hidden, capacity: int, source: Source) -> tuple[State, ...]:
+    def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> tuple[State, ...]:
         """As `init_state`, for layers that decode beside a source, which each reads once."""
         x = self._entered(x)
         return tuple(
-            block(parent=None).apply({'params': params}, x, capacity, source, method='read')
-            if hasattr(block.target, 'read')
+            block(parent=None).apply({'params': params}, x, capacity, source, method='precompute_kv')
+            if hasattr(block.target, 'precompute_kv')
             else block(parent=None).init_state(x, capacity)
             for block, params in self._layers()
         )
@@ -125,7 +125,7 @@ class Stack(nn.Module):
         """Go through the layers, with streams made of the hidden state before them and one made of these after."""
         x, report = through(self._entered(x))
         last = self.pattern[-1](name='leave')
-        return (last.leave(x) if isinstance(last, Streams) else x), report
+        return (last.reduce(x) if isinstance(last, ResidualStreams) else x), report
 
     def _entered(self, x: Hidden) -> Float[Array, 'B T RD']:
         blocks = [block(parent=None) for block in self.pattern]
@@ -134,7 +134,7 @@ class Stack(nn.Module):
             raise UserError(
                 f'blocks of one pattern must hand on the same from layer to layer, not {" and ".join(sorted(carried))}'
             )
-        return blocks[0].enter(x) if isinstance(blocks[0], Streams) else x
+        return blocks[0].expand(x) if isinstance(blocks[0], ResidualStreams) else x
 
     def _through(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
         stacked = self._stacked(x, scope)
@@ -196,7 +196,9 @@ def layer_states(reported: Mapping[str, PyTree]) -> list[Hidden]:
 
 def _carried(block: Block) -> str:
     """What a block hands on to the next, in words."""
-    return f'{block.count} streams of {type(block).__name__}' if isinstance(block, Streams) else 'one hidden state'
+    return (
+        f'{block.count} streams of {type(block).__name__}' if isinstance(block, ResidualStreams) else 'one hidden state'
+    )
 
 
 def unstacked(params: PyTree) -> PyTree:

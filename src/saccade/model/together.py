@@ -22,7 +22,7 @@ _SHARED = ('embedding', 'position', 'types')
 
 
 @dataclass(frozen=True)
-class Together:
+class ModelPair:
     """Two encoders of one vocabulary, each with a name; `params` are those of both."""
 
     names: ClassVar[tuple[str, str]]
@@ -47,7 +47,7 @@ class Together:
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
         """Return how the same two are made for sequences of up to `length` tokens."""
-        return part.but(**{name: part[name].target.at_length(part[name], length) for name in cls.names})
+        return part.replace(**{name: part[name].target.at_length(part[name], length) for name in cls.names})
 
     def part(self, name: str) -> Part[EncoderModel]:
         """How one of the two is made."""
@@ -73,7 +73,7 @@ class Together:
 
 
 @dataclass(frozen=True)
-class Electra(Together):
+class Electra(ModelPair):
     """Attributes: generator, with a head 'masked'; discriminator, with a head 'tokens' of one class.
 
     Their embeddings must be of one width (`embedding_width`), and their positions and types the same.
@@ -99,7 +99,7 @@ class Electra(Together):
 
 
 @dataclass(frozen=True)
-class Distilled(Together):
+class Distilled(ModelPair):
     """Attributes: student and teacher, both with a head 'masked' and of one width."""
 
     names = ('student', 'teacher')

@@ -49,7 +49,7 @@ class WordVectors(nn.Module):
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
         """Return how the same vectors are made for rows of up to `length` tokens."""
-        return part.but(context=length)
+        return part.replace(context=length)
 
     @nn.compact
     def __call__(self, tokens: Tokens, noise: Int[Array, 'B M']) -> Vectors:

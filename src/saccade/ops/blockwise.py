@@ -5,7 +5,7 @@
 Weights are made online over key blocks (Milakov and Gimelshein 2018; Rabe and Staats 2021) with the recomputing
 backward pass of FlashAttention (Dao et al. 2022, algorithms 1 and 4). Ours scans one static list of (query block,
 key block) pairs, those that the mask leaves alive, takes each block's scores through `jax.vjp`, and leaves it to the
-scoring's `OnlineWeights` how scores become weights: any mask, any trained score term and any online weighting is
+scoring's `OnlineSoftmax` how scores become weights: any mask, any trained score term and any online softmax is
 served. It has no forward-mode derivative (use `jacrev`).
 """
 
@@ -110,7 +110,7 @@ def _forward(
     plan: _Plan, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
 ) -> tuple[Mixed, PyTree]:
     scoring = plan.scoring(floats, others)
-    weighting, (B, T, N, _) = scoring.weighting, q.shape
+    softmax, (B, T, N, _) = scoring.softmax, q.shape
     rows, columns, heads_rows = plan.cuts()
 
     def visit(state: PyTree, pair: PyTree) -> tuple[PyTree, None]:
@@ -120,15 +120,15 @@ def _forward(
         pairs = _pairs(plan, scoring, i, j)
         scores, carry = scoring.scores(q_part, k_part, pairs, carry)
         scores = jnp.where(pairs.allowed, scores, -jnp.inf)
-        here, weights, shrink = weighting.fold(heads_rows(statistic, i), scores)
+        here, weights, shrink = softmax.accumulate(heads_rows(statistic, i), scores)
         mixed = weighted_values(_dropped(scoring, weights, pairs), v_part)
         out = _set_rows(out, rows(out, i) * _per_token(shrink) + mixed, i)
         return (out, _set_heads_rows(statistic, here, i), carry), None
 
     zeros = jnp.zeros((B, T, N, v.shape[-1]), jnp.float32)
-    start = (zeros, weighting.start((B, N, T)), scoring.init_carry(q[:, : plan.blocks[0]]))
+    start = (zeros, softmax.start((B, N, T)), scoring.init_carry(q[:, : plan.blocks[0]]))
     (out, statistic, _), _ = jax.lax.scan(visit, start, plan.visits())
-    share, known = weighting.finish(statistic)
+    share, known = softmax.finalise(statistic)
     out = out * _per_token(share)
     return out, (q, k, v, floats, others, out, known)
 
@@ -148,15 +148,15 @@ def _backward(plan: _Plan, saved: PyTree, dout: Mixed) -> tuple[PyTree, ...]:
 
         def block(q_part: Queries, k_part: Keys, floats: list[Array], carry: PyTree) -> tuple[Array, PyTree, Any]:
             scoring = plan.scoring(floats, others)
-            return *scoring.scores(q_part, k_part, pairs, carry), scoring.weighting
+            return *scoring.scores(q_part, k_part, pairs, carry), scoring.softmax
 
-        (scores, _, weighting), pull = jax.vjp(block, q_part, k_part, floats, carry)
+        (scores, _, softmax), pull = jax.vjp(block, q_part, k_part, floats, carry)
         scores = jnp.where(pairs.allowed, scores, -jnp.inf)
         dweights = _dropped(scoring, grouped_products(dout_part, v_part), pairs)
-        weights, dscores, dweighting = weighting.pull(scores, heads_rows(known, i), dweights, heads_rows(inner, i))
+        weights, dscores, dsoftmax = softmax.backward(scores, heads_rows(known, i), dweights, heads_rows(inner, i))
         # Reversed, the last visit of a query block comes first, and nothing to the left of it reads its carry.
         dcarry = _select(last, jax.tree.map(jnp.zeros_like, dcarry), dcarry)
-        dq_part, dk_part, dfloats_part, dcarry = pull((dscores, dcarry, dweighting))
+        dq_part, dk_part, dfloats_part, dcarry = pull((dscores, dcarry, dsoftmax))
         dv_part = _value_gradient(_dropped(scoring, weights, pairs), dout_part, v.shape[-2])
         dq = _set_rows(dq, rows(dq, i) + dq_part, i)
         dk, dv = _set_rows(dk, columns(dk, j) + dk_part, j), _set_rows(dv, columns(dv, j) + dv_part, j)

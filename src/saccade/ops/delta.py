@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Float
 
-from saccade.ops.linear_attention import Left, Memory, Row, Segments, fading_left, per_token, read_and_write
+from saccade.ops.linear_attention import ChunkDecay, Memory, Row, Segments, chunk_decay, per_token, read_and_write
 from saccade.types import Keys, Queries
 
 
@@ -27,7 +27,7 @@ def correct(
     k: Keys,
     v: Float[Array, 'B T N V'],
     write: Float[Array, 'B T N'],
-    fading: Float[Array, 'B T N'],
+    log_decay: Float[Array, 'B T N'],
     segments: Segments,
     state: Memory,
     chunk: int,
@@ -37,11 +37,11 @@ def correct(
     Args:
         k: keys of length 1, so that nothing grows.
         write: b, the share of what a key finds that is replaced, from 0 to 1.
-        fading: log a, at most 0.
+        log_decay: log a, at most 0.
         chunk: tokens taken at once.
     """
     row = Row.of(segments, state.segment, chunk)
-    sums, y = row.scan(_advance, state.sums, *(row.only(x) for x in (q, k, v, write, fading)))
+    sums, y = row.scan(_advance, state.sums, *(row.only(x) for x in (q, k, v, write, log_decay)))
     return y, Memory(sums, row.newest)
 
 
@@ -52,13 +52,13 @@ def unit(x: Queries) -> Queries:
 
 
 def _advance(
-    sums: Array, same: Array, old: Array, q: Array, k: Array, v: Array, write: Array, fading: Array
+    sums: Array, same: Array, old: Array, q: Array, k: Array, v: Array, write: Array, log_decay: Array
 ) -> tuple[Any, Any]:
-    left = fading_left(fading, same, old)
+    left = chunk_decay(log_decay, same, old)
     return read_and_write(sums, left, q, k, _written(sums, left, k, v, write))
 
 
-def _written(sums: Array, left: Left, k: Array, v: Array, write: Array) -> Array:
+def _written(sums: Array, left: ChunkDecay, k: Array, v: Array, write: Array) -> Array:
     """u of each token of a chunk, the solution of a unit lower triangular system for each head."""
     share = jnp.swapaxes(write, 1, 2)[..., None]
     below = share * left.between * jnp.einsum('BTKR,BSKR->BKTS', k, k)

@@ -21,13 +21,13 @@ class ElementwiseWeights:
     def start(self, rows: tuple[int, int, int]) -> PyTree:
         return ()
 
-    def fold(self, statistic: PyTree, scores: Scores) -> tuple[PyTree, Scores, Float[Array, '#B #N #T']]:
+    def accumulate(self, statistic: PyTree, scores: Scores) -> tuple[PyTree, Scores, Float[Array, '#B #N #T']]:
         return (), self(scores, scores > -jnp.inf), jnp.ones((1, 1, 1))
 
-    def finish(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
+    def finalise(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
         return jnp.ones((1, 1, 1)), ()
 
-    def pull(
+    def backward(
         self, scores: Scores, known: PyTree, dweights: Scores, inner: Float[Array, 'B N T 1']
     ) -> tuple[Scores, Scores, 'ElementwiseWeights']:
         weights, pull = jax.vjp(lambda self, scores: self(scores, scores > -jnp.inf), self, scores)

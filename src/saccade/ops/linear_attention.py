@@ -52,7 +52,7 @@ class Memory:
 
 
 @struct.dataclass
-class Levelled(Memory):
+class LogScaledState(Memory):
     """A memory whose sums stand for exp(level) times as much.
 
     Attributes:
@@ -62,13 +62,13 @@ class Levelled(Memory):
     level: Float[Array, 'B K']
 
     @classmethod
-    def empty(cls, batch: int, heads: int, features: int, width: int) -> 'Levelled':
+    def empty(cls, batch: int, heads: int, features: int, width: int) -> 'LogScaledState':
         memory = Memory.empty(batch, heads, features, width)
         return cls(memory.sums, memory.segment, jnp.full((batch, heads), LOWEST))
 
 
 @struct.dataclass
-class Left:
+class ChunkDecay:
     """How much is left, in a chunk, of what was written.
 
     Attributes:
@@ -84,7 +84,7 @@ class Left:
     kept: Float[Array, 'B #K']
 
     @classmethod
-    def of(cls, between: Array, since: Array, same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> 'Left':
+    def of(cls, between: Array, since: Array, same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> 'ChunkDecay':
         """From logarithms, of which those of pairs and tokens that are not to be are never looked at.
 
         Args:
@@ -114,9 +114,9 @@ def attend(
     gain: Float[Array, 'B S K'],
     v: Values,
     segments: Segments,
-    state: Levelled,
+    state: LogScaledState,
     chunk: int,
-) -> tuple[Mixed, Levelled]:
+) -> tuple[Mixed, LogScaledState]:
     """What each query reads of the keys up to its own, with weights exp(gain) q.k that sum to one; and the state after.
 
     Args:
@@ -127,7 +127,7 @@ def attend(
     row = Row.of(segments, state.segment, chunk)
     inputs = (row.only(q), row.only(k), row.only(_with_ones(v, k.shape[-2])), row.only(gain, LOWEST))
     (sums, level), y = row.scan(_advance_levelled, (state.sums, state.level), *inputs)
-    return normalised(y).astype(v.dtype), Levelled(sums, row.newest, level)
+    return normalised(y).astype(v.dtype), LogScaledState(sums, row.newest, level)
 
 
 def attend_all(
@@ -158,7 +158,7 @@ def _attend_sorted(q: Array, k: Array, gain: Array, v: Array, segments: SameSegm
         return _gather(jnp.pad(x, ends, constant_values=fill), order)
 
     q, k, gain, values = take(q, 0.0, S, 0), take(k, 0.0, 0, T), take(gain, LOWEST, 0, T), take(v, 0.0, 0, T)
-    state = Levelled.empty(k.shape[0], k.shape[2], k.shape[3], v.shape[-1] + 1)
+    state = LogScaledState.empty(k.shape[0], k.shape[2], k.shape[3], v.shape[-1] + 1)
     y, _ = attend(q, k, gain, values, _gather(row, order), state, chunk)
     return _gather(y, jnp.argsort(order, axis=1)[:, S:])
 
@@ -167,7 +167,7 @@ def retain(
     q: QueryFeatures,
     k: KeyFeatures,
     v: Keys,
-    fading: Float[Array, 'B T K'],
+    log_decay: Float[Array, 'B T K'],
     segments: Segments,
     state: Memory,
     chunk: int,
@@ -175,11 +175,11 @@ def retain(
     """y_t = q_t^T S_t, not normalised, in float32; and the state after.
 
     Args:
-        fading: log a_t, at most 0.
+        log_decay: log a_t, at most 0.
         chunk: tokens taken at once.
     """
     row = Row.of(segments, state.segment, chunk)
-    sums, y = row.scan(_advance_fading, state.sums, *(row.only(x) for x in (q, k, v, fading)))
+    sums, y = row.scan(_advance_fading, state.sums, *(row.only(x) for x in (q, k, v, log_decay)))
     return y, Memory(sums, row.newest)
 
 
@@ -241,13 +241,13 @@ class Row:
         return rearrange(x, 'B (C T) ... -> C B T ...', T=self.chunk)
 
 
-def fading_left(fading: Float[Array, 'B T K'], same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> Left:
+def chunk_decay(log_decay: Float[Array, 'B T K'], same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> ChunkDecay:
     """What is left where token t takes the share exp(fading_t) of what was there before it.
 
     Each pair has a sum of its own: as a difference of running totals it would lose what large totals round away.
     """
-    fading = jnp.swapaxes(fading, 1, 2)
-    return Left.of(_sums_between(fading), jnp.cumsum(fading, axis=-1), same, old)
+    log_decay = jnp.swapaxes(log_decay, 1, 2)
+    return ChunkDecay.of(_sums_between(log_decay), jnp.cumsum(log_decay, axis=-1), same, old)
 
 
 def _sums_between(x: Float[Array, 'B K T']) -> Float[Array, 'B K T T']:
@@ -273,7 +273,7 @@ def _sums_of_pairs(x: Float[Array, '*B T']) -> Float[Array, '*B T T']:
     return jnp.cumsum(jnp.where(later, x[..., :, None], 0.0), axis=-2)
 
 
-def read_and_write(sums: Array, left: Left, q: Array, k: Array, v: Array) -> tuple[Array, Queries]:
+def read_and_write(sums: Array, left: ChunkDecay, q: Array, k: Array, v: Array) -> tuple[Array, Queries]:
     """Read for each token of a chunk what it finds, its own value included; and write the chunk into the memory."""
     q = rearrange(q, 'B T (K G) R -> B T K G R', K=k.shape[-2])
     scores = jnp.einsum('BTKGR,BSKR->BKGTS', q, k) * left.between[:, :, None]
@@ -294,8 +294,8 @@ def normalised(y: Float[Array, 'B T N U']) -> Queries:
     return jnp.where(some, y[..., :-1] / jnp.where(some, total, 1.0), 0.0)
 
 
-def _advance_fading(sums: Array, same: Array, old: Array, q: Array, k: Array, v: Array, fading: Array) -> Any:
-    return read_and_write(sums, fading_left(fading, same, old), q, k, v)
+def _advance_fading(sums: Array, same: Array, old: Array, q: Array, k: Array, v: Array, log_decay: Array) -> Any:
+    return read_and_write(sums, chunk_decay(log_decay, same, old), q, k, v)
 
 
 def _advance_levelled(state: Any, same: Array, old: Array, q: Array, k: Array, v: Array, gain: Array) -> Any:
@@ -304,7 +304,7 @@ def _advance_levelled(state: Any, same: Array, old: Array, q: Array, k: Array, v
     highest = jnp.where(same[:, None], gain[..., None, :], LOWEST).max(axis=-1)
     highest = jnp.maximum(highest, jnp.where(old[:, None], level[..., None], LOWEST))
     between = gain[..., None, :] - highest[..., :, None]
-    sums, y = read_and_write(sums, Left.of(between, level[..., None] - highest, same, old), q, k, v)
+    sums, y = read_and_write(sums, ChunkDecay.of(between, level[..., None] - highest, same, old), q, k, v)
     return (sums, highest[..., -1]), y
 
 

@@ -18,7 +18,7 @@ from saccade.types import KeyIndex, Keys, Mixed, Pairs, Queries, QueryIndex, Val
 def attention_weights(q: Queries, k: Keys, scoring: Scoring, pairs: Pairs) -> Float[Array, 'B N T S']:
     """Weights of each query over the keys; a row is zero where nothing may be attended to."""
     scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
-    return scoring.weighting(scores, pairs.allowed)
+    return scoring.softmax(scores, pairs.allowed)
 
 
 def attend(

@@ -28,7 +28,7 @@ def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: Keys) -> Reach:
     Raises:
         UserError: there is a score term, or something of the mask or of the lengths that the kernel cannot serve.
     """
-    name, can = Part(type(kernel)).name, kernel.can
+    name, can = Part(type(kernel)).name, kernel.capabilities
     refuse_terms(name, scoring.terms)
     reach = _read(scoring.mask, name)
     if reach.causal and not can.causal:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, PyTree
 
 from saccade.ops.dropout import keep_pairs
 from saccade.ops.softmax import SoftmaxWeights
-from saccade.types import KeyIndex, Keys, Mask, Mixed, Pairs, Queries, QueryIndex, RowWeights, Scores, ScoreTerm, Values
+from saccade.types import KeyIndex, Keys, Mask, Mixed, Pairs, Queries, QueryIndex, RowSoftmax, Scores, ScoreTerm, Values
 
 
 @struct.dataclass
@@ -40,14 +40,14 @@ class Scoring:
         terms: what is done to the scores, in order.
         scale: factor of q.k; 1/sqrt(H) in Vaswani et al. 2017, equation 1. With 0 the scores are the terms' alone.
         dropout: of the weights; None outside training.
-        weighting: how scores become weights.
+        softmax: how scores become weights.
     """
 
     mask: Mask
     terms: tuple[ScoreTerm, ...] = ()
     scale: float = struct.field(pytree_node=False, default=1.0)
     dropout: Dropout | None = None
-    weighting: RowWeights = SoftmaxWeights()
+    softmax: RowSoftmax = SoftmaxWeights()
 
     def init_carry(self, q: Queries) -> PyTree:
         return tuple(term.init_carry(q) for term in self.terms)

@@ -69,14 +69,14 @@ class SoftmaxWeights:
             return jnp.full(rows, -jnp.inf), jnp.zeros(rows)
         return jnp.broadcast_to(self.sink[:, None], rows), jnp.ones(rows)
 
-    def fold(self, statistic: PyTree, scores: Scores) -> tuple[PyTree, Scores, Float[Array, '#B #N #T']]:
+    def accumulate(self, statistic: PyTree, scores: Scores) -> tuple[PyTree, Scores, Float[Array, '#B #N #T']]:
         highest, total = statistic
         new = jnp.maximum(highest, scores.max(axis=-1))
         finite = jnp.where(jnp.isfinite(new), new, 0.0)
         weights, shrink = jnp.exp(scores - finite[..., None]), jnp.exp(highest - finite)
         return (new, total * shrink + weights.sum(axis=-1)), weights, shrink
 
-    def finish(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
+    def finalise(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
         """The backward pass knows the highest score and the inverse of the normaliser relative to it.
 
         Their one logarithm would lose the digits of the normaliser where scores are large.
@@ -85,7 +85,7 @@ class SoftmaxWeights:
         share = 1.0 / jnp.where(total > 0, total, 1.0)
         return share, (jnp.where(jnp.isfinite(highest), highest, 0.0), share)
 
-    def pull(
+    def backward(
         self, scores: Scores, known: PyTree, dweights: Scores, inner: Float[Array, 'B N T 1']
     ) -> tuple[Scores, Scores, 'SoftmaxWeights']:
         highest, share = known

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops import rotary
 from saccade.ops.scoring import grouped_products
-from saccade.types import Can, Keys, Pairs, Part, Positive, Queries, Scores, ScoreTerm, UserError
+from saccade.types import Capabilities, Keys, Pairs, Part, Positive, Queries, Scores, ScoreTerm, UserError
 
 
 class TermBase:
@@ -104,7 +104,7 @@ class LinearBias(TermBase):
     slopes: tuple[float, ...] = struct.field(pytree_node=False)
 
     by_distance: ClassVar[bool] = True
-    can: ClassVar[Can] = Can(cross=False, equivariant=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(cross=False, equivariant=False)
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
         if len(self.slopes) != scores.shape[-3]:

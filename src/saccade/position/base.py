@@ -7,13 +7,13 @@ from typing import ClassVar
 import flax.linen as nn
 from jaxtyping import Array, Int
 
-from saccade.types import Can, Keys, Queries, ScoreTerm
+from saccade.types import Capabilities, Keys, Queries, ScoreTerm
 
 
 class OnHeads(nn.Module):
     """A scheme that changes queries and keys, and leaves their scores alone."""
 
-    can: ClassVar[Can] = Can(equivariant=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
 
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
         return ()
@@ -23,7 +23,7 @@ class OnScores(nn.Module):
     """A scheme that changes scores by distance, and leaves queries and keys alone."""
 
     by_distance: ClassVar[bool] = True
-    can: ClassVar[Can] = Can(cross=False, equivariant=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(cross=False, equivariant=False)
 
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.types import Can, Count, Hidden, Part, Positive, UserError
+from saccade.types import Capabilities, Count, Hidden, Part, Positive, UserError
 
 
 class Learned(nn.Module):
@@ -27,7 +27,7 @@ class Learned(nn.Module):
     stretch: Positive = 1.0
     table_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
-    can: ClassVar[Can] = Can(equivariant=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
 
     @nn.compact
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from saccade.ops.rotary import angles, neighbours
-from saccade.types import Can, Hidden, Part, Positive, UserError
+from saccade.types import Capabilities, Hidden, Part, Positive, UserError
 
 
 class Sinusoid(nn.Module):
@@ -29,7 +29,7 @@ class Sinusoid(nn.Module):
     scale: Positive = 1.0
     pairing: Part = Part(neighbours)
 
-    can: ClassVar[Can] = Can(equivariant=False)
+    capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
 
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
         if x.shape[-1] % 2:

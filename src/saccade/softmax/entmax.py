@@ -37,7 +37,7 @@ class Entmax(nn.Module):
 
     rows: ClassVar[Rows] = Rows(dense=False)
     why_not: ClassVar[dict[str, str]] = {
-        'OnlineWeighting': 'its threshold is found by going over a whole row many times'
+        'OnlineSoftmaxVariant': 'its threshold is found by going over a whole row many times'
     }
     example: ClassVar[dict[str, Any]] = dict(alpha=1.5)
 

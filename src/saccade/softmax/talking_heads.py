@@ -42,7 +42,7 @@ class TalkingHeads(nn.Module):
 
     rows: ClassVar[Rows] = Rows(least=-math.inf, most=math.inf)
     why_not: ClassVar[dict[str, str]] = {
-        'OnlineWeighting': 'heads have normalisers of their own, and a mix of them would keep N x N outputs a row'
+        'OnlineSoftmaxVariant': 'heads have normalisers of their own, and a mix of them would keep N x N outputs a row'
     }
 
     @nn.compact

@@ -40,7 +40,7 @@ class TopK(nn.Module):
     k: Count
 
     rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
-    why_not: ClassVar[dict[str, str]] = {'OnlineWeighting': 'the k-th highest score is that of a whole row'}
+    why_not: ClassVar[dict[str, str]] = {'OnlineSoftmaxVariant': 'the k-th highest score is that of a whole row'}
     example: ClassVar[dict[str, Any]] = dict(k=3)
 
     def __call__(self, heads: int) -> TopKWeights:

@@ -21,7 +21,7 @@ from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Judge, Params, Total, UserError
+from saccade.types import Evaluator, Params, Total, UserError
 
 Rows = Mapping[str, np.ndarray]
 _NUMBER = '_number'  # of a row, beside what the row holds
@@ -164,7 +164,7 @@ def judged(
         backend: the devices that share the batches; None for one device, which has all.
     """
     task, model, params = experiment.task(), experiment.model(), cast(params, experiment.dtype)
-    if not isinstance(task, Judge):
+    if not isinstance(task, Evaluator):
         return found
     if backend is None:
         predicted = predictions(task, model, params, eval_batches(split, experiment.batch_size, limit=limit))

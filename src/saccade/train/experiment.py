@@ -131,7 +131,7 @@ class Experiment:
                 f'{length} tokens to evaluate it at; it is evaluated at that of its training alone'
             )
         rows = max(self.batch_size * self.data().context // length, 1)
-        data, model = self.data.but(context=length), self.model.target.at_length(self.model, length)
+        data, model = self.data.replace(context=length), self.model.target.at_length(self.model, length)
         return replace(self, data=data, model=model, batch_size=rows, accumulate=1)
 
     @classmethod

@@ -26,7 +26,7 @@ _LAYERS = 'layers/'  # where a tower has the parameters of its stack
 
 
 @dataclass(frozen=True)
-class Gathered:
+class AllGathered:
     """A runner whose layers get their weights whole.
 
     Attributes:
@@ -65,8 +65,8 @@ def gathering(model: Part, axes: Mapping[str, str], mesh: AnyMesh, path: str = '
     if 'run' in inner:
         stack = f'{path}{_LAYERS}'
         own = tuple((name.removeprefix(stack), letters) for name, letters in axes.items() if name.startswith(stack))
-        changed['run'] = Part(Gathered, (('axes', own), ('mesh', mesh), ('run', inner['run'])))
-    return model.but(**changed)
+        changed['run'] = Part(AllGathered, (('axes', own), ('mesh', mesh), ('run', inner['run'])))
+    return model.replace(**changed)
 
 
 def outside_layers(axes: Mapping[str, str], mesh: AnyMesh, params: PyTree) -> PyTree:

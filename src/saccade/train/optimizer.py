@@ -121,7 +121,7 @@ class Optimizer:
             )
         if self.weight_decay < 0:
             raise UserError(f'optimizer.weight_decay: must be 0 or more, not {self.weight_decay}')
-        for part in self.rule.within():
+        for part in self.rule.walk():
             for name, value in part.arguments:
                 bounds = _OF_OPTAX.get(name)
                 if bounds is not None and isinstance(value, int | float) and value not in bounds:

@@ -18,7 +18,7 @@ from saccade.build import build, fields, lacking, load, modules
 from saccade.feedforward.mixture import Mixture
 from saccade.types import (
     Block,
-    Can,
+    Capabilities,
     FeedForward,
     Kernel,
     Mask,
@@ -28,10 +28,10 @@ from saccade.types import (
     Part,
     Router,
     ScoreTerm,
+    SoftmaxVariant,
     TermMaker,
     TokenPosition,
     UserError,
-    Weighting,
 )
 
 
@@ -76,7 +76,7 @@ class Kind:
 
 MIXER = Kind('mixer', (Mixer,), ('attention', 'recurrent.mixer'))
 KERNEL = Kind('kernel', (Kernel,), ('attention',))
-WEIGHTING = Kind('weighting', (Weighting,), ('softmax',))
+SOFTMAX = Kind('softmax variant', (SoftmaxVariant,), ('softmax',))
 MASK = Kind('mask', (Mask,), ('ops.mask', 'ops.pattern'), (('length', 4),))
 TERM = Kind('score term', (TermMaker, ScoreTerm), ('score', 'ops.term'))
 PAIR_POSITION = Kind('pairwise position', (PairPosition,), ('position',))
@@ -89,7 +89,7 @@ BLOCK = Kind('block', (Block,), ('block',))
 KINDS = (
     MIXER,
     KERNEL,
-    WEIGHTING,
+    SOFTMAX,
     MASK,
     TERM,
     PAIR_POSITION,
@@ -174,10 +174,10 @@ class Catalogue:
         return {part.__name__: kind.spec(part) for part in self.parts[kind]}
 
     def mixers(self) -> dict[str, dict[str, Any]]:
-        """Every mixer; and multi-head attention with every kernel, weighting, score term and pairwise position."""
-        weightings = {name: {**PLAIN, 'weighting': given} for name, given in self.specs(WEIGHTING).items()}
+        """Every mixer; and multi-head attention with every kernel, softmax, score term and pairwise position."""
+        softmaxes = {name: {**PLAIN, 'softmax': given} for name, given in self.specs(SOFTMAX).items()}
         within = {
-            **{name: in_multi_head(given) for name, given in (self.specs(KERNEL) | weightings).items()},
+            **{name: in_multi_head(given) for name, given in (self.specs(KERNEL) | softmaxes).items()},
             **{name: {**MULTI_HEAD, 'terms': [given]} for name, given in self.specs(TERM).items()},
             **{name: {**MULTI_HEAD, 'position': given} for name, given in self.specs(PAIR_POSITION).items()},
         }
@@ -206,13 +206,13 @@ def in_multi_head(kernel: Mapping[str, Any]) -> dict[str, Any]:
     return {**MULTI_HEAD, 'kernel': kernel, 'mask': CAUSAL if can(kernel).causal else FULL}
 
 
-def can(spec: Mapping[str, Any]) -> Can:
+def can(spec: Mapping[str, Any]) -> Capabilities:
     """What a part can do, with all that it is made of.
 
     What a part can unless it is declared that it cannot, all of them must; what is declared alone, any of them may.
     Orders of cost are the outermost part's that says them.
     """
-    declared = [inner.target.can for inner in build(spec).within() if hasattr(inner.target, 'can')]
+    declared = [inner.target.capabilities for inner in build(spec).walk() if hasattr(inner.target, 'capabilities')]
 
     def folded(name: str, default: Any) -> Any:
         said = [getattr(one, name) for one in declared]
@@ -220,7 +220,7 @@ def can(spec: Mapping[str, Any]) -> Can:
             return next(filter(None, said), default)
         return all(said) if default else any(said)
 
-    return Can(**{field.name: folded(field.name, field.default) for field in dataclasses.fields(Can)})
+    return Capabilities(**{field.name: folded(field.name, field.default) for field in dataclasses.fields(Capabilities)})
 
 
 def _satisfies(part: Any, protocol: type) -> bool:

@@ -22,19 +22,19 @@ from saccade.analysis.catalogue.catalogue import (
     NORM,
     PAIR_POSITION,
     ROUTER,
+    SOFTMAX,
     TERM,
     TOKEN_POSITION,
-    WEIGHTING,
     Catalogue,
     Kind,
     can,
 )
 from saccade.benchmark.report import Table
-from saccade.block.base import Streams
+from saccade.block.base import ResidualStreams
 from saccade.build import build, lacking, load
 from saccade.ops.term import reads_content
 from saccade.train.process.terminal import say
-from saccade.types import OnlineWeighting, ScoreTerm
+from saccade.types import OnlineSoftmaxVariant, ScoreTerm
 
 HEADS, LENGTH = 4, 16  # of what is asked of a part, in heads and in tokens
 NONE = '-'
@@ -175,11 +175,11 @@ ATTENTION: Columns = {
 COLUMNS: Mapping[Kind, Columns] = {
     MIXER: ATTENTION,
     KERNEL: ATTENTION,
-    WEIGHTING: {
+    SOFTMAX: {
         'sum of a row': _sum_of_a_row,
         'every key counts': lambda spec: _yes(load(spec['use']).rows.dense),
         'continuous': lambda spec: _yes(load(spec['use']).rows.continuous),
-        'block by block': lambda spec: _yes(not lacking(load(spec['use']), OnlineWeighting)),
+        'block by block': lambda spec: _yes(not lacking(load(spec['use']), OnlineSoftmaxVariant)),
     },
     MASK: {
         'here with': _settings,
@@ -194,6 +194,6 @@ COLUMNS: Mapping[Kind, Columns] = {
     ROUTER: POINTWISE,
     BLOCK: {
         'identity without branches': _of_class('identity'),
-        'several streams': lambda spec: _yes(issubclass(load(spec['use']), Streams)),
+        'several streams': lambda spec: _yes(issubclass(load(spec['use']), ResidualStreams)),
     },
 }

@@ -20,10 +20,10 @@ from jaxtyping import Array, Float
 from saccade.attention.base import ScoreKernel
 from saccade.data.split import Row
 from saccade.model.stack import Scanned, Unrolled
-from saccade.recurrent.decoder.attention_base import LookerBase
-from saccade.recurrent.decoder.hard import HardLooker
+from saccade.recurrent.decoder.attention_base import AttenderBase
+from saccade.recurrent.decoder.hard import HardAttender
 from saccade.recurrent.decoder.layers import Layers
-from saccade.recurrent.decoder.soft import SoftLooker
+from saccade.recurrent.decoder.soft import SoftAttender
 from saccade.recurrent.encoder import Encoded
 from saccade.task.causal_lm import scope_of
 from saccade.types import Batch, Keys, Params, Part, Queries, Scope, UserError
@@ -54,7 +54,7 @@ class _Seen:
     layers: list[tuple[Queries, Keys, float | None]] = field(default_factory=list)
     encoded: Encoded | None = None
     hidden: Float[Array, 'B T D'] | None = None
-    looker: Any = None
+    attender: Any = None
 
     def take(self, go: Callable[..., Any], given: tuple, named: dict, context: nn.module.InterceptorContext) -> Any:
         """Let a method of a module do its work, and keep what is of use."""
@@ -69,25 +69,25 @@ class _Seen:
             self.hidden = made[0]
         elif isinstance(made, Encoded):
             self.encoded = made
-        elif isinstance(made, LookerBase):
-            self.looker = made
+        elif isinstance(made, AttenderBase):
+            self.attender = made
         return made
 
     def compared(self) -> list[tuple[Queries, Keys]]:
         """Queries and keys of each layer."""
         if self.layers or self.hidden is None:
             return [(q, k) for q, k, _ in self.layers]
-        if self.looker is None:
+        if self.attender is None:
             return [(self.hidden[:, :, None], self.encoded.hidden[:, :, None])]
-        keys, _ = self.looker.read(self.encoded.hidden, self.encoded.segments).heads()
-        return [(self.looker.likeness.queries(self.hidden, keys), keys)]
+        keys, _ = self.attender.encode_source(self.encoded.hidden, self.encoded.segments).heads()
+        return [(self.attender.score_function.queries(self.hidden, keys), keys)]
 
     def scales(self) -> list[float | None]:
         """Of each layer's products; None where these are not its scores, or not those of all tokens of the source."""
         if self.layers or self.hidden is None:
             return [scale for *_, scale in self.layers]
-        whole = isinstance(self.looker, SoftLooker | HardLooker) and not self.looker.likeness.terms
-        return [self.looker.likeness.scale if whole else None]
+        whole = isinstance(self.attender, SoftAttender | HardAttender) and not self.attender.score_function.terms
+        return [self.attender.score_function.scale if whole else None]
 
 
 def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
@@ -131,4 +131,4 @@ def _unrolled(value: Any) -> Any:
         return value
     if value.target in (Scanned, Unrolled):
         return Part(Unrolled)
-    return value.but(**{name: _unrolled(argument) for name, argument in value.arguments})
+    return value.replace(**{name: _unrolled(argument) for name, argument in value.arguments})

@@ -187,8 +187,8 @@ def _with_weights(value: Any) -> Any:
         return value
     inner = {name: _with_weights(argument) for name, argument in value.arguments}
     if value.target is Blockwise:
-        return Part(Plain).but(**{name: inner[name] for name in ('dropout', 'weighting') if name in inner})
-    return value.but(**inner)
+        return Part(Plain).replace(**{name: inner[name] for name in ('dropout', 'softmax') if name in inner})
+    return value.replace(**inner)
 
 
 def _first_batch(experiment: Experiment, prepared: Prepared) -> Batch:

@@ -74,7 +74,7 @@ def _rereading(turns: int, rounds: int) -> Turns:
     model = build(_encoder_decoder(turns * (SAID + REPLIED)))()
 
     def turn(params: Params, transcript: Heard) -> Heard:
-        state = model.apply({'params': params}, transcript, _scope(transcript), REPLIED, method='read')
+        state = model.apply({'params': params}, transcript, _scope(transcript), REPLIED, method='encode')
         return _reply(stepper(model, params), transcript[:, -1:], state)[0]
 
     one, scope = jnp.ones((1, 1), jnp.int32), _scope(jnp.ones((1, 1), jnp.int32))

@@ -39,7 +39,7 @@ Function = Callable[[Float[Array, 'B T D']], Float[Array, 'B T D']]
 
 def mixers(width: int) -> dict[str, dict[str, Any]]:
     """The rivals, of a width."""
-    cells = {name: {'use': f'recurrent.{name.lower()}:{name}', 'width': width} for name in ('RNN', 'LSTM', 'GRU')}
+    cells = {name: {'use': f'recurrent.cell.{name.lower()}:{name}', 'width': width} for name in ('RNN', 'LSTM', 'GRU')}
     return {
         **{name: {'use': 'recurrent.mixer.recurrent:Recurrent', 'cell': cell} for name, cell in cells.items()},
         'convolution': {'use': 'recurrent.mixer.convolution:Convolution', 'size': TAPS, 'depthwise': False},

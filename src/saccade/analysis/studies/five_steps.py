@@ -124,7 +124,7 @@ def _scope(tokens: jax.Array) -> Scope:
 
 def _encoded(model: Any, params: Params, source: jax.Array) -> tuple[np.ndarray, np.ndarray]:
     """The hidden state of each word, and the state that the decoder begins with."""
-    state = model.apply({'params': params}, source, _scope(source), 0, method='read').decoder
+    state = model.apply({'params': params}, source, _scope(source), 0, method='encode').decoder
     return np.asarray(state.source.values[0], np.float64), np.asarray(state.cells[0][0], np.float64)
 
 

@@ -17,6 +17,7 @@ from saccade.data.corpus.record_files import Record
 from saccade.data.corpus.records import Records
 from saccade.data.pairs.base import FromPairs
 from saccade.data.synthetic.drawing import Draws
+from saccade.renamed import past
 from saccade.types import Part, UserError, require_positive, require_share
 
 _SPLITS = ('train', 'validation')
@@ -103,4 +104,5 @@ class Generated(FromPairs):
             for number, name in enumerate(_SPLITS)
         }
         sizes = self.train, self.validation, self.seed, self.held_out
-        return Records(splits, digest(spec(self.generator), generator.version, sizes))
+        by = spec(self.generator) | {'use': past(self.generator.name)}
+        return Records(splits, digest(by, generator.version, sizes))

@@ -57,7 +57,7 @@ class Sorting(DatasetBase):
     @property
     def tokenizer(self) -> Part[Trainer]:
         """One word a number."""
-        return Part(Word).but(vocabulary=self.highest + len(BERT), end=None, specials=BERT)
+        return Part(Word).replace(vocabulary=self.highest + len(BERT), end=None, specials=BERT)
 
     @property
     def inputs(self) -> dict[str, str]:

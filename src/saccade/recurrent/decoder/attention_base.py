@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What attention of recurrent decoders is made of: the scores, masks and weights of `ops` that Transformers have too.
 
-An attention part is called on the widths of states and of the source, and makes a `Looker`: a value with the weights in
-it, whose methods are pure, so that a scan over the tokens may call them. It reads the source once, and then has states
-look at it, one or many a row.
+An attention part is called on the widths of states and of the source, and makes an `Attender`: a value with the
+weights in it, whose methods are pure, so that a scan over the tokens may call them. It encodes the source once, and
+then states attend to it, one or many a row.
 """
 
 from typing import Protocol, runtime_checkable
@@ -17,11 +17,11 @@ from jaxtyping import Array, Float, Int
 from saccade.ops.mask import SameSegment
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
-from saccade.types import PRNGKey, RowWeights, Scope, ScoreTerm
+from saccade.types import PRNGKey, RowSoftmax, Scope, ScoreTerm
 
 
 @struct.dataclass
-class Likeness:
+class ScoreFunction:
     """How like a state of a decoder is to a state of a source: a projection of each, and their product or what a term
     puts in its place.
 
@@ -62,7 +62,7 @@ class Memory:
 
 
 @struct.dataclass
-class Look:
+class AttentionOutput:
     """What states have seen of a source.
 
     Attributes:
@@ -79,33 +79,35 @@ class Look:
 
 
 @runtime_checkable
-class Looker(Protocol):
+class Attender(Protocol):
     """Attention with its weights in it. States of segment 0 see nothing."""
 
-    def read(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory: ...
+    def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory: ...
 
-    def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look: ...
+    def __call__(
+        self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None
+    ) -> AttentionOutput: ...
 
 
-class LookerBase:
-    """What lookers share that have a `likeness` and a `weighting`."""
+class AttenderBase:
+    """What lookers share that have a `score_function` and a `softmax`."""
 
-    likeness: Likeness
-    weighting: RowWeights
+    score_function: ScoreFunction
+    softmax: RowSoftmax
 
-    def read(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
-        keys = None if self.likeness.key is None else project(hidden, self.likeness.key)
+    def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
+        keys = None if self.score_function.key is None else project(hidden, self.score_function.key)
         return Memory(hidden, keys, segments)
 
     def scoring(self, segments: Int[Array, 'B T'], memory: Memory) -> Scoring:
         mask = SameSegment(segments, memory.segments)
-        return Scoring(mask, self.likeness.terms, self.likeness.scale, weighting=self.weighting)
+        return Scoring(mask, self.score_function.terms, self.score_function.scale, softmax=self.softmax)
 
 
-def over_source(look: Look, sources: int) -> Float[Array, 'B 1 T S']:
+def over_source(output: AttentionOutput, sources: int) -> Float[Array, 'B 1 T S']:
     """The weights over all tokens of the source: zero where a query had no key."""
-    if look.first is None:
-        return rearrange(look.weights, 'B T S -> B 1 T S')
-    at = look.first[..., None] + jnp.arange(look.weights.shape[-1])
+    if output.first is None:
+        return rearrange(output.weights, 'B T S -> B 1 T S')
+    at = output.first[..., None] + jnp.arange(output.weights.shape[-1])
     hit = at[..., None] == jnp.arange(sources)
-    return jnp.einsum('BTW,BTWS->BTS', look.weights, hit.astype(look.weights.dtype))[:, None]
+    return jnp.einsum('BTW,BTWS->BTS', output.weights, hit.astype(output.weights.dtype))[:, None]

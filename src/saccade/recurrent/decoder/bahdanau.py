@@ -28,19 +28,19 @@ class Bahdanau(AttentionDecoder):
     def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:
         E, memory = x.shape[-1], state.source
         C = memory.values.shape[-1]
-        steps, looker = self.stack.recurrences(E + C), self.looker(C)
+        steps, attender = self.stack.recurrences(E + C), self.attender(C)
 
         def write(cells: tuple, u: Array, scope: Scope, key: PRNGKey | None) -> tuple[tuple, tuple]:
-            look = looker(self.stack.hidden(cells)[:, None], scope, memory, key)
-            u = u + steps[0].products(look.context[:, 0], first=E)
+            output = attender(self.stack.hidden(cells)[:, None], scope, memory, key)
+            u = u + steps[0].products(output.context[:, 0], first=E)
             cells = self.stack.one(steps, u, cells, key)
-            return cells, (self.stack.hidden(cells), look)
+            return cells, (self.stack.hidden(cells), output)
 
         keys = self.keys(x.shape[1], train)
-        cells, (hidden, look) = one_by_one(write, state.cells, steps[0].products(x), scope, keys)
-        look = joined(look)
-        self.report(look, memory.segments.shape[1])
-        seen = jnp.concatenate([hidden.astype(x.dtype), x, look.context], axis=-1)
+        cells, (hidden, output) = one_by_one(write, state.cells, steps[0].products(x), scope, keys)
+        output = joined(output)
+        self.report(output, memory.segments.shape[1])
+        seen = jnp.concatenate([hidden.astype(x.dtype), x, output.context], axis=-1)
         return self.readout(seen), state.replace(cells=cells)
 
 

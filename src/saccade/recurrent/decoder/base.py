@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PyTree
 
 from saccade.ops.recurrence import held, time_first
 from saccade.recurrent.cell.base import Cell
-from saccade.recurrent.decoder.attention_base import Look, Looker, over_source
+from saccade.recurrent.decoder.attention_base import Attender, AttentionOutput, over_source
 from saccade.recurrent.decoder.layers import Layers
 from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, Part, PRNGKey, Scope, Share
@@ -54,11 +54,11 @@ class AttentionDecoder(nn.Module):
 
     def begin(self, encoded: Encoded, cells: tuple[PyTree, ...]) -> Writing:
         """What is known before the first token: all that depends on the source alone is made here, once."""
-        looker = self.looker(encoded.hidden.shape[-1])
-        return Writing(looker.read(encoded.hidden, encoded.segments), cells)
+        attender = self.attender(encoded.hidden.shape[-1])
+        return Writing(attender.encode_source(encoded.hidden, encoded.segments), cells)
 
-    def looker(self, width: int) -> Looker:
-        """How states look at a source of a width."""
+    def attender(self, width: int) -> Attender:
+        """The attention of states to a source of a width."""
         return self.looking(self.stack.cells[-1].width, width)
 
     def key(self, train: bool) -> PRNGKey | None:
@@ -70,14 +70,14 @@ class AttentionDecoder(nn.Module):
         key = self.key(train)
         return None if key is None else jax.random.split(key, tokens)
 
-    def report(self, look: Look, sources: int) -> None:
+    def report(self, output: AttentionOutput, sources: int) -> None:
         """Sow the weights, and what an estimator says of its choices, if they are asked for."""
         if self.is_initializing():
             return
         if self.is_mutable_collection('weights'):
-            self.sow('weights', 'attention', over_source(look, sources))
-        if look.report and self.is_mutable_collection('choices'):
-            self.sow('choices', 'attention', look.report)
+            self.sow('weights', 'attention', over_source(output, sources))
+        if output.report and self.is_mutable_collection('choices'):
+            self.sow('choices', 'attention', output.report)
 
 
 def one_by_one(
@@ -95,6 +95,6 @@ def one_by_one(
     return carry, jax.tree.map(time_first, made)
 
 
-def joined(look: Look) -> Look:
+def joined(output: AttentionOutput) -> AttentionOutput:
     """The looks of single tokens, [B T 1 ...] each, as one."""
-    return jax.tree.map(lambda leaf: jnp.squeeze(leaf, 2), look)
+    return jax.tree.map(lambda leaf: jnp.squeeze(leaf, 2), output)

@@ -15,37 +15,41 @@ from jaxtyping import Array, Float
 
 from saccade.ops import plain
 from saccade.ops.scoring import weighted_values
-from saccade.recurrent.decoder.attention_base import Likeness, Look, LookerBase, Memory
+from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory, ScoreFunction
 from saccade.recurrent.decoder.estimator_base import Estimator, likeliest
 from saccade.softmax.softmax import Softmax
-from saccade.types import Part, PRNGKey, RowWeights, Scope, Weighting
+from saccade.types import Part, PRNGKey, RowSoftmax, Scope, SoftmaxVariant
 
 
 @struct.dataclass
-class HardLooker(LookerBase):
-    """Attributes: likeness; weighting, which gives the odds of the choice; estimator of its gradient."""
+class HardAttender(AttenderBase):
+    """Attributes: score_function; softmax, which gives the odds of the choice; estimator of its gradient."""
 
-    likeness: Likeness
-    weighting: RowWeights
+    score_function: ScoreFunction
+    softmax: RowSoftmax
     estimator: Estimator
 
-    def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look:
+    def __call__(
+        self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None
+    ) -> AttentionOutput:
         k, v = memory.heads()
-        q, scoring = self.likeness.queries(states, k), self.scoring(scope.numbered, memory)
+        q, scoring = self.score_function.queries(states, k), self.scoring(scope.numbered, memory)
         pairs = scoring.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
         odds = plain.attention_weights(q, k, scoring, pairs)[:, 0]
         chosen, report = (likeliest(odds), {}) if key is None else self.estimator(odds, states, key)
-        return Look(weighted_values(chosen[:, None], v, v.dtype)[:, :, 0], chosen, report=report)
+        return AttentionOutput(weighted_values(chosen[:, None], v, v.dtype)[:, :, 0], chosen, report=report)
 
 
 class Hard(nn.Module):
-    """Attributes: score; estimator of the gradient; weighting, how scores become the odds of the choice."""
+    """Attributes: score; estimator of the gradient; softmax, how scores become the odds of the choice."""
 
     score: Part
     estimator: Part
-    weighting: Part[Weighting] = Part(Softmax)
+    softmax: Part[SoftmaxVariant] = Part(Softmax)
 
     @nn.compact
-    def __call__(self, query_width: int, key_width: int) -> HardLooker:
-        likeness = self.score(name='score')(query_width, key_width)
-        return HardLooker(likeness, self.weighting(name='weighting')(1), self.estimator(name='estimator')(query_width))
+    def __call__(self, query_width: int, key_width: int) -> HardAttender:
+        score_function = self.score(name='score')(query_width, key_width)
+        return HardAttender(
+            score_function, self.softmax(name='weighting')(1), self.estimator(name='estimator')(query_width)
+        )

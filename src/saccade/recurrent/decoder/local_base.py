@@ -18,12 +18,12 @@ from jaxtyping import Array, Bool, Float, Int
 from saccade.ops import plain
 from saccade.ops.mask import Given
 from saccade.ops.scoring import Scoring
-from saccade.recurrent.decoder.attention_base import Look, LookerBase, Memory
-from saccade.types import Count, PRNGKey, RowWeights, Scope, Scores
+from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory
+from saccade.types import Count, PRNGKey, RowSoftmax, Scope, Scores
 
 
-class LocalLooker(LookerBase):
-    """Has a `likeness`, a `weighting` and a `reach`, R; overrides where to look."""
+class LocalAttender(AttenderBase):
+    """Has a `score_function`, a `softmax` and a `reach`, R; overrides where to look."""
 
     reach: Count
 
@@ -31,11 +31,13 @@ class LocalLooker(LookerBase):
         """p of each state, in tokens from the source's first, in rows of so many."""
         raise NotImplementedError
 
-    def around(self, weighting: RowWeights, distance: Float[Array, 'B 1 1 W']) -> RowWeights:
+    def around(self, softmax: RowSoftmax, distance: Float[Array, 'B 1 1 W']) -> RowSoftmax:
         """How scores of keys that are so far from p become weights."""
-        return weighting
+        return softmax
 
-    def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look:
+    def __call__(
+        self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None
+    ) -> AttentionOutput:
         T, S = states.shape[1], memory.segments.shape[1]
         W = min(2 * self.reach + 1, S)
         real = memory.segments != 0
@@ -46,18 +48,18 @@ class LocalLooker(LookerBase):
         own = jax.tree.map(lambda leaf: _windows(leaf, first, W), memory)
         distance = rearrange(first[..., None] + jnp.arange(W) - p[..., None], 'B T W -> (B T) 1 1 W')
         k, v = own.heads()
-        q = rearrange(self.likeness.queries(states, k), 'B T N A -> (B T) 1 N A')
+        q = rearrange(self.score_function.queries(states, k), 'B T N A -> (B T) 1 N A')
         asked = rearrange(scope.numbered, 'B T -> (B T) 1')
         scoring = self._within(own, asked, distance)
         context, weights = plain.attend(q, k, v, scoring, jnp.arange(1), jnp.arange(W))
         context = rearrange(context, '(B T) 1 1 C -> B T C', T=T)
-        return Look(context, rearrange(weights, '(B T) 1 1 W -> B T W', T=T), first)
+        return AttentionOutput(context, rearrange(weights, '(B T) 1 1 W -> B T W', T=T), first)
 
     def _within(self, own: Memory, asked: Int[Array, 'B 1'], distance: Float[Array, 'B 1 1 W']) -> Scoring:
         scoring = self.scoring(asked, own)
         near = jnp.abs(distance[:, 0]) <= self.reach
         same = scoring.mask(jnp.arange(1), jnp.arange(own.segments.shape[1]))
-        return scoring.replace(mask=Given(near & same), weighting=self.around(self.weighting, distance))
+        return scoring.replace(mask=Given(near & same), softmax=self.around(self.softmax, distance))
 
 
 def _windows(x: Array, first: Int[Array, 'B T'], width: int) -> Array:
@@ -74,15 +76,15 @@ class Faded:
     """Weights that fade with the distance from a place that need not be a whole number of tokens.
 
     Attributes:
-        weighting: how scores become weights.
+        softmax: how scores become weights.
         distance: of each key from the place, in tokens.
         deviation: of the Gaussian that they are multiplied by, in tokens. They no longer sum to one.
     """
 
-    weighting: RowWeights
+    softmax: RowSoftmax
     distance: Float[Array, 'B 1 1 W']
     deviation: float = struct.field(pytree_node=False)
 
     def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
         faded = jnp.exp(-jnp.square(self.distance) / (2 * self.deviation**2))
-        return self.weighting(scores, allowed) * faded
+        return self.softmax(scores, allowed) * faded

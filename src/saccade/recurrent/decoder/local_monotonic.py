@@ -14,18 +14,18 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
-from saccade.recurrent.decoder.attention_base import Likeness
-from saccade.recurrent.decoder.local_base import LocalLooker
+from saccade.recurrent.decoder.attention_base import ScoreFunction
+from saccade.recurrent.decoder.local_base import LocalAttender
 from saccade.softmax.softmax import Softmax
-from saccade.types import Count, Part, RowWeights, Scope, Weighting, require_positive
+from saccade.types import Count, Part, RowSoftmax, Scope, SoftmaxVariant, require_positive
 
 
 @struct.dataclass
-class MonotonicLooker(LocalLooker):
-    """Attributes: likeness; weighting; reach, R."""
+class LocalMonotonicAttender(LocalAttender):
+    """Attributes: score_function; softmax; reach, R."""
 
-    likeness: Likeness
-    weighting: RowWeights
+    score_function: ScoreFunction
+    softmax: RowSoftmax
     reach: int = struct.field(pytree_node=False)
 
     def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
@@ -33,14 +33,14 @@ class MonotonicLooker(LocalLooker):
 
 
 class LocalMonotonic(nn.Module):
-    """Attributes: score; reach, R in tokens on either side; weighting, how scores become weights."""
+    """Attributes: score; reach, R in tokens on either side; softmax, how scores become weights."""
 
     score: Part
     reach: Count
-    weighting: Part[Weighting] = Part(Softmax)
+    softmax: Part[SoftmaxVariant] = Part(Softmax)
 
     @nn.compact
-    def __call__(self, query_width: int, key_width: int) -> MonotonicLooker:
+    def __call__(self, query_width: int, key_width: int) -> LocalMonotonicAttender:
         require_positive('recurrent.decoder.local_monotonic:LocalMonotonic', reach=self.reach)
-        likeness = self.score(name='score')(query_width, key_width)
-        return MonotonicLooker(likeness, self.weighting(name='weighting')(1), self.reach)
+        score_function = self.score(name='score')(query_width, key_width)
+        return LocalMonotonicAttender(score_function, self.softmax(name='weighting')(1), self.reach)

@@ -18,18 +18,18 @@ from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.recurrent.decoder.attention_base import Likeness
-from saccade.recurrent.decoder.local_base import Faded, LocalLooker
+from saccade.recurrent.decoder.attention_base import ScoreFunction
+from saccade.recurrent.decoder.local_base import Faded, LocalAttender
 from saccade.softmax.softmax import Softmax
-from saccade.types import Count, Part, RowWeights, Scope, Weighting, require_positive
+from saccade.types import Count, Part, RowSoftmax, Scope, SoftmaxVariant, require_positive
 
 
 @struct.dataclass
-class PredictiveLooker(LocalLooker):
-    """Attributes: likeness; weighting; hidden and out, W_p and v; reach, R."""
+class LocalPredictiveAttender(LocalAttender):
+    """Attributes: score_function; softmax; hidden and out, W_p and v; reach, R."""
 
-    likeness: Likeness
-    weighting: RowWeights
+    score_function: ScoreFunction
+    softmax: RowSoftmax
     hidden: Float[Array, 'D D']
     out: Float[Array, 'D 1']
     reach: int = struct.field(pytree_node=False)
@@ -38,22 +38,22 @@ class PredictiveLooker(LocalLooker):
         share = jax.nn.sigmoid(project(jnp.tanh(project(states.astype(self.hidden.dtype), self.hidden)), self.out))
         return share[..., 0].astype(jnp.float32) * (lengths[:, None] - 1)
 
-    def around(self, weighting: RowWeights, distance: Float[Array, 'B 1 1 W']) -> Faded:
-        return Faded(weighting, distance, self.reach / 2)
+    def around(self, softmax: RowSoftmax, distance: Float[Array, 'B 1 1 W']) -> Faded:
+        return Faded(softmax, distance, self.reach / 2)
 
 
 class LocalPredictive(nn.Module):
-    """Attributes: score; reach, R in tokens on either side; weighting, how scores become weights before they fade."""
+    """Attributes: score; reach, R in tokens on either side; softmax, how scores become weights before they fade."""
 
     score: Part
     reach: Count
-    weighting: Part[Weighting] = Part(Softmax)
+    softmax: Part[SoftmaxVariant] = Part(Softmax)
 
     @nn.compact
-    def __call__(self, query_width: int, key_width: int) -> PredictiveLooker:
+    def __call__(self, query_width: int, key_width: int) -> LocalPredictiveAttender:
         require_positive('recurrent.decoder.local_predictive:LocalPredictive', reach=self.reach)
-        likeness = self.score(name='score')(query_width, key_width)
+        score_function = self.score(name='score')(query_width, key_width)
         init = nn.initializers.lecun_normal()
         hidden = parameter(self, 'hidden', 'D -> D', init, (query_width, query_width))
         out = parameter(self, 'out', 'D -> 1', init, (query_width, 1))
-        return PredictiveLooker(likeness, self.weighting(name='weighting')(1), hidden, out, self.reach)
+        return LocalPredictiveAttender(score_function, self.softmax(name='weighting')(1), hidden, out, self.reach)

@@ -18,13 +18,13 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.recurrent.decoder.attention_base import Look
+from saccade.recurrent.decoder.attention_base import AttentionOutput
 from saccade.recurrent.decoder.base import AttentionDecoder, Inputs, Writing, joined, one_by_one
 from saccade.recurrent.encoder import Encoded
 from saccade.types import Count, PRNGKey, Scope
 
-Written = tuple[Float[Array, 'B T D'], Look, Writing]
-Attend = Callable[[Float[Array, 'B T D'], Scope, PRNGKey | None], tuple[Float[Array, 'B T D'], Look]]
+Written = tuple[Float[Array, 'B T D'], AttentionOutput, Writing]
+Attend = Callable[[Float[Array, 'B T D'], Scope, PRNGKey | None], tuple[Float[Array, 'B T D'], AttentionOutput]]
 
 
 class Luong(AttentionDecoder, kw_only=True):
@@ -43,18 +43,18 @@ class Luong(AttentionDecoder, kw_only=True):
 
     def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:
         memory = state.source
-        looker, kernel = self.looker(memory.values.shape[-1]), self.joining(memory.values.shape[-1])
+        attender, kernel = self.attender(memory.values.shape[-1]), self.joining(memory.values.shape[-1])
 
         def attend(
             hidden: Float[Array, 'B T D'], scope: Scope, key: PRNGKey | None
-        ) -> tuple[Float[Array, 'B T D'], Look]:
-            look = looker(hidden, scope, memory, key)
-            both = jnp.concatenate([look.context, hidden.astype(look.context.dtype)], axis=-1)
-            return jnp.tanh(project(both, kernel)), look
+        ) -> tuple[Float[Array, 'B T D'], AttentionOutput]:
+            output = attender(hidden, scope, memory, key)
+            both = jnp.concatenate([output.context, hidden.astype(output.context.dtype)], axis=-1)
+            return jnp.tanh(project(both, kernel)), output
 
         write = self._fed if self.input_feeding else self._at_once
-        y, look, state = write(attend, x, scope, state, train)
-        self.report(look, memory.segments.shape[1])
+        y, output, state = write(attend, x, scope, state, train)
+        self.report(output, memory.segments.shape[1])
         return y, state
 
     def _at_once(self, attend: Attend, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:
@@ -69,12 +69,12 @@ class Luong(AttentionDecoder, kw_only=True):
         def write(carry: tuple, u: Array, scope: Scope, key: PRNGKey | None) -> tuple[tuple, tuple]:
             cells, fed = carry
             cells = self.stack.one(steps, u + steps[0].products(fed, first=E), cells, key)
-            y, look = attend(self.stack.hidden(cells)[:, None], scope, key)
-            return (cells, y[:, 0]), (y[:, 0], look)
+            y, output = attend(self.stack.hidden(cells)[:, None], scope, key)
+            return (cells, y[:, 0]), (y[:, 0], output)
 
         u, keys = steps[0].products(x), self.keys(x.shape[1], train)
-        (cells, fed), (y, look) = one_by_one(write, (state.cells, state.fed), u, scope, keys)
-        return y, joined(look), state.replace(cells=cells, fed=fed)
+        (cells, fed), (y, output) = one_by_one(write, (state.cells, state.fed), u, scope, keys)
+        return y, joined(output), state.replace(cells=cells, fed=fed)
 
 
 class Joining(nn.Module):

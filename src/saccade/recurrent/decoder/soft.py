@@ -5,7 +5,7 @@
     e_ij = score(s_i, h_j),    alpha_i = softmax(e_i),    c_i = sum_j alpha_ij h_j
 
 Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", equations 5 and 6,
-https://arxiv.org/abs/1409.0473; the name is from Xu et al. 2015, https://arxiv.org/abs/1502.03044. Any weighting may
+https://arxiv.org/abs/1409.0473; the name is from Xu et al. 2015, https://arxiv.org/abs/1502.03044. Any softmax may
 stand in the softmax's place. What the score makes of the source is made once. Cost: T S (A + C), beside the score's.
 """
 
@@ -15,32 +15,34 @@ from flax import struct
 from jaxtyping import Array, Float
 
 from saccade.ops import plain
-from saccade.recurrent.decoder.attention_base import Likeness, Look, LookerBase, Memory
+from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory, ScoreFunction
 from saccade.softmax.softmax import Softmax
-from saccade.types import Part, PRNGKey, RowWeights, Scope, Weighting
+from saccade.types import Part, PRNGKey, RowSoftmax, Scope, SoftmaxVariant
 
 
 @struct.dataclass
-class SoftLooker(LookerBase):
-    """Attributes: likeness of a state and the source's; weighting, how it becomes weights."""
+class SoftAttender(AttenderBase):
+    """Attributes: score_function of a state and the source's; softmax, how it becomes weights."""
 
-    likeness: Likeness
-    weighting: RowWeights
+    score_function: ScoreFunction
+    softmax: RowSoftmax
 
-    def __call__(self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None) -> Look:
+    def __call__(
+        self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None
+    ) -> AttentionOutput:
         k, v = memory.heads()
-        q, scoring = self.likeness.queries(states, k), self.scoring(scope.numbered, memory)
+        q, scoring = self.score_function.queries(states, k), self.scoring(scope.numbered, memory)
         context, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
-        return Look(context[:, :, 0], weights[:, 0])
+        return AttentionOutput(context[:, :, 0], weights[:, 0])
 
 
 class Soft(nn.Module):
-    """Attributes: score; weighting, how scores become weights."""
+    """Attributes: score; softmax, how scores become weights."""
 
     score: Part
-    weighting: Part[Weighting] = Part(Softmax)
+    softmax: Part[SoftmaxVariant] = Part(Softmax)
 
     @nn.compact
-    def __call__(self, query_width: int, key_width: int) -> SoftLooker:
-        likeness = self.score(name='score')(query_width, key_width)
-        return SoftLooker(likeness, self.weighting(name='weighting')(1))
+    def __call__(self, query_width: int, key_width: int) -> SoftAttender:
+        score_function = self.score(name='score')(query_width, key_width)
+        return SoftAttender(score_function, self.softmax(name='weighting')(1))

@@ -18,7 +18,7 @@ from saccade.ops.project import project
 from saccade.recurrent.cell.base import Cell
 from saccade.recurrent.encoder import over
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Can, Hidden, Part, Scope, Share, State, UserError
+from saccade.types import Capabilities, Hidden, Part, Scope, Share, State, UserError
 
 
 class Bidirectional(nn.Module):
@@ -28,7 +28,7 @@ class Bidirectional(nn.Module):
     dropout: Share = 0.0
     output_init: Part = Part(nn.initializers.lecun_normal)
 
-    can: ClassVar[Can] = Can(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         causal=False, cross=False, terms=False, cached=False, equivariant=False, time='B T D^2', memory='B T D'
     )
     sees_others: ClassVar[bool] = True

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, NoReturn
 
 from saccade.recurrent.mixer.convolution import Convolution
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Can, Hidden, Scope, State, UserError
+from saccade.types import Capabilities, Hidden, Scope, State, UserError
 
 
 class CentredConvolution(Convolution):
     """Attributes: those of Convolution."""
 
-    can: ClassVar[Can] = Can(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         causal=False, cross=False, terms=False, cached=False, equivariant=False, time='B T M D^2', memory='B T D'
     )
     sees_others: ClassVar[bool] = True

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.ops.convolution import convolve
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Can, Count, Hidden, Part, Scope, Share, require_positive
+from saccade.types import Capabilities, Count, Hidden, Part, Scope, Share, require_positive
 
 
 @struct.dataclass
@@ -41,7 +41,7 @@ class Convolution(nn.Module):
     dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
 
-    can: ClassVar[Can] = Can(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         full=False, cross=False, terms=False, equivariant=False, time='B T M D^2', memory='B T D', state='M D'
     )
     example: ClassVar[dict[str, Any]] = {'size': 9, 'depthwise': False}  # as wide as the rows that it is tried on

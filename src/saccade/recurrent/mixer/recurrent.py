@@ -20,7 +20,7 @@ from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
-from saccade.types import Can, Hidden, Part, Scope, Share, UserError, require_share
+from saccade.types import Capabilities, Hidden, Part, Scope, Share, UserError, require_share
 
 
 class Recurrent(nn.Module):
@@ -30,7 +30,7 @@ class Recurrent(nn.Module):
     dropout: Share = 0.0
     output_init: Part = Part(nn.initializers.lecun_normal)
 
-    can: ClassVar[Can] = Can(
+    capabilities: ClassVar[Capabilities] = Capabilities(
         full=False,
         cross=False,
         terms=False,

@@ -13,7 +13,7 @@ import flax.linen as nn
 
 from saccade.axes import parameter
 from saccade.ops import score
-from saccade.recurrent.decoder.attention_base import Likeness
+from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.types import Count, require_positive
 
 
@@ -23,7 +23,7 @@ class Additive(nn.Module):
     width: Count
 
     @nn.compact
-    def __call__(self, query_width: int, key_width: int) -> Likeness:
+    def __call__(self, query_width: int, key_width: int) -> ScoreFunction:
         require_positive('recurrent.score.additive:Additive', width=self.width)
         init = nn.initializers.lecun_normal()
         query, key = (
@@ -31,4 +31,4 @@ class Additive(nn.Module):
             for name, width in (('query', query_width), ('key', key_width))
         )
         out = parameter(self, 'out', 'F -> 1', init, (self.width, 1))
-        return Likeness(query, key, (score.Additive(out.T),), scale=0.0)
+        return ScoreFunction(query, key, (score.Additive(out.T),), scale=0.0)

@@ -10,15 +10,15 @@ https://arxiv.org/abs/1508.04025. No parameters. Cost: T S D.
 
 import flax.linen as nn
 
-from saccade.recurrent.decoder.attention_base import Likeness
+from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.types import UserError
 
 
 class Dot(nn.Module):
-    def __call__(self, query_width: int, key_width: int) -> Likeness:
+    def __call__(self, query_width: int, key_width: int) -> ScoreFunction:
         if query_width != key_width:
             raise UserError(
                 f"recurrent.score.dot:Dot: the decoder's states are {query_width} wide and the source's {key_width}; "
                 "give both one width (two directions have twice their cell's), or take recurrent.score.general:General"
             )
-        return Likeness()
+        return ScoreFunction()

@@ -11,10 +11,12 @@ https://arxiv.org/abs/1508.04025. h W is made once for all steps. Cost: T S D, a
 import flax.linen as nn
 
 from saccade.axes import parameter
-from saccade.recurrent.decoder.attention_base import Likeness
+from saccade.recurrent.decoder.attention_base import ScoreFunction
 
 
 class General(nn.Module):
     @nn.compact
-    def __call__(self, query_width: int, key_width: int) -> Likeness:
-        return Likeness(key=parameter(self, 'key', 'D -> D', nn.initializers.lecun_normal(), (key_width, query_width)))
+    def __call__(self, query_width: int, key_width: int) -> ScoreFunction:
+        return ScoreFunction(
+            key=parameter(self, 'key', 'D -> D', nn.initializers.lecun_normal(), (key_width, query_width))
+        )

@@ -18,11 +18,11 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 from saccade.train.optimizer import finds
 from saccade.types import Params, UserError
 
-Wanted = Mapping[str, tuple[int, ...]]
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 def body(
-    params: Params, wanted: Wanted, heads: str = r'(^|/)\w+_head/', outputs: str = r'_head/output(_bias)?$'
+    params: Params, wanted: Shapes, heads: str = r'(^|/)\w+_head/', outputs: str = r'_head/output(_bias)?$'
 ) -> Params:
     """Take all but the heads; of a head of the same name the hidden layer too, as BERT's pooler is fine-tuned.
 
@@ -41,7 +41,7 @@ def body(
     return _with_new({path: leaf for path, leaf in there.items() if path not in left}, new, wanted)
 
 
-def encoder(params: Params, wanted: Wanted, heads: str = r'(^|/)\w+_head/') -> Params:
+def encoder(params: Params, wanted: Shapes, heads: str = r'(^|/)\w+_head/') -> Params:
     """Take an encoder as that of a model which writes too, whose decoder is new: Rothe et al. 2020, BERT2RND,
     https://arxiv.org/abs/1907.12461
 
@@ -53,7 +53,7 @@ def encoder(params: Params, wanted: Wanted, heads: str = r'(^|/)\w+_head/') -> P
     return _with_new({f'encoder/{path}': leaf for path, leaf in there.items()}, new, wanted)
 
 
-def only(params: Params, wanted: Wanted, match: str) -> Params:
+def only(params: Params, wanted: Shapes, match: str) -> Params:
     """Take what a regex finds in the path, and nothing else.
 
     Raises:
@@ -65,12 +65,12 @@ def only(params: Params, wanted: Wanted, match: str) -> Params:
     return _with_new(there, [path for path in wanted if not _found(match, path)], wanted)
 
 
-def nothing(params: Params, wanted: Wanted) -> Params:
+def nothing(params: Params, wanted: Shapes) -> Params:
     """Take the tokenizer alone, and what `inherit` takes: so that a run from scratch differs in its weights only."""
     return _with_new({}, list(wanted), wanted)
 
 
-def teacher(params: Params, wanted: Wanted, every: int = 2) -> Params:
+def teacher(params: Params, wanted: Shapes, every: int = 2) -> Params:
     """Take all as the teacher's, and for the student each layer of so many: DistilBERT, section 3 of 1910.01108.
 
     Args:
@@ -98,6 +98,6 @@ def _found(pattern: str, path: str) -> bool:
     return finds(pattern, path, 'config.adapt')
 
 
-def _with_new(taken: Mapping[str, jax.Array], new: list[str], wanted: Wanted) -> Params:
+def _with_new(taken: Mapping[str, jax.Array], new: list[str], wanted: Shapes) -> Params:
     shapes = {path: jax.ShapeDtypeStruct(wanted[path], jnp.float32) for path in new}
     return unflatten_dict({**taken, **shapes}, sep='/')

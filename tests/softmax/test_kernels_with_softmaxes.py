@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels with each weighting: the same from blocks as from the matrix, and no cost of weights that nobody reads."""
+"""Kernels with each softmax: the same from blocks as from the matrix, and no cost of weights that nobody reads."""
 
 import jax
 import jax.numpy as jnp
@@ -53,11 +53,11 @@ def assert_near(given, expected):
 
 @pytest.mark.parametrize('name', ONLINE)
 def test_kernels_agree_in_outputs_and_gradients(name):
-    """With dropout, in packed rows; every parameter has a gradient, that of the weighting among them."""
-    params = params_of(mixer({**PLAIN, 'weighting': ONLINE[name]}))
+    """With dropout, in packed rows; every parameter has a gradient, that of the softmax among them."""
+    params = params_of(mixer({**PLAIN, 'softmax': ONLINE[name]}))
 
     def loss(params, x, kernel):
-        module = mixer({**kernel, 'dropout': 0.3, 'weighting': ONLINE[name]})
+        module = mixer({**kernel, 'dropout': 0.3, 'softmax': ONLINE[name]})
         y = module.apply({'params': params}, x, PACKED, True, rngs={'dropout': jax.random.key(0)})
         return (X * y).sum(), y
 
@@ -74,7 +74,7 @@ def test_kernels_agree_in_outputs_and_gradients(name):
 @pytest.mark.parametrize('name', ONLINE)
 def test_weights_that_nobody_asks_for_cost_nothing(name):
     """Bytes that the compiled program gives back and holds beside: fewer by a matrix a head than with the weights."""
-    module = mixer({**PLAIN, 'weighting': ONLINE[name]})
+    module = mixer({**PLAIN, 'softmax': ONLINE[name]})
     params = params_of(module)
 
     def size(mutable):

@@ -16,7 +16,7 @@ from saccade.softmax.entmax import EntmaxWeights
 from saccade.softmax.sigmoid import SigmoidWeights
 from saccade.softmax.talking_heads import TalkingHeadsWeights
 from saccade.softmax.top_k import TopKWeights
-from saccade.types import OnlineWeights, RowWeights, UserError
+from saccade.types import OnlineSoftmax, RowSoftmax, UserError
 
 NEAR = 1e-6
 GRADIENT_NEAR = 1e-5
@@ -112,7 +112,7 @@ def test_talking_heads_are_those_of_the_equation():
 def test_what_is_not_allowed_has_no_weight_and_no_part(name):
     """Its score may be anything; and a row without keys is zeros, with gradients that are finite."""
     value = VALUES[name]
-    assert isinstance(value, RowWeights)
+    assert isinstance(value, RowSoftmax)
 
     @jax.jit
     def run(scores):
@@ -232,7 +232,7 @@ PARAMETERS = {
 def test_parameters_are_by_head(use):
     value, variables = build({'use': use})().init_with_output(jax.random.key(0), N)
     assert jax.tree.map(jnp.shape, variables.get('params', {})) == PARAMETERS[use]
-    assert isinstance(value, OnlineWeights) == (use != 'softmax.talking_heads:TalkingHeads')
+    assert isinstance(value, OnlineSoftmax) == (use != 'softmax.talking_heads:TalkingHeads')
 
 
 WHOLE_ROW = {
@@ -246,10 +246,10 @@ WHOLE_ROW = {
 def test_what_needs_a_whole_row_is_refused_by_the_blockwise_kernel_with_its_reason(use):
     given = {'use': use, **WHOLE_ROW[use]}
     with pytest.raises(UserError) as caught:
-        build({'use': 'attention.blockwise:Blockwise', 'weighting': given}, 'kernel')
+        build({'use': 'attention.blockwise:Blockwise', 'softmax': given}, 'kernel')
     (reason,) = build(given).target.why_not.values()
-    assert str(caught.value) == f"kernel.weighting: {use} is not an OnlineWeighting, as {reason}: it has no 'online'"
-    assert build({'use': 'attention.plain:Plain', 'weighting': given})['weighting'].name == use
+    assert str(caught.value) == f"kernel.softmax: {use} is not an OnlineSoftmaxVariant, as {reason}: it has no 'online'"
+    assert build({'use': 'attention.plain:Plain', 'softmax': given})['softmax'].name == use
 
 
 @pytest.mark.parametrize(

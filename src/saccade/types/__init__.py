@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The words of the codebase: axes, arrays, parts, what a batch holds, and what each kind of part must do.
+
+Axes, in every einsum, annotation and comment:
+
+    B batch          N query heads        F feed-forward width
+    T query length   K key/value heads    V vocabulary
+    S key length     G = N/K              L layers
+    D width          H head width         P patches, C classes
+
+Activations are [B T N H], scores [B N T S], projection kernels [D N H], output kernels [N H D].
+
+A file for each floor, from arrays up to tasks; all names can be imported from here. Not here: anything that computes.
+"""
+
+from saccade.types.arrays import (
+    Activation,
+    Hidden,
+    KeyIndex,
+    Keys,
+    Logits,
+    Mixed,
+    Params,
+    PRNGKey,
+    Queries,
+    QueryIndex,
+    Real,
+    Scores,
+    State,
+    Tokens,
+    Values,
+)
+from saccade.types.attention import (
+    Capabilities,
+    CrossMixer,
+    Kernel,
+    KVSharingMixer,
+    Mask,
+    Mixer,
+    OnlineSoftmax,
+    OnlineSoftmaxVariant,
+    PairPosition,
+    Pairs,
+    Rows,
+    RowSoftmax,
+    ScoreTerm,
+    SoftmaxVariant,
+    TermMaker,
+)
+from saccade.types.context import Scope, Source
+from saccade.types.data import Bucketed, Data
+from saccade.types.errors import (
+    Count,
+    CountOrZero,
+    NotNegative,
+    Positive,
+    Probability,
+    Range,
+    Share,
+    UserError,
+    require_positive,
+    require_share,
+)
+from saccade.types.layer import Block, FeedForward, Norm, Router, Runner, TokenPosition
+from saccade.types.log import Sink
+from saccade.types.model import EncoderModel, Head, LanguageModel, Model, OfOneSequence, Reading, Seq2Seq
+from saccade.types.part import Part
+from saccade.types.task import IGNORED, Batch, Estimate, Evaluator, Metrics, Search, Task, TextMetric, Total, Written
+
+__all__ = [
+    'IGNORED',
+    'Activation',
+    'Batch',
+    'Block',
+    'Bucketed',
+    'Capabilities',
+    'Count',
+    'CountOrZero',
+    'CrossMixer',
+    'Data',
+    'EncoderModel',
+    'Estimate',
+    'Evaluator',
+    'FeedForward',
+    'Head',
+    'Hidden',
+    'KVSharingMixer',
+    'Kernel',
+    'KeyIndex',
+    'Keys',
+    'LanguageModel',
+    'Logits',
+    'Mask',
+    'Metrics',
+    'Mixed',
+    'Mixer',
+    'Model',
+    'Norm',
+    'NotNegative',
+    'OfOneSequence',
+    'OnlineSoftmax',
+    'OnlineSoftmaxVariant',
+    'PRNGKey',
+    'PairPosition',
+    'Pairs',
+    'Params',
+    'Part',
+    'Positive',
+    'Probability',
+    'Queries',
+    'QueryIndex',
+    'Range',
+    'Reading',
+    'Real',
+    'Router',
+    'RowSoftmax',
+    'Rows',
+    'Runner',
+    'Scope',
+    'ScoreTerm',
+    'Scores',
+    'Search',
+    'Seq2Seq',
+    'Share',
+    'Sink',
+    'SoftmaxVariant',
+    'Source',
+    'State',
+    'Task',
+    'TermMaker',
+    'TextMetric',
+    'TokenPosition',
+    'Tokens',
+    'Total',
+    'UserError',
+    'Values',
+    'Written',
+    'require_positive',
+    'require_share',
+]

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays by their axes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+Activation = Callable[[Array], Array]  # of each number by itself, as `jax.nn:gelu`
+Tokens = Int[Array, 'B T']
+Hidden = Float[Array, 'B T D']
+Queries = Float[Array, 'B T N H']
+Keys = Float[Array, 'B S K H']
+Values = Float[Array, 'B S _ _']  # in heads and of a width of their own
+Mixed = Float[Array, 'B T N _']  # what each query's heads read of them
+Scores = Float[Array, 'B N T S']
+Logits = Float[Array, 'B T V']
+QueryIndex = Int[Array, '... T']
+KeyIndex = Int[Array, '... S']
+Real = Bool[Array, 'B T']  # True where a place of a row holds a token, False for padding
+Params = Mapping[str, Any]
+State = PyTree
+PRNGKey = Key[Array, ''] | Array

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a layer may know of its tokens beside their activations."""
+
+from typing import Any
+
+import jax
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int
+
+from saccade.types.arrays import Hidden
+
+
+@struct.dataclass
+class Source:
+    """What queries look at where that is not their own sequence, as in cross-attention.
+
+    Attributes:
+        hidden: the tokens, in any width; None where their keys and values were made before, by a `CrossMixer`.
+        positions, segments: of each of them, as in `Scope`.
+    """
+
+    hidden: Float[Array, 'B S D'] | None
+    positions: Int[Array, 'B S']
+    segments: Int[Array, 'B S'] | None = None
+
+    @property
+    def real(self) -> Bool[Array, 'B S'] | None:
+        """Which places hold a token, and no padding; None where all do."""
+        return None if self.segments is None else self.segments != 0
+
+
+@struct.dataclass
+class Scope:
+    """What a layer may know of its tokens beside their activations.
+
+    Attributes:
+        positions: place of each token within its own segment.
+        segments: tokens attend only within equal segments; 0 is padding. None: every row is one segment.
+        source: where a mixer takes keys and values from; None for the tokens themselves.
+        terms: score terms that all layers share.
+        types: 1 for tokens of the second of two texts, else 0; None: there is one text.
+        prefix: how many tokens at the start of a row are read before any is written, so that a mask may show them to
+            each other; None: none are. A row is one segment then.
+    """
+
+    positions: Int[Array, 'B T']
+    segments: Int[Array, 'B T'] | None = None
+    source: Source | None = None
+    terms: tuple[Any, ...] = ()
+    types: Int[Array, 'B T'] | None = None
+    prefix: Int[Array, 'B'] | None = None
+
+    def read(self, x: Hidden) -> Source:
+        """What keys and values are made of: the source, or the tokens x themselves."""
+        return Source(x, self.positions, self.segments) if self.source is None else self.source
+
+    @property
+    def real(self) -> Bool[Array, 'B T'] | None:
+        """Which places hold a token, and no padding; None where all do."""
+        return None if self.segments is None else self.segments != 0
+
+    @property
+    def numbered(self) -> Int[Array, 'B T']:
+        """The segments, which are all 1 where every row is one."""
+        return jax.numpy.ones_like(self.positions) if self.segments is None else self.segments

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the user, and checks that raise them."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+
+class UserError(Exception):
+    """Something the user can mend. Launchers print its one line and exit with status 2."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Which numbers a field takes, stated where the field is declared: `build` refuses the others, and NaN.
+
+        dropout: Annotated[float, Range(least=0, below=1)] = 0.0
+
+    Attributes: bounds; `least` and `most` belong to the range, `above` and `below` do not.
+    """
+
+    least: int | float = -math.inf
+    above: int | float = -math.inf
+    most: int | float = math.inf
+    below: int | float = math.inf
+
+    def __contains__(self, value: int | float) -> bool:
+        return self.least <= value <= self.most and self.above < value < self.below
+
+    def __str__(self) -> str:
+        bounds = {'at least': self.least, 'above': self.above, 'at most': self.most, 'below': self.below}
+        return ' and '.join(f'{words} {bound}' for words, bound in bounds.items() if math.isfinite(bound))
+
+
+Count = Annotated[int, Range(least=1)]
+CountOrZero = Annotated[int, Range(least=0)]
+Positive = Annotated[float, Range(above=0)]
+NotNegative = Annotated[float, Range(least=0)]
+Share = Annotated[float, Range(least=0, below=1)]  # a dropout rate, a decay, a label smoothing
+Probability = Annotated[float, Range(least=0, most=1)]
+
+
+def require_positive(part: str, **values: int) -> None:
+    """Refuse a size or a number that is not at least 1, naming its field."""
+    for name, value in values.items():
+        if value < 1:
+            raise UserError(f'{part}: {name} must be at least 1, not {value}')
+
+
+def require_share(part: str, **values: float) -> None:
+    """Refuse a dropout rate, or another share, that is not at least 0 and below 1."""
+    for name, value in values.items():
+        if not 0 <= value < 1:
+            raise UserError(f'{part}: {name} must be at least 0 and below 1, not {value}')

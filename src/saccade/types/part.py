@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parts: factories that a config names."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, Generic, TypeVar
+
+from saccade.types.errors import UserError
+
+T_co = TypeVar('T_co', covariant=True)
+
+
+@dataclass(frozen=True)
+class Part(Generic[T_co]):
+    """A factory: what to call, and the arguments the config gave. Frozen, hashable and comparable.
+
+    Two parts built from equal specs are equal, so they can be static arguments of a jitted function. (Rebuilt
+    `functools.partial` objects compare unequal and would retrace.) Every call makes a new instance, so a
+    factory handed to L layers makes L sets of weights.
+    """
+
+    target: Any
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> T_co:
+        try:
+            return self.target(*args, **dict(self.arguments), **kwargs)
+        except TypeError:
+            self._refuse_call(args, kwargs)
+            raise
+
+    def _refuse_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Raise a UserError where the target does not take what it was called with: it is of another kind of part."""
+        try:
+            signature(self.target).bind(*args, **dict(self.arguments), **kwargs)
+        except TypeError as error:
+            raise UserError(f'{self.name} is not what its field takes: {error}') from None
+
+    def __getitem__(self, name: str) -> Any:
+        return dict(self.arguments)[name]
+
+    def replace(self, **arguments: Any) -> 'Part':
+        """The same with these arguments in place of its own."""
+        return Part(self.target, tuple(sorted({**dict(self.arguments), **arguments}.items())))
+
+    @property
+    def name(self) -> str:
+        """The import path, as a config would write it under `use`."""
+        module = self.target.__module__.removeprefix('saccade.')
+        return f'{module}:{self.target.__qualname__}'
+
+    def walk(self) -> Iterator['Part']:
+        """This part, and all that it was given, at any depth."""
+        yield self
+        for _, value in self.arguments:
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, Part):
+                    yield from item.walk()

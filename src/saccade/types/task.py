@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Batches, and the protocols of tasks, searches, metrics and evaluators."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, SupportsFloat, runtime_checkable
+
+import jax
+from flax import struct
+from jaxtyping import Array, Float, Int
+
+from saccade.types.arrays import Params, PRNGKey
+from saccade.types.model import Seq2Seq
+
+# A batch is a dict of arrays whose leading axis is B. `data` makes it, a task receives it:
+#   tokens    [B T] int32     of the vocabulary. For a causal model T is one more than it sees: every input has a target
+#   segments  [B T] int32     1, 2, ... number the documents packed into a row; 0 is padding
+#   positions [B T] int32     the token's place within its own document piece
+# and, for an encoder, whatever of these its task needs:
+#   types     [B T] int32     1 for the second of two texts, else 0
+#   words     [B T] int32     1, 2, ... number the words of a row; 0 for special tokens and padding
+#   mask      [B] int32       the id of [MASK]
+#   row       [B] int32       the number of the row in its split
+#   example   [B] int32       the number of the example that the row is of, or is a window on; -1 for padding
+#   label     [B] int32       the class of the row; IGNORED for none
+#   value     [B] float32     the number to predict of the row; NaN for none
+#   labels    [B T] int32     the class of each token; IGNORED for none
+#   start, stop [B] int32     first and last token of the answer; 0, which is [CLS], where the row has none
+# and, for a model that reads one sequence and writes another, whose `tokens` begin with the token that starts it:
+#   source    [B S] int32     what is read
+#   source_segments, source_positions [B S] int32   of its tokens, as those of `tokens`
+#   end       [B] int32       the id of the token that ends what is written
+# and, for skip-grams:
+#   frequency [B T] float32   the token's share of the words of the training split; 0 where it is none
+#   noise     [B M] int32     words drawn by their frequency, to be told from those that are there
+# and, for a task that makes both of `tokens`, under its own name the id of each special token [B] that a source may
+# begin with, and:
+#   sentinels [B K] int32     the ids of the tokens that stand for what is left out, in order
+#   start     [B] int32       the id of the token that starts what is written
+Batch = Mapping[str, Array]
+
+IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's
+
+Metrics = Mapping[str, SupportsFloat]
+
+
+@struct.dataclass
+class Written:
+    """What a model wrote of each source, the best of what its search found.
+
+    Attributes:
+        tokens: of each row, without the token that started it; what follows the first `counts` of them is of no use.
+        counts: how many there are before the token that ended the row.
+    """
+
+    tokens: Int[Array, 'B M']
+    counts: Int[Array, 'B']
+
+
+@runtime_checkable
+class Search(Protocol):
+    """How a model that reads a sequence is made to write another, in a compiled program: greedy, by beams ..."""
+
+    def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
+        """Write for each row of a batch, of which the sources and the first column of `tokens` are looked at."""
+        ...
+
+
+@struct.dataclass
+class Total:
+    """A mean in the making: totals and weights add up over microbatches, devices and processes."""
+
+    total: Float[Array, '']
+    weight: Float[Array, '']
+
+    def mean(self) -> Float[Array, '']:
+        return self.total / jax.numpy.maximum(self.weight, 1e-30)
+
+
+@runtime_checkable
+class Task(Protocol):
+    """What is learned.
+
+    A task may have these attributes too, all but the first of its class:
+        then: what a run of it is good for, each with its command but for --workdir; {inputs} stands for an example
+            of each input of the data, as flags.
+        trains: the protocol of its models, and the words for such a model: (EncoderModel, 'an encoder').
+        heads: the heads that it reads, by the field of the model that has them, '' for the model itself.
+        reads: what it reads of a batch.
+    """
+
+    def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
+        """Initialise the model's parameters for batches of this shape."""
+        ...
+
+    def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """What the model's `init` is called with for a batch, after the key."""
+        ...
+
+    def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
+        """Return totals by name. `loss` is what training minimises; the others are reported beside it."""
+        ...
+
+
+@runtime_checkable
+class Estimate(Protocol):
+    """A number with the bounds of its 95% confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@runtime_checkable
+class TextMetric(Protocol):
+    """What texts are worth beside those that were wanted; a `signature` of an estimate says how it was made."""
+
+    def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Estimate]: ...
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """A task that is judged by predictions of whole examples, and not by means over targets alone."""
+
+    def predict(self, model: Any, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return what is predicted of each row; axis 0 of each array is B."""
+        ...
+
+    def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
+        """Return metrics of the predictions of all rows of a split, in order, and of padding after them."""
+        ...
