@@ -107,7 +107,7 @@ class Loaded:
         return jax.jit(lambda *rest: self.model.apply(*rest, False))(*rest)
 
     def read(self) -> Any:
-        read = jax.jit(lambda *rest: self.model.apply(*rest, 1 + NEW_TOKENS, method='read'))
+        read = jax.jit(lambda *rest: self.model.apply(*rest, 1 + NEW_TOKENS, method='encode'))
         return read(self.params, SOURCE, _scope(READ))
 
     def in_steps(self) -> np.ndarray:
