@@ -105,9 +105,9 @@ def test_layer_norm_gives_mean_zero_and_deviation_one():
 
 def test_the_width_over_the_number_of_heads_is_the_width_of_each():
     x = normal(B, T, D)
-    params = build(mixer())().init(jax.random.key(0), x, scope(), False)['params']
-    assert params['query'].shape == (D, N, H)
-    assert H == D // N != N
+    for count in (1, 2, 4, 8):
+        params = build(mixer(heads=count))().init(jax.random.key(0), x, scope(), False)['params']
+        assert params['query'].shape == (D, count, D // count)
 
 
 def test_the_residual_adds_the_layers_own_input_also_where_it_reads_another_sequence():
@@ -133,12 +133,27 @@ def test_what_the_heads_have_read_is_concatenated_and_not_their_values():
 
 
 def test_two_layers_without_a_nonlinearity_multiply_their_weights_over_the_token_between():
-    first, second = (jax.nn.softmax(normal(T, T, number=number)) for number in (0, 1))
-    V1, V2, x = normal(D, D, number=2), normal(D, D, number=3), normal(T, D, number=4)
-    stacked = jnp.einsum('ij,jD,DE->iE', second, jnp.einsum('jk,kD,DE->jE', first, x, V1), V2)
-    weights = jnp.einsum('ij,jk->ik', second, first)  # summed over j, which the notes sum out one factor at a time
+    layer, x = build(mixer(heads=1))(), normal(B, T, D)
+    first, second = (layer.init(jax.random.key(number), x, scope(), False)['params'] for number in (0, 1))
+
+    def attended(params, x):
+        y, reported = layer.apply({'params': params}, x, scope(), False, mutable=['weights'])
+        (weights,) = jax.tree.leaves(reported)
+        return y, weights[:, 0]
+
+    def value(params):
+        return jnp.einsum('DNH,NHE->DE', params['value'], params['output'])
+
+    hidden, below = attended(first, x)
+    y, above = attended(second, hidden)
+    weights = jnp.einsum('Bij,Bjk->Bik', above, below)  # summed over j, which the notes sum out one factor at a time
+    right, noted = (
+        jnp.einsum('Bik,BkD,DE->BiE', each, x, value(first) @ value(second))
+        for each in (weights, below * above.sum(-1, keepdims=True))
+    )
     np.testing.assert_allclose(weights.sum(-1), 1, atol=EXACT)
-    np.testing.assert_allclose(stacked, jnp.einsum('ik,kD,DE->iE', weights, x, V1 @ V2), atol=EXACT)
+    np.testing.assert_allclose(y, right, atol=EXACT)
+    assert jnp.abs(y - noted).max() > 0.1
 
 
 def test_more_heads_of_the_same_width_in_all_cost_no_more_parameters():

@@ -106,7 +106,7 @@ class Runner:
         return [str(ROOT / 'launch' / f'{script}.py'), *map(str, arguments)]
 
     def _with(self, devices: int) -> dict[str, str]:
-        flags = f'{os.environ["XLA_FLAGS"]} --xla_force_host_platform_device_count={devices}'
+        flags = f'{self.environment["XLA_FLAGS"]} --xla_force_host_platform_device_count={devices}'
         return {**self.environment, 'XLA_FLAGS': flags}
 
     def train(self, workdir: Path, *overrides: str, devices: int = 1) -> subprocess.CompletedProcess:

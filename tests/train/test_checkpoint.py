@@ -137,7 +137,7 @@ def test_the_best_and_a_named_step_and_the_parameters_alone(tmp_path):
     with Checkpoints(tmp_path) as checkpoints:
         for step, loss in ((1, 5.0), (2, 3.0), (3, 4.0)):
             checkpoints.save(step, make_state(step), {'loss': loss})
-        assert checkpoints.restore_best(LIKE).step == 2
+        assert checkpoints.restore_part('params', LIKE.params, 'best').step == 2
         assert_identical(checkpoints.restore(3, LIKE).state, make_state(3))
         for which, step in (('latest', 3), ('best', 2), (3, 3)):
             part = checkpoints.restore_part('params', LIKE.params, which)
@@ -335,7 +335,7 @@ def test_a_checkpoint_of_one_store_is_read_and_verified_whole(tmp_path):
     with Checkpoints(tmp_path / 'whole') as checkpoints:
         restored = checkpoints.restore_part('params', LIKE.params)
         assert_identical(restored.state, make_state(2).params)
-        assert checkpoints.restore_best(LIKE).extra == {'rows': 100}
+        assert checkpoints.restore_part('params', LIKE.params, 1).extra == {'rows': 100}
         with pytest.raises(UserError, match=r'ema\.dense\.bias: absent there'):
             checkpoints.restore_part('ema', LIKE.params)
         with pytest.raises(UserError, match=r"holds another state: key: 'uint32\[2\]' there, absent asked for"):

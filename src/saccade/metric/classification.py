@@ -35,16 +35,6 @@ def classified(labels: Labels, predicted: Labels, names: Sequence[str]) -> dict[
     return {name: of_sums(tallies, statistic) for name, statistic in metrics.items()}
 
 
-def classified_by_class(labels: Labels, predicted: Labels, names: Sequence[str]) -> dict[str, Measured]:
-    """Return the F1 of each class by its name.
-
-    Raises:
-        UserError: a label is none of the named classes, or there are no examples.
-    """
-    tallies = tally(labels, predicted, names)
-    return {name: of_sums(tallies, lambda sums, k=k: class_f1(sums)[..., k]) for k, name in enumerate(names)}
-
-
 def majority(train: Labels, count: int) -> Int[np.ndarray, '_']:
     """Predict the most frequent class of the training labels, the first of equals, for so many examples."""
     return np.full(count, np.bincount(train).argmax())

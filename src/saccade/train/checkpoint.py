@@ -197,14 +197,6 @@ class Checkpoints:
         shelves = (self._folder / shelf for shelf in _SHELVES)
         return bool(self._present()) or any(any(shelf.iterdir()) for shelf in shelves if shelf.is_dir())
 
-    def restore_best(self, like: PyTree) -> Restored | None:
-        """Restore the step that had the lowest `loss` when it was saved; None where none had one.
-
-        Raises:
-            UserError: the checkpoint holds another state than `like`.
-        """
-        return self._restore(lambda: self._first_sound(self._order('best')), like)
-
     def restore_part(self, name: str, like: PyTree, which: Literal['latest', 'best'] | int = 'latest') -> Restored:
         """Restore one field of the state, such as 'params', without knowing the others or whether they are damaged.
 
