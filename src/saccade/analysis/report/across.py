@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from saccade.analysis.report.compare import PICTURED, Comparison
 from saccade.analysis.report.drawing import (
@@ -91,13 +92,17 @@ def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:
 
     def paint(axes: Axes, canvas: Canvas) -> None:
         frame(axes, canvas, max(called.values(), key=len))
-        axes.set_xscale('log' if min(xs) > 0 and max(xs) >= 10 * min(xs) else 'linear')
+        if min(xs) > 0 and max(xs) >= 10 * min(xs):
+            axes.set_xscale('log')
+        elif all(map(float.is_integer, xs)):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         for number, line in enumerate(lines.values(), start=1):
             axes.plot(*zip(*line, strict=True), color=colour(number), marker=marker(number))
         named(axes, field, metric_name(comparison.metric))
         axes.set_ylim(ends)
         level(axes, comparison.baseline, ends)
         tips = [(*line[-1], called[name], colour(place)) for place, (name, line) in enumerate(lines.items(), start=1)]
-        beside(axes, canvas, tips)
+        if len(lines) > 1:
+            beside(axes, canvas, tips)
 
     return Picture(title, draw('across', title, paint, [NARROW, WIDE]))
