@@ -36,7 +36,7 @@ class Experiment:
         init_from: a run or a Hugging Face directory whose weights to start from.
         adapt: what makes those weights fit this model, as `train.init.upcycle:grouped` or `train.init.partial:body`;
             None where they must fit already.
-        inherit: the field that takes the model of `init_from`, where that is given, as 'model'; see `train.inherit`.
+        inherit: the field that takes the model of `init_from`, where it is given, as 'model'; see `train.init.inherit`.
         init_part: which of several models of `init_from` is meant, as 'discriminator' of a run of ELECTRA.
         low_rank: trains small updates of weights that stay as they are, as `train.low_rank:LowRank`; None to train the
             weights themselves.

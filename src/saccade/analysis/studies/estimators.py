@@ -5,7 +5,7 @@
     exact   d/de sum_j softmax(e)_j loss_j;      bias  |mean of the estimates - exact|;      variance, summed over e
 
 of one choice among a few, each with a loss of its own that is not linear in what is read. The three are
-`recurrent.reinforce`, `recurrent.gumbel` and `recurrent.straight_through`; each draw is an estimate as training has it.
+`recurrent.decoder`: `reinforce`, `gumbel` and `straight_through`; each draw is an estimate as training has it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -24,7 +24,7 @@ class FromRecords(DatasetBase):
     tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
     context: tokens of a row.
     name: a TFDS dataset, as 'glue/sst2'.
-    path: the user's own file or folder, as in `data.records`, which takes the place of a named dataset.
+    path: the user's own file or folder, as in `data.corpus.records`, which takes the place of a named dataset.
     validation: the share of records kept for validation, where there is no split of its own.
     overlap: tokens that a window on what is too long for a row has in common with the one before it.
     """

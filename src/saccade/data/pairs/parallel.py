@@ -21,7 +21,7 @@ class Parallel(FromPairs):
     """Attributes:
     source, target: the languages that are read and written, or the columns.
     name: a TFDS dataset.
-    path: line-aligned files as in `data.parallel_files`, or records as in `data.records`.
+    path: line-aligned files as in `data.corpus.parallel_files`, or records as in `data.corpus.records`.
     validation: the share of pairs kept for validation, where there is no split of its own.
     """
 
