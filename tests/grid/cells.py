@@ -52,7 +52,7 @@ class Level(NamedTuple):
         return _loaded(self.spec['use'])
 
     @property
-    def can(self) -> Capabilities:
+    def capabilities(self) -> Capabilities:
         return getattr(self.target, 'capabilities', Capabilities())
 
 
@@ -146,14 +146,14 @@ def _takes(outer: Level, field: str, inner: Level) -> bool:
     return hint is not None and not lacking(inner.target, typing.get_args(hint)[0])
 
 
-def _cannot_mask(can: Capabilities, mask: Level) -> bool:
-    direction = can.causal if _is_causal(mask) else can.full
-    return not direction or (not can.terms and mask.spec not in (CAUSAL, FULL))
+def _cannot_mask(capabilities: Capabilities, mask: Level) -> bool:
+    direction = capabilities.causal if _is_causal(mask) else capabilities.full
+    return not direction or (not capabilities.terms and mask.spec not in (CAUSAL, FULL))
 
 
-def _cannot_change_scores(can: Capabilities, maker: Level) -> bool:
+def _cannot_change_scores(capabilities: Capabilities, maker: Level) -> bool:
     terms = _terms(maker)
-    return bool(terms) and (not can.terms or (not can.content and any(map(reads_content, terms))))
+    return bool(terms) and (not capabilities.terms or (not capabilities.content and any(map(reads_content, terms))))
 
 
 @functools.cache
