@@ -42,6 +42,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Run the benchmark that the flags ask for, and print its report.
+
+    Raises:
+        UserError: overrides are given for another benchmark than 'mfu', or a flag has no valid value.
+    """
     if overrides and WHAT.value != 'mfu':
         raise UserError(f"'{overrides[0]}': only --what=mfu measures a config")
     if WHAT.value == 'mfu':
@@ -51,6 +56,11 @@ def main(overrides: list[str]) -> None:
 
 
 def measure(overrides: list[str]) -> Report:
+    """Return the report of the benchmark that --what names.
+
+    Raises:
+        UserError: a flag has no valid value.
+    """
     if WHAT.value == 'training':
         size = choose(SIZES, SIZE.value).tuned(CHUNKS.value, RUN.value)
         return training(CAUSAL, size, PEER.value, ROUNDS.value, STEPS.value)

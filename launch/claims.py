@@ -38,6 +38,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print the table of a claim, and save its picture where --out is given.
+
+    Raises:
+        UserError: overrides are given, --what is missing, or --out cannot be written.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': there is no config; the models are small ones, as training begins")
     if WHAT.value is None:

@@ -26,6 +26,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print the decomposition of a run, and write it as a page where --out is given.
+
+    Raises:
+        UserError: overrides are given, --workdir is missing, or --out is no HTML file that can be written.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': a run is looked at with the config it was trained with")
     if not WORKDIR.value:

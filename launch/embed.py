@@ -34,6 +34,11 @@ OUT = flags.DEFINE_string('out', None, 'NumPy file for the vectors that are comp
 
 
 def main(overrides: list[str]) -> None:
+    """Print similarities of texts or of a word in its contexts, and the neighbours of a token.
+
+    Raises:
+        UserError: overrides are given, there is nothing to embed, or --out cannot be written.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
     if not TEXT.value and (WORD.value or OUT.value or not NEAREST.value):

@@ -23,6 +23,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print the evaluation of a run over a whole split.
+
+    Raises:
+        UserError: overrides are given, or --workdir is missing.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': a run is evaluated with the config it was trained with")
     if not WORKDIR.value:

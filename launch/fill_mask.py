@@ -31,6 +31,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print a text with its [MASK]s filled in.
+
+    Raises:
+        UserError: overrides are given, or --text is missing.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model fills in with the config it was trained with")
     if TEXT.value is None:

@@ -20,6 +20,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print the five steps of attention for each turn.
+
+    Raises:
+        UserError: overrides are given.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': there is no config; the model is a small one with random weights")
     report = Recipe.of(TEXT.value, TURNS.value, WIDTH.value, SEED.value).report()

@@ -40,6 +40,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print continuations of a prompt, or hold a conversation.
+
+    Raises:
+        UserError: overrides are given, or flags exclude each other.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model generates with the config it was trained with")
     if CHAT.value and (JSON.value or SAMPLES.value > 1):

@@ -20,6 +20,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print gradient norms by layer and attention patterns by head.
+
+    Raises:
+        UserError: not exactly one of --workdir and --config is given, or overrides are given with --workdir.
+    """
     if bool(WORKDIR.value) == bool(CONFIG.value):
         raise UserError('give either --workdir=FOLDER, the folder of a run, or --config=FILE, an experiment')
     if WORKDIR.value and overrides:

@@ -21,6 +21,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print the table of a model's parameters.
+
+    Raises:
+        UserError: not exactly one of --workdir, --init_from and --config is given, or overrides without --config.
+    """
     if [WORKDIR.value, INIT_FROM.value, CONFIG.value].count(None) != 2:
         raise UserError('give one of --workdir=FOLDER, a run, --init_from=FOLDER, and --config=FILE, an experiment')
     if overrides and not CONFIG.value:

@@ -40,6 +40,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a text.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print the prediction for each text.
+
+    Raises:
+        UserError: overrides are given, or --workdir is missing.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model predicts with the config it was trained with")
     if not WORKDIR.value:

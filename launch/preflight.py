@@ -23,6 +23,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print what a step of the run needs on the chips: memory, FLOPs and collectives.
+
+    Raises:
+        UserError: --config is missing, or --topology and --measure are both given.
+    """
     if not CONFIG.value:
         raise UserError('give --config=FILE; experiments/ has the files we ship')
     if TOPOLOGY.value and MEASURE.value:

@@ -26,6 +26,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Write the report of a folder of runs, and print the ranking.
+
+    Raises:
+        UserError: overrides are given, --workdir is missing, or --out cannot be written.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': a report is of runs as they were; it takes no config")
     if not WORKDIR.value:

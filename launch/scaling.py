@@ -23,6 +23,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print what a chip sends in a step, for each number of chips.
+
+    Raises:
+        UserError: --config is missing.
+    """
     if not CONFIG.value:
         raise UserError('give --config=FILE; experiments/ has the files we ship')
     if TOPOLOGIES.value:

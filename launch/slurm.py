@@ -31,6 +31,11 @@ TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
 
 
 def main(overrides: list[str]) -> None:
+    """Submit the run as a Slurm job, show what it prints, and exit with its status.
+
+    Raises:
+        UserError: --config or --workdir is missing, or the config is not valid.
+    """
     if not (CONFIG.value and WORKDIR.value):
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     require_folder('workdir', WORKDIR.value)

@@ -41,6 +41,11 @@ TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
 
 
 def main(overrides: list[str]) -> None:
+    """Carry out the sweep, and exit with an error status if a run has not finished.
+
+    Raises:
+        UserError: --config, --sweep or --workdir is missing, or a variant is not valid.
+    """
     if not (CONFIG.value and SWEEP.value and WORKDIR.value):
         raise UserError('give --config=FILE, --sweep=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     require_folder('workdir', WORKDIR.value)

@@ -41,6 +41,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, how it ended or 
 
 
 def main(overrides: list[str]) -> None:
+    """Carry out the launch or the teardown, or print its commands; exit with its status.
+
+    Raises:
+        UserError: a flag is missing or has no valid value.
+    """
     if not (ZONE.value and (WORKDIR.value or NAME.value)):
         raise UserError('give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE')
     name, more = NAME.value or name_of(WORKDIR.value), (tuple(CREATE.value), tuple(CONNECT.value))
@@ -51,6 +56,11 @@ def main(overrides: list[str]) -> None:
 
 
 def launch(tpu: TPU, overrides: list[str]) -> Launch:
+    """Return the launch that the flags ask for.
+
+    Raises:
+        UserError: a flag is missing, or the config is not valid.
+    """
     if not (CONFIG.value and WORKDIR.value and SLICE.value):
         raise UserError('give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE')
     load_config(CONFIG.value, overrides)  # a mistake in it costs nothing here

@@ -36,6 +36,11 @@ DISTRIBUTED = flags.DEFINE_bool('distributed', False, 'Train with the other proc
 
 
 def main(overrides: list[str]) -> None:
+    """Train the run, and print the final evaluation with --json.
+
+    Raises:
+        UserError: --config or --workdir is missing, or flags do not go together.
+    """
     if not CONFIG.value or not WORKDIR.value:
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     require_folder('workdir', WORKDIR.value)

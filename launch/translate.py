@@ -38,6 +38,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a text.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print the translation of each text, and save an alignment where --alignment is given.
+
+    Raises:
+        UserError: overrides are given, or --alignment has no --text or cannot be written.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model translates with the config it was trained with")
     if ALIGNMENT.value:

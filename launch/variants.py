@@ -23,6 +23,11 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
 def main(overrides: list[str]) -> None:
+    """Print the tables of variants, and update the README with --write.
+
+    Raises:
+        UserError: overrides are given.
+    """
     if overrides:
         raise UserError(f"'{overrides[0]}': the variants are those there are; this takes no config")
     catalogue = Catalogue.ours()

@@ -63,6 +63,7 @@ class Counts:
 
     @classmethod
     def of(cls, histories: np.ndarray, words: np.ndarray, vocabulary: int) -> 'Counts':
+        """Count the words that follow each history; histories below 0 are left out."""
         known = histories >= 0
         pairs, pair_counts = np.unique(histories[known] * vocabulary + words[known], return_counts=True)
         seen, first, types = np.unique(pairs // vocabulary, return_index=True, return_counts=True)

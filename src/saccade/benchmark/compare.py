@@ -21,7 +21,9 @@ T = TypeVar('T')
 class Variant(Protocol):
     """What a worker is asked through."""
 
-    def ask(self, method: str, **arguments: Any) -> Any: ...
+    def ask(self, method: str, **arguments: Any) -> Any:
+        """Call a method of the variant in its worker process, and return its value."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Comparison:
 
     @property
     def ours(self) -> list[str]:
+        """Names of our variants: all but the peers."""
         return [name for name in self.seconds if name not in self.peers]
 
     def tokens_per_second(self, name: str) -> float:

@@ -21,10 +21,13 @@ class Given(MaskedLM):
     """The task, on masks that the batch brings along."""
 
     def hide(self, key: PRNGKey, batch: Batch, vocabulary: int) -> tuple[Any, Chosen]:
+        """Return the batch's own masked tokens, and the places that are predicted."""
         return batch['hidden'], Chosen(batch['at'], jnp.ones(batch['at'].shape))
 
 
 class Training(our_training.Training):
+    """Training steps of our BERT on masked tokens."""
+
     task = Given()
 
     def _read(self, folder: Path) -> tuple[Any, Params]:

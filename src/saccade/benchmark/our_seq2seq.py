@@ -33,6 +33,8 @@ def read(folder: str | Path, run: str = 'unrolled') -> tuple[Any, Params]:
 
 
 class Training(our_training.Training):
+    """Training steps of our encoder-decoder."""
+
     task = Translation(Part(Greedy), ())
     size_type = PairSize
 
@@ -52,6 +54,7 @@ class Decoding(our_decoding.Decoding):
         return read(folder)
 
     def gap(self, prefix: list[int], first: int, second: int) -> float:
+        """Return by how much one next token's logit exceeds another's after a source and a prefix of its target."""
         source, tokens = ([prefix[: self._size.prompt]], [[START, *prefix[self._size.prompt :]]])
         scopes = (Scope(_places(jnp.array(rows))) for rows in (source, tokens))
         given = [item for pair in zip(map(jnp.array, (source, tokens)), scopes, strict=True) for item in pair]

@@ -109,6 +109,7 @@ class Both:
 
     @classmethod
     def of(cls, family: str, batch: int, batches: tuple[int, ...], context: int, new: int, **sizes: int) -> 'Both':
+        """Return one model's sizes for training and for decoding; `sizes` are layers, heads, width and vocabulary."""
         return cls(
             PairSize(family=family, batch=batch, context=context, **sizes),
             DecodingSize(family=family, batches=batches, prompt=context, new=new, **sizes),

@@ -16,10 +16,13 @@ class BertForMaskedLM(transformers.BertForMaskedLM):  # of this name, for it is 
     """Tokens and labels, [B T], to the mean loss in nats."""
 
     def forward(self, tokens: Tensor, labels: Tensor) -> Tensor:
+        """Return the mean loss in nats of `labels` [B T], given `tokens` [B T]."""
         return super().forward(input_ids=tokens, labels=labels).loss
 
 
 class Training(torch_training.Training):
+    """Training steps of BertForMaskedLM, eager or compiled."""
+
     def _made(self) -> nn.Module:
         return BertForMaskedLM(transformers.BertConfig(**bert_settings(self._size), attn_implementation='sdpa')).train()
 

@@ -19,11 +19,11 @@ class _Loss:
 
 
 class MarianMTModel(_Loss, transformers.MarianMTModel):  # of these names, for they are saved with the weights
-    pass
+    """MarianMTModel of transformers whose forward pass returns the loss."""
 
 
 class T5ForConditionalGeneration(_Loss, transformers.T5ForConditionalGeneration):
-    pass
+    """T5ForConditionalGeneration of transformers whose forward pass returns the loss."""
 
 
 _TRAINED = {'marian': MarianMTModel, 't5': T5ForConditionalGeneration}
@@ -32,6 +32,8 @@ _CONFIGS = {'marian': transformers.MarianConfig, 't5': transformers.T5Config}
 
 
 class Training(torch_training.Training):
+    """Training steps of Marian or T5, eager or compiled."""
+
     size_type = PairSize
 
     def _made(self) -> nn.Module:
@@ -53,6 +55,7 @@ class Decoding(torch_decoding.Decoding):
         return _MODELS[size.family](_config(size))
 
     def tokens(self, batch: int) -> list[list[int]]:
+        """Return the new tokens of each row, without the start token."""
         return self._generate(self._prompts(batch))[:, 1:].tolist()
 
 

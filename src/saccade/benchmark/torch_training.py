@@ -21,6 +21,8 @@ INIT_STD = 0.02
 
 
 class Attention(nn.Module):
+    """Causal multi-head self-attention by SDPA, without biases."""
+
     def __init__(self, size: Size) -> None:
         super().__init__()
         self.heads = size.heads
@@ -28,6 +30,7 @@ class Attention(nn.Module):
         self.c_proj = nn.Linear(size.width, size.width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return [B T D] of x [B T D]."""
         parts = self.c_attn(x).chunk(3, dim=-1)
         q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -35,16 +38,21 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
+    """Feed-forward layer with GELU, of hidden width 4 D, without biases."""
+
     def __init__(self, size: Size) -> None:
         super().__init__()
         self.c_fc = nn.Linear(size.width, 4 * size.width, bias=False)
         self.c_proj = nn.Linear(4 * size.width, size.width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return [B T D] of x [B T D]."""
         return self.c_proj(F.gelu(self.c_fc(x)))
 
 
 class Block(nn.Module):
+    """Pre-norm block: attention, then the feed-forward layer, each with a residual connection."""
+
     def __init__(self, size: Size) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(size.width, bias=False)
@@ -53,6 +61,7 @@ class Block(nn.Module):
         self.mlp = FeedForward(size)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return [B T D] of x [B T D]."""
         x = x + self.attn(self.ln_1(x))
         return x + self.mlp(self.ln_2(x))
 
@@ -72,6 +81,7 @@ class GPT(nn.Module):
                 nn.init.normal_(parameter, std=INIT_STD / (2 * size.layers) ** 0.5 if residual else INIT_STD)
 
     def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean cross-entropy in nats of `targets` [B T], given `tokens` [B T]."""
         x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
         for block in self.h:
             x = block(x)

@@ -81,10 +81,12 @@ class DryRun:
         self._answers, self._asked = answers, False
 
     def do(self, command: Command, seconds: float | None = None) -> Ended:
+        """Record the command, and return that it ended well."""
         self.commands.append(command)
         return Ended(command)
 
     def ask(self, command: Command) -> Any:
+        """Record the command; return None the first time, and its prepared answer from then on."""
         self.commands.append(command)
         first, self._asked = not self._asked, True
         return None if first else self._answers[command]

@@ -53,6 +53,11 @@ class Gcloud:
         return Ended(command, process.returncode, tuple(lines))
 
     def ask(self, command: Command) -> Any:
+        """Run a command that answers in JSON; return the answer, or None where what it asks about is not there.
+
+        Raises:
+            UserError: it failed.
+        """
         with _started(command.argv, stderr=subprocess.PIPE) as process:
             answer, errors = process.communicate()
         if process.returncode == 0:

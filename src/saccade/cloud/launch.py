@@ -165,6 +165,7 @@ class Launch:
         return Ending(status, self._restarts, why, stands)
 
     def stop(self) -> Command:
+        """Return the command that has the training save and end on every host."""
         return self.tpu.on_workers('have the training save and end', f'{_WORKER} stop')
 
     def _attempts(self, runner: CommandRunner, say: Callable[[str], Any]) -> tuple[int, str | None]:
@@ -254,6 +255,7 @@ class Teardown:
         self.tpu = tpu
 
     def plan(self) -> Plan:
+        """Return the plan of the deletion: one command."""
         return Plan([self.tpu.delete()])
 
     def run(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ending:

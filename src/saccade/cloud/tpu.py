@@ -102,14 +102,17 @@ class TPU:
         self.wanted = wanted
 
     def look(self) -> Command:
+        """Return the command that describes the TPU."""
         return self._about('see what stands', 'tpu-vm', 'describe', '--format=json')
 
     def create(self) -> Command:
+        """Return the command that creates the TPU."""
         wanted = self.wanted
         version = (f'--accelerator-type={wanted.slice}', f'--version={wanted.version}')
         return self._about('create the TPU', 'tpu-vm', 'create', *version, *self._terms())
 
     def delete(self) -> Command:
+        """Return the command that deletes the TPU."""
         return self._about('delete the TPU', 'tpu-vm', 'delete')
 
     def rehearsed(self) -> Mapping[Command, Any]:
@@ -156,20 +159,29 @@ class QueuedTPU(TPU):
     """A TPU VM that a queued resource of the same name makes, when its turn comes."""
 
     def look(self) -> Command:
+        """Return the command that describes the queued resource."""
         return self._about('see how far the queue is', 'queued-resources', 'describe', '--format=json')
 
     def create(self) -> Command:
+        """Return the command that creates the queued resource."""
         wanted = self.wanted
         node = (f'--node-id={wanted.name}', f'--accelerator-type={wanted.slice}', f'--runtime-version={wanted.version}')
         return self._about('put the TPU in the queue', 'queued-resources', 'create', *node, *self._terms())
 
     def delete(self) -> Command:
+        """Return the command that deletes the queued resource and the TPU."""
         return self._about('delete the TPU and its place in the queue', 'queued-resources', 'delete', '--force')
 
     def rehearsed(self) -> Mapping[Command, Any]:
+        """Return what gcloud answers of a queued resource whose TPU is ready."""
         return {self.look(): {'state': {'state': 'ACTIVE'}}, **TPU(self.wanted).rehearsed()}
 
     def find(self, runner: CommandRunner) -> Found | None:
+        """Return what stands: the TPU once its queued resource is active, else the resource; None without one.
+
+        Raises:
+            UserError: gcloud does not say.
+        """
         told = runner.ask(self.look())
         if told is None:
             return None

@@ -81,6 +81,11 @@ def _mixer(config: Mapping[str, Any], words: Words) -> dict[str, Any]:
 
 
 def layer_norm(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of the layer norms, with the epsilon that config.json gives.
+
+    Raises:
+        UserError: `layer_norm_eps` is no number that is finite and at least 0.
+    """
     return {'use': 'norm.layer:LayerNorm', 'epsilon': read(config, 'layer_norm_eps', float, 1e-12)}
 
 

@@ -23,6 +23,11 @@ class Output:
 
 
 def hidden_activation(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of the activation that the layers have.
+
+    Raises:
+        UserError: the setting is missing, or cannot be represented.
+    """
     return activation(read(config, Words.activation, str))
 
 
@@ -47,6 +52,11 @@ def rate(key: str) -> Setting:
 
 
 def classifier_dropout(config: Mapping[str, Any]) -> float:
+    """Return the dropout rate before a classifier; without one of its own it is that of the layers.
+
+    Raises:
+        UserError: a setting is missing, or is no number that is finite and at least 0.
+    """
     return read(config, 'classifier_dropout', float, read(config, Words.dropout, float))
 
 

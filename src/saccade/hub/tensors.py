@@ -34,6 +34,7 @@ class Tensors:
         return name in self.files
 
     def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor, without reading its values."""
         return tuple(self.files[name].get_slice(name).get_shape())
 
     def read(self, name: str) -> np.ndarray:

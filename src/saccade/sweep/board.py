@@ -26,12 +26,15 @@ class Lines:
         self._console, self._folder = console, folder
 
     def say(self, text: str) -> None:
+        """Print a line."""
         say(self._console, text)
 
     def changed(self, run: Run) -> None:
+        """Print the time, the status and the name of a run that has begun or ended."""
         self.say(f'{time.strftime("%H:%M:%S")}  {run.status:8s}  {run.name}{self._ending(run)}')
 
     def refresh(self, sweep: Sweep) -> None:
+        """Print nothing: only runs that begin or end have a line."""
         pass
 
     def __enter__(self) -> 'Lines':
@@ -56,13 +59,16 @@ class Board:
         self._live = Live(console=console, auto_refresh=False)
 
     def say(self, text: str) -> None:
+        """Print a line above the table."""
         say(self._console, text)
 
     def changed(self, run: Run) -> None:
+        """Note the time at which a run began."""
         if run.status == 'running':
             self._since[run.name] = time.monotonic()
 
     def refresh(self, sweep: Sweep) -> None:
+        """Draw the table anew, with the summary below it."""
         self._live.update(Group(self._fitting(sweep), Text(summary(sweep))), refresh=True)
 
     def __enter__(self) -> 'Board':

@@ -30,6 +30,7 @@ class SweepFolder:
 
     @classmethod
     def of(cls, path: str | Path) -> 'SweepFolder':
+        """Return the folder at a path; `~` is a home folder."""
         return cls(absolute(path))
 
     def joined(self, asked: Sweep) -> Sweep:

@@ -63,9 +63,11 @@ class Local:
         self._working: dict[str, tuple[subprocess.Popen, Share]] = {}
 
     def submit(self, job: Job) -> None:
+        """Put a job in line for a free share of the machine."""
         self._waiting.append(job)
 
     def poll(self) -> list[Event]:
+        """Return the events of jobs that have ended, and of waiting jobs, which it starts where a share is free."""
         return [*self._ended(), *self._begun()]
 
     def stop(self) -> list[Event]:

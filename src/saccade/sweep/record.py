@@ -66,6 +66,7 @@ class Sweep:
 
 
 def sweep_file(folder: Path) -> Path:
+    """Return the path of the sweep's record, `sweep.json`."""
     return folder / 'sweep.json'
 
 

@@ -103,11 +103,21 @@ class Slurm:
         self._looked = -EVERY
 
     def submit(self, job: Job) -> None:
+        """Put a job in line; it is submitted at the next `poll`.
+
+        Raises:
+            UserError: the folder of its log cannot be written to.
+        """
         with writing(job.log.parent):
             job.log.parent.mkdir(parents=True, exist_ok=True)
         self._waiting.append(job)
 
     def poll(self) -> list[Event]:
+        """Submit the waiting jobs as one array; return what has happened since the queue was last looked at.
+
+        Raises:
+            UserError: Slurm does not answer, or refuses the jobs.
+        """
         if self._waiting:
             self._submit_all()
         if time.monotonic() - self._looked < EVERY:

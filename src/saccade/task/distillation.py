@@ -31,7 +31,9 @@ class StudentAndTeacher(Model, Protocol):
     student: Part[EncoderModel]
     teacher: Part[EncoderModel]
 
-    def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]: ...
+    def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]:
+        """Return the encoder of this name, 'student' or 'teacher', and its part of the parameters."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ class GeneratorAndDiscriminator(Model, Protocol):
     generator: Part[EncoderModel]
     discriminator: Part[EncoderModel]
 
-    def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]: ...
+    def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]:
+        """Return the encoder of this name, 'generator' or 'discriminator', and its part of the parameters."""
+        ...
 
 
 @dataclass(frozen=True)

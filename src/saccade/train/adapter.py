@@ -43,16 +43,21 @@ class Whole:
     """Train the model's own parameters."""
 
     def init(self, key: PRNGKey, params: Params) -> Params:
+        """Return the model's parameters as they are."""
         return params
 
     def merged(self, params: Params) -> Params:
+        """Return the model's parameters as they are."""
         return params
 
     def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
+        """Return the transformation that `make` gives for all parameters."""
         return make(params)
 
     def axes(self, declared: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the axes of the model's parameters as they are declared."""
         return declared
 
     def lines(self, params: Params) -> list[str]:
+        """Return no line: all parameters are trained."""
         return []

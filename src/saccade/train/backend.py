@@ -68,7 +68,9 @@ class Backend(Protocol):
     eval_step: Any
     devices: int
 
-    def init(self, seed: int) -> TrainState: ...
+    def init(self, seed: int) -> TrainState:
+        """Return the training state before the first step, initialised from a seed."""
+        ...
 
     def place(self, rows: Rows) -> Batch | Rows:
         """Put this process's rows of a global batch on its devices, or into the order in which the step does."""
@@ -140,22 +142,28 @@ class JitBackend:
         self.shards = math.prod(spread.rows.mesh.shape[axis] for axis in ('data', 'fsdp'))
 
     def init(self, seed: int) -> TrainState:
+        """Return the training state before the first step, laid out over the mesh."""
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype, device=leaf.sharding), self.rows_like)
         return self._init(_key_data(seed), zeros)
 
     def place(self, rows: Rows) -> Batch:
+        """Return the global batch, its rows sharded over the mesh, from this process's rows."""
         return {name: jax.make_array_from_process_local_data(self._rows, part) for name, part in rows.items()}
 
     def load(self, state: TrainState) -> TrainState:
+        """Return the state as it is: it is saved as it lies on the mesh."""
         return state
 
     def unload(self, state: TrainState) -> TrainState:
+        """Return the state as it is: it is saved as it lies on the mesh."""
         return state
 
     def host(self, values: PyTree) -> PyTree:
+        """Return replicated metrics or totals as NumPy arrays."""
         return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), values)
 
     def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
+        """Compile the function by `jit`, its results replicated on every device."""
         run = jax.jit(function, out_shardings=self._spread.whole)
         return lambda params, rows: self.host(run(params, self.place(rows)))
 
@@ -186,22 +194,28 @@ class PmapBackend:
         self._spread = jax.pmap(lambda _, state: state, in_axes=(0, None), out_axes=0)
 
     def init(self, seed: int) -> TrainState:
+        """Return the training state before the first step, copied to every device."""
         return self.load(self._init(_key_data(seed)))
 
     def place(self, rows: Rows) -> Rows:
+        """Return this process's rows with a first axis for its devices."""
         return {name: part.reshape(self._local, -1, *part.shape[1:]) for name, part in rows.items()}
 
     def load(self, state: TrainState) -> TrainState:
+        """Return the state copied to every device of this process."""
         return self._spread(np.zeros(self._local), state)
 
     def unload(self, state: TrainState) -> TrainState:
+        """Return the state of the first device of this process."""
         return jax.tree.map(_of_one, state)
 
     def host(self, values: PyTree) -> PyTree:
+        """Return metrics or totals of the first device of this process as NumPy arrays."""
         # Cut on the host: on the device that would wait for the steps that are queued there.
         return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)).reshape(leaf.shape[1:]), values)
 
     def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
+        """Compile the function by `pmap`, and gather its results from all processes."""
         run = jax.pmap(function, in_axes=(None, 0))
 
         def joined(leaf: jax.Array) -> np.ndarray:

@@ -66,6 +66,7 @@ class Held:
         return optax.join_schedules([before, optax.constant_schedule(before(self.after - 1))], [self.after])
 
     def words(self, before: optax.Schedule, steps: int) -> str:
+        """Say that the learning rate stays at that of the last step before."""
         return f'the learning rate stays at {before(self.after - 1):.3g} from step {self.after} to {steps}'
 
 
@@ -109,6 +110,7 @@ class Rewarmed:
         return optax.join_schedules([before, rise, fall], [self.after, self.after + self.warmup])
 
     def words(self, before: optax.Schedule, steps: int) -> str:
+        """Say between which rates the learning rate rises and falls, and at which steps."""
         return (
             f'the learning rate rises from {before(self.after - 1):.3g} at step {self.after} to {self.peak:.3g} at '
             f'step {self.after + self.warmup}, and falls to {self.floor:.3g} at step {steps}'

@@ -115,6 +115,11 @@ class Run:
         return file
 
     def train(self) -> dict[str, Any]:
+        """Train to the last step, resuming from the latest checkpoint, and return the final evaluation.
+
+        Raises:
+            UserError: data or folder do not fit the config, another process trains the run, or training diverged.
+        """
         with listening(self.display.begin):
             prepared = self._prepare()
             first = jax.process_index() == 0
@@ -415,6 +420,7 @@ def _vocabularies(part: Part, path: str, size: int) -> Iterator[str]:
 
 
 def due(step: int, every: int) -> bool:
+    """Return whether something that is done every so many steps is due after this one; 0 is never."""
     return every > 0 and step % every == 0
 
 

@@ -61,6 +61,7 @@ class LowRank:
         return {**params, BESIDE: unflatten_dict(pairs, sep='/')}
 
     def merged(self, params: Params) -> Params:
+        """Return the model's parameters, W + (alpha / r) A B for each kernel with an update."""
         pairs = flatten_dict(params[BESIDE], sep='/')
 
         def weight(path: str, leaf: Array) -> Array:
@@ -75,12 +76,14 @@ class LowRank:
         return each_leaf({name: tree for name, tree in params.items() if name != BESIDE}, weight)
 
     def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
+        """Return the transformation of A, B and the parameters that `also` matches; all others are frozen."""
         trained = each_leaf(params, lambda path, _: self._is_trained(path))
         shown = jax.tree.map(lambda leaf, trained: leaf if trained else optax.MaskedNode(), params, trained)
         kinds = jax.tree.map(lambda trained: 'trained' if trained else 'frozen', trained)
         return optax.partition({'trained': make(shown), 'frozen': optax.set_to_zero()}, kinds)
 
     def axes(self, declared: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the axes of the model's parameters, and those of A and B of each kernel."""
         kernels = {path: axes for path, axes in declared.items() if '->' in axes}
         pairs = {
             f'{BESIDE}/{path}/{name}': own for path, axes in kernels.items() for name, own in _pair_axes(axes).items()
@@ -88,6 +91,7 @@ class LowRank:
         return {**declared, **pairs}
 
     def lines(self, params: Params) -> list[str]:
+        """Say how many parameters are trained, and of which kernels they are updates."""
         trained = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if self._is_trained(path)}
         updated = sorted({'/'.join(path.split('/')[-3:-1]) for path in trained if _is_update(path)})
         whole = [path for path in trained if not _is_update(path)]

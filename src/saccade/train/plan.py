@@ -71,6 +71,7 @@ class Plan:
 
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
+        """Count parameters, FLOPs, and bytes of a compiled step; `tokens` are those of one step."""
         step = backend.learner.train_step, backend.like, backend.rows_like
         memory = backend.train_step.memory_analysis()
         return cls(

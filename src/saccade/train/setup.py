@@ -172,4 +172,5 @@ class Cost:
 
     @property
     def flops_per_token(self) -> float:
+        """FLOPs that the model needs for each token of a training step."""
         return self.flops / self.tokens

@@ -87,34 +87,42 @@ class Workdir:
 
     @property
     def config(self) -> Path:
+        """The resolved config, `config.json`."""
         return self.path / 'config.json'
 
     @property
     def metrics(self) -> Path:
+        """The metrics by step, `metrics.jsonl`."""
         return self.path / 'metrics.jsonl'
 
     @property
     def samples(self) -> Path:
+        """The samples by step, `samples.jsonl`."""
         return self.path / 'samples.jsonl'
 
     @property
     def provenance(self) -> Path:
+        """The provenance of each start, `provenance.jsonl`."""
         return self.path / 'provenance.jsonl'
 
     @property
     def tokenizer(self) -> Path:
+        """The tokenizer, `tokenizer.json`."""
         return self.path / 'tokenizer.json'
 
     @property
     def classes(self) -> Path:
+        """The names of the classes, `classes.json`."""
         return self.path / 'classes.json'
 
     @property
     def checkpoints(self) -> Path:
+        """The folder of the checkpoints, `checkpoints/`."""
         return self.path / 'checkpoints'
 
     @property
     def events(self) -> Path:
+        """The folder of TensorBoard's event files, `events/`."""
         return self.path / 'events'
 
     @property

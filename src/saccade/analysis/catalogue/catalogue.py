@@ -50,6 +50,7 @@ class Kind:
     values: tuple[tuple[str, Any], ...] = ()
 
     def has(self, part: Any) -> bool:
+        """Return whether a part satisfies one of the kind's protocols."""
         return any(_satisfies(part, protocol) for protocol in self.protocols)
 
     def found(self) -> Iterator[Any]:

@@ -50,6 +50,7 @@ def tables(catalogue: Catalogue) -> list[Table]:
 
 
 def table(catalogue: Catalogue, kind: Kind) -> Table:
+    """Return the table of one kind: a row for each of its parts."""
     columns = COLUMNS[kind]
     rows = [(spec['use'], *(say(spec) for say in columns.values())) for spec in catalogue.specs(kind).values()]
     return Table(kind.name, ('', *columns), rows)

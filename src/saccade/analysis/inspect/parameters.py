@@ -61,6 +61,7 @@ class Share:
 
     @classmethod
     def of(cls, some: Sequence[Weight], whole: int) -> 'Share':
+        """Return the share of some weights among `whole` parameters."""
         norms = [weight.norm for weight in some if weight.norm is not None]
         count = sum(weight.count for weight in some)
         return cls(count, count / whole, float(np.linalg.norm(norms)) if norms else None)

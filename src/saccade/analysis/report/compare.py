@@ -123,6 +123,7 @@ class Comparison:
 
     @property
     def ranked(self) -> tuple[Standing, ...]:
+        """The variants with a finished run, best first."""
         return tuple(standing for standing in self.standings if standing.mean is not None)
 
     @property

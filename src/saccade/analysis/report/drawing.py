@@ -81,6 +81,7 @@ class Canvas:
     height: float
 
     def taller(self, height: float) -> 'Canvas':
+        """Return a canvas of the same width and another height, in inches."""
         return Canvas(self.name, self.width, height)
 
 

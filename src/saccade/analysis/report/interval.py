@@ -42,10 +42,13 @@ Values = Float[np.ndarray, '... n']
 
 @dataclass(frozen=True)
 class Interval:
+    """Confidence interval. Attributes: low and high, its ends, which belong to it."""
+
     low: float
     high: float
 
     def holds(self, value: float) -> bool:
+        """Return whether a value lies in the interval."""
         return self.low <= value <= self.high
 
 

@@ -61,6 +61,7 @@ def time_unit(longest: float) -> tuple[float, str]:
 
 
 def metric_name(name: str) -> str:
+    """Return the name of a metric with spaces for underscores."""
     return name.replace('_', ' ')
 
 

@@ -62,10 +62,12 @@ class Mixing:
 
     @classmethod
     def of(cls, name: str, length: int, width: int = WIDTH, rows: int = 1) -> 'Mixing':
+        """Build the mixer of this name, and draw tokens [rows length width] for it."""
         x = np.random.default_rng(0).normal(size=(rows, length, width))
         return cls(build(mixers(width)[name])(), jnp.array(x, jnp.float32))
 
     def params(self, seed: int = 0) -> Params:
+        """Return the mixer's initial parameters for a seed."""
         return self.module.init(jax.random.key(seed), self.x, self._scope, False)
 
     def __call__(self, params: Params, x: Float[Array, 'B T D']) -> Float[Array, 'B T D']:

@@ -63,6 +63,7 @@ class Estimates:
 
     @property
     def bias(self) -> float:
+        """L2 distance of the mean estimate from the exact gradient."""
         return float(np.linalg.norm(self.drawn.mean(axis=0) - EXACT))
 
     def errors(self, counts: Sequence[int]) -> list[float]:
@@ -77,6 +78,7 @@ class Estimates:
 
     @property
     def variance(self) -> float:
+        """Variance of the estimates, summed over the scores."""
         return float(self.drawn.var(axis=0).sum())
 
 

@@ -52,6 +52,7 @@ class OnePassage:
     classes = 0
 
     def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
+        """Yield passages of one document each, as the first text of rows without a label."""
         for sentences in documents:
             for start, stop in _passages(sentences, room):
                 yield Pair((start, stop), (stop, stop), IGNORED)
@@ -69,6 +70,11 @@ class NextSentence:
     classes = 2
 
     def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
+        """Yield pairs of texts with the label 0, or with 1 where the second text is of another document.
+
+        Raises:
+            UserError: there are fewer than two documents.
+        """
         if len(documents) < 2:
             raise UserError('data.pairing: NextSentence takes false pairs from other documents, and there is but one')
         cuts = [
@@ -90,6 +96,7 @@ class SentenceOrder:
     classes = 2
 
     def pairs(self, documents: Sequence[np.ndarray], room: int, draw: np.random.Generator) -> Iterator[Pair]:
+        """Yield pairs of texts that follow each other, with the label 0 in order and 1 swapped."""
         for sentences in documents:
             for passage in _passages(sentences, room):
                 first, second = _cut(passage, sentences, draw)

@@ -156,6 +156,7 @@ class PassageRows:
         }
 
     def padding(self) -> Row:
+        """Return a row of padding, which has no target."""
         return _padding(self.frame)
 
     def spans(self, row: int) -> Iterator[slice]:

@@ -43,7 +43,9 @@ class Pack(Protocol):
         """
         ...
 
-    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows: ...
+    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+        """Return rows of context + 1 tokens, made from the stream and the arrays that `index` returned."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Packed:
         return _by_row(starts, lengths, best_fit(lengths, context + 1))
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+        """Return rows that hold one or more pieces each."""
         return PieceRows(tokens, context, index['starts'], index['lengths'], index['offsets'])
 
 
@@ -69,6 +72,7 @@ class Padded:
         return _by_row(starts, lengths, np.arange(len(starts)))
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+        """Return rows that hold one piece each."""
         return PieceRows(tokens, context, index['starts'], index['lengths'], index['offsets'])
 
 
@@ -94,6 +98,7 @@ class Windows:
         return {'stride': np.array([self.stride if train and self.stride else context])}
 
     def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+        """Return rows that are windows on the stream, a stride apart."""
         return WindowRows(tokens, context, int(index['stride'][0]))
 
 
@@ -138,6 +143,7 @@ class PieceRows(Rowed):
         return self._filled(zip(self.starts[pieces], self.lengths[pieces], strict=True))
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the starts and lengths of all pieces, in tokens, by their place in the stream."""
         order = np.argsort(self.starts, kind='stable')
         return self.starts[order], self.lengths[order]
 
@@ -158,6 +164,7 @@ class WindowRows(Rowed):
         return self._filled([(start, length)])
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the starts and lengths, in tokens, of windows on the stream that hold each target exactly once."""
         return _cut(np.array([[0, len(self.tokens)]]), self.context)
 
 

@@ -48,9 +48,11 @@ class Permuted(OneToOne):
             raise UserError(f'data.generator: {self.longest} different words cannot be drawn of {self.symbols} symbols')
 
     def drawn(self, draws: Draws, length: int) -> list[int]:
+        """Return `length` different words, in random order."""
         return draws.sample(range(self.symbols), length)
 
     def written(self, words: list[int]) -> list[int]:
+        """Return the words in the order of the circle, from the first word on."""
         return sorted(words, key=lambda word: (word - words[0]) % self.symbols)
 
 

@@ -49,6 +49,7 @@ class Copy(Drawn):
     """3 1 2 is written as 3 1 2."""
 
     def written(self, words: list[int]) -> list[int]:
+        """Return the words as they are."""
         return words
 
 
@@ -57,6 +58,7 @@ class Reverse(Drawn):
     """3 1 2 is written as 2 1 3."""
 
     def written(self, words: list[int]) -> list[int]:
+        """Return the words from the last to the first."""
         return words[::-1]
 
 
@@ -65,6 +67,7 @@ class Sort(Drawn):
     """3 1 2 is written as 1 2 3."""
 
     def written(self, words: list[int]) -> list[int]:
+        """Return the words in ascending order."""
         return sorted(words)
 
 

@@ -16,7 +16,9 @@ from saccade.types import UserError
 class Trainer(Protocol):
     """What a config's `tokenizer` must be able to do."""
 
-    def train(self, texts: Iterable[str]) -> Tokenizer: ...
+    def train(self, texts: Iterable[str]) -> Tokenizer:
+        """Return a tokenizer trained on the texts."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,15 +40,19 @@ class Background:
 
     @property
     def name(self) -> str:
+        """Name of the sink: its class."""
         return type(self._sink).__name__.removeprefix('_')
 
     def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        """Queue the sink's `open`."""
         self._put(lambda: self._open(folder, config, start))
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
+        """Queue the metrics of one step of one split."""
         self._put(lambda: self._sink.write(step, split, metrics))
 
     def sample(self, step: int, text: str) -> None:
+        """Queue a sample of what the model made at one step."""
         self._put(lambda: self._sink.sample(step, text))
 
     def close(self, failed: bool) -> None:

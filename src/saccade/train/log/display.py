@@ -64,12 +64,16 @@ class Display:
 class Phase:
     """One phase that is shown: `tell` how many are done, and `words` of it."""
 
-    def tell(self, done: int) -> None: ...
+    def tell(self, done: int) -> None:
+        """Show how many are done, counted in the unit of the phase."""
+        ...
 
     def words(self, candidates: Sequence[str]) -> None:
         """Show the first of these words that there is room for."""
 
-    def end(self) -> None: ...
+    def end(self) -> None:
+        """Stop showing the phase."""
+        ...
 
 
 class _Bars:

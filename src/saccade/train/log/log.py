@@ -46,12 +46,14 @@ class RunConsole(Console):
         super().__init__(file=file or sys.stdout, **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects; from the first write that fails on, print nothing and warn once."""
         try:
             super().print(*objects, **options)
         except OSError as error:
             self._lose(str(error))
 
     def on_broken_pipe(self) -> None:
+        """Print nothing from now on, and warn: nobody reads the output."""
         self._lose('nobody reads it')
 
     def _lose(self, why: str) -> None:

@@ -41,6 +41,11 @@ class TensorBoard:
     """TensorBoard's events. Those of the steps to be run again are purged when TensorBoard reads them."""
 
     def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        """Open a new event file in the run's folder, and purge the events of steps after `start`.
+
+        Raises:
+            UserError: the disk is full or cannot be written to.
+        """
         self._events = Workdir(folder).events
         name = f'events.out.tfevents.{time.time():.0f}.{socket.gethostname()}.{start}.{os.getpid()}'
         with writing(self._events):
@@ -52,15 +57,30 @@ class TensorBoard:
         self._add(Event(step=purged, session_log=SessionLog(status=SessionLog.START)))
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
+        """Write the finite metrics of one step as scalars named 'SPLIT/METRIC'.
+
+        Raises:
+            UserError: the disk is full or cannot be written to.
+        """
         for name, value in metrics.items():
             if math.isfinite(value):
                 scalar = summary.scalar(f'{split}/{name}', float(value))  # it takes no int past 64 bits
                 self._add(Event(step=step, summary=scalar))
 
     def sample(self, step: int, text: str) -> None:
+        """Write what the model made at one step as a text summary.
+
+        Raises:
+            UserError: the disk is full or cannot be written to.
+        """
         self._add(Event(step=step, summary=summary.text('sample', text)))
 
     def close(self) -> None:
+        """Flush and close the event file.
+
+        Raises:
+            UserError: the disk is full or cannot be written to.
+        """
         with writing(self._events):
             self._writer.close()
 

@@ -58,6 +58,11 @@ class WandB:
             self._require_login()
 
     def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
+        """Start the W&B run, or resume the one whose id the folder keeps.
+
+        Raises:
+            UserError: W&B refuses.
+        """
         with _one_line():
             self._run = self._wandb.init(
                 id=_kept_id(folder / 'wandb_id'),
@@ -75,15 +80,30 @@ class WandB:
             self._run.define_metric('*', step_metric='step')
 
     def write(self, step: int, split: str, metrics: Metrics) -> None:
+        """Log the metrics of one step under 'SPLIT/METRIC'.
+
+        Raises:
+            UserError: W&B refuses.
+        """
         with _one_line():
             self._run.log({'step': step, **{f'{split}/{name}': value for name, value in metrics.items()}})
 
     def sample(self, step: int, text: str) -> None:
+        """Log what the model made at one step as preformatted text.
+
+        Raises:
+            UserError: W&B refuses.
+        """
         page = f'<pre>{html.escape(text)}</pre>'  # a wandb.Table would be an artifact with a version for each sample
         with _one_line():
             self._run.log({'step': step, 'sample': self._wandb.Html(page, data_is_not_path=True)})
 
     def close(self) -> None:
+        """Finish the W&B run; it counts as failed where an error ends the run.
+
+        Raises:
+            UserError: W&B refuses.
+        """
         failed = sys.exc_info()[0] is not None  # closed on the way out of an error, so W&B shows the run as failed
         with _one_line():
             self._run.finish(exit_code=int(failed))
