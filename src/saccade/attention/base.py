@@ -28,7 +28,9 @@ class ScoreKernel(nn.Module):
         return scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))
 
     def init_state(self, k: Keys, v: Values, capacity: int) -> Cache:
+        """Return an empty KV cache with `capacity` slots a row."""
         return Cache.empty(k, v, capacity)
 
     def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: Cache, scope: Scope) -> tuple[Mixed, Cache]:
+        """Add a chunk's keys and values to the KV cache and attend to it; return the output and the cache after it."""
         return state.step(q, k, v, self.complete(scoring, q.shape[-2], False), scope)

@@ -69,6 +69,7 @@ class Delta(FixedState):
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
+        """Apply the delta rule, gated where `decay` is set; return the heads' output [B T N V] and the memory after."""
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
         write = jax.nn.sigmoid(self._scalars('write', x))
         log_decay = self._fading(x) if self.decay else jnp.zeros_like(write)

@@ -58,6 +58,7 @@ class LatentCache(Cache):
     rank: int = struct.field(pytree_node=False, kw_only=True)
 
     def values(self) -> Array:
+        """Return the values by slot, [B 1 S R]: the latents, which are the first R features of the keys."""
         return self.k[..., : self.rank]
 
 
@@ -106,11 +107,18 @@ class Latent(nn.Module):
         return self._around(x, scope, train, attend)[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
+        """Return an empty cache of latents and rotated keys for up to `capacity` tokens a row."""
         one_head = (*x.shape[:2], 1)
         k, nothing = (jnp.zeros((*one_head, width), x.dtype) for width in (self.rank + self.rotated_width, 0))
         return LatentCache.empty(k, nothing, slots_for(self.mask(), capacity), rank=self.rank)
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+        """Attend over cached latents: Uk is multiplied into the queries, and Uv into the weighted sum of latents.
+
+        Raises:
+            UserError: the kernel makes no scores, or a score term reads queries and keys.
+        """
+
         def attend(kernel: Kernel, q: Queries, latent: Array, rotated: Array, scoring: Scoring) -> tuple[Mixed, State]:
             up_key, up_value = (self._up(name, width) for name, width in self._widths())
             plain, turned = q[..., : self.head_width], q[..., self.head_width :]

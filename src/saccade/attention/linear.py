@@ -32,4 +32,5 @@ class Linear(FeatureKernel):
     example: ClassVar[dict] = {'chunk': 4}
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
+        """Apply the feature map, and scale each vector's largest feature to 1; return that and the log of the scale."""
         return within_one(self.feature(x.astype(jnp.float32)))

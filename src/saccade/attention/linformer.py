@@ -65,9 +65,19 @@ class Linformer(ScoreKernel, kw_only=True):
         return plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(self.slots))[0]
 
     def init_state(self, k: Keys, v: Values, capacity: int) -> NoReturn:
+        """Refuse to decode.
+
+        Raises:
+            UserError: always, since each slot mixes all tokens.
+        """
         raise UserError('attention.linformer:Linformer cannot decode: each of its slots mixes all tokens')
 
     def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: State, scope: Scope) -> NoReturn:
+        """Refuse to decode.
+
+        Raises:
+            UserError: always, since each slot mixes all tokens.
+        """
         self.init_state(k, v, 0)
 
     def _slots(self, name: str, x: Keys) -> Array:

@@ -62,6 +62,11 @@ class FeatureKernel(nn.Module):
     def step(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: LogScaledState, scope: Scope
     ) -> tuple[Mixed, LogScaledState]:
+        """Add a chunk's key features and values to the state and attend to it; return the output and the state after.
+
+        Raises:
+            UserError: the mask is not causal.
+        """
         if not reach_of(self, scoring, q, k).causal:
             raise UserError(f'{Part(type(self)).name} steps under ops.mask:Causal alone')
         segments = jnp.ones(k.shape[:2], int) if scope.segments is None else scope.segments
@@ -115,6 +120,7 @@ class FixedState(nn.Module):
         return Memory.empty(x.shape[0], N, H, V)
 
     def step(self, x: Hidden, scope: Scope, state: Memory) -> tuple[Hidden, Memory]:
+        """Run a chunk of tokens through the mixer; return its output [B T D] and the memory after it."""
         return self._around(x, scope, False, state)
 
     @nn.compact

@@ -101,19 +101,23 @@ class MultiHead(nn.Module):
         return self.share_kv(x, scope, train, None)[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
+        """Return the kernel's empty state; under a mask that looks back R tokens, R + 1 slots a row are enough."""
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
         return self.kernel(parent=None).init_state(k, v, slots_for(self._mask(), capacity))
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+        """Attend by a chunk of tokens to the state and to the chunk; return the output and the state after it."""
         return self.share_kv_step(x, scope, state, None)[:2]
 
     def share_kv(self, x: Hidden, scope: Scope, train: bool, shared_kv: SharedKV | None) -> tuple[Hidden, SharedKV]:
+        """Attend over a whole sequence; return the output, and its keys [B S K H] and values for the next layers."""
         y, _, shared_kv = self._with_parameters(self._around, x, scope, train, self._reading(scope, train), shared_kv)
         return y, shared_kv
 
     def share_kv_step(
         self, x: Hidden, scope: Scope, state: State, shared_kv: SharedKV | None
     ) -> tuple[Hidden, State, SharedKV]:
+        """Attend by a chunk of tokens; return the output, the state after it, and the chunk's keys and values."""
         return self._with_parameters(self._around, x, scope, False, self._stepping(scope, state), shared_kv)
 
     def precompute_kv(self, x: Hidden, source: Source) -> State:
@@ -121,6 +125,7 @@ class MultiHead(nn.Module):
         return tuple(map(heads_first, self._with_parameters(self._keys, x.shape[-1], source)))
 
     def cross_attend(self, x: Hidden, scope: Scope, state: State) -> Hidden:
+        """Attend to the precomputed keys and values of the source, without dropout; return [B T D]."""
         return self.share_kv(x, scope, False, tuple(map(heads_first, state)))[0]
 
     @nn.compact

@@ -33,6 +33,11 @@ class Performer(FeatureKernel, kw_only=True):
     example: ClassVar[dict] = {'chunk': 4, 'random_features': 24}
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
+        """Return positive random features [B T N R] of sqrt(scale) x, and the log [B T N] of a factor left out of them.
+
+        Raises:
+            UserError: `random_features` is below 1, or the scale is not positive.
+        """
         name = Part(type(self)).name
         require_positive(name, random_features=self.random_features)
         if scale <= 0:

@@ -61,6 +61,7 @@ class BesideMemory(MaskBase):
         return tokens | (k_index < self.count)[..., None, :]
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the block has a key of the memory, or the mask of the tokens is live for the other keys."""
         tokens = range(max(k.start - self.count, 0), max(k.stop - self.count, 0))
         return super().live(q, k) and (k[0] < self.count or self.mask.live(q, tokens))
 
@@ -77,6 +78,7 @@ class OfTokens:
     count: int = struct.field(pytree_node=False)
 
     def init_carry(self, q: Queries) -> PyTree:
+        """Return the initial carry of the wrapped term."""
         return self.term.init_carry(q)
 
     def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
@@ -115,6 +117,7 @@ class PersistentMemory(MultiHead, kw_only=True):
     example: ClassVar[dict[str, Any]] = {'count': 3}
 
     def init_state(self, x: Hidden, capacity: int) -> State:
+        """Return an empty KV cache of tokens; the persistent keys and values are parameters and take no slots."""
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
         return CacheBesideMemory.empty(k, v, slots_for(self._mask(), capacity))
 

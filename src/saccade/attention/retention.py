@@ -50,6 +50,11 @@ class Retention(FixedState):
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
+        """Rotate q and k, and decay each head's memory at its rate; return the output [B T N V] and the memory after.
+
+        Raises:
+            UserError: the position scheme makes score terms, or `rates` do not fit the heads.
+        """
         position = self.position(name='position')
         refuse_terms('attention.retention:Retention', position.terms(self.heads))
         q, k = position.rotate(q, k, scope.positions, scope.positions)

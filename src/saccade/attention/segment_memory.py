@@ -60,6 +60,7 @@ class HeldOrOwn(MaskBase):
         return self.mask(q_index, k_index % S) & (own == (k_index >= S))
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the mask is live for the block's keys of either copy, held or own."""
         S = self.number.shape[1]
         held, own = range(k.start, min(k.stop, S)), range(max(k.start, S) - S, max(k.stop, S) - S)
         return self.mask.live(q, held) or self.mask.live(q, own)
@@ -77,6 +78,7 @@ class OnceEach:
     length: int = struct.field(pytree_node=False)
 
     def init_carry(self, q: Queries) -> PyTree:
+        """Return the initial carry of the wrapped term."""
         return self.term.init_carry(q)
 
     def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
@@ -93,6 +95,11 @@ class SegmentMemory(MultiHead, kw_only=True):
     example: ClassVar[dict[str, Any]] = {'length': 16, 'memory': 4}
 
     def share_kv(self, x: Hidden, scope: Scope, train: bool, shared_kv: SharedKV | None) -> tuple[Hidden, SharedKV]:
+        """Attend to the tokens of a segment and to the memory before it; return the output, and the keys and values.
+
+        Raises:
+            UserError: the scope has a source, since this mixer does not do cross-attention.
+        """
         if scope.source is not None:
             raise UserError('attention.segment_memory:SegmentMemory reads its own sequence alone, and no other')
         return super().share_kv(x, scope.replace(source=self._twice(x, scope)), train, shared_kv)

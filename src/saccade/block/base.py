@@ -46,9 +46,11 @@ class BlockBase(nn.Module):
         return self.wire(x, train, scope.real, lambda mixer, h: (mixer(h, scope, train), None))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
+        """Return the mixer's initial state, for `capacity` tokens a row."""
         return self.mixer(parent=None).init_state(x, capacity)
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+        """Run a chunk of tokens through the block; return its output and the mixer's state after it."""
         return self.wire(x, False, scope.real, lambda mixer, h: mixer.step(h, scope, state))
 
     def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> State:
@@ -94,6 +96,7 @@ class SequentialBlock(BlockBase):
     def wire(
         self, x: Hidden, train: bool, real: Real | None, mix: Mix, cross_attend: CrossAttend | None = None
     ) -> tuple[Hidden, Any]:
+        """Run the mixer, then `cross` where `cross_attend` is given, then the feed-forward layer."""
         mixed, state = mix(self.mixer(name='mixer'), self.before('mixer', x, real))
         x = self.after('mixer', x, mixed, real)
         if cross_attend is not None:
@@ -114,6 +117,11 @@ class SequentialBlock(BlockBase):
         )[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
+        """Return the mixer's initial state, for `capacity` tokens a row.
+
+        Raises:
+            UserError: the block has `cross`, whose state `precompute_kv` makes.
+        """
         if self.cross is not None:
             raise UserError(f'{Part(type(self)).name}: cross needs a source to decode beside: start with `encode`')
         return super().init_state(x, capacity)
@@ -127,6 +135,7 @@ class SequentialBlock(BlockBase):
         return CrossState(self.mixer(parent=None).init_state(x, capacity), cross)
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+        """Run a chunk of tokens through the block; with `cross` it attends to the precomputed keys and values."""
         if self.cross is None:
             return super().step(x, scope, state)
         own, across = self._apart(scope)
@@ -174,11 +183,14 @@ class ResidualStreams(BlockBase):
         raise NotImplementedError
 
     def init_state(self, x: Float[Array, 'B T RD'], capacity: int) -> State:
+        """Return the mixer's initial state, for tokens of the width D of one stream."""
         return super().init_state(self.apart(x)[..., 0, :], capacity)
 
     def apart(self, x: Float[Array, 'B T RD']) -> Float[Array, 'B T R D']:
+        """Split the width into the R streams."""
         return rearrange(x, 'B T (R D) -> B T R D', R=self.count)
 
 
 def together(streams: Float[Array, 'B T R D']) -> Float[Array, 'B T RD']:
+    """Join R streams into one width; the inverse of `ResidualStreams.apart`."""
     return rearrange(streams, 'B T R D -> B T (R D)')

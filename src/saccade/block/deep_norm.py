@@ -30,9 +30,11 @@ class DeepNorm(SequentialBlock):
     scaled: tuple[str, ...] = ('value', 'output', 'up', 'down')
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
+        """Return x as it is: the norm follows the residual addition."""
         return x
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
+        """Return norm(alpha x + y). At initialisation the branch's `scaled` kernels are multiplied by beta."""
         if self.is_initializing():
             self.put_variable('params', branch, self._lighter(branch, self.get_variable('params', branch)))
         return self.norm(name=f'{branch}_norm')(self.alpha * x + y, real)

@@ -36,16 +36,23 @@ class HyperConnections(ResidualStreams):
 
     @property
     def count(self) -> int:
+        """R, the number of residual streams.
+
+        Raises:
+            UserError: `streams` is below 1.
+        """
         require_positive('block.hyper_connections:HyperConnections', streams=self.streams)
         return self.streams
 
     def reduce(self, x: Float[Array, 'B T RD']) -> Hidden:
+        """Return the sum of the streams."""
         return jnp.sum(self.apart(x), axis=-2)
 
     @nn.compact
     def wire(
         self, x: Float[Array, 'B T RD'], train: bool, real: Real | None, mix: Mix
     ) -> tuple[Float[Array, 'B T RD'], Any]:
+        """Run mixer and feed-forward layer; each reads a weighted sum of the streams and is added to all of them."""
         z, streams, b = self._connection('mixer')(self.apart(x), real)
         mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(z, real))
         z, streams, b = self._connection('feedforward')(streams + b[..., None] * mixed[..., None, :], real)

@@ -27,4 +27,5 @@ class LayerScale(SequentialBlock):
     start: float
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
+        """Return x + scale * y, with a trained scale [D] for each branch."""
         return x + parameter(self, f'{branch}_scale', 'D', nn.initializers.constant(self.start), x.shape[-1:]) * y

@@ -19,10 +19,13 @@ from saccade.types import Hidden, Real
 
 
 class Macaron(BlockBase):
+    """Macaron block: a half-step feed-forward layer before the mixer, and another after it."""
+
     identity: ClassVar[bool] = True
 
     @nn.compact
     def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
+        """Run the first half-step feed-forward layer, the mixer, and the second half-step feed-forward layer."""
         x = x + 0.5 * self._half_step('first_feedforward', x, train, real)
         mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x, real))
         x = x + mixed

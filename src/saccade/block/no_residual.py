@@ -16,7 +16,10 @@ from saccade.types import Hidden, Real
 
 
 class NoResidual(SequentialBlock):
+    """Pre-norm block without residual connections."""
+
     identity: ClassVar[bool] = False
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
+        """Return y alone: x is not added."""
         return y

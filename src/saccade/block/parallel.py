@@ -27,6 +27,7 @@ class Parallel(BlockBase):
 
     @nn.compact
     def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
+        """Run mixer and feed-forward layer on the same normalised tokens, and add both to x."""
         names = ('norm',) if self.shared_norm else ('mixer_norm', 'feedforward_norm')
         normed = [self.norm(name=name)(x, real) for name in names]
         mixed, state = mix(self.mixer(name='mixer'), normed[0])

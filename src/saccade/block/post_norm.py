@@ -15,10 +15,14 @@ from saccade.types import Hidden, Real
 
 
 class PostNorm(SequentialBlock):
+    """Post-norm block: the norm follows the residual addition."""
+
     identity: ClassVar[bool] = False
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
+        """Return x as it is: the norm follows the residual addition."""
         return x
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
+        """Return norm(x + y)."""
         return self.norm(name=f'{branch}_norm')(x + y, real)

@@ -24,4 +24,5 @@ class PreNorm(SequentialBlock):
     branch_scale: float = 1.0
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
+        """Return x + s y, with the constant s = `branch_scale`."""
         return x + self.branch_scale * y

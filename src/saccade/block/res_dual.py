@@ -22,16 +22,21 @@ from saccade.types import Hidden, Real
 
 
 class ResDual(ResidualStreams):
+    """ResiDual block with two residual streams: one post-norm, one the plain sum of the branches."""
+
     identity: ClassVar[bool] = False
 
     @property
     def count(self) -> int:
+        """R = 2 streams: the post-norm one, and the sum of the branches."""
         return 2
 
     def setup(self) -> None:
+        """Make the norm of the summed stream, which the last block of the stack applies."""
         self.sum_norm = self.norm()
 
     def reduce(self, x: Float[Array, 'B T RD']) -> Hidden:
+        """Return y + norm(d): the post-norm stream plus the normalised sum."""
         y, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
         return y + self.sum_norm(total)
 
@@ -39,6 +44,7 @@ class ResDual(ResidualStreams):
     def wire(
         self, x: Float[Array, 'B T RD'], train: bool, real: Real | None, mix: Mix
     ) -> tuple[Float[Array, 'B T RD'], Any]:
+        """Run mixer and feed-forward layer on the post-norm stream, and add both to the sum."""
         x, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
         mixed, state = mix(self.mixer(name='mixer'), x)
         x = self.norm(name='mixer_norm')(x + mixed, real)

@@ -29,8 +29,10 @@ class ReZero(SequentialBlock):
     shared: bool = True
 
     def setup(self) -> None:
+        """Make the trained factors, which start from zero: one, or one for each branch."""
         names = ('branch_scale',) if self.shared else tuple(f'{branch}_scale' for branch in self.branches)
         self.scales = {name: parameter(self, name, '', nn.initializers.zeros, ()) for name in names}
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
+        """Return x + a y, with a trained number a."""
         return x + self.scales['branch_scale' if self.shared else f'{branch}_scale'] * y

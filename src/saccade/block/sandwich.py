@@ -25,5 +25,6 @@ class Sandwich(SequentialBlock):
     output_norm: Part[Norm] | None = None
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
+        """Return x + norm'(y)."""
         norm = self.norm if self.output_norm is None else self.output_norm
         return x + norm(name=f'{branch}_output_norm')(y, real)

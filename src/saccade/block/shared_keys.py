@@ -39,6 +39,8 @@ class SharedKeys(PreNorm, kw_only=True):
         return self.wire(x, train, scope.real, mix)[0]
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+        """Run a chunk of tokens through the M layers, which share one state; return the output and that state."""
+
         def mix(mixer: KVSharingMixer, h: Hidden, shared_kv: PyTree) -> tuple[Hidden, tuple[State, PyTree]]:
             y, after, shared_kv = mixer.share_kv_step(h, scope, state, shared_kv)
             return y, (after, shared_kv)

@@ -31,6 +31,7 @@ class LossFree(TokenChoice):
     example: ClassVar[dict] = {'score': {'use': 'jax.nn:sigmoid'}, 'renormalised': True}
 
     def choose(self, scores: Float[Array, 'T E'], active: int, real: Bool[Array, 'T']) -> Int[Array, 'T A']:
+        """Return the A experts of highest score plus bias, [T A], and report a move of the bias towards even loads."""
         E = scores.shape[-1]
         bias = parameter(self, 'balance_bias', 'X', nn.initializers.zeros, (E,)).astype(jnp.float32)
         expert = super().choose(scores + bias, active, real)

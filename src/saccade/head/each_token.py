@@ -16,6 +16,8 @@ from saccade.types import Hidden, Reading
 
 
 class EachToken(Classes):
+    """Token classification head: C scores for each token."""
+
     @nn.compact
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B T C']:
         return self._scores(x, train)

@@ -42,6 +42,7 @@ class EncoderDecoder(nn.Module):
 
     @property
     def vocabulary(self) -> int:
+        """V of the target."""
         return self.decoder['vocabulary']
 
     @property
@@ -51,10 +52,12 @@ class EncoderDecoder(nn.Module):
 
     @property
     def context(self) -> int:
+        """The longest target, in tokens."""
         return self.decoder['context']
 
     @property
     def source_context(self) -> int:
+        """The longest source, in tokens."""
         return self.encoder['context']
 
     def __call__(

@@ -40,10 +40,12 @@ class PrefixDecoder(nn.Module):
 
     @property
     def vocabulary(self) -> int:
+        """V, which source and target share."""
         return self.decoder['vocabulary']
 
     @property
     def context(self) -> int:
+        """The longest target, in tokens: the decoder's context less the source's."""
         return self.decoder['context'] - self.source_context
 
     def __call__(

@@ -60,6 +60,11 @@ class RecurrentSeq2Seq(nn.Module):
     head_init: Part = Part(nn.initializers.lecun_normal)
 
     def setup(self) -> None:
+        """Make the embeddings, the encoder, the bridge, the decoder and the output projection.
+
+        Raises:
+            UserError: a size is below 1, or the dropout is no share.
+        """
         name = Part(type(self)).name
         require_positive(name, vocabulary=self.vocabulary, width=self.width)
         require_share(name, dropout=self.dropout)

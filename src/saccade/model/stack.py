@@ -112,10 +112,16 @@ class Stack(nn.Module):
 
     @property
     def pattern(self) -> tuple[Part[Block], ...]:
+        """The blocks that are repeated, P of them."""
         return self.block if isinstance(self.block, tuple) else (self.block,)
 
     @property
     def repeats(self) -> int:
+        """How often the pattern is repeated: L / P.
+
+        Raises:
+            UserError: P does not divide L.
+        """
         if self.layers % len(self.pattern):
             raise UserError(f'{self.layers} layers cannot be made of a pattern of {len(self.pattern)} blocks')
         return self.layers // len(self.pattern)

@@ -38,10 +38,12 @@ class ModelPair:
 
     @property
     def vocabulary(self) -> int:
+        """V, which both models share."""
         return self.part(self.names[0])['vocabulary']
 
     @property
     def context(self) -> int:
+        """The longest sequence, in tokens, which both models share."""
         return self.part(self.names[0])['context']
 
     @classmethod
@@ -91,10 +93,12 @@ class Electra(ModelPair):
             self._require_same(field, attrgetter(field))
 
     def own(self, name: str, params: Params) -> Params:
+        """Return a model's parameters; the generator's without embedding, positions and types."""
         left_out = _SHARED if name == 'generator' else ()
         return {key: value for key, value in params.items() if key not in left_out}
 
     def all_of(self, name: str, params: Mapping[str, Params]) -> Params:
+        """Return a model's parameters, with the discriminator's embedding, positions and types."""
         return {key: value for key, value in params['discriminator'].items() if key in _SHARED} | params[name]
 
 

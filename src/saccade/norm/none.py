@@ -14,5 +14,7 @@ from saccade.types import Hidden, Real
 
 
 class NoNorm(nn.Module):
+    """No normalisation: returns its input."""
+
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:
         return x

@@ -90,6 +90,11 @@ class Spans(Denoiser):
             )
 
     def counts(self, length: int) -> Counts:
+        """Return, for each row length, how many tokens are dropped, `rate` of them, in spans of `mean` tokens.
+
+        Raises:
+            UserError: rows of this length lose too few tokens for one span.
+        """
         if length < 2 or np.rint(self.rate * length / self.mean) < 1:
             raise UserError(
                 f'{_NAME}:Spans: rows of {length} tokens lose {self.rate * length:.3g} at a rate of {self.rate}, too '
@@ -124,6 +129,11 @@ class Sequential(Denoiser):
             )
 
     def counts(self, length: int) -> Counts:
+        """Return, for each row length, the bounds of how many last tokens are dropped, in one span.
+
+        Raises:
+            UserError: the length is below 2 tokens.
+        """
         if length < 2:
             raise UserError(f'{_NAME}:Sequential: rows of {length} tokens have no prefix with a rest')
         lengths = np.arange(length + 1)

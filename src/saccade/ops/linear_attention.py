@@ -48,6 +48,7 @@ class Memory:
 
     @classmethod
     def empty(cls, batch: int, heads: int, features: int, width: int) -> 'Memory':
+        """Return the memory before the first token, with sums [B K R H] of zeros."""
         return cls(jnp.zeros((batch, heads, features, width)), jnp.zeros(batch, jnp.int32))
 
 
@@ -63,6 +64,7 @@ class LogScaledState(Memory):
 
     @classmethod
     def empty(cls, batch: int, heads: int, features: int, width: int) -> 'LogScaledState':
+        """Return the state before the first token, with sums of zeros and the lowest level."""
         memory = Memory.empty(batch, heads, features, width)
         return cls(memory.sums, memory.segment, jnp.full((batch, heads), LOWEST))
 
@@ -284,6 +286,7 @@ def read_and_write(sums: Array, left: ChunkDecay, q: Array, k: Array, v: Array) 
 
 
 def per_token(x: Float[Array, 'B K T']) -> Float[Array, 'B T K 1']:
+    """Swap heads and tokens of a factor, and add an axis for the features."""
     return jnp.swapaxes(x, 1, 2)[..., None]
 
 

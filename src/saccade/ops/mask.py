@@ -42,6 +42,7 @@ class MaskBase:
         raise NotImplementedError
 
     def live(self, q: range, k: range) -> bool:
+        """Return False where it is known while tracing that no query of q may attend to a key of k."""
         return len(q) > 0 and len(k) > 0
 
     @property
@@ -87,24 +88,30 @@ class Both(MaskBase):
         return self.first(q_index, k_index) & self.second(q_index, k_index)
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether both masks are live for the block."""
         return self.first.live(q, k) and self.second.live(q, k)
 
     def of(self, scope: Scope) -> MaskBase:
+        """Return both masks for these rows, combined by `&`."""
         return self.first.of(scope) & self.second.of(scope)
 
     @property
     def anchored(self) -> bool:
+        """Whether either mask is anchored."""
         return self.first.anchored or self.second.anchored
 
     @property
     def lookback(self) -> int | None:
+        """The smaller of the two bounds, in tokens; None where neither mask has one."""
         return min(_bounds(self, 'lookback'), default=None)
 
     @property
     def lookahead(self) -> int | None:
+        """The smaller of the two bounds, in tokens; None where neither mask has one."""
         return min(_bounds(self, 'lookahead'), default=None)
 
     def live_anywhere(self, q: range, k: range) -> bool:
+        """Return whether both masks may be live for some start of the sequence in the row."""
         return self.first.live_anywhere(q, k) and self.second.live_anywhere(q, k)
 
 
@@ -119,26 +126,32 @@ class Either(MaskBase):
         return self.first(q_index, k_index) | self.second(q_index, k_index)
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether at least one mask is live for the block."""
         return self.first.live(q, k) or self.second.live(q, k)
 
     def of(self, scope: Scope) -> MaskBase:
+        """Return both masks for these rows, combined by `|`."""
         return self.first.of(scope) | self.second.of(scope)
 
     @property
     def anchored(self) -> bool:
+        """Whether either mask is anchored."""
         return self.first.anchored or self.second.anchored
 
     @property
     def lookback(self) -> int | None:
+        """The larger of the two bounds, in tokens; None unless both masks have one."""
         bounds = _bounds(self, 'lookback')
         return max(bounds) if len(bounds) == 2 else None
 
     @property
     def lookahead(self) -> int | None:
+        """The larger of the two bounds, in tokens; None unless both masks have one."""
         bounds = _bounds(self, 'lookahead')
         return max(bounds) if len(bounds) == 2 else None
 
     def live_anywhere(self, q: range, k: range) -> bool:
+        """Return whether at least one mask may be live for some start of the sequence in the row."""
         return self.first.live_anywhere(q, k) or self.second.live_anywhere(q, k)
 
 
@@ -164,10 +177,12 @@ class Causal(MaskBase):
         return q_index[..., :, None] >= k_index[..., None, :]
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the block's last query is at its first key or after it."""
         return super().live(q, k) and q[-1] >= k[0]
 
     @property
     def lookahead(self) -> int:
+        """0 tokens."""
         return 0
 
 
@@ -187,14 +202,17 @@ class Window(MaskBase):
         return (distance <= self.left) & (distance >= -self.right)
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the nearest query and key of the block are within the window."""
         return super().live(q, k) and q[0] - k[-1] <= self.left and k[0] - q[-1] <= self.right
 
     @property
     def lookback(self) -> int:
+        """`left`, in tokens."""
         return max(self.left, 0)
 
     @property
     def lookahead(self) -> int:
+        """`right`, in tokens."""
         return max(self.right, 0)
 
 
@@ -215,6 +233,7 @@ class Strided(MaskBase):
         return (q_index[..., :, None] - k_index[..., None, :]) % self.stride == 0
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether a multiple of the stride lies between the block's least and greatest distance."""
         if not super().live(q, k):
             return False
         nearest, furthest = q[0] - k[-1], q[-1] - k[0]
@@ -226,9 +245,11 @@ class Anchored(MaskBase):
 
     @property
     def anchored(self) -> bool:
+        """True: the mask counts from the first token of a sequence."""
         return True
 
     def live_anywhere(self, q: range, k: range) -> bool:
+        """Return whether neither range is empty: for some start of the sequence the block may be live."""
         return MaskBase.live(self, q, k)
 
 
@@ -249,19 +270,23 @@ class Chunked(Anchored):
         return q_index[..., :, None] // self.length == k_index[..., None, :] // self.length
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether a query and a key of the block share a chunk."""
         if not super().live(q, k):
             return False
         return q[0] // self.length <= k[-1] // self.length and k[0] // self.length <= q[-1] // self.length
 
     def live_anywhere(self, q: range, k: range) -> bool:
+        """Return whether a query and a key of the block are less than `length` tokens apart."""
         return Window(self.length - 1, self.length - 1).live(q, k)
 
     @property
     def lookback(self) -> int:
+        """`length` - 1, in tokens."""
         return self.length - 1
 
     @property
     def lookahead(self) -> int:
+        """`length` - 1, in tokens."""
         return self.length - 1
 
 
@@ -289,13 +314,16 @@ class ChunkedWithMemory(Anchored):
         return k_index[..., None, :] >= first[..., :, None]
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the block's last key is not before the memory of its first query's chunk."""
         return super().live(q, k) and k[-1] >= q[0] // self.length * self.length - self.memory
 
     def live_anywhere(self, q: range, k: range) -> bool:
+        """Return whether the block's first query is at most `lookback` tokens after its last key."""
         return super().live_anywhere(q, k) and q[0] - k[-1] <= self.lookback
 
     @property
     def lookback(self) -> int:
+        """`length` - 1 + `memory`, in tokens."""
         return self.length - 1 + self.memory
 
 
@@ -321,6 +349,7 @@ class Summary(Anchored):
         return jnp.broadcast_to(allowed, (*q_index.shape, k_index.shape[-1]))
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the block has one of the last `count` keys of a chunk."""
         a_chunk_ends = len(k) > 0 and k[0] // self.length != k[-1] // self.length
         return super().live(q, k) and (a_chunk_ends or k[-1] % self.length >= self.length - self.count)
 
@@ -339,14 +368,17 @@ class Prefix(Anchored):
         return jnp.broadcast_to(k_index[..., None, :] < self.count, (*q_index.shape, k_index.shape[-1]))
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the block's first key is in the prefix."""
         return super().live(q, k) and k[0] < self.count
 
     def live_anywhere(self, q: range, k: range) -> bool:
+        """Return whether the block's first key is less than `count` tokens after its last query."""
         # The sequence starts at the query or before it.
         return super().live_anywhere(q, k) and k[0] - q[-1] < self.count
 
     @property
     def lookahead(self) -> int:
+        """`count` - 1, in tokens."""
         return max(self.count - 1, 0)
 
 
@@ -375,6 +407,7 @@ class CausalAfterPrefix(Causal):
     """
 
     def of(self, scope: Scope) -> MaskBase:
+        """Return the mask with each row's prefix, taken from the scope; plain causal where it has none."""
         return self if scope.prefix is None else Causal() | PrefixOfRow(scope.prefix)
 
 
@@ -392,6 +425,7 @@ class Global(Anchored):
         return (q_index[..., :, None] < self.count) | (k_index[..., None, :] < self.count)
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the block has a query or a key among the first `count` tokens."""
         return super().live(q, k) and min(q[0], k[0]) < self.count
 
 
@@ -426,6 +460,7 @@ class RandomBlocks(Anchored):
         return jnp.asarray(self._table()).at[blocks].get(mode='fill', fill_value=False)
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the block overlaps a pair of blocks that was drawn."""
         if not super().live(q, k):
             return False
         rows, columns = (slice(part[0] // self.size, part[-1] // self.size + 1) for part in (q, k))
@@ -436,6 +471,7 @@ class RandomBlocks(Anchored):
 
     @property
     def lookahead(self) -> int | None:
+        """0 tokens with `before`, else None."""
         return 0 if self.before else None
 
 
@@ -484,6 +520,7 @@ class ByPosition(MaskBase):
         return self.mask(self.q_positions[:, q_index], self.k_positions[:, k_index])
 
     def live(self, q: range, k: range) -> bool:
+        """Return whether the mask may be live for some start of the sequence; True where tokens are not aligned."""
         return super().live(q, k) and (not self.aligned or self.mask.live_anywhere(q, k))
 
 
@@ -501,6 +538,11 @@ class Given(MaskBase):
         return self.allowed
 
     def live(self, q: range, k: range) -> bool:
+        """Refuse: the mask is of one set of queries and keys, not of blocks.
+
+        Raises:
+            TypeError: always.
+        """
         raise TypeError('ops.mask:Given is of one set of queries and keys; it has no blocks')
 
 

@@ -30,6 +30,7 @@ class Carried:
 
     @classmethod
     def before(cls, state: PyTree) -> 'Carried':
+        """Return what is carried before the first token, from the initial state."""
         return cls(state, jnp.zeros(jax.tree.leaves(state)[0].shape[0], jnp.int32))
 
 

@@ -161,6 +161,7 @@ def turn(positions: Int[Array, 'B T'], frequencies: Frequencies) -> Float[Array,
 
 
 def angles(positions: Int[Array, 'B T'], width: int, base: float) -> Float[Array, 'B T half']:
+    """Return the angles of positions, in radians: position times base^(-2c/width), for each pair c of features."""
     return turn(positions, frequencies(width, base))
 
 

@@ -50,6 +50,7 @@ class Scoring:
     softmax: RowSoftmax = SoftmaxWeights()
 
     def init_carry(self, q: Queries) -> PyTree:
+        """Return the initial carry of each score term, for the last key block."""
         return tuple(term.init_carry(q) for term in self.terms)
 
     def pairs(self, q_index: QueryIndex, k_index: KeyIndex) -> Pairs:

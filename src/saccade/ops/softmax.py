@@ -70,6 +70,10 @@ class SoftmaxWeights:
         return jnp.broadcast_to(self.sink[:, None], rows), jnp.ones(rows)
 
     def accumulate(self, statistic: PyTree, scores: Scores) -> tuple[PyTree, Scores, Float[Array, '#B #N #T']]:
+        """Update maximum and normaliser of each row; return them, the exponentials, and the factor of earlier ones.
+
+        The factor is exp(old maximum - new maximum).
+        """
         highest, total = statistic
         new = jnp.maximum(highest, scores.max(axis=-1))
         finite = jnp.where(jnp.isfinite(new), new, 0.0)
@@ -88,6 +92,7 @@ class SoftmaxWeights:
     def backward(
         self, scores: Scores, known: PyTree, dweights: Scores, inner: Float[Array, 'B N T 1']
     ) -> tuple[Scores, Scores, 'SoftmaxWeights']:
+        """Recompute the block's weights; return them, the gradient by the scores, and that by the sink, if any."""
         highest, share = known
         weights = jnp.exp(scores - highest[..., None]) * share[..., None]
         # A weight of 1 no longer changes with its score, but dweights and inner, summed in other orders, do not cancel.

@@ -31,12 +31,14 @@ class TermBase:
     by_distance: ClassVar[bool] = False
 
     def init_carry(self, q: Queries) -> PyTree:
+        """Return an empty carry."""
         return ()
 
     def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
         return self.change(scores, pairs), carry
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
+        """Return the changed scores [B N T S], in float32. To be overridden."""
         raise NotImplementedError
 
 
@@ -70,6 +72,7 @@ class Softcap(TermBase):
     cap: Positive = struct.field(pytree_node=False)
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
+        """Return cap tanh(scores / cap)."""
         return self.cap * jnp.tanh(scores / self.cap)
 
 
@@ -88,6 +91,7 @@ class DistanceTable(TermBase):
     by_distance: ClassVar[bool] = True
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
+        """Add the bias of each distance to the scores, looked up by its bucket."""
         # Widened before the lookup, whose gradient sums over all pairs of a bucket.
         table = self.table.astype(scores.dtype)
         return scores + jnp.moveaxis(table[self.bucket(pairs.distance)], -1, -3)
@@ -107,6 +111,11 @@ class LinearBias(TermBase):
     capabilities: ClassVar[Capabilities] = Capabilities(cross=False, equivariant=False)
 
     def change(self, scores: Scores, pairs: Pairs) -> Scores:
+        """Subtract each head's slope times |distance| from the scores.
+
+        Raises:
+            UserError: there is not one slope for each head.
+        """
         if len(self.slopes) != scores.shape[-3]:
             raise UserError(
                 f'ops.term:LinearBias has {len(self.slopes)} slopes for {scores.shape[-3]} heads; give one a head'
@@ -190,6 +199,7 @@ class CountedKeys:
     by_distance: ClassVar[bool] = True
 
     def init_carry(self, q: Queries) -> PyTree:
+        """Return counts of zero, [B N T]."""
         B, T, N, _ = q.shape
         return jnp.zeros((B, N, T))
 

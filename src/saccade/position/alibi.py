@@ -17,5 +17,8 @@ from saccade.types import ScoreTerm
 
 
 class ALiBi(OnScores):
+    """Attention with linear biases: a fixed slope for each head, times the distance in tokens."""
+
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return the linear bias, with geometric slopes for this many heads."""
         return (LinearBias(geometric_slopes(heads)),)

@@ -16,6 +16,7 @@ class OnHeads(nn.Module):
     capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
 
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return no score terms."""
         return ()
 
 
@@ -28,4 +29,5 @@ class OnScores(nn.Module):
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
     ) -> tuple[Queries, Keys]:
+        """Return queries and keys as they are."""
         return q, k

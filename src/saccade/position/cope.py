@@ -32,5 +32,10 @@ class CoPE(OnScores):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return the term that adds q . e[count] to the scores.
+
+        Raises:
+            UserError: `counts` or `head_width` is below 1.
+        """
         require_positive('position.cope:CoPE', counts=self.counts, head_width=self.head_width)
         return (CountedKeys(parameter(self, 'table', 'X H', self.table_init(), (self.counts, self.head_width))),)

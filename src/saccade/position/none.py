@@ -14,13 +14,17 @@ from saccade.types import Hidden, Keys, Queries, ScoreTerm
 
 
 class NoPosition(nn.Module):
+    """No positions: tokens, queries, keys and scores stay as they are."""
+
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden:
         return x
 
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
     ) -> tuple[Queries, Keys]:
+        """Return queries and keys as they are."""
         return q, k
 
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return no score terms."""
         return ()

@@ -33,6 +33,11 @@ class RelativeBias(OnScores):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return the term that adds a trained bias for each head and bucket of distances.
+
+        Raises:
+            UserError: `buckets` are too few, or too many for the furthest distance.
+        """
         least = 4 if self.both_sides else 2
         if not least <= self.buckets < least * self.furthest:
             raise UserError(

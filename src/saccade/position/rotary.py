@@ -41,6 +41,7 @@ class Rotary(OnHeads):
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
     ) -> tuple[Queries, Keys]:
+        """Rotate pairs of features of queries and keys by angles that grow with their positions."""
         return self._turned(q, q_positions), self._turned(k, k_positions)
 
     def _turned(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:

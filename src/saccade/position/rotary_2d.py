@@ -30,6 +30,11 @@ class Rotary2D(OnHeads):
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
     ) -> tuple[Queries, Keys]:
+        """Rotate half of the features of queries and keys by the column of the grid, half by the row.
+
+        Raises:
+            UserError: `columns` is below 1, or the head width is not divisible by 4.
+        """
         require_positive('position.rotary_2d:Rotary2D', columns=self.columns)
         if q.shape[-1] % 4:
             raise UserError(f'position.rotary_2d:Rotary2D needs a head width divisible by 4, not {q.shape[-1]}')

@@ -32,6 +32,11 @@ class Shaw(OnScores):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return the term that adds q . a[distance] to the scores, with distances clipped to `reach`.
+
+        Raises:
+            UserError: `reach` or `head_width` is below 1.
+        """
         require_positive('position.shaw:Shaw', reach=self.reach, head_width=self.head_width)
         shape = (2 * self.reach + 1, self.head_width)
         return (RelativeKeys(parameter(self, 'table', 'X H', self.table_init(), shape)),)

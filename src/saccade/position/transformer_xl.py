@@ -41,6 +41,11 @@ class TransformerXL(OnScores):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return the term that adds the products with relative positions and with the trained vectors u and v.
+
+        Raises:
+            UserError: `width` or `head_width` is below 1, or `width` is odd.
+        """
         P, H = self.width, self.head_width
         require_positive('position.transformer_xl:TransformerXL', width=P, head_width=H)
         if P % 2:

@@ -28,6 +28,7 @@ class XPos(OnHeads):
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
     ) -> tuple[Queries, Keys]:
+        """Rotate queries and keys by their positions; scale queries by z^(i/u) and keys by z^(-j/u)."""
         return self._turned(q, q_positions, 1.0), self._turned(k, k_positions, -1.0)
 
     def _turned(self, x: Queries, positions: Int[Array, 'B T'], sign: float) -> Queries:

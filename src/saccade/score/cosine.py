@@ -28,6 +28,11 @@ class Cosine(nn.Module):
 
     @nn.compact
     def terms(self, heads: int) -> tuple[score.Cosine, ...]:
+        """Return the term that turns q.k into gain cos(q, k), with a trained gain for each head.
+
+        Raises:
+            UserError: `gain` is not above 0 and at most `most`.
+        """
         if not 0 < self.gain <= self.most:
             raise UserError(f'score.cosine:Cosine: gain must be above 0 and at most {self.most}, not {self.gain}')
         start = nn.initializers.constant(math.log(self.gain))

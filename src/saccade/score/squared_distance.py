@@ -16,5 +16,8 @@ from saccade.ops import score
 
 
 class SquaredDistance(nn.Module):
+    """L2 attention: a score is minus the squared distance of query and key, times scale / 2."""
+
     def terms(self, heads: int) -> tuple[score.SquaredDistance, ...]:
+        """Return the term that turns scale q.k into -(scale / 2) |q - k|^2."""
         return (score.SquaredDistance(),)

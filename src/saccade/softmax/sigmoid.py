@@ -28,6 +28,7 @@ class SigmoidWeights(ElementwiseWeights):
     bias: float = struct.field(pytree_node=False)
 
     def weight(self, scores: Scores) -> Scores:
+        """Return sigmoid(score + bias)."""
         return jax.nn.sigmoid(scores + self.bias)
 
 

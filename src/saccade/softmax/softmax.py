@@ -18,6 +18,8 @@ from saccade.types import Rows
 
 
 class Softmax(nn.Module):
+    """Softmax of each row of scores."""
+
     rows: ClassVar[Rows] = Rows()
     online: ClassVar[type[SoftmaxWeights]] = SoftmaxWeights
 

@@ -18,6 +18,8 @@ from saccade.types import Rows
 
 
 class SoftmaxOne(nn.Module):
+    """Softmax with a one added to the normaliser: a sink of logit zero."""
+
     rows: ClassVar[Rows] = Rows(least=0.0)
     online: ClassVar[type[SoftmaxWeights]] = SoftmaxWeights
 

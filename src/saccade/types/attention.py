@@ -98,7 +98,9 @@ class ScoreTerm(Protocol):
 class TermMaker(Protocol):
     """Makes score terms for so many heads, with parameters of its own."""
 
-    def terms(self, heads: int) -> tuple[ScoreTerm, ...]: ...
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return the score terms for attention with this many heads."""
+        ...
 
 
 @runtime_checkable
@@ -180,9 +182,13 @@ class PairPosition(Protocol):
 
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
-    ) -> tuple[Queries, Keys]: ...
+    ) -> tuple[Queries, Keys]:
+        """Return queries and keys changed by their positions, in their own shapes."""
+        ...
 
-    def terms(self, heads: int) -> tuple[ScoreTerm, ...]: ...
+    def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
+        """Return the score terms of the scheme for attention with this many heads; none where it acts on q and k."""
+        ...
 
 
 @runtime_checkable
@@ -203,7 +209,9 @@ class Kernel(Protocol):
         """
         ...
 
-    def step(self, q: Queries, k: Keys, v: Values, scoring: Any, state: State, scope: Scope) -> tuple[Mixed, State]: ...
+    def step(self, q: Queries, k: Keys, v: Values, scoring: Any, state: State, scope: Scope) -> tuple[Mixed, State]:
+        """Attend by a chunk of queries to the state and to the chunk; return the output and the state after it."""
+        ...
 
 
 @runtime_checkable

@@ -74,6 +74,7 @@ class Total:
     weight: Float[Array, '']
 
     def mean(self) -> Float[Array, '']:
+        """Return the total divided by the weight; 0 where both are 0."""
         return self.total / jax.numpy.maximum(self.weight, 1e-30)
 
 

@@ -20,6 +20,7 @@ from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
 
 
 def advance(W: Float[Array, 'D F'], h: Float[Array, 'B D'], u: Float[Array, 'B F']) -> Float[Array, 'B D']:
+    """Return the next hidden state: the gates r and z, then the candidate n, in float32."""
     gates = 2 * h.shape[-1]
     r, z = jnp.split(jax.nn.sigmoid(recurrent_product(h, W[:, :gates]) + u[:, :gates]), 2, axis=-1)
     n = jnp.tanh(recurrent_product(r * h, W[:, gates:]) + u[:, gates:])
@@ -27,7 +28,10 @@ def advance(W: Float[Array, 'D F'], h: Float[Array, 'B D'], u: Float[Array, 'B F
 
 
 class GRU(Cell):
+    """Gated recurrent unit of Cho et al. 2014. Attributes: those of Cell."""
+
     squares: ClassVar[int] = 3
 
     def rule(self) -> Rule:
+        """Return the GRU's equation, `advance`."""
         return advance

@@ -30,6 +30,7 @@ class LSTMState:
 
 
 def advance(W: Float[Array, 'D F'], state: LSTMState, u: Float[Array, 'B F']) -> LSTMState:
+    """Return the next hidden state and memory cell: the gates i, f, o and the candidate g, in float32."""
     i, f, g, o = jnp.split(recurrent_product(state.h, W) + u, 4, axis=-1)
     c = jax.nn.sigmoid(f) * state.c + jax.nn.sigmoid(i) * jnp.tanh(g)
     return LSTMState(jax.nn.sigmoid(o) * jnp.tanh(c), c)
@@ -43,13 +44,17 @@ class LSTM(Cell):
     squares: ClassVar[int] = 4
 
     def rule(self) -> Rule:
+        """Return the LSTM's equation, `advance`."""
         return advance
 
     def start(self, batch: int) -> LSTMState:
+        """Return zeros for h and c."""
         return LSTMState(*(jnp.zeros((batch, self.width)) for _ in range(2)))
 
     def hidden(self, state: LSTMState) -> Float[Array, 'B D']:
+        """Return h."""
         return state.h
 
     def bias(self) -> Float[Array, ' F']:
+        """Return the initial bias [4 D] of i, f, g, o: `forget_bias` for f, zeros for the others."""
         return jnp.zeros((4, self.width)).at[1].set(self.forget_bias).ravel()

@@ -26,6 +26,8 @@ class RNN(Cell):
     squares: ClassVar[int] = 1
 
     def rule(self) -> Rule:
+        """Return the equation activation(h W + u) as a function of W, h and u."""
+
         def advance(W: Float[Array, 'D D'], h: Float[Array, 'B D'], u: Float[Array, 'B D']) -> Float[Array, 'B D']:
             return self.activation(recurrent_product(h, W) + u)
 

@@ -82,7 +82,9 @@ class AttentionOutput:
 class Attender(Protocol):
     """Attention with its weights in it. States of segment 0 see nothing."""
 
-    def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory: ...
+    def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
+        """Return the keys and values of the source, made once for all steps of decoding."""
+        ...
 
     def __call__(
         self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None
@@ -96,10 +98,12 @@ class AttenderBase:
     softmax: RowSoftmax
 
     def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
+        """Return the hidden states as values, and their projection by the score function as keys."""
         keys = None if self.score_function.key is None else project(hidden, self.score_function.key)
         return Memory(hidden, keys, segments)
 
     def scoring(self, segments: Int[Array, 'B T'], memory: Memory) -> Scoring:
+        """Return the score function, the mask of equal segments, and the softmax, as one `Scoring`."""
         mask = SameSegment(segments, memory.segments)
         return Scoring(mask, self.score_function.terms, self.score_function.scale, softmax=self.softmax)
 

@@ -21,7 +21,10 @@ from saccade.types import Count, PRNGKey, Scope
 
 
 class Bahdanau(AttentionDecoder):
+    """Bahdanau decoder: attention by the state s_{t-1}. Attributes: those of AttentionDecoder."""
+
     def setup(self) -> None:
+        """Make the cells, the attention, and the maxout readout."""
         super().setup()
         self.readout = Maxout(self.stack.cells[-1].width)
 

@@ -46,10 +46,12 @@ class AttentionDecoder(nn.Module):
     dropout: Share = 0.0
 
     def setup(self) -> None:
+        """Make the layers of cells, and the attention."""
         self.stack = Layers(self.cell, self.layers, self.dropout, name='layers')
         self.looking = self.attention(name='look')
 
     def start(self, batch: int) -> tuple[PyTree, ...]:
+        """Return the state of each layer before the first token."""
         return self.stack.start(batch)
 
     def begin(self, encoded: Encoded, cells: tuple[PyTree, ...]) -> Writing:

@@ -19,6 +19,8 @@ from saccade.types import UserError
 
 
 class Copied(nn.Module):
+    """Bridge that copies the encoder's last states into the decoder, layer by layer."""
+
     def __call__(self, encoded: Encoded, start: PyTree) -> PyTree:
         """The encoder's last states, which must have the shapes of those that nothing is known at."""
         states = tuple(layer[0] for layer in encoded.states)

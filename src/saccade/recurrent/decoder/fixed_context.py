@@ -28,12 +28,15 @@ class FixedContext(nn.Module):
     dropout: Share = 0.0
 
     def setup(self) -> None:
+        """Make the layers of cells."""
         self.stack = Layers(self.cell, self.layers, self.dropout, name='layers')
 
     def start(self, batch: int) -> tuple[PyTree, ...]:
+        """Return the state of each layer before the first token."""
         return self.stack.start(batch)
 
     def begin(self, encoded: Encoded, cells: tuple[PyTree, ...]) -> Writing:
+        """Return the decoder's state before the first token, with the context vector where it is fed."""
         return Writing(encoded.context if self.fed else None, cells)
 
     def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:

@@ -22,6 +22,11 @@ class Layers(nn.Module):
     dropout: Share = 0.0
 
     def setup(self) -> None:
+        """Make the cell of each layer.
+
+        Raises:
+            UserError: `layers` is below 1, or the dropout is no share.
+        """
         require_positive(Part(type(self)).name, layers=self.layers)
         require_share(Part(type(self)).name, dropout=self.dropout)
         self.cells = [self.cell(name=f'layer_{layer}') for layer in range(self.layers)]
@@ -31,6 +36,7 @@ class Layers(nn.Module):
         return [cell.recurrence(cell.width if layer else width) for layer, cell in enumerate(self.cells)]
 
     def start(self, batch: int) -> tuple[PyTree, ...]:
+        """Return the state of each layer before the first token."""
         return tuple(cell.start(batch) for cell in self.cells)
 
     def hidden(self, states: Sequence[PyTree]) -> Float[Array, 'B D']:

@@ -29,6 +29,7 @@ class LocalMonotonicAttender(LocalAttender):
     reach: int = struct.field(pytree_node=False)
 
     def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
+        """Return p_t = t, at most the last token of the source."""
         return jnp.minimum(scope.positions, lengths[:, None] - 1).astype(jnp.float32)
 
 

@@ -35,10 +35,12 @@ class LocalPredictiveAttender(LocalAttender):
     reach: int = struct.field(pytree_node=False)
 
     def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
+        """Return p_t = (S - 1) sigmoid(v . tanh(s_t W_p)), in tokens."""
         share = jax.nn.sigmoid(project(jnp.tanh(project(states.astype(self.hidden.dtype), self.hidden)), self.out))
         return share[..., 0].astype(jnp.float32) * (lengths[:, None] - 1)
 
     def around(self, softmax: RowSoftmax, distance: Float[Array, 'B 1 1 W']) -> Faded:
+        """Return the softmax, with weights multiplied by a Gaussian of deviation R / 2 around p_t."""
         return Faded(softmax, distance, self.reach / 2)
 
 

@@ -33,10 +33,12 @@ class Luong(AttentionDecoder, kw_only=True):
     input_feeding: bool
 
     def setup(self) -> None:
+        """Make the cells, the attention, and the projection that joins context and state."""
         super().setup()
         self.joining = Joining(self.stack.cells[-1].width)
 
     def begin(self, encoded: Encoded, cells: tuple) -> Writing:
+        """Encode the source for attention; with input feeding the first step is fed zeros."""
         state = super().begin(encoded, cells)
         batch, width = encoded.context.shape[0], self.stack.cells[-1].width
         return state.replace(fed=jnp.zeros((batch, width), encoded.hidden.dtype)) if self.input_feeding else state

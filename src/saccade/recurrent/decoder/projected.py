@@ -20,6 +20,8 @@ from saccade.recurrent.encoder import Encoded
 
 
 class Projected(nn.Module):
+    """Bridge that makes the decoder's first states from the context vector, by one tanh layer."""
+
     @nn.compact
     def __call__(self, encoded: Encoded, start: PyTree) -> PyTree:
         """States in the shapes of those that nothing is known at."""

@@ -19,11 +19,15 @@ from saccade.types import PRNGKey
 
 @struct.dataclass
 class Straight:
+    """Straight-through estimator: a drawn one-hot choice, with the gradient of the odds."""
+
     def __call__(self, odds: Odds, states: Float[Array, 'B T D'], key: PRNGKey) -> tuple[Odds, dict]:
         drawn = one_hot(jnp.argmax(noisy(odds, key), axis=-1), odds)
         return swapped(drawn, odds), {}
 
 
 class StraightThrough(nn.Module):
+    """Straight-through estimator of the gradient of a drawn choice. It has no parameters."""
+
     def __call__(self, width: int) -> Estimator:
         return Straight()

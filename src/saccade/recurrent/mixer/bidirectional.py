@@ -44,7 +44,17 @@ class Bidirectional(nn.Module):
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
+        """Refuse to decode.
+
+        Raises:
+            UserError: always, since every token depends on later ones.
+        """
         raise UserError('recurrent.mixer.bidirectional:Bidirectional cannot decode: every token depends on later ones')
 
     def step(self, x: Hidden, scope: Scope, state: State) -> NoReturn:
+        """Refuse to decode.
+
+        Raises:
+            UserError: always, since every token depends on later ones.
+        """
         self.init_state(x, 0)

@@ -29,7 +29,17 @@ class CentredConvolution(Convolution):
         return self._around(x, own_segments(self, scope), self.size - 1 - ahead, ahead, train)
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
+        """Refuse to decode.
+
+        Raises:
+            UserError: always, since a token depends on later ones.
+        """
         raise UserError('recurrent.mixer.centred_convolution:CentredConvolution cannot decode: it looks ahead')
 
     def step(self, x: Hidden, scope: Scope, state: State) -> NoReturn:
+        """Refuse to decode.
+
+        Raises:
+            UserError: always, since a token depends on later ones.
+        """
         self.init_state(x, 0)

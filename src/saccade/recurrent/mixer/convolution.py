@@ -56,6 +56,7 @@ class Convolution(nn.Module):
         return Newest(jnp.zeros((B, self.size - 1, D), x.dtype), jnp.zeros((B, self.size - 1), jnp.int32))
 
     def step(self, x: Hidden, scope: Scope, state: Newest) -> tuple[Hidden, Newest]:
+        """Convolve a chunk with the M - 1 tokens before it; return the output and the newest M - 1 tokens."""
         segments = jnp.concatenate([state.segments, own_segments(self, scope)], axis=1)
         # What is no token stands first, so that no tap is spent on padding between a row's tokens.
         order = jnp.argsort(segments != 0, axis=1, stable=True)

@@ -50,6 +50,7 @@ class Recurrent(nn.Module):
         return Carried.before(self.cell(parent=None).start(x.shape[0]))
 
     def step(self, x: Hidden, scope: Scope, state: Carried) -> tuple[Hidden, Carried]:
+        """Run the cell over a chunk of tokens; return the output and the state after it."""
         return self._around(x, scope, False, state)
 
     @nn.compact

@@ -15,6 +15,8 @@ from saccade.types import UserError
 
 
 class Dot(nn.Module):
+    """Dot-product score, s . h. It has no parameters."""
+
     def __call__(self, query_width: int, key_width: int) -> ScoreFunction:
         if query_width != key_width:
             raise UserError(

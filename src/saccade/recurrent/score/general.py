@@ -15,6 +15,8 @@ from saccade.recurrent.decoder.attention_base import ScoreFunction
 
 
 class General(nn.Module):
+    """General (bilinear) score, s . (h W)."""
+
     @nn.compact
     def __call__(self, query_width: int, key_width: int) -> ScoreFunction:
         return ScoreFunction(
