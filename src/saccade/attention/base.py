@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all kernels share that attend by scores: weights and their dropout, and a cache to decode with."""
+"""Score-based attention kernels: softmax variant, dropout of the weights, and a KV cache to decode with."""
 
 import flax.linen as nn
 import jax

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention block by block, its weights made online: the same numbers as `plain`, in memory linear in T.
+"""Blockwise attention with an online softmax (FlashAttention): the numbers of `plain`, in memory linear in T.
 
     m, l, y  <-  running maximum, normaliser and output of  softmax(scale Q K^T + terms, masked) V
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The decoding state of attention by scores: keys and values by slot, every one so far or only the newest.
+"""KV cache: keys and values by slot, of every token so far or only of the newest.
 
 Under a mask that looks back without bound, rows advance together: slot s of every row is written in the same step.
 What a row has no token for (the left of a short prompt, the tail of a finished row) is a slot of segment 0, which no

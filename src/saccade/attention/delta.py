@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""DeltaNet and Gated DeltaNet: a memory in which a key's old value is taken away before the new one is written.
+"""DeltaNet and Gated DeltaNet: linear attention that subtracts a key's old value before it adds the new one.
 
     S_t = a_t (I - b_t k_t k_t^T) S_(t-1) + b_t k_t v_t^T,  head = norm(q_t^T S_t),  Y = (gate(X Wg) * head) Wo
     q, k = unit(silu(x Wq)), unit(silu(x Wk)),  v = silu(x Wv),  b = sigmoid(x Wb),  a = exp(-e^r softplus(x Wa + c))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Differential attention: the difference of two attentions cancels what they have in common, as an amplifier does.
+"""Differential attention: the difference of two attentions, which cancels what they have in common.
 
     y_n = (1 - a) norm( attend(q1_n, k1_n, v_n) - lambda attend(q2_n, k2_n, v_n) ),
     lambda = exp(lq1 . lk1) - exp(lq2 . lk2) + a,     a in (0, 1), the lambda that training starts from

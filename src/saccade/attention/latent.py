@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-head latent attention: keys and values of all heads are made from one small latent a token.
+"""Multi-head latent attention (MLA): keys and values of all heads are made from one small latent a token.
 
     c_j = norm(x_j Wc);   k_nj = [c_j Uk_n ; rotate(x_j Wr)],   v_nj = c_j Uv_n;   q_ni = [q_ni ; rotate(q'_ni)]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Linear attention: weights are products of positive features, so keys and values are summed before queries come.
+"""Linear attention: weights are products of positive features, so keys and values are summed once for all queries.
 
     y_i = phi(q_i)^T sum_j phi(k_j) v_j^T / phi(q_i)^T sum_j phi(k_j)      over j <= i, or over all j
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels and mixers share that keep a memory of fixed size in place of keys and values."""
+"""Fixed-size state: kernels and mixers that keep a memory of fixed size instead of a KV cache."""
 
 import flax.linen as nn
 import jax

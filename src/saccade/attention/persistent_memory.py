@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Persistent memory: keys and values that are parameters, which every token attends to beside the others.
+"""Persistent memory: trained keys and values that every token attends to, besides those of the other tokens.
 
     y_n = attend(q_n, [M_k ; k_g], [M_v ; v_g])         M_k, M_v [M K H], in one softmax, wherever the token stands
 

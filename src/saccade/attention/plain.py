@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention through the score matrix, as it is written in the paper: the reference path, and fast at short lengths.
+"""Scaled dot-product attention through the whole score matrix: the reference path, and fast at short lengths.
 
     A = softmax(scale Q K^T + terms, masked);  Y = A V
 

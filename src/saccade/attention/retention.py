@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-scale retention (RetNet): linear attention without a normaliser, in which each head forgets at its own rate.
+"""Multi-scale retention (RetNet): linear attention without a normaliser, with a decay rate for each head.
 
     S_t = gamma_n S_(t-1) + k_t v_t^T,  head_n = norm(q_t^T S_t),  gamma_n = 1 - 2^(-5-n), n from 0
     Y = (gate(X Wg) * head) Wo,  with q, k rotated by their positions, k scaled by 1 / sqrt(H)

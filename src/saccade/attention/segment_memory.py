@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrence over segments: tokens attend to their own segment, and to a memory of what came just before it.
+"""Segment-level recurrence (Transformer-XL): tokens attend to their segment and a memory of those before it.
 
     h~ = [stop_gradient(h_before) ; h_segment];   q = h_segment Wq,   k = h~ Wk,   v = h~ Wv
 

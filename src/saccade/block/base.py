@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all blocks share: they are called, and they decode, through one wiring.
+"""Base classes of blocks: one method, `wire`, connects the parts for whole sequences and for decoding.
 
 A block is one file that says how its parts are wired (`wire`); calling and decoding differ only in how its
 mixer is asked.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hyper-connections: R streams between layers, and trained weights for what a branch reads of them and adds to them.
+"""Hyper-connections: R residual streams, with trained weights by which branches read them and add to them.
 
     z = sum_r a_r0 h_r;   h'_m = sum_r a_rm h_r + b_m branch(norm(z))        a [R R+1], b [R], for either branch
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layer-scale block: pre-norm, and what a branch adds is multiplied by a trained vector that starts small.
+"""LayerScale block: pre-norm, with each branch multiplied by a trained vector that starts small.
 
     h = x + scale * mixer(norm(x));   y = h + scale' * feedforward(norm(h))        scale, scale' [D]
 

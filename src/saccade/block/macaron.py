@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Macaron block: half a step of a feed-forward layer on either side of the mixer.
+"""Macaron block: half a step of a feed-forward layer before the mixer, and half a step after it.
 
     a = x + 1/2 feedforward'(norm(x));   b = a + mixer(norm(a));   y = b + 1/2 feedforward(norm(b))
 

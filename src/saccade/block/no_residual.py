@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pre-norm block without residual connections: the ablation that shows what they are for.
+"""Pre-norm block without residual connections, for ablations.
 
     h = mixer(norm(x));   y = feedforward(norm(h))
 

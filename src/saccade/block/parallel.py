@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel block: mixer and feed-forward layer read the same tokens, and both are added at once.
+"""Parallel block: mixer and feed-forward layer take the same input, and both outputs are added to it.
 
     y = x + mixer(norm(x)) + feedforward(norm(x))
 

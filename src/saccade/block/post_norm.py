@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Post-norm block, the original order: the norm comes after the residual addition.
+"""Post-norm block, the original order: the norm follows the residual addition.
 
     h = norm(x + mixer(x));   y = norm(h + feedforward(h))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pre-norm block: the norm stands inside the residual branch, so that the block can learn the identity.
+"""Pre-norm block: the norm is inside the residual branch, so that the block can learn the identity.
 
     h = x + s mixer(norm(x));   y = h + s feedforward(norm(h))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""ResiDual block: a post-norm stream that the branches read, and beside it the plain sum of all that they added.
+"""ResiDual block: two residual streams, a post-norm one that branches read, and the plain sum of the branches.
 
     h = norm(x + mixer(x));   y = norm(h + feedforward(h));   d' = d + mixer(x) + feedforward(h)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""ReZero block: what a branch adds is multiplied by a trained number that starts from zero.
+"""ReZero block: each branch is multiplied by a trained number that starts from zero.
 
     h = x + a mixer(x);   y = h + a feedforward(h)        a one number a layer
 

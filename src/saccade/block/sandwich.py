@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sandwich block: a norm before and another after each branch, inside the residual connection.
+"""Sandwich block: a norm before each branch and another after it, inside the residual connection.
 
     h = x + norm'(mixer(norm(x)));   y = h + norm'(feedforward(norm(h)))
 

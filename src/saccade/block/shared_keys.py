@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-layer attention: M layers, of which the first alone makes keys and values, and all attend to these.
+"""Cross-layer attention (CLA): M layers share the keys and values that the first of them makes.
 
     q_i = norm(x_i) Wq_i;   k, v = norm(x_1) (Wk, Wv);   h_i = x_i + attend(q_i, k, v) Wo_i,   i = 1 .. M
 

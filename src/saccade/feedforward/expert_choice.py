@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Expert choice: every expert takes the tokens that score highest with it, so that loads are even by construction.
+"""Expert-choice routing: every expert takes the tokens that score highest with it, so that loads are even.
 
     s = softmax_E(x Wr),  token t is served by i where s_ti is among the k highest of its column,  gate = s_ti
     k = A T / E, rounded up, over the T tokens of all rows      Wr [D E], in float32

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gated feed-forward layer: one linear map gates another.
+"""Gated feed-forward layer (GLU): one linear map gates another.
 
     y = W2 (act(Wg x) * (W1 x))        Wg, W1 [D F], W2 [F D], for each token
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loss-free balance: token choice by score plus a bias, which falls for experts with more than the mean load.
+"""Loss-free load balancing: token choice by score plus a bias, which falls for experts above the mean load.
 
     chosen = top_A(s + b),  gates from s alone;   after each step  b_i = b_i - u sign(load_i - mean load)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Token choice: every token takes the A experts that score highest with it.
+"""Token-choice routing: every token takes the A experts that score highest with it.
 
     s = score(x Wr),  chosen = top_A(s),  gate_i = s_i, or s_i / sum over chosen of s      Wr [D E], in float32
     balance = E sum_i f_i P_i,  f_i share of the routes, P_i mean probability;   z = mean (logsumexp x Wr)^2

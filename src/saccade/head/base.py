@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What heads share: a hidden layer of their own, and an output layer."""
+"""Output heads: an optional hidden layer and an output layer."""
 
 import flax.linen as nn
 from jaxtyping import Array, Float

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of each token: tags, where an answer starts and stops, whether a token was replaced.
+"""Token classification head: scores of each token, for tags, answer spans or replaced tokens.
 
     scores_t = x_t V + c        or, with a hidden layer,  f(x_t W + b) V + c
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which tokens are behind the masks: a hidden layer, and the embedding for an output layer.
+"""Masked language modelling head: a hidden layer, and the embedding as the output layer.
 
     logits_m = norm(f(x_m W + b)) E^T + c        for the M places asked for, and no other
 

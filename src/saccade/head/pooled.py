@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of a whole row: one vector of all its tokens, a hidden layer, an output.
+"""Sequence classification head: one vector of all tokens of a row, a hidden layer, an output layer.
 
     h = f(pool(x) W + b);   scores = h V + c
 

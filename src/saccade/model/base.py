@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What decoders and encoders of text share: an embedding, positions, a stack of layers, a norm after them."""
+"""Base of text decoders and encoders: an embedding, positions, a stack of layers, a norm after them."""
 
 from collections.abc import Callable
 from typing import Any

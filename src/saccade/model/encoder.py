@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Encoder: embed, mix L times with every token in view, and let heads read what comes of it.
+"""Encoder-only Transformer (BERT): embed, mix L times with every token in view, and apply output heads.
 
     x = norm(E[tokens] + positions + S[types]) W;   x = block_l(x), l = 1..L;   head_i(norm(x))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Encoder-decoder: one tower reads a sequence, the other writes another, each of its layers looking at what was read.
+"""Encoder-decoder Transformer: decoder layers attend to the encoder's output through cross-attention.
 
     h = encoder(source);   logits = decoder(tokens, h)           a decoder layer: mix, attend to h, feed forward
 

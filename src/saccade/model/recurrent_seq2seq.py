@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent sequence to sequence: an encoder reads, its last state begins a decoder, which may look at all of them.
+"""Recurrent encoder-decoder: the encoder's last state initialises the decoder, which may attend to all of them.
 
     h = encoder(E[source]);   s_0 = bridge(h);   s_t, y_t = decoder(s_(t-1), E[token], h);   logits = y_t E^T or y_t W
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A stack of layers over one tree of stacked parameters, [L, ...], however it is run.
+"""Layer stack: one tree of stacked parameters, [L, ...], whether the layers are scanned or unrolled.
 
 A pattern of P blocks is repeated L/P times; `layers/pattern_p/...` holds the parameters of block p of the
 pattern with a leading axis of L/P. Unrolled or scanned, with or without rematerialisation, the parameters are

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two encoders that are trained as one: a generator and a discriminator, or a student and its teacher.
+"""Model pair: two encoders trained together, a generator and a discriminator, or a student and its teacher.
 
     params = {'generator': ..., 'discriminator': ...}       or    {'student': ..., 'teacher': ...}
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two vectors for each word: one where it is looked at, one where it stands around another.
+"""Skip-gram word vectors (word2vec): each word has one vector as a centre, and one as a context of others.
 
     v = E[tokens],    u = C[tokens]
 

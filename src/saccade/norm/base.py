@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What norms share that may scale and shift each feature once it is normalised."""
+"""Scale and bias that norms apply after normalisation."""
 
 import flax.linen as nn
 

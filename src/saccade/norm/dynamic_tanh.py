@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamic tanh: a squashing function in the place of a norm, without statistics.
+"""Dynamic tanh (DyT): an elementwise tanh instead of a norm, without statistics.
 
     y = scale tanh(a x) + bias        a one number, scale and bias [D]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layer normalisation.
+"""Layer normalisation (LayerNorm).
 
     y = scale (x - mean(x)) / sqrt(var(x) + epsilon) + bias        over D, for each token
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""No normalisation: what a block or a model gets that shall have none.
+"""No normalisation (identity), for a block or a model without norms.
 
     y = x
 

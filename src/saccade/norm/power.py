@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Power normalisation: by a running mean square of each feature over the tokens, without a mean.
+"""Power normalisation (PowerNorm): by a running mean square of each feature over the tokens, without a mean.
 
     y = scale x / sqrt(s + epsilon) + bias;    after each step  s = m s + (1 - m) mean(x^2) over B and T      s [D]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Root-mean-square normalisation.
+"""Root-mean-square normalisation (RMSNorm).
 
     y = scale x / sqrt(mean(x^2) + epsilon)        over D, for each token
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scale normalisation: every token gets one length, which is trained.
+"""Scale normalisation (ScaleNorm): every token is scaled to one length, which is trained.
 
     y = g x / max(||x||, epsilon)        ||x|| over D, for each token
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Activations that `jax.nn` has not. Every function of it is one too, by its import path: `jax.nn:gelu`."""
+"""Activation functions that `jax.nn` lacks. A config names those of `jax.nn` by import path too: `jax.nn:gelu`."""
 
 import jax
 import jax.numpy as jnp

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention block by block, forward and backward, in memory linear in T.
+"""Blockwise attention (FlashAttention), forward and backward, in memory linear in T.
 
 Weights are made online over key blocks (Milakov and Gimelshein 2018; Rabe and Staats 2021) with the recomputing
 backward pass of FlashAttention (Dao et al. 2022, algorithms 1 and 4). Ours scans one static list of (query block,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Causality by declaration: whether a later token can reach an earlier one, before anything runs.
+"""Causality check by declaration: whether a later token can reach an earlier one, known before anything runs.
 
 A mask says how far ahead its queries look (`MaskBase.lookahead`, by its values); any other part declares with
 `sees_others` that what it makes of a token depends on the others. What reads another sequence, as cross-attention does,

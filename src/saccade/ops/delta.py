@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The gated delta rule: before a value is written under a key, what the key already finds is taken away.
+"""Gated delta rule: the value that a key already retrieves is subtracted before the new value is added.
 
     S_t = a_t (I - b_t k_t k_t^T) S_(t-1) + b_t k_t v_t^T,   y_t = q_t^T S_t
 

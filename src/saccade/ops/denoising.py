@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Drop spans of a row, and make of it two sequences: what is left is read, what was dropped is to be written.
+"""Span corruption (T5, UL2): drop spans of a row; the source is what is left, the target what was dropped.
 
     x = a b c d e f g, without b c and f g:     source = a <0> d e <1>,   target = <0> b c <1> f g <2>
 

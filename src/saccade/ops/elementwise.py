@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weights that each score has for itself: p[j] = f(s[j]), whole or in blocks, with no word of the rest of the row."""
+"""Elementwise attention weights: p[j] = f(s[j]), each score by itself, for whole rows or in blocks."""
 
 import jax
 import jax.numpy as jnp

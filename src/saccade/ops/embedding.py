@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How the embedding of tokens starts where it is not drawn. Every initializer of JAX is one too, by its import path."""
+"""Initialisers of the token embedding. A config names those of JAX by import path too."""
 
 from typing import Any
 

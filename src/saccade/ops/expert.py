@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Run experts on the tokens that are routed to them, with stacked parameters [E ...] and for any expert.
+"""Mixture of experts: run each expert on the tokens routed to it, with stacked parameters [E ...].
 
 Tokens are seated in G groups of M rows, and each group has one expert. With no bound on what an expert serves,
 groups are blocks that are run one after another: the products are those of the routes, and of the padding of each

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Count what a function does by walking its jaxpr.
+"""FLOP counts of a function, by walking its jaxpr.
 
 XLA's `cost_analysis` counts the body of a scan once, whatever its length; here every body counts as often as
 it runs. What counts is the usual convention: the multiplications and additions of matrix products and

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention without scores: a memory of fixed size is written by keys and values and read by queries.
+"""Linear attention: keys and values update a state of fixed size, which queries read; no score is made.
 
     S_t = a_t S_(t-1) + k_t v_t^T,   y_t = q_t^T S_t          with R features a query and key, a_t in (0, 1]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Masks as values: which query may attend to which key, True where it may.
+"""Attention masks as values: which query may attend to which key, True where it may.
 
 A mask is a frozen pytree, called on the indices of a block of queries and of keys, so the same value serves the
 whole score matrix, one block of it, and a decoding step; `&` and `|` combine masks. `live` answers from ranges

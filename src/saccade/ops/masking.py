@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Choose tokens to hide, and hide them: each row by a key of its own, so that its place in a batch does not matter.
+"""Masked language modelling: choose tokens and mask them, with a key for each row, wherever it is in a batch.
 
 Devlin et al. 2019, "BERT", section 3.1 and appendix A.1, https://arxiv.org/abs/1810.04805
 """

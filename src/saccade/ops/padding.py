@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Padding, which is segment 0: rows without gaps, and means over tokens in which it does not count."""
+"""Padding, which is segment 0: move it to the end of rows, and leave it out of means."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int

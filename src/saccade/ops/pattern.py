@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Published patterns of sparse attention, made of the masks of `ops.mask`. Any of them is causal by `& Causal()`."""
+"""Sparse attention patterns as published, made of the masks of `ops.mask`. `& Causal()` makes any of them causal."""
 
 from saccade.ops.mask import Causal, Chunked, Global, MaskBase, Prefix, RandomBlocks, Strided, Summary, Window
 from saccade.types import require_positive

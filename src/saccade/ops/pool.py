@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""One vector of many tokens. What is not there counts for nothing, whatever it holds; a row of nothing gives zero."""
+"""Pooling: one vector for a row of tokens. Padding does not count in a mean or a maximum."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random features of the exponential of a product: exp(q.k) is the mean over w of phi_w(q) phi_w(k)."""
+"""Positive random features of the exponential kernel: exp(q.k) is the mean over w of phi_w(q) phi_w(k)."""
 
 import functools
 

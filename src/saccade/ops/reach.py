@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a scoring asks of a kernel that makes no scores: a direction, and the segments. Anything else is refused."""
+"""Masks for kernels that make no scores: causal or full, within segments. Other masks and terms are refused."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Running one step of a recurrence over the tokens of padded and packed rows, as one `lax.scan`.
+"""Recurrence: run one step over the tokens of padded and packed rows, as one `lax.scan`.
 
 Padding leaves the state as it was, and a document starts from zeros. The step is a pure function (state, u) -> state,
 where u is what a token contributes: made for all tokens at once, before the scan.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""REINFORCE: a number whose gradient, by what chose, is that of the expected loss.
+"""REINFORCE surrogate: a number whose gradient, by the parameters of the choices, is that of the expected loss.
 
     surrogate = sum over t of (G_t - b_t) log p(choice_t) + (G_t - b_t)^2 / 2,    G_t = sum over u >= t of loss_u
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rematerialisation: what the backward pass needs of the forward pass is computed again, and not kept.
+"""Rematerialisation: the backward pass recomputes values of the forward pass instead of keeping them.
 
 Whatever does so asks here, so that a program can also be traced with everything kept, to count what a model needs
 apart from what saving memory adds. The answer is part of the key of JAX's caches of traces.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations by position, of which rotary and sinusoidal schemes are made.
+"""Rotary frequencies and rotations, for rotary and sinusoidal positions.
 
 Frequencies are constants of the model: they are worked out in float64 while tracing, and rounded once.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which expert serves which token, and how evenly.
+"""Routing of a mixture of experts: which expert serves which token, and how even the loads are.
 
 Letters beside those of the axis table: E experts, A experts a token, R routes. T counts the tokens of all rows.
 """

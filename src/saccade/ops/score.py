@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Score terms that put another score_function of query and key in the place of their product.
+"""Score functions as score terms: each replaces the product of query and key by another function of both.
 
 Each adds what is missing, so that biases may stand before it or after it.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a block of queries and keys to a block of scores: scale, terms, mask; and how these become weights.
+"""Attention scores of a block of queries and keys: scale, terms, mask; and how scores become weights.
 
 Everything that attends by scores, on every path, gets them here, with the pairs that are to get no weight.
 """

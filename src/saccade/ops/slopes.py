@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How steeply each head's scores fall with distance, for linear biases."""
+"""ALiBi slopes: how steeply each head's scores fall with distance."""
 
 
 def geometric_slopes(heads: int) -> tuple[float, ...]:

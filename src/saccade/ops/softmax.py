@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax over allowed keys: of whole rows, with a backward pass that keeps nothing but the weights; and online.
+"""Softmax over allowed keys: of whole rows, with a backward pass that keeps only the weights; and online.
 
 A sink is one more logit in every row's normaliser, to which no key and no value belongs:
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics: parameters that follow what passes by, and that no optimizer learns.
+"""Running statistics: parameters that follow the data, and that no optimizer learns.
 
 A part keeps one under a name that `STATISTIC` finds, and reports a loss that is always 0 (`move`, `follow`), whose
 gradient is old - new. The optimizer takes exactly that off, without clipping, rule, decay or learning rate. Losses

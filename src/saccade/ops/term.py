@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Score terms as values: what is done to a block of scores between q.k and the softmax.
+"""Score terms as values: biases, softcaps and relative positions, which change scores before the softmax.
 
 A term is a pytree whose float leaves may be trained; it sees the scores of one block together with the queries,
 keys and pairs of indices that made them, and is differentiated by `jax.vjp` block by block, so the memory-efficient

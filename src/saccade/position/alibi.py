@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention with linear biases: scores fall with distance, in each head at a slope of its own.
+"""Attention with linear biases (ALiBi): scores fall with distance, in each head at a slope of its own.
 
     s[n, i, j] <- s[n, i, j] - m_n (i - j),      m = 2^(-8/N), 2^(-16/N), ..., 2^-8
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The two ways a scheme may act inside attention, each leaving out the other."""
+"""Base classes of position schemes inside attention: on queries and keys, or on their scores."""
 
 from typing import ClassVar
 

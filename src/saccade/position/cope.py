@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contextual positions: each query counts the keys that matter to it, and the count is a key's position.
+"""Contextual position encoding (CoPE): a key's position is the count of gated keys between it and the query.
 
     g_ij = sigmoid(scale q_i . k_j),   p_ij = min(g_ij + ... + g_ii, P - 1),   s_ij = scale q_i . (k_j + e[p_ij])
 

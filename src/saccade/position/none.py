@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""No positions at all: order is known to a causal model only through its mask.
+"""No positions (NoPE): a causal model knows the order of tokens only through its mask.
 
 Haviv et al. 2022, "Transformer Language Models without Positional Encodings Still Learn Positional
 Information", https://arxiv.org/abs/2203.16634

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary positions: queries and keys are turned by an angle that grows with their position.
+"""Rotary position embedding (RoPE): queries and keys are rotated by angles that grow with their positions.
 
     q_i <- R(i) q_i,  k_j <- R(j) k_j,  so that  q_i . k_j  depends on i - j alone
 

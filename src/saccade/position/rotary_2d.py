@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary positions of a grid: half of the features are turned by the column, half by the row ("axial").
+"""Axial rotary positions of a grid: half of the features are rotated by the column, half by the row.
 
     q_i . k_j  depends on  x_i - x_j  and  y_i - y_j  alone,      x = i mod columns,  y = i // columns
 

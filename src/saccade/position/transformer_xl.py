@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Relative positions of Transformer-XL: queries meet the waves of the distance, and two trained vectors join in.
+"""Relative positions of Transformer-XL: projected sinusoids of the distance, and two trained vectors u and v.
 
     s[n, i, j] = scale (q_i . k_j + q_i . W_n r(i-j) + u_n . k_j + v_n . W_n r(i-j)),   r(d) = [sin(d w), cos(d w)]
 

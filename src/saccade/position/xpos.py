@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary positions whose products shrink with distance, the fastest waves most.
+"""xPos: rotary positions with products that shrink with distance, those of the shortest wavelengths most.
 
     q_i <- z^(i/u) R(i) q_i,  k_j <- z^(-j/u) R(j) k_j,      z_c = (2c/H + gamma) / (1 + gamma)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cosine attention: scores are cosines times a trained gain, so no query or key is loud by being long.
+"""Cosine attention: scores are cosines of queries and keys times a trained gain, whatever their lengths.
 
     s[n, i, j] = gain[n] q[n, i].k[g, j] / (|q[n, i]| |k[g, j]|),      gain = exp(g), at most 100
 

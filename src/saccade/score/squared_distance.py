@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""L2 attention: a query reads from the keys that are near it, rather than from long ones.
+"""L2 attention: scores are negative squared distances of queries and keys.
 
     s[n, i, j] = -(scale / 2) |q[n, i] - k[g, j]|^2
 

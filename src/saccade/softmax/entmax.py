@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Entmax: sparse weights that still change with the scores without a jump.
+"""Entmax: sparse attention weights that are continuous in the scores.
 
     p_j = [(alpha - 1) s_j - t]_+^(1 / (alpha - 1)),    t such that sum_j p_j = 1
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sigmoid attention: every score has its weight for itself, and keys do not compete.
+"""Sigmoid attention: a key's weight is the sigmoid of its own score, and keys do not compete.
 
     p[n, i, j] = sigmoid(s[n, i, j] - log(length))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax with a learned sink: one trained logit a head that takes weight and gives no value.
+"""Softmax with a learned sink: one trained logit a head in the normaliser, to which no value belongs.
 
     p[n, i, j] = exp(s[n, i, j]) / (exp(c[n]) + sum_k exp(s[n, i, k]))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax plus one: a sink whose logit is fixed at zero, so that a head may read nothing.
+"""Softmax plus one (softmax_1): a sink with its logit fixed at zero, so that weights may sum to less than one.
 
     p[n, i, j] = exp(s[n, i, j]) / (1 + sum_k exp(s[n, i, k]))
 

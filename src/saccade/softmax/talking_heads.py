@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Talking heads: scores are mixed over the heads before the softmax, and weights after it.
+"""Talking-heads attention: scores are mixed over the heads before the softmax, and weights after it.
 
     p[m] = sum_n softmax(sum_l s[l] P[l, n]) Q[n, m]
 

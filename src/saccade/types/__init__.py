@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The words of the codebase: axes, arrays, parts, what a batch holds, and what each kind of part must do.
+"""Shared types: axes, arrays, parts, what a batch holds, and the protocol of each kind of part.
 
 Axes, in every einsum, annotation and comment:
 

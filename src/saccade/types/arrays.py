@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays by their axes."""
+"""Array types, annotated with their axes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a layer may know of its tokens beside their activations."""
+"""Layer context: what a layer may know of its tokens besides their activations."""
 
 from typing import Any
 

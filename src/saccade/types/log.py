@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of a place for the log."""
+"""Protocol of a log sink."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all cells share: their weights, and the share of the inputs in a step, which needs no earlier step.
+"""Recurrent cells: their weights, and the product with the inputs, which needs no earlier step.
 
     state_t = rule(R, state_(t-1), u_t),    u_t = x_t U + b
 

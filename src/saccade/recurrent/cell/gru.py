@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gated recurrent unit: one gate says how much of the state stays, another how much of it the new one is made of.
+"""Gated recurrent unit (GRU): an update gate z mixes old and new state, a reset gate r enters the new one.
 
     r, z = sigmoid(h_(t-1) W + x_t U + b), of each its own;   n = tanh((r h_(t-1)) W_n + x_t U_n + b_n);
     h_t = z h_(t-1) + (1 - z) n

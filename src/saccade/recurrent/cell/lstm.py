@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Long short-term memory: a cell that adds to its memory c, so that gradients need not shrink on the way back.
+"""Long short-term memory (LSTM): gates and an additive memory c, so that gradients need not shrink over steps.
 
     i, f, o = sigmoid(h_(t-1) W + x_t U + b), of each its own;   g = tanh(the same);
     c_t = f c_(t-1) + i g;   h_t = o tanh(c_t)

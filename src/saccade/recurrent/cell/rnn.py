@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The plain recurrent cell: a token and the state before it, through one matrix each.
+"""Elman RNN: the previous state and the input, each through one matrix, and a tanh.
 
     h_t = tanh(h_(t-1) W + x_t U + b)
 

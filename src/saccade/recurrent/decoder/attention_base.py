@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What attention of recurrent decoders is made of: the scores, masks and weights of `ops` that Transformers have too.
+"""Attention of recurrent decoders, made of the scores, masks and softmax of `ops`, as in Transformers.
 
 An attention part is called on the widths of states and of the source, and makes an `Attender`: a value with the
 weights in it, whose methods are pure, so that a scan over the tokens may call them. It encodes the source once, and

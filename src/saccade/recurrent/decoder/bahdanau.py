@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bahdanau decoder: the state BEFORE a token looks at the source, and what it sees enters the cell.
+"""Bahdanau decoder: the query of the attention is the previous decoder state s_{t-1}.
 
     c_i = attention(s_(i-1), h);   s_i = cell(s_(i-1), [y_(i-1) ; c_i]);   t_i = maxout([s_i ; y_(i-1) ; c_i] W)
 

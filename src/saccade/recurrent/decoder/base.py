@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the recurrent decoders share: what they know between tokens, and attention beside layers of cells."""
+"""Recurrent decoders with attention: their state between tokens, and layers of cells."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The state that a decoder begins with is the one its encoder ended with, layer for layer.
+"""Bridge by copying: the decoder's initial state is the encoder's last state, layer for layer.
 
     s_0 = h_S
 

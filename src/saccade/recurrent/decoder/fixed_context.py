@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder without attention: all that it knows of the source is one vector, however long the source.
+"""Recurrent decoder without attention: it knows the source by one fixed context vector alone.
 
     s_t = cell(s_(t-1), y_(t-1))             or, where the context is fed,     s_t = cell(s_(t-1), [y_(t-1) ; c])
 

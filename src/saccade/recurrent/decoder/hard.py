@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hard attention: what a state sees is one hidden state of the source, chosen by chance, or the likeliest.
+"""Hard attention: the context is one hidden state of the source, drawn in training and the likeliest otherwise.
 
     alpha_i = softmax(score(s_i, h));    j ~ alpha_i in training, j = argmax alpha_i otherwise;    c_i = h_j
 

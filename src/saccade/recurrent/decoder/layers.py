@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of cells in a decoder: over whole rows where nothing is fed back, or one token after another where it is."""
+"""Recurrent layers of a decoder: over whole rows where nothing is fed back, or token by token where it is."""
 
 from collections.abc import Sequence
 

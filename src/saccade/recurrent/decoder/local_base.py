@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What both kinds of local attention share: a state reads the source within a window, and nothing outside of it.
+"""Local attention: a decoder state attends to a window of the source, and to nothing outside of it.
 
     alpha_i = weights of score(s_i, h_j),   j in [p_i - R, p_i + R] alone
 

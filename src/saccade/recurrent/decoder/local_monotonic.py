@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Local attention, monotonic (local-m): the t-th state looks around the t-th token of the source.
+"""Local attention, monotonic (local-m): the t-th decoder state attends to a window around source token t.
 
     p_t = t;    alpha_t = softmax over j in [t - R, t + R] of score(s_t, h_j)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Local attention, predictive (local-p): each state says where in the source to look, and looks around there.
+"""Local attention, predictive (local-p): each decoder state predicts the centre of its window on the source.
 
     p_t = (S - 1) sigmoid(v . tanh(s_t W_p));    alpha_t = softmax over j in [p_t - R, p_t + R] of score(s_t, h_j),
     times exp(-(j - p_t)^2 / (2 (R/2)^2))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Luong decoder: the state AFTER a token looks at the source, and what it sees is joined to it.
+"""Luong decoder: the query of the attention is the current decoder state s_t, to which the context is joined.
 
     s_i = cell(s_(i-1), y_(i-1));   c_i = attention(s_i, h);   t_i = tanh([c_i ; s_i] W)
     with input feeding     s_i = cell(s_(i-1), [y_(i-1) ; t_(i-1)])

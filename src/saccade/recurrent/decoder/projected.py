@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From the fixed context vector to the state that a decoder begins with, of any widths and any number of layers.
+"""Bridge by projection: a tanh layer from the fixed context vector to the decoder's initial state.
 
     s_0 = tanh(c W + b), a layer of its own
 

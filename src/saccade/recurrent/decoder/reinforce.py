@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""REINFORCE: choices are drawn, and those after which the loss was lower than expected are made likelier.
+"""REINFORCE: a choice is drawn, and becomes likelier where the loss after it was lower than expected.
 
     gradient = d loss + sum over i of (loss from i on - b_i) d log alpha_i[j_i],      j_i ~ alpha_i
 

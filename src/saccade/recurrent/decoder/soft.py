@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Soft attention: what a state sees is the mean of the source's hidden states, weighted by how like they are to it.
+"""Soft attention: the context is the mean of the source's hidden states, weighted by a softmax of their scores.
 
     e_ij = score(s_i, h_j),    alpha_i = softmax(e_i),    c_i = sum_j alpha_ij h_j
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Straight-through: a choice is drawn, and the gradient is taken as if its odds themselves had been read.
+"""Straight-through estimator: a one-hot choice is drawn, and its gradient is passed on to the odds.
 
     forward j ~ alpha, one-hot;    backward d one-hot / d alpha = 1
 

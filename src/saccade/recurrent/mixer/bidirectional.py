@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two recurrent cells, one from each end of a document: every token knows of all others, for encoders.
+"""Bidirectional recurrent encoder layer: one cell from each end of a document, so every token sees all others.
 
     f_t = cell(f_(t-1), x_t);   b_t = cell'(b_(t+1), x_t);   y_t = [f_t ; b_t] W
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A convolution that looks as far ahead as back, for encoders: a token sees the M tokens around it.
+"""Centred convolution, for encoders: a token sees the M tokens around it, before and after.
 
     y_t = b + sum over m = 0 .. M-1 of x_(t+h-m) W_m,    h = floor(M / 2)
 

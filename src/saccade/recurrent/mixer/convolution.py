@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Convolution in the place of attention: a token sees itself and the M - 1 tokens before it, with fixed weights.
+"""Causal convolution instead of attention: a token sees itself and the M - 1 tokens before it, by fixed weights.
 
     y_t = b + sum over m = 0 .. M-1 of x_(t-m) W_m           W_m a matrix, or a factor for each feature
 

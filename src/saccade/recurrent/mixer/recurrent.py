@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A recurrent cell in the place of attention: the only way from token to token is one state, step by step.
+"""Recurrent layer instead of attention: information passes between tokens through one state, step by step.
 
     h_t = cell(h_(t-1), x_t);   y_t = h_t W
 

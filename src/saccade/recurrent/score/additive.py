@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Additive score: a small network of a decoder's state and a source's. Luong's "concat" is the same.
+"""Additive score: a small network of a decoder state and a source state. Luong's "concat" is the same.
 
     score(s, h) = v . tanh(s W_s + h W_h) = v . tanh([s ; h] W),    W = [W_s ; W_h]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""General score: a bilinear form of a decoder's state and a source's, of any two widths.
+"""General (bilinear) score of a decoder state and a source state, of any two widths.
 
     score(s, h) = s . (h W)
 
