@@ -70,7 +70,14 @@ def losses(run: Path) -> dict[int, float]:
     return {record['step']: record['loss'] for record in records if record['split'] == 'train'}
 
 
-@pytest.mark.parametrize('kind', RUNS)
+@pytest.mark.parametrize(
+    'kind',
+    [
+        'decoder',
+        'recurrent',
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ('encoder', 'encoder_decoder', 'classifier')),
+    ],
+)
 def test_an_old_run_goes_on(runner, tmp_path, kind):
     run = tmp_path / 'run'
     shutil.unpack_archive(OLD / f'{kind}.zip', run)
