@@ -28,7 +28,10 @@ class Variant(Protocol):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Attributes: tokens a step; seconds a step of each variant, round by round; which variants are the peers."""
+    """Comparison of speeds.
+
+    Attributes: tokens a step; seconds a step of each variant, round by round; which variants are the peers.
+    """
 
     tokens: int
     seconds: Mapping[str, list[float]]

@@ -21,7 +21,7 @@ _HERE = 'saccade.benchmark'
 
 @dataclass(frozen=True)
 class Sides:
-    """Attributes: modules with a class Decoding, of ours and of theirs."""
+    """Our side and the peer's. Attributes: modules with a class Decoding, of ours and of theirs."""
 
     ours: str
     theirs: str

@@ -28,7 +28,10 @@ Attend = Callable[[Queries, Keys, Keys, Scoring], Queries]
 
 @dataclass(frozen=True)
 class Path:
-    """Attributes: how queries attend; whether a trained bias by distance is added to the scores."""
+    """Attention implementation to compile.
+
+    Attributes: how queries attend; whether a trained bias by distance is added to the scores.
+    """
 
     attend: Attend
     biased: bool

@@ -21,7 +21,7 @@ LIBRARIES = ('jax', 'flax', 'torch', 'transformers')
 
 @dataclass(frozen=True)
 class Table:
-    """Attributes: title, names of the columns, and rows of text."""
+    """Table of figures. Attributes: title, names of the columns, and rows of text."""
 
     title: str
     columns: tuple[str, ...]
@@ -44,7 +44,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """Attributes: what was measured; its figures, for programs; tables and notes, for people."""
+    """Report of a benchmark. Attributes: what was measured; its figures, for programs; tables and notes, for people."""
 
     what: str
     figures: dict[str, Any]

@@ -102,7 +102,10 @@ DECODING_SIZES: Mapping[str, DecodingSize] = {
 
 @dataclass(frozen=True)
 class Both:
-    """Attributes: what is trained; and what writes, whose prompts are sources."""
+    """Sizes of a sequence-to-sequence benchmark.
+
+    Attributes: what is trained; and what writes, whose prompts are sources.
+    """
 
     training: PairSize
     decoding: DecodingSize

@@ -21,7 +21,7 @@ _NAMED = re.compile(r'%?([\w.-]+) = .*?metadata=\{[^}]*?op_name="([^"]*)"')
 
 @dataclass(frozen=True)
 class Cost:
-    """Attributes: what it is; seconds in all; its share of all operations' time."""
+    """Time of an operation. Attributes: what it is; seconds in all; its share of all operations' time."""
 
     what: str
     seconds: float

@@ -20,7 +20,10 @@ _NO_CONNECTION, _NO_CONNECTION_SAID = 255, 'exited with return code [255]'
 
 @dataclass(frozen=True)
 class Command:
-    """Attributes: purpose, in a few words that finish "in order to ..."; the program and its arguments."""
+    """Command to run.
+
+    Attributes: purpose, in a few words that finish "in order to ..."; the program and its arguments.
+    """
 
     purpose: str
     argv: tuple[str, ...]

@@ -87,7 +87,9 @@ class _Now:
 
 @dataclass(frozen=True)
 class Beam:
-    """Attributes:
+    """Beam search.
+
+    Attributes:
     beams: K, over all groups.
     alpha: the exponent of the length penalty; 0 for none.
     early_stopping: a row is done once there are K texts; else once no text in the making could score higher than the

@@ -36,7 +36,10 @@ _NOWHERE = (0, 0)  # the place of a special token
 
 @dataclass(frozen=True, eq=False)
 class Occurrence:
-    """Attributes: where a word stands in a text; the tokens it is made of; the mean of their vectors."""
+    """Occurrence of a word in a text, with its vector.
+
+    Attributes: where a word stands in a text; the tokens it is made of; the mean of their vectors.
+    """
 
     place: Place
     tokens: list[str]

@@ -26,7 +26,7 @@ from saccade.types import EncoderModel, Params, PRNGKey, Scope, UserError
 
 @dataclass(frozen=True)
 class Filling:
-    """Attributes: the most probable tokens behind one [MASK], and their probabilities."""
+    """Candidates for one [MASK]. Attributes: the most probable tokens behind one [MASK], and their probabilities."""
 
     tokens: list[str]
     probabilities: list[float]

@@ -20,7 +20,7 @@ GAP = '[MASK]'
 
 @dataclass(frozen=True)
 class Gapless:
-    """Attributes: a text without gaps, and what was put into each of them."""
+    """Text whose gaps are filled. Attributes: a text without gaps, and what was put into each of them."""
 
     text: str
     spans: list[str]
@@ -28,7 +28,10 @@ class Gapless:
 
 @dataclass(frozen=True, eq=False)
 class GapFiller:
-    """Attributes: translator, of a model that knows sentinels."""
+    """Gap filling by a model that was trained with sentinels.
+
+    Attributes: translator, of a model that knows sentinels.
+    """
 
     translator: Translator
 

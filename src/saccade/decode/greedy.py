@@ -17,7 +17,10 @@ from saccade.types import Batch, CountOrZero, Params, Seq2Seq, Written
 
 @dataclass(frozen=True)
 class Greedy:
-    """Attributes: max_tokens, written of a row at most, the end token included; 0 for the model's context."""
+    """Greedy search.
+
+    Attributes: max_tokens, written of a row at most, the end token included; 0 for the model's context.
+    """
 
     max_tokens: CountOrZero = 0
 

@@ -67,7 +67,7 @@ class Unanswered(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PlacedRecords(Sequence[Record]):
-    """Attributes: records, each with the place where it stands."""
+    """Records with their places. Attributes: records, each with the place where it stands."""
 
     placed: Sequence[tuple[str, Record]]
 

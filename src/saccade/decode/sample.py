@@ -16,7 +16,7 @@ USUAL_TOKENS = 200
 
 @dataclass(frozen=True)
 class Continuation:
-    """Attributes: text, to be put right after the prompt; tokens, the ids it was made of."""
+    """Continuation of a prompt. Attributes: text, to be put right after the prompt; tokens, the ids it was made of."""
 
     text: str
     tokens: list[int]
@@ -24,7 +24,10 @@ class Continuation:
 
 @dataclass(frozen=True)
 class ScoredContinuation(Continuation):
-    """Attributes: score, log p of the tokens and of the end after them, in nats, by the length penalty."""
+    """Continuation of a prompt with its beam-search score.
+
+    Attributes: score, log p of the tokens and of the end after them, in nats, by the length penalty.
+    """
 
     score: float
 

@@ -28,7 +28,10 @@ ROWS = 16  # texts that are translated at once, whatever their number, so that a
 
 @dataclass(frozen=True)
 class Rendering:
-    """Attributes: a source with its tokens, and the text that was written of it with its own."""
+    """Source text and its translation.
+
+    Attributes: a source with its tokens, and the text that was written of it with its own.
+    """
 
     source: str
     text: str
@@ -38,7 +41,9 @@ class Rendering:
 
 @dataclass(frozen=True, eq=False)
 class Translator:
-    """Attributes:
+    """Translation of texts by a sequence-to-sequence model and its tokenizer.
+
+    Attributes:
     frame: how texts stand in the rows that the model was trained on.
     search: how it is made to write.
     rows: texts that are translated at once.

@@ -23,7 +23,7 @@ _FLOATING = ('F64', 'F32', 'F16', 'BF16')
 
 @dataclass(frozen=True)
 class Tensors:
-    """Attributes: by the tensor's name, the open file that holds it."""
+    """Tensors of safetensors files, read lazily. Attributes: by the tensor's name, the open file that holds it."""
 
     files: Mapping[str, Any]
 

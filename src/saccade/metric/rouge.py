@@ -24,7 +24,7 @@ _WORD = re.compile(r'[^\W_]+')
 
 @dataclass(frozen=True)
 class ROUGE:
-    """Attributes: orders, the lengths of the n-grams that are counted, in words."""
+    """ROUGE-N and ROUGE-L. Attributes: orders, the lengths of the n-grams that are counted, in words."""
 
     orders: tuple[int, ...] = (1, 2)
 

@@ -36,7 +36,9 @@ class Signed:
 
 @dataclass(frozen=True)
 class BLEU:
-    """Attributes:
+    """BLEU.
+
+    Attributes:
     tokenize: how sacrebleu cuts texts into words: '13a' for plain text, 'none' for text that is cut already.
     lowercase: whether case makes no difference.
     """
@@ -60,7 +62,9 @@ class BLEU:
 
 @dataclass(frozen=True)
 class ChrF:
-    """Attributes:
+    """chrF.
+
+    Attributes:
     characters, words: the longest n-grams of each that are counted; 2 of words is chrF++.
     beta: how many times as much recall weighs as precision.
     lowercase: whether case makes no difference.

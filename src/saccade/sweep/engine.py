@@ -10,7 +10,10 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True)
 class Job:
-    """Attributes: name of the run; the command that trains or resumes it; the file that takes what it prints."""
+    """Job of a sweep.
+
+    Attributes: name of the run; the command that trains or resumes it; the file that takes what it prints.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -19,7 +22,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Event:
-    """Attributes: a job's name; exit, None where it has begun, else the status it ended with."""
+    """Beginning or end of a job.
+
+    Attributes: a job's name; exit, None where it has begun, else the status it ended with.
+    """
 
     name: str
     exit: int | None = None

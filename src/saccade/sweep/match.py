@@ -28,7 +28,10 @@ Measure = Callable[[Settings], Number]
 
 @dataclass(frozen=True)
 class Match:
-    """Attributes: what, one of FIGURES; by, field -> step; to, the figure, or None for the base's."""
+    """Solver of fields for an equal number of parameters or FLOPs.
+
+    Attributes: what, one of FIGURES; by, field -> step; to, the figure, or None for the base's.
+    """
 
     what: str
     by: Mapping[str, Number]

@@ -39,7 +39,7 @@ _SHOWN = 6  # broken variants, or reasons, before the rest are only counted
 
 @dataclass(frozen=True)
 class Variant:
-    """Attributes: overrides of the base; what a run costs; the fields that were solved to match."""
+    """Variant of a sweep. Attributes: overrides of the base; what a run costs; the fields that were solved to match."""
 
     name: str
     overrides: tuple[str, ...]

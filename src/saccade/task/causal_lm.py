@@ -22,7 +22,10 @@ from saccade.types import Batch, LanguageModel, Logits, Params, PRNGKey, Scope, 
 
 @dataclass(frozen=True)
 class CausalLM(TaskBase):
-    """Attributes: label_smoothing, the share of the target distribution that is uniform, in training."""
+    """Causal language modelling.
+
+    Attributes: label_smoothing, the share of the target distribution that is uniform, in training.
+    """
 
     label_smoothing: Share = 0.0
 

@@ -25,7 +25,7 @@ from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, PRNGKe
 
 @dataclass(frozen=True)
 class PredictedClass:
-    """Attributes: the probability of each class, by its name."""
+    """Predicted class. Attributes: the probability of each class, by its name."""
 
     probabilities: dict[str, float]
 
@@ -46,7 +46,10 @@ class PredictedClass:
 
 @dataclass(frozen=True)
 class Classification(ReadsHead):
-    """Attributes: label_smoothing, the share of the target distribution that is uniform, in training."""
+    """Text classification.
+
+    Attributes: label_smoothing, the share of the target distribution that is uniform, in training.
+    """
 
     label_smoothing: Share = 0.0
 

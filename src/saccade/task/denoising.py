@@ -28,7 +28,9 @@ from saccade.types import Batch, Params, Part, PRNGKey, Seq2Seq, Share, Total, U
 
 @dataclass(frozen=True)
 class Denoising(TaskBase):
-    """Attributes:
+    """Denoising: span corruption, prefix LM, or a mixture of denoisers (UL2).
+
+    Attributes:
     denoisers: as `ops.denoising:Spans`; each row gets one of them.
     label_smoothing: the share of the target distribution that is uniform, in training.
     """

@@ -38,7 +38,10 @@ class StudentAndTeacher(Model, Protocol):
 
 @dataclass(frozen=True)
 class Distillation(MaskedLM):
-    """Attributes: temperature, t, and the weights a of the teacher's distributions, b of the text, c of the states."""
+    """Knowledge distillation of a masked language model.
+
+    Attributes: temperature, t, and the weights a of the teacher's distributions, b of the text, c of the states.
+    """
 
     temperature: Positive = 2.0
     soft: NotNegative = 5.0

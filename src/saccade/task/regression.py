@@ -24,7 +24,7 @@ from saccade.types import Batch, EncoderModel, Estimate, Params, PRNGKey, Total,
 
 @dataclass(frozen=True)
 class PredictedNumber:
-    """Attributes: value, in the unit of the values of training."""
+    """Predicted number. Attributes: value, in the unit of the values of training."""
 
     value: float
 

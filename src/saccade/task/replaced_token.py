@@ -35,7 +35,7 @@ class GeneratorAndDiscriminator(Model, Protocol):
 
 @dataclass(frozen=True)
 class ReplacedToken(TaskBase):
-    """Attributes: share of the tokens of words that are replaced; weight, w."""
+    """Replaced-token detection (ELECTRA). Attributes: share of the tokens of words that are replaced; weight, w."""
 
     share: Annotated[float, Range(above=0, below=1)] = 0.15
     weight: NotNegative = 50.0

@@ -36,7 +36,9 @@ class WordModel(Model, Protocol):
 
 @dataclass(frozen=True)
 class SkipGram(TaskBase):
-    """Attributes:
+    """Skip-gram with negative sampling.
+
+    Attributes:
     window: R, words on either side.
     negatives: k, noise words a pair.
     subsample: t: a word whose share of the text is f stays with the chance sqrt(t / f); 0 keeps all.

@@ -25,7 +25,7 @@ from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, Part, 
 
 @dataclass(frozen=True)
 class PredictedTags:
-    """Attributes: the words of a sentence, and the tag of each."""
+    """Predicted tags. Attributes: the words of a sentence, and the tag of each."""
 
     words: list[str]
     tags: list[str]
@@ -47,7 +47,10 @@ class PredictedTags:
 
 @dataclass(frozen=True)
 class Tagging(ReadsHead):
-    """Attributes: measure, of the true and the predicted tags of whole sentences, as `metric.entity:tagged`."""
+    """Token classification.
+
+    Attributes: measure, of the true and the predicted tags of whole sentences, as `metric.entity:tagged`.
+    """
 
     measure: Part = Part(tagged)  # noqa: RUF009, it is frozen
 

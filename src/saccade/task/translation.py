@@ -37,7 +37,9 @@ from saccade.types import (
 
 @dataclass(frozen=True)
 class Translation(TaskBase):
-    """Attributes:
+    """Sequence-to-sequence task: translation and summarisation among others.
+
+    Attributes:
     search: how texts are written to be judged, as `decode.greedy:Greedy`.
     metrics: what they are judged by, as `metric.translation:BLEU`.
     label_smoothing: the share of the target distribution that is uniform, in training.

@@ -30,7 +30,9 @@ BESIDE = 'low_rank'  # where A and B are, beside the model's parameters, each be
 
 @dataclass(frozen=True)
 class LowRank:
-    """Attributes:
+    """LoRA.
+
+    Attributes:
     rank: r.
     alpha: a constant factor of the updates, so that the learning rate need not change with r.
     match: a regex; kernels with a match in their path, 'layers/pattern_0/mixer/query', get an update.

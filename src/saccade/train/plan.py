@@ -49,7 +49,9 @@ ROLES = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Attributes: what is printed; FLOPs and tokens are of one step over all devices, bytes are of one device.
+    """Plan of a run: its parameters, FLOPs and memory.
+
+    Attributes: what is printed; FLOPs and tokens are of one step over all devices, bytes are of one device.
 
     flops is what the model needs, hardware_flops what the step does, which may compute some of it again. peak_bytes is
     all that a step needs, temp_bytes what it needs beside its arguments and results; state_bytes is what one row as

@@ -28,7 +28,10 @@ CHECKPOINTS = ('latest', 'best', 'average')  # of a run, one may ask for
 
 @dataclass(frozen=True)
 class Trained:
-    """Attributes: config is the run's, or holds the model's spec alone; step is None where there was no run."""
+    """Trained model.
+
+    Attributes: config is the run's, or holds the model's spec alone; step is None where there was no run.
+    """
 
     model: Any
     params: Params

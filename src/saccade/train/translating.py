@@ -17,7 +17,9 @@ from saccade.types import Part, Search, Seq2Seq, UserError
 
 @dataclass(frozen=True)
 class Asked:
-    """Attributes:
+    """Options of a translator.
+
+    Attributes:
     workdir, init_from: a run, or a Hugging Face directory in its place.
     which: checkpoint of a run.
     beams: of the search; 0 for the search that the run was judged by.

@@ -145,7 +145,7 @@ VALUES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Attributes: the parts of each kind."""
+    """Catalogue of variants. Attributes: the parts of each kind."""
 
     parts: Mapping[Kind, tuple[Any, ...]]
 

@@ -30,7 +30,10 @@ _SPACE = '\N{OPEN BOX}'
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Attributes: the tokens that were written, those that were read, the weights, and whose they are."""
+    """Alignment of a target with its source: attention weights by token.
+
+    Attributes: the tokens that were written, those that were read, the weights, and whose they are.
+    """
 
     written: list[str]
     read: list[str]
@@ -44,7 +47,9 @@ class Alignment:
 
 @dataclass(frozen=True, eq=False)
 class Aligner:
-    """Attributes:
+    """Alignment of texts by one layer and head.
+
+    Attributes:
     frame: how texts stand in the rows that the model was trained on.
     layer: of those that look at the source, from 1; -1 is the last.
     head: from 1; 0 for the mean over the heads.

@@ -30,7 +30,10 @@ _NOTES = (
 
 @dataclass(frozen=True, eq=False)
 class DecomposedHead:
-    """Attributes: name; decoder and encoder, the states that a head compares; scale of their products, or None."""
+    """Decomposed hidden states of one head.
+
+    Attributes: name; decoder and encoder, the states that a head compares; scale of their products, or None.
+    """
 
     name: str
     decoder: Decomposed
@@ -66,7 +69,10 @@ class DecomposedHead:
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """Attributes: what was looked at; the heads; the batch of rows that they were looked at on."""
+    """Decomposition of the attention of a run.
+
+    Attributes: what was looked at; the heads; the batch of rows that they were looked at on.
+    """
 
     what: str
     heads: list[DecomposedHead]

@@ -23,7 +23,10 @@ Real = Bool[np.ndarray, 'B T']
 
 @dataclass(frozen=True, eq=False)
 class Decomposed:
-    """Attributes: the parts, in the order of PARTS; which states there are; those that were taken apart."""
+    """Hidden states as a sum of parts.
+
+    Attributes: the parts, in the order of PARTS; which states there are; those that were taken apart.
+    """
 
     parts: Float[np.ndarray, '3 B T H']
     real: Real

@@ -89,7 +89,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Attributes: a token; those nearest to it in the embedding, with their cosines."""
+    """Nearest neighbours of a token. Attributes: a token; those nearest to it in the embedding, with their cosines."""
 
     word: str
     near: list[tuple[str, float]]

@@ -40,7 +40,10 @@ _IN_A_STACK = re.compile(r'(?:(.*?)/)?layers/pattern_(\d+)/(\w+)')
 
 @dataclass(frozen=True)
 class Layer:
-    """Attributes: gradient, the L2 norm of the mean loss's gradient by its parameters; parameters, their own norm."""
+    """Gradient and parameter norms of a layer.
+
+    Attributes: gradient, the L2 norm of the mean loss's gradient by its parameters; parameters, their own norm.
+    """
 
     name: str
     gradient: float
@@ -49,7 +52,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Head:
-    """Attributes: layer and head, from 1; entropy in nats; distance in tokens, and itself, a share: None where keys are
+    """Attention pattern of a head.
+
+    Attributes: layer and head, from 1; entropy in nats; distance in tokens, and itself, a share: None where keys are
     of another sequence; the tower, '' where there is one alone; the branch of the block, 'mixer' or 'cross'.
     """
 

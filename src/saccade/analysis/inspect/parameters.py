@@ -53,7 +53,10 @@ class Weight:
 
 @dataclass(frozen=True)
 class Share:
-    """Attributes: of some weights together, their count, its share of the whole, and their norm."""
+    """Share of the parameters.
+
+    Attributes: of some weights together, their count, its share of the whole, and their norm.
+    """
 
     count: int
     share: float

@@ -30,7 +30,7 @@ COMPILE_ONLY = {
 
 @dataclass(frozen=True)
 class Chips:
-    """Attributes: name; devices; memory of each in bytes, None where it is not known."""
+    """Devices to compile for. Attributes: name; devices; memory of each in bytes, None where it is not known."""
 
     name: str
     devices: Sequence[Any]

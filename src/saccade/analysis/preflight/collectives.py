@@ -39,7 +39,10 @@ _SENT = {
 
 @dataclass(frozen=True)
 class Sent:
-    """Attributes: of one kind of collective, how many a step runs, and the bytes that a device sends in them."""
+    """Traffic of a device by one kind of collective.
+
+    Attributes: of one kind of collective, how many a step runs, and the bytes that a device sends in them.
+    """
 
     kind: str
     count: int

@@ -26,7 +26,10 @@ _DEVICES = re.compile(r'\b(?:num_partitions|replica_count)=(\d+)')
 
 @dataclass(frozen=True)
 class Instruction:
-    """Attributes: computation that it stands in; shape of its result; kind; its operands and attributes, as text."""
+    """HLO instruction.
+
+    Attributes: computation that it stands in; shape of its result; kind; its operands and attributes, as text.
+    """
 
     within: str
     shape: str
@@ -41,7 +44,7 @@ class Instruction:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Attributes: the lines of each computation, by name; which comes first; devices in all."""
+    """HLO program. Attributes: the lines of each computation, by name; which comes first; devices in all."""
 
     computations: Mapping[str, list[str]]
     entry: str

@@ -26,7 +26,9 @@ _STATUS, _FORGET = Path('/proc/self/status'), Path('/proc/self/clear_refs')
 
 @dataclass(frozen=True)
 class Measured:
-    """Attributes: FLOPs in matrix products of the compiled program, None where they are not read; peak bytes while it
+    """Measured FLOPs and memory of a step.
+
+    Attributes: FLOPs in matrix products of the compiled program, None where they are not read; peak bytes while it
     ran. Both are of all devices together.
     """
 

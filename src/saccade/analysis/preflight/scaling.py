@@ -26,7 +26,10 @@ ROUNDS = {'data': 2, 'fsdp': 3}  # how often the ring passes all weights on
 
 @dataclass(frozen=True)
 class Point:
-    """Attributes: chips; peak bytes of one; bytes that it sends, by collective; bytes that the formula says."""
+    """Traffic and memory at one number of chips.
+
+    Attributes: chips; peak bytes of one; bytes that it sends, by collective; bytes that the formula says.
+    """
 
     chips: int
     peak_bytes: int
@@ -36,7 +39,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Attributes: what was compiled; along which axis it was split; rows of each chip; for how many chips."""
+    """Traffic and memory of a chip by number of chips.
+
+    Attributes: what was compiled; along which axis it was split; rows of each chip; for how many chips.
+    """
 
     what: str
     axis: str

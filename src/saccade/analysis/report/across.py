@@ -36,7 +36,10 @@ Lines = Mapping[str, Sequence[tuple[float, float]]]
 
 @dataclass(frozen=True)
 class Across:
-    """Attributes: field, which number it is; lines, by all else that differs, with the mean at each value; picture."""
+    """Metric against a number that the sweep varies.
+
+    Attributes: field, which number it is; lines, by all else that differs, with the mean at each value; picture.
+    """
 
     field: str
     lines: Lines

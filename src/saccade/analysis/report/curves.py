@@ -40,7 +40,10 @@ _LABELS = {'steps': 'steps', 'tokens': 'training tokens', 'FLOPs': 'training FLO
 
 @dataclass(frozen=True)
 class Curve:
-    """Attributes: place of its variant; x, what was spent; mean, low and high of the metric over seeds; style."""
+    """Learning curve of a variant.
+
+    Attributes: place of its variant; x, what was spent; mean, low and high of the metric over seeds; style.
+    """
 
     place: int
     x: np.ndarray
@@ -52,7 +55,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class Series:
-    """Attributes: name of its pictures; split and metric, as records have them; title; baseline, where there is one;
+    """Metric of a split to draw.
+
+    Attributes: name of its pictures; split and metric, as records have them; title; baseline, where there is one;
     points, the most that a line has.
     """
 

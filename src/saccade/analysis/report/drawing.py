@@ -65,7 +65,10 @@ _LABEL = 0.07  # of the axes' width: a number beside its point
 
 @dataclass(frozen=True)
 class Picture:
-    """Attributes: title; svg, one element for each width of page; note, what there is to know in looking at it."""
+    """Picture in a page.
+
+    Attributes: title; svg, one element for each width of page; note, what there is to know in looking at it.
+    """
 
     title: str
     svg: Markup
@@ -74,7 +77,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Canvas:
-    """Attributes: name of the width, as the page's style knows it; width and height in inches."""
+    """Size of a picture. Attributes: name of the width, as the page's style knows it; width and height in inches."""
 
     name: str
     width: float

@@ -31,7 +31,7 @@ from saccade.analysis.report.words import UNKNOWN, decimals, metric_name
 
 @dataclass(frozen=True)
 class Measured:
-    """Attributes: mean of the metric over seeds; its interval, where there is one."""
+    """Mean of a metric at one length. Attributes: mean of the metric over seeds; its interval, where there is one."""
 
     mean: float
     interval: Interval | None
@@ -39,7 +39,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Attributes: lengths in tokens, that of training first; rows, the measures of each ranked variant, None where
+    """Metric by sequence length.
+
+    Attributes: lengths in tokens, that of training first; rows, the measures of each ranked variant, None where
     no run logged one; digits they are written with; picture.
     """
 

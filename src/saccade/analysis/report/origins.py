@@ -25,7 +25,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Origins:
-    """Attributes: shared, the fields in which all runs agree; columns, the fields in which runs differ; groups of runs
+    """Provenance of the runs of a study.
+
+    Attributes: shared, the fields in which all runs agree; columns, the fields in which runs differ; groups of runs
     that agree in these, largest first; unrecorded, the runs without a record, by name; recorded, how many have one.
     """
 

@@ -92,7 +92,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Study:
-    """Attributes: folder; title; trials, in the sweep's order or by name; base, the config a sweep departs from."""
+    """Study: a folder of runs.
+
+    Attributes: folder; title; trials, in the sweep's order or by name; base, the config a sweep departs from.
+    """
 
     folder: Path
     title: str

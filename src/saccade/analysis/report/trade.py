@@ -30,7 +30,10 @@ _LABELS = {'parameters': 'parameters', 'FLOPs': 'training FLOPs'}
 
 @dataclass(frozen=True)
 class Trade:
-    """Attributes: pictures by cost; same, costs that are equal for all, in words; beyond, what fits no picture."""
+    """Pictures of the metric against cost.
+
+    Attributes: pictures by cost; same, costs that are equal for all, in words; beyond, what fits no picture.
+    """
 
     pictures: dict[str, Picture]
     same: dict[str, str]

@@ -22,7 +22,7 @@ ANY = Question()
 
 @dataclass(frozen=True)
 class Report:
-    """Attributes: what was found; the files that say so."""
+    """Report of a folder of runs. Attributes: what was found; the files that say so."""
 
     comparison: Comparison
     files: tuple[Path, ...]

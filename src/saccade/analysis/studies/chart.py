@@ -20,7 +20,10 @@ ENDINGS = ('.png', '.svg', '.pdf')
 
 @dataclass(frozen=True)
 class Chart:
-    """Attributes: names of the axes; x; the y of each line at each x, 0 where it has none."""
+    """Line chart on logarithmic axes.
+
+    Attributes: names of the axes; x; the y of each line at each x, 0 where it has none.
+    """
 
     across: str
     along: str
@@ -49,7 +52,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Claim:
-    """Attributes: report of what was found; chart of it."""
+    """Claim: its figures and their chart. Attributes: report of what was found; chart of it."""
 
     report: Report
     chart: Chart

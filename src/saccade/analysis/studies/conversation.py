@@ -36,7 +36,7 @@ Heard = Int[Array, '1 T']
 
 @dataclass(frozen=True)
 class Turns:
-    """Attributes: FLOPs and milliseconds of each turn."""
+    """Cost of each turn of a conversation. Attributes: FLOPs and milliseconds of each turn."""
 
     flops: list[int]
     milliseconds: list[float]

@@ -39,7 +39,7 @@ RIVALS: Mapping[str, tuple[dict[str, Any], float]] = {  # and what the baseline 
 
 @dataclass(frozen=True)
 class Estimates:
-    """Attributes: gradients by the scores, one a draw."""
+    """Gradient estimates. Attributes: gradients by the scores, one a draw."""
 
     drawn: Float[np.ndarray, 'draws S']
 

@@ -49,7 +49,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Attributes: source, its words; turns; difference, the largest between a number by hand and the module's."""
+    """The five steps of attention for a text.
+
+    Attributes: source, its words; turns; difference, the largest between a number by hand and the module's.
+    """
 
     source: tuple[str, ...]
     turns: tuple[Turn, ...]

@@ -22,7 +22,7 @@ from saccade.types import UserError
 
 @dataclass(frozen=True, eq=False)
 class Documents(Picked):
-    """Attributes: text, the field of an example that is the text."""
+    """Documents of a TFDS dataset. Attributes: text, the field of an example that is the text."""
 
     text: str
 
@@ -37,7 +37,7 @@ class Documents(Picked):
 
 @dataclass(frozen=True, eq=False)
 class Corpus(Source):
-    """Attributes: splits, each of `Document`s; name."""
+    """Corpus of documents. Attributes: splits, each of `Document`s; name."""
 
     name: str
 

@@ -24,7 +24,10 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """Attributes: a name of its own; the title of the article that the context is of; all answers that are true."""
+    """Question about a context.
+
+    Attributes: a name of its own; the title of the article that the context is of; all answers that are true.
+    """
 
     id: str
     title: str

@@ -53,7 +53,7 @@ class RecordSource(Protocol):
 
 
 class Records(Source):
-    """Attributes: splits, each a RecordSource."""
+    """Records by split. Attributes: splits, each a RecordSource."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ _NAMED = re.compile(r'(?P<split>train|dev|validation|valid|val)(-v[\d.]+)?\.json
 
 @dataclass(frozen=True, eq=False)
 class Inquiry(Source):
-    """Attributes: splits, each of `Question`s."""
+    """Questions by split. Attributes: splits, each of `Question`s."""
 
     def __post_init__(self) -> None:
         for name, questions in self.splits.items():

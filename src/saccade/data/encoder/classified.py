@@ -16,7 +16,9 @@ from saccade.types import IGNORED, UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Classified(Examples):
-    """Attributes:
+    """Texts or pairs of texts with a class each.
+
+    Attributes:
     label: the column of the class. Classes are numbered by their names in the training split, sorted.
     classes: C, how many there are.
     """

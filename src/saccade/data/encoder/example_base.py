@@ -60,7 +60,7 @@ class ExampleRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExampleSplit(Split):
-    """Attributes: names of the classes, where the answers are classes."""
+    """Split of labelled examples. Attributes: names of the classes, where the answers are classes."""
 
     rows: ExampleRows
     names: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ _SHOWN = 20  # a column that is no class may have as many values as there are re
 
 @dataclass(frozen=True)
 class Names:
-    """Attributes: known, the names; the number of a class is its place among them."""
+    """Class names and their numbers. Attributes: known, the names; the number of a class is its place among them."""
 
     known: tuple[str, ...]
 

@@ -19,7 +19,7 @@ Span = tuple[int, int]  # start and stop in the stream
 
 
 class Pair(NamedTuple):
-    """Attributes: two spans, of which the second may be empty; the class of the two."""
+    """Row of one text or two. Attributes: two spans, of which the second may be empty; the class of the two."""
 
     first: Span
     second: Span
@@ -28,7 +28,10 @@ class Pair(NamedTuple):
 
 @runtime_checkable
 class Pairing(Protocol):
-    """Attributes: texts, how many a row has; classes of its label, none where there is no label."""
+    """Protocol of what a config's `pairing` names.
+
+    Attributes: texts, how many a row has; classes of its label, none where there is no label.
+    """
 
     texts: int
     classes: int

@@ -32,7 +32,9 @@ _SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # what is between w
 
 @dataclass(frozen=True)
 class Passages(DatasetBase):
-    """Attributes:
+    """Rows of passages to pretrain encoders on.
+
+    Attributes:
     tokenizer: how to train the tokenizer; it needs BERT's special tokens, as `data.tokenizer.word_piece:WordPiece` has
         them.
     context: tokens of a row.

@@ -92,7 +92,9 @@ class WindowRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class QuestionSplit(Split):
-    """Attributes:
+    """Split of questions.
+
+    Attributes:
     questions: by the number that their rows have as `example`.
     lost: those whose first answer is whole in no window.
     """

@@ -20,7 +20,9 @@ from saccade.types import Part
 
 @dataclass(frozen=True, kw_only=True)
 class FromRecords(DatasetBase):
-    """Attributes:
+    """Base of encoder datasets that are made from records.
+
+    Attributes:
     tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
     context: tokens of a row.
     name: a TFDS dataset, as 'glue/sst2'.

@@ -76,7 +76,9 @@ class TaggedRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TaggedSplit(Split):
-    """Attributes:
+    """Split of tagged sentences.
+
+    Attributes:
     names: of the tags.
     labels: of each sentence, by token.
     words: of each sentence, where its tags are not known.

@@ -16,7 +16,7 @@ from saccade.types import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Valued(Examples):
-    """Attributes: value, the column of the number."""
+    """Texts or pairs of texts with a number each. Attributes: value, the column of the number."""
 
     value: str
 

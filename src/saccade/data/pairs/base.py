@@ -69,7 +69,10 @@ class Texts(Sequence[str]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairSplit(Split):
-    """Attributes: sources and targets as they were given, by the number of their row; what turns tokens into text."""
+    """Split of source-target pairs.
+
+    Attributes: sources and targets as they were given, by the number of their row; what turns tokens into text.
+    """
 
     rows: PairRows
     sources: Texts
@@ -87,7 +90,9 @@ class PairSplit(Split):
 
 @dataclass(frozen=True, kw_only=True)
 class FromPairs(DatasetBase):
-    """Attributes:
+    """Base of datasets of source-target pairs.
+
+    Attributes:
     tokenizer: how to train the tokenizer, on both sides; it needs an end token.
     source_context: tokens of what is read, the end token among them.
     context: tokens of what is written, the end token among them.

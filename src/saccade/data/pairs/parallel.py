@@ -18,7 +18,9 @@ from saccade.data.pairs.base import FromPairs
 
 @dataclass(frozen=True, kw_only=True)
 class Parallel(FromPairs):
-    """Attributes:
+    """Parallel texts: sources and their translations or summaries.
+
+    Attributes:
     source, target: the languages that are read and written, or the columns.
     name: a TFDS dataset.
     path: line-aligned files as in `data.corpus.parallel_files`, or records as in `data.corpus.records`.

@@ -21,7 +21,10 @@ Values = Sequence[int] | np.ndarray
 
 @dataclass(frozen=True)
 class Frame:
-    """Attributes: tokens of a row; the ids that open it and that close each text."""
+    """Special tokens around the texts of an encoder's row.
+
+    Attributes: tokens of a row; the ids that open it and that close each text.
+    """
 
     context: int
     opens: int

@@ -104,7 +104,10 @@ class Windows:
 
 @dataclass(frozen=True, eq=False)
 class Rowed:
-    """Attributes: the stream of tokens, and how many of them less one make a row."""
+    """Base of rows on a stream of tokens.
+
+    Attributes: the stream of tokens, and how many of them less one make a row.
+    """
 
     tokens: np.ndarray
     context: int

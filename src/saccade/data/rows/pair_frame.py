@@ -25,7 +25,9 @@ _WRITTEN = ('tokens', 'segments', 'positions')
 
 @dataclass(frozen=True)
 class PairFrame:
-    """Attributes:
+    """Special tokens around a source and its target.
+
+    Attributes:
     source_context, context: tokens that a model reads, and that it writes.
     start, end: the ids that start and end what is written.
     source_end: that of what ends what is read, where this has a vocabulary of its own.

@@ -167,7 +167,9 @@ LANGUAGES = {'en': _ENGLISH, 'de': _GERMAN, 'fr': _FRENCH, 'it': _ITALIAN, 'es':
 
 @dataclass(frozen=True)
 class Dates:
-    """Attributes:
+    """Dates in words and numbers, with ISO 8601 as the target.
+
+    Attributes:
     languages: codes of those in which dates are written, each as often as the others; of numbers alone the day comes
         first, or the year does.
     first, last: years.

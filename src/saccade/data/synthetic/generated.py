@@ -25,7 +25,7 @@ _PATIENCE = 10_000  # draws until a split is said to have no pair
 
 
 class Pair(NamedTuple):
-    """Attributes: what is read, what is to be written, and what the pair is about."""
+    """Generated source-target pair. Attributes: what is read, what is to be written, and what the pair is about."""
 
     source: str
     target: str
@@ -45,7 +45,10 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class GeneratedRecords(Sequence[Record]):
-    """Attributes: split, by number; rows, how many; held_out, the share of all there is that is for validation."""
+    """Generated pairs of one split, as records.
+
+    Attributes: split, by number; rows, how many; held_out, the share of all there is that is for validation.
+    """
 
     generator: Generator
     split: int
@@ -73,7 +76,9 @@ class GeneratedRecords(Sequence[Record]):
 
 @dataclass(frozen=True, kw_only=True)
 class Generated(FromPairs):
-    """Attributes:
+    """Dataset of generated source-target pairs.
+
+    Attributes:
     generator: what pairs are made, as `data.synthetic.dates:Dates`.
     train, validation: pairs of each split.
     seed: another one makes other pairs; what is held out stays the same.

@@ -29,7 +29,7 @@ JOINTS = ('and', 'after')
 
 @dataclass(frozen=True)
 class Scan:
-    """Attributes: fewest and most, phrases of a command."""
+    """SCAN commands and their actions. Attributes: fewest and most, phrases of a command."""
 
     fewest: int = 1
     most: int = 2

@@ -20,7 +20,10 @@ _MOST_DIGITS = 15  # of a number that is drawn of 64 bits
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """Attributes: symbols, the words a, b, ... or 0, 1, ... there are; shortest and longest, in words."""
+    """Base of generators that draw a sequence of words.
+
+    Attributes: symbols, the words a, b, ... or 0, 1, ... there are; shortest and longest, in words.
+    """
 
     symbols: int
     shortest: int

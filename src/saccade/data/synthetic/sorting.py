@@ -29,7 +29,9 @@ from saccade.types import Part, UserError, require_positive
 
 @dataclass(frozen=True, kw_only=True)
 class Sorting(DatasetBase):
-    """Attributes:
+    """Sorting: the label of place n is the n-th smallest number.
+
+    Attributes:
     context: tokens of a row, two more than there are numbers or longer.
     length: numbers of a sequence.
     highest: numbers are 0, 1, ... and below this.

@@ -41,7 +41,9 @@ class MarkedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedText(TextData):
-    """Attributes:
+    """Text for denoising, with special tokens in each row.
+
+    Attributes:
     sentinels: how many the tokenizer must have, of the names <extra_id_0>, <extra_id_1> ...
     modes: the special tokens that a source may begin with.
     start: the special token that what is written starts with; None: the end token.

@@ -28,7 +28,9 @@ _HIGHEST = 2.0**64  # of a raw number of Philox
 
 @dataclass(frozen=True)
 class SkipGramText(TextData):
-    """Attributes: those of TextData; noise, words that are drawn for each row; power of the counts they are drawn by.
+    """Text for skip-grams.
+
+    Attributes: those of TextData; noise, words that are drawn for each row; power of the counts they are drawn by.
 
     A batch has `frequency` [B T+1] beside what text has, each word's share of the training split, which is 0 for what
     is no word of it; and `noise` [B M].
@@ -57,7 +59,10 @@ class SkipGramText(TextData):
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Attributes: the share of each token in all words of the training split; the noise distribution, cumulated."""
+    """Word frequencies and the noise distribution.
+
+    Attributes: the share of each token in all words of the training split; the noise distribution, cumulated.
+    """
 
     frequency: Float[np.ndarray, 'V']
     cumulated: Float[np.ndarray, 'V']
@@ -85,7 +90,10 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class SkipGramRows:
-    """Attributes: rows of text; its words; how many are drawn as noise for each row; the split, by number."""
+    """Rows of text with noise words.
+
+    Attributes: rows of text; its words; how many are drawn as noise for each row; the split, by number.
+    """
 
     text: RowSource
     words: Words

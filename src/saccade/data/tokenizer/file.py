@@ -15,7 +15,10 @@ from saccade.types import UserError
 
 @dataclass(frozen=True)
 class TokenizerFile:
-    """Attributes: path of the file; lowercase, whether a vocab.txt is of text without case and accents ("uncased")."""
+    """Tokenizer that is read from a file.
+
+    Attributes: path of the file; lowercase, whether a vocab.txt is of text without case and accents ("uncased").
+    """
 
     path: str
     lowercase: bool = True
