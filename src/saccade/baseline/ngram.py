@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""An interpolated n-gram model of the same tokens, the baseline that a trained model must beat.
+"""Interpolated n-gram language model of the same tokens, the baseline that a trained model must beat.
 
     p_n(w | h) = λ_n(h) c(h, w) / c(h) + (1 - λ_n(h)) p_{n-1}(w | h'),   p_0(w) = 1/V
 
@@ -32,7 +32,7 @@ _MOST_TOKENS = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Tokens to predict.
+    """Target tokens with their histories.
 
     Attributes:
         words: [targets] int64.
@@ -52,7 +52,7 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each token followed each history of one length. Keys are sorted."""
+    """n-gram counts: how often each token followed each history of one length. Keys are sorted."""
 
     vocabulary: int
     pairs: np.ndarray
@@ -80,7 +80,7 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class NGram:
-    """A fitted model.
+    """Fitted n-gram language model.
 
     Attributes:
         counts: for n = 1, 2, ... up to its order.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cache of prepared data: folders named by a digest of all that they were made from.
+"""Cache of prepared data: each folder is named by a digest of everything it was made from.
 
 A folder appears whole or not at all, and holds the SHA-256 of each of its files. These are verified when the folder is
 opened, once a process, at the speed of SHA-256: 0.5 to 2 s for each GB. A damaged folder is made anew.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How every dataset is prepared: open it, take or train a tokenizer, tokenise it once into a cache, make rows of it."""
+"""Base of the datasets: open the source, take or train a tokenizer, tokenise into the cache once, make rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ BySplit = Mapping[str, Arrays]
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What a dataset is made from.
+    """Source of a dataset: its examples by split.
 
     Attributes:
         splits: the examples by split: 'train', 'validation', then those of tests.
@@ -46,7 +46,7 @@ class Source:
 
 
 class DatasetBase(ABC):
-    """A dataset: a subclass is a dataclass and gives the steps of `prepare`.
+    """Base of a dataset; a subclass is a dataclass and gives the steps of `prepare`.
 
     Attributes:
         tokenizer: how to train the tokenizer.

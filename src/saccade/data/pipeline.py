@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From rows to batches, through Grain: shuffled without end for training, once through for evaluation.
+"""Input pipeline, through Grain: rows become batches, shuffled without end for training, once through for evaluation.
 
 Batch number n is a function of the seed and n alone. So the whole state of the data is one integer, the same
 on any number of processes: each yields its own contiguous share of every batch, and the shares of processes

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What data is when it is ready for batches: for each split, rows that can be had in any order."""
+"""Prepared data, ready for batches: for each split, rows with random access."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ def batch_of(row: Row, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
 
 @runtime_checkable
 class RowSource(Protocol):
-    """Random access to rows, all of the same shapes."""
+    """Protocol of rows with random access, all of the same shapes."""
 
     def __len__(self) -> int: ...
 
@@ -34,7 +34,7 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Bucket:
-    """Rows of about one length, which are shorter than a split's own.
+    """Bucket: rows of about one length, which are shorter than a split's own.
 
     Attributes:
         rows: random access to them.
@@ -57,7 +57,7 @@ def bucketed(longest: int, times: float) -> int:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Split:
-    """One part of the data.
+    """Split of the data.
 
     Attributes:
         rows: random access to the rows.
@@ -78,7 +78,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Data ready for batches.
+    """Prepared data, ready for batches.
 
     Attributes:
         source: what tells the data that they were made of from other data, in JSON's types; 'digest' among it.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Beam search: of the K most probable beginnings, go on with the K most probable ones that are a token longer.
+"""Beam search: at each step keep the K most probable partial texts.
 
     score(Y) = log p(Y | X) / lp(Y),   lp(Y) = ((5 + |Y|) / 6)^α        |Y| in tokens, the end token included
 
@@ -43,7 +43,7 @@ from saccade.types import (
 
 @struct.dataclass
 class Texts:
-    """The texts found of each row, the best first.
+    """Hypotheses of each row, the best first.
 
     Attributes:
         tokens: what follows the first `counts` of a text is of no use.

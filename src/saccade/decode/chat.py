@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A conversation: each line that is said is added to the transcript, and the model continues it.
+"""Chat: each line that is said is added to the transcript, and the model continues it.
 
 The model is given the newest tokens of the transcript, as many as leave room for an answer.
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of tokens, words and texts from any layer of a trained model, and the neighbours of a token in its embedding.
+"""Embeddings: vectors of tokens, words and texts from any layer of a trained model; nearest neighbours of a token.
 
 What a layer makes of a token depends on the tokens around it: the vector of a word differs from text to text (Peters et
 al. 2018, "ELMo", section 5.3, https://arxiv.org/abs/1802.05365; Devlin et al. 2019, "BERT", section 5.3,
@@ -48,7 +48,7 @@ class Occurrence:
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """A text with a vector for each of its tokens.
+    """Embedded text: a vector for each of its tokens.
 
     Attributes:
         tokens: as the vocabulary spells them, the special ones around the text included.
@@ -86,7 +86,7 @@ class Embedded:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the tokens of a text stand in the rows of a model, as they did in training.
+    """Layout of a text's tokens in the rows of a model, as in training.
 
     Attributes:
         begins: special tokens that a text begins with.
@@ -118,7 +118,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Embedder:
-    """Reads vectors out of one layer of a model.
+    """Embedder: vectors of tokens from one layer of a model.
 
     Attributes:
         layer: 0 for the embedded tokens, l for what layer l makes of them, -1 for the last.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fill the [MASK]s of a text: each on its own, as they were trained, or over several turns, each given the ones before.
+"""Fill-mask: predict the [MASK]s of a text, each on its own as in training, or over several turns (mask-predict).
 
 In turns (mask-predict) all are filled in, the least certain are masked again, fewer at each turn, and filled in anew:
 Ghazvininejad et al. 2019, "Mask-Predict", section 3, https://arxiv.org/abs/1904.09324. Of N masks, N (turns - t)
@@ -38,7 +38,7 @@ class Filling:
 
 @dataclass(frozen=True, eq=False)
 class Filler:
-    """A masked language model that fills masks in.
+    """Fill-mask by a masked language model.
 
     Raises:
         UserError: the model has no head that predicts masked tokens, or its tokenizer no [MASK].
@@ -153,7 +153,7 @@ def _logits(model: EncoderModel, params: Params, row: dict[str, Array]) -> Float
 
 @dataclass(frozen=True)
 class Filled:
-    """What a run of a masked language model shows at each evaluation.
+    """Fill-mask sample, which a run of a masked language model shows at each evaluation.
 
     Attributes:
         text: with [MASK]s.

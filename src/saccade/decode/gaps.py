@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fill gaps of any length in a text, by a model that was trained to write what was left out of texts.
+"""Gap filling, for gaps of any length, by a sequence-to-sequence model that was trained by denoising.
 
-Each gap is read as a sentinel, and what the model writes after that sentinel is put in its place: Raffel et al. 2020,
+Each gap becomes a sentinel of the source, and what the decoder generates after it takes its place: Raffel et al. 2020,
 "T5", figure 2, https://arxiv.org/abs/1910.10683.
 """
 
@@ -86,7 +86,7 @@ def _between(written: list[int], sentinels: list[int], specials: set[int]) -> di
 
 @dataclass(frozen=True)
 class GapsFilled:
-    """What a run of a denoising model shows at each evaluation.
+    """Gap-filling sample, which a run of a denoising model shows at each evaluation.
 
     Attributes:
         text: with gaps.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Continue prompts, token by token, in one compiled program.
+"""Autoregressive generation: continue prompts, token by token, in one compiled program.
 
 All but the last token of each prompt goes into the model's state, a chunk at a time; then one loop feeds the
 newest token of every row and draws the next, until each row has ended. A row's tokens depend on its prompt, its

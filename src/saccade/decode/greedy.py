@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write of each source the most probable next token, one after another: y_t = argmax p(y | y_<t, x), until the end.
+"""Greedy search: generate for each source the most probable next token, y_t = argmax p(y | y_<t, x), until the end.
 
 Sutskever, Vinyals and Le 2014, section 3.2, https://arxiv.org/abs/1409.3215, whose beam of one this is. Cost: one step
 of the model a token. It may miss the most probable text, which begins with a token that is not the most probable one.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Texts to predict something of: from flags, from a file, or from standard input."""
+"""Inputs of predictions: texts from flags, from a file, or from standard input."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The loop that writes, token by token: the newest token of each row goes in, the next one comes out.
+"""Decoding loop: the newest token of each row goes in, the next one comes out.
 
-It serves language models and models that read a source alike: what each has taken in before the first new token is in
-its state, and from there on nothing tells them apart. All of it is for use inside a compiled program.
+It serves language models and sequence-to-sequence models alike: what each has taken in before the first new token is
+in its state. All of it is for use inside a compiled program.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Step = Callable[[Tokens, Tokens, State], tuple[Logits, State]]
 
 @dataclass(frozen=True)
 class Opening:
-    """Where writing begins.
+    """Start of generation: the step, and each row's newest token.
 
     Attributes:
         step: takes tokens into the state; where their segment is 0, there is none.

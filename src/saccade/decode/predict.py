@@ -24,7 +24,7 @@ Record = Mapping[str, Any]
 
 @runtime_checkable
 class Output(Protocol):
-    """The prediction for one example, such as `task.classification:PredictedClass`."""
+    """Protocol of the prediction for one example, such as `task.classification:PredictedClass`."""
 
     def record(self) -> dict[str, Any]:
         """Return it as one JSON object."""
@@ -37,7 +37,7 @@ class Output(Protocol):
 
 @runtime_checkable
 class Predictive(Evaluator, Protocol):
-    """A task that predicts something of each example."""
+    """Protocol of a task that makes a prediction for each example."""
 
     def outputs(self, predictions: Mapping[str, Any], split: Any) -> Iterator[Output]:
         """Yield what is predicted of each example of a split, in their order."""
@@ -46,7 +46,7 @@ class Predictive(Evaluator, Protocol):
 
 @runtime_checkable
 class Unanswered(Protocol):
-    """Data that make the rows of new examples, whose answers are not known.
+    """Protocol of data that make the rows of new examples, whose labels are not known.
 
     Attributes:
         inputs: what is read of a record, each with its column: 'text', say, in the column 'sentence'.
@@ -84,7 +84,7 @@ class PlacedRecords(Sequence[Record]):
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A trained model that is asked of new texts what it was trained to predict.
+    """Prediction for new texts by a trained model, with the task it was trained for.
 
     Attributes:
         task, data: those that it was trained by; the data say how a text is cut into rows.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text in, text out: a language model with its tokenizer continues a prompt."""
+"""Text generation: a language model with its tokenizer continues a prompt."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ class ScoredContinuation(Continuation):
 
 @dataclass(frozen=True, eq=False)
 class Writer:
-    """A language model that writes text.
+    """Text generation by a language model.
 
     Raises:
         UserError: the model is none, as an encoder; what it does instead is named.
@@ -104,7 +104,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a run shows at each evaluation.
+    """Sample of a language model, which a run shows at each evaluation.
 
     Attributes:
         prompt: text to be continued; where it is empty the model begins a document.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From logits to a token: greedy, or drawn from the distribution that temperature and filters leave.
+"""Sampling of the next token: greedy, or by temperature, top-k, top-p and min-p.
 
     p = softmax(filters((logits - max) / temperature)),   id ~ p
 
@@ -22,7 +22,7 @@ Choices = Float[Array, '*B V']
 
 @dataclass(frozen=True)
 class Sampler:
-    """How the next token is chosen: temperature first, then top-k, top-p and min-p in this order.
+    """Sampler of the next token: temperature first, then top-k, top-p and min-p in this order.
 
     Attributes:
         temperature: logits are divided by it; 0 takes the most probable token.

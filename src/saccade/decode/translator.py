@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text in, another text out: a model that reads and writes, with its tokenizer, translates."""
+"""Translation of texts by a sequence-to-sequence model with its tokenizer."""
 
 import itertools
 import logging
@@ -136,7 +136,7 @@ def _written(search: Any, model: Any, params: Params, batch: dict[str, Any]) -> 
 
 @dataclass(frozen=True)
 class Translated:
-    """What a run shows at each evaluation.
+    """Translation sample, which a run shows at each evaluation.
 
     Attributes:
         text: to be translated.

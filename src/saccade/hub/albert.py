@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""ALBERT: one layer that tokens go through again and again, under a narrow embedding.
+"""ALBERT: layers that share their weights, and a factorised embedding.
 
 Lan et al. 2020, "ALBERT", https://arxiv.org/abs/1909.11942; the names and settings are those of `AlbertModel` in
 transformers, and of what stands on it.

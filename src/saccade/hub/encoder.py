@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the encoders after BERT share: a sum of embeddings, a norm of it, and a post-norm stack of layers.
+"""Base of BERT-like encoders: a sum of embeddings, its layer norm, and a post-norm stack of layers.
 
 Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; the names and settings are those of transformers. Its
 linear maps are stored [out, in].
@@ -20,7 +20,7 @@ BUFFERS = r'embeddings\.(position|token_type)_ids'
 
 @dataclass(frozen=True)
 class Words:
-    """What a family's config.json calls the settings that all have; BERT's words, unless others are given."""
+    """Names of the settings in a family's config.json; BERT's, unless others are given."""
 
     width: str = 'hidden_size'
     layers: str = 'num_hidden_layers'

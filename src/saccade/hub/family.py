@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a family of models must say of itself, and where it is found.
+"""Model families: what each declares of its config and its tensors, and where it is found.
 
 A family is one file of this package, named as `model_type` in its config.json.
 """
@@ -18,7 +18,7 @@ from saccade.types import UserError
 
 @dataclass(frozen=True)
 class Weight:
-    """Where one of their tensors goes.
+    """Mapping of one tensor of theirs to parameters of ours.
 
     Attributes:
         theirs: its name, without the family's prefix; * stands for the number of the layer.
@@ -36,7 +36,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class Head:
-    """A head of an encoder, as it stands on some of a family's models.
+    """Head of an encoder, as some of a family's models have it.
 
     Attributes:
         name: ours.
@@ -51,7 +51,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Family:
-    """How a family's folders are read.
+    """Model family: how its folders are converted to our models.
 
     Attributes:
         spec: from their config.json to our model, as it stands under config.model; it raises a UserError where a

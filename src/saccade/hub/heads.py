@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The heads that stand on encoders after BERT, from their names to ours: 'masked', 'pooled', 'tokens'."""
+"""Heads of BERT-like encoders, from their names to ours: 'masked', 'pooled', 'tokens'."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Setting = Callable[[Mapping[str, Any]], Any]  # a value, read from their config.
 
 @dataclass(frozen=True)
 class Output:
-    """An output layer of theirs: its name, how many classes it scores, and the dropout of what it reads."""
+    """Output layer of theirs: its name, how many classes it scores, and the dropout of its input."""
 
     name: str
     classes: Setting

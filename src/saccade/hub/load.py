@@ -26,7 +26,7 @@ TOKENIZERS = ('tokenizer.json', 'vocab.txt')
 
 @dataclass(frozen=True, eq=False)
 class Pretrained:
-    """A model of another library, as one of ours.
+    """Pretrained model of a Hugging Face folder, as one of ours.
 
     Attributes:
         spec: of the model, as it stands under config.model.

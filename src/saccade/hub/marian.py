@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Marian, whose models translate: post-norm, biases everywhere, sinusoids, one embedding, and a bias of the logits.
+"""Marian: a translation model with post-norm, biases everywhere, sinusoids, one embedding, and a bias of the logits.
 
 Junczys-Dowmunt et al. 2018, "Marian: Fast Neural Machine Translation in C++", https://arxiv.org/abs/1804.00344, as the
 OPUS-MT models are published; the names and settings are those of `MarianMTModel` in transformers. Its linear maps are

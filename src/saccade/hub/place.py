@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a family's tensors to our tree of parameters: every tensor finds its place, and every place its tensor."""
+"""Conversion of a family's tensors to our tree of parameters: each tensor is used, and each parameter is set."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a config.json, read with care: each has a type, and what we cannot represent is refused."""
+"""Settings of a config.json, with their types checked; what we cannot represent is refused."""
 
 import reprlib
 import sys

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""T5, versions 1.0 and 1.1, and what shares their config: Flan-T5, ByT5. RMS pre-norm, no biases, relative positions.
+"""T5, versions 1.0 and 1.1, and what shares its config: Flan-T5, ByT5. RMS pre-norm, no biases, relative positions.
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer",
 https://arxiv.org/abs/1910.10683; the names and settings are those of `T5ForConditionalGeneration` in transformers. Its

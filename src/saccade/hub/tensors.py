@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tensors of a folder, by name, each read when it is asked for: one safetensors file, or several and an index."""
+"""Tensors of a folder by name, read lazily from one safetensors file, or from several and an index."""
 
 import json
 from collections.abc import Iterator, Mapping

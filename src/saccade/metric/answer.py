@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted answers beside the true ones, as SQuAD counts them: exact match, and F1 of the words in common.
+"""SQuAD metrics of predicted answers: exact match, and F1 of the words in common with the true answer.
 
 Case, ASCII punctuation, articles and white space make no difference. A question has several true answers, and the
 nearest counts. P. Rajpurkar et al., 2016, SQuAD, section 6.1, https://arxiv.org/abs/1606.05250. A question without a

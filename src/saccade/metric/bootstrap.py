@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""95% intervals of a metric over the examples of a split, by the bias-corrected and accelerated bootstrap (BCa).
+"""Bootstrap intervals (95%, BCa: bias-corrected and accelerated) of a metric over the examples of a split.
 
     ends = quantiles of θ* at Φ(z0 + u / (1 - a u)),   u = z0 + Φ⁻¹(0.025), z0 + Φ⁻¹(0.975)
     z0 = Φ⁻¹(P(θ* < θ) + P(θ* = θ) / 2),   a = Σ d³ / (6 (Σ d²)^1.5)
@@ -37,7 +37,7 @@ Statistic = Callable[[Sums], Number]
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric of a split with the ends of its 95% interval, which holds the value."""
+    """Metric of a split with the ends of its 95% interval, which holds the value."""
 
     value: float
     low: float

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted classes beside the true ones: accuracy, F1, Matthews correlation.
+"""Classification metrics: accuracy, F1, Matthews correlation.
 
     F1_k = 2 hits_k / (p_k + t_k),   Matthews = (n h - Σ p_k t_k) / sqrt((n² - Σ p_k²) (n² - Σ t_k²))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted numbers beside the true ones: Pearson and Spearman correlation, mean squared error.
+"""Regression metrics: Pearson and Spearman correlation, mean squared error.
 
 Spearman's is Pearson's of the ranks, equal numbers sharing the mean of theirs. A correlation with a constant, which
 is 0 / 0, is 0: a model that says the same of every example tells nothing of any.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted names in running text beside the true ones: precision, recall and F1 of entities.
+"""Named-entity metrics: precision, recall and F1 of entities.
 
 Tags are BIO: B-X begins an entity of type X, I-X goes on with it, O is outside. An entity is found when its type, its
 start and its stop are right, all three. E. Tjong Kim Sang and F. De Meulder, 2003, Introduction to the CoNLL-2003

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The share of texts that are their references, character by character."""
+"""Exact match: the share of texts that equal their references, character by character."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from saccade.metric.bootstrap import Measured, of_mean
 
 @dataclass(frozen=True)
 class ExactMatch:
-    """White space at either end makes no difference."""
+    """Exact match; white space at either end makes no difference."""
 
     def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Measured]:
         """Return `exact_match`.

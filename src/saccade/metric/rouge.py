@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""ROUGE-1, ROUGE-2 and ROUGE-L of summaries: how much of each reference a text has, and how little besides.
+"""ROUGE-1, ROUGE-2 and ROUGE-L of summaries: F1 of the n-grams or words in common with each reference.
 
     ROUGE-n = 2 P R / (P + R),   P = common n-grams / those of the text,   R = common n-grams / those of the reference
     ROUGE-L: the same of the longest sequence of words that both have in this order, whatever stands between

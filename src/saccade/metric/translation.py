@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""BLEU and chrF of texts beside their references, as sacrebleu counts them, from 0 to 100, with its signature.
+"""BLEU and chrF of texts against their references, as sacrebleu counts them, from 0 to 100, with its signature.
 
     BLEU = 100 min(1, exp(1 - r / h)) (p_1 p_2 p_3 p_4)^(1/4)
     chrF = 100 (1 + β²) P R / (β² P + R)
@@ -26,7 +26,7 @@ TOKENIZERS = tuple(sorted(sacrebleu.BLEU.TOKENIZERS))
 
 @dataclass(frozen=True)
 class Signed:
-    """A metric of a split with the ends of its 95% interval, and what says how it was computed."""
+    """Metric of a split with the ends of its 95% interval, and the signature of its computation."""
 
     value: float
     low: float

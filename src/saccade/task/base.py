@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What all tasks share: the forward pass, which collects what parts report; and what the tasks of an encoder share.
+"""Base of the tasks: the forward pass, which collects what parts report; and the base of the tasks of an encoder.
 
     total loss = loss of the task + sum of all losses that parts report
 
@@ -56,7 +56,7 @@ class Forward:
 
 
 class TaskBase:
-    """A task that says what its totals are; what parts report is added to them here, so that no task can forget it.
+    """Base of a task, which gives its own totals; what parts report is added here, so that no task can forget it.
 
     Attributes:
         bare: the name of the task's own loss where parts add losses to it.
@@ -108,7 +108,7 @@ def _means(reported: PyTree) -> dict[str, Array]:
 
 
 class ReadsHead(TaskBase):
-    """A task that reads one head of an encoder."""
+    """Base of a task that uses one head of an encoder."""
 
     trains: ClassVar[tuple[type, str]] = (EncoderModel, 'an encoder')
 

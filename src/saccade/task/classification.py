@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classification: say of which class a text is, or a pair of texts.
+"""Text classification: predict the class of a text, or of a pair of texts.
 
     loss = mean over rows of -log p(label | row)
 

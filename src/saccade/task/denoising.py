@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Denoising: parts of a row are left out, and what is left is read to write them.
+"""Denoising: predict the parts of a row that were left out, given the rest as the source.
 
     loss = - sum over t of log p(target_{t+1} | target_{<= t}, source) / number of targets
 
 One denoiser is the span corruption of Raffel et al. 2020, "T5", section 3.1.4, https://arxiv.org/abs/1910.10683, or a
 prefix LM, section 3.2.3; a mixture of several, each with a token of its own before its sources, is Tay et al. 2022,
 "UL2", section 3.1, https://arxiv.org/abs/2205.05131. Rows are corrupted anew at each step. A row is one text, whatever
-documents stand in it, and the model any that reads and writes: an encoder-decoder, or one decoder.
+documents stand in it, and the model is any sequence-to-sequence model: an encoder-decoder, or one decoder.
 """
 
 from dataclasses import dataclass

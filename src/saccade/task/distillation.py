@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Distillation: a small encoder learns masked tokens from the text, and from a trained teacher that reads the same.
+"""Knowledge distillation: a student encoder learns masked tokens from the text, and from a trained teacher.
 
     loss = a t^2 KL(teacher's p_t || student's p_t) + b MLM loss + c (1 - cos(student's h, teacher's h))
 
@@ -26,7 +26,7 @@ from saccade.types import Batch, EncoderModel, Model, NotNegative, Params, Part,
 
 @runtime_checkable
 class StudentAndTeacher(Model, Protocol):
-    """Two encoders; `member` returns one of them with its parameters."""
+    """Protocol of a model with two encoders, student and teacher; `member` returns one of them with its parameters."""
 
     student: Part[EncoderModel]
     teacher: Part[EncoderModel]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Masked language modelling: hide some tokens, and predict them from all the others. Beside it, which pair of texts.
+"""Masked language modelling: predict masked tokens from all the others; on demand, classify the pair of texts too.
 
     loss = mean over the hidden tokens of -log p(token | the row with them hidden)
            + mean over the rows of -log p(label | the row)        where the encoder has a head 'pooled'
@@ -26,7 +26,7 @@ from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, P
 
 @dataclass(frozen=True)
 class MaskedLM(TaskBase):
-    """Reads the head 'masked', and 'pooled' where the encoder has one.
+    """Masked language modelling by the head 'masked', and pair classification by 'pooled' where the encoder has one.
 
     Attributes:
         share: of the tokens of words that are predicted.

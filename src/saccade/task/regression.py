@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Regression: say a number of a text, or of a pair of texts.
+"""Text regression: predict a number for a text, or for a pair of texts.
 
     loss = mean over rows of (prediction - value)²
 
@@ -39,7 +39,7 @@ class PredictedNumber:
 
 @dataclass(frozen=True)
 class Regression(ReadsHead):
-    """Reads the head 'pooled', which has one class."""
+    """Text regression by the head 'pooled', which has one class."""
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'value', 'example')

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Replaced-token detection: a small generator fills masks in, and a discriminator tells which tokens it replaced.
+"""Replaced-token detection: a small generator fills masks in, and a discriminator classifies which tokens it replaced.
 
     loss = MLM loss of the generator + w * mean over all tokens of -log p(replaced or not | the filled-in row)
 
@@ -23,7 +23,7 @@ from saccade.types import Batch, EncoderModel, Model, NotNegative, Params, Part,
 
 @runtime_checkable
 class GeneratorAndDiscriminator(Model, Protocol):
-    """Two encoders; `member` returns one of them with its parameters."""
+    """Protocol of a model with two encoders, generator and discriminator; `member` returns one with its parameters."""
 
     generator: Part[EncoderModel]
     discriminator: Part[EncoderModel]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Skip-grams with negative sampling: which words stand around a word, told from words that are drawn as noise.
+"""Skip-gram with negative sampling: tell the words around a word from words that are drawn as noise.
 
     loss = sum over pairs (t, s), 0 < |t - s| <= R, of  - log sigmoid(v_t . u_s) - k E_n log sigmoid(- v_t . u_n)
 
@@ -29,7 +29,7 @@ Segments = Int[Array, 'B T']
 
 @runtime_checkable
 class WordModel(Model, Protocol):
-    """A model of skip-grams: from tokens and noise words to their vectors, of a table each."""
+    """Protocol of a skip-gram model: it maps tokens and noise words to their vectors, of a table each."""
 
     def __call__(self, tokens: Tokens, noise: Int[Array, 'B M']) -> Vectors: ...
 

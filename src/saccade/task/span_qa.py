@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Extractive question answering: where in its context the answer to a question starts, and where it stops.
+"""Extractive question answering: predict where in its context the answer to a question starts, and where it stops.
 
     loss = - mean over the rows of (log p(first token | row) + log p(last token | row)) / 2
     answer = the span i..j of the highest  log p(i) + log p(j)  over all windows on the context
@@ -31,7 +31,7 @@ ENDS = ('start', 'stop')
 
 @dataclass(frozen=True)
 class Found:
-    """The answer to a question.
+    """Predicted answer to a question.
 
     Attributes:
         example: the question's number in its split.
@@ -66,7 +66,7 @@ class Found:
 
 @dataclass(frozen=True)
 class SpanQA(ReadsHead):
-    """Reads scores of start and of stop.
+    """Extractive question answering by a head that scores each token as start and as stop.
 
     Attributes:
         longest: tokens of an answer at most.

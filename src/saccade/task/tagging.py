@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tagging: say of which class each word is, or each token.
+"""Token classification (tagging): predict the class of each word, or of each token.
 
     loss = mean over the tokens that have a label of -log p(label | row)
 

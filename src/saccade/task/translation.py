@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Translation, and whatever else reads one text and writes another: each token of the second from those before it.
+"""Sequence-to-sequence modelling, as translation: predict each target token from those before it and from the source.
 
     loss = - sum over t of log p(token_{t+1} | token_{<= t}, source) / number of targets
 
 Sutskever, Vinyals and Le 2014, https://arxiv.org/abs/1409.3215; with a share of the target distribution uniform, as in
-Vaswani et al. 2017, section 5.4, https://arxiv.org/abs/1706.03762. Padding is no target. It is judged by what is
-written of the sources alone, beside the texts that the data have.
+Vaswani et al. 2017, section 5.4, https://arxiv.org/abs/1706.03762. Padding is no target. It is evaluated by the texts
+that are generated from the sources alone, compared with the targets of the data.
 """
 
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ class Translation(TaskBase):
     """Sequence-to-sequence task: translation and summarisation among others.
 
     Attributes:
-    search: how texts are written to be judged, as `decode.greedy:Greedy`.
-    metrics: what they are judged by, as `metric.translation:BLEU`.
+    search: how texts are generated to be evaluated, as `decode.greedy:Greedy`.
+    metrics: what they are evaluated by, as `metric.translation:BLEU`.
     label_smoothing: the share of the target distribution that is uniform, in training.
     """
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run trains: the model's own parameters, or others that the model's are made of."""
+"""Trainable parameters: all of the model's, or LoRA factors merged into them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MakeOptimizer = Callable[[Params], optax.GradientTransformation]
 
 @runtime_checkable
 class Adapter(Protocol):
-    """Stands between the parameters that a run keeps, and those that its model is called with."""
+    """Protocol of an adapter: it maps the parameters that a run keeps to those that its model is called with."""
 
     def init(self, key: PRNGKey, params: Params) -> Params:
         """Return what the run keeps, given the model's parameters as they are initialised."""
@@ -40,7 +40,7 @@ class Adapter(Protocol):
 
 @dataclass(frozen=True)
 class Whole:
-    """Train the model's own parameters."""
+    """Adapter that trains all of the model's parameters themselves."""
 
     def init(self, key: PRNGKey, params: Params) -> Params:
         """Return the model's parameters as they are."""

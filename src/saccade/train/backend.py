@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a step is spread over devices: `jit` over a named mesh, or `pmap` over a row of replicas.
+"""Backends: `jit` over a device mesh, or `pmap` over replicas.
 
 Both compile the step ahead of time; the executable that is analysed for the plan is the one that runs.
 """
@@ -25,7 +25,7 @@ Rows = Mapping[str, np.ndarray]
 
 
 class Steps:
-    """A step compiled for batches of several shapes."""
+    """Compiled step for batches of several shapes."""
 
     def __init__(self, compiled: Sequence[tuple[PyTree, Any]]) -> None:
         """Take a program for each of the batches, as they are placed."""
@@ -49,7 +49,7 @@ class Steps:
 
 @runtime_checkable
 class Backend(Protocol):
-    """A step compiled for the devices at hand.
+    """Protocol of a backend: the training step compiled for the devices at hand.
 
     Attributes:
         learner: the step as a pure function of all rows.
@@ -98,7 +98,7 @@ class Backend(Protocol):
 
 
 class OnMesh:
-    """A step as `jax.jit` has it over a mesh, before anything is compiled; the devices need not be there.
+    """Training step under `jax.jit` over a mesh, not compiled yet; the devices need not be there.
 
     Attributes: whole and rows, how a leaf lies that every device has, and one of a batch; batches, as they are placed;
     places and like, of the state.
@@ -127,7 +127,7 @@ class OnMesh:
 
 
 class JitBackend:
-    """`jax.jit` over a mesh with the axes data, fsdp and tensor."""
+    """Backend of `jax.jit` over a mesh with the axes data, fsdp and tensor."""
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
         self._spread = spread = OnMesh(learner, batches, make_mesh(mesh, jax.devices()))
@@ -169,7 +169,7 @@ class JitBackend:
 
 
 class PmapBackend:
-    """`jax.pmap`: every device has a copy of the state and a share of the rows."""
+    """Backend of `jax.pmap`: every device has a copy of the state and a share of the rows."""
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
         self.learner, self.rows_like = learner, batches[0]

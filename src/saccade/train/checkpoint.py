@@ -55,7 +55,7 @@ _saves = itertools.count()  # the processes save alike, and so count alike
 
 @dataclass(frozen=True)
 class Restored:
-    """What a checkpoint held: the step, the state or the part of it that was asked for, and `extra`."""
+    """Restored checkpoint: the step, the state or the part of it that was asked for, and `extra`."""
 
     step: int
     state: PyTree
@@ -63,7 +63,7 @@ class Restored:
 
 
 class Checkpoints:
-    """The checkpoints of one run. Every process of the run makes one and calls it alike."""
+    """Checkpoints of one run. Every process of the run makes one and calls it alike."""
 
     def __init__(self, folder: Path, keep_last: int = 2, keep_best: int = 1) -> None:
         """Name the folder, which the first save makes.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run's config: read from its file, changed from the command line, resolved to plain values.
+"""Config of a run: read from its file, overridden from the command line, resolved to plain values.
 
     --config.model.width=256
     --config.model.block.mixer.kernel="{'use': 'attention.plain:Plain', 'query_chunks': 4}"

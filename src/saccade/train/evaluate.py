@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a model over a whole split, summed exactly."""
+"""Evaluation of a model over a whole split, with totals summed in float64."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,12 +38,12 @@ def evaluate(score: Callable[[Rows], Mapping[str, Total]], batches: Iterator[Row
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Metrics of a split.
+    """Evaluation of a split: its metrics, their intervals and the baseline.
 
     Attributes:
         targets: how much of the split is predicted, counted in `unit`.
         metrics: means by name, `loss` among them, and what follows from these.
-        intervals: of metrics that a task judges example by example, with 95% confidence over the examples.
+        intervals: of metrics that a task evaluates example by example, with 95% confidence over the examples.
         baseline: metrics of the experiment's baseline; None where it has none.
         estimate: the loss on random windows, where that was asked for.
         loss_unit: what the loss is in; empty for that of the data, squared.
@@ -86,7 +86,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Asked:
-    """How a run is to be evaluated.
+    """Options of an evaluation.
 
     Attributes:
         which: checkpoint, as in `train.trained.CHECKPOINTS`.
@@ -157,7 +157,7 @@ def judged(
     limit: int | None = None,
     backend: Backend | None = None,
 ) -> Evaluation:
-    """Add what the task judges of its predictions, example by example, if it does.
+    """Add the metrics of the task's predictions that are evaluated example by example, if it has any.
 
     Args:
         limit: batches at most; None: all.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The fields every experiment has, checked and typed."""
+"""Experiment: the fields that every config has, checked and typed."""
 
 import os
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from saccade.types import Count, CountOrZero, Data, Model, OfOneSequence, Part, 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A config, built: values and parts.
+    """Experiment: a built config, of values and parts.
 
     Attributes:
         seed: of initialisation, data order and whatever is random in a step. JAX reads 32 bits of it.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a run is given more steps: by `--extend`, and what is refused in its place."""
+"""Extension of a run by `--extend`: which changes of its steps are allowed, and which are refused."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""More steps for a run, and the learning rate of these.
+"""Extensions: more steps for a run, and their learning rate.
 
 A schedule that falls over the whole run would jump back up if the run were simply given more steps. So the steps
 that a run was started with keep their schedule, and each extension says what the rate does after them:
@@ -24,7 +24,7 @@ _NOTHING = 1e-3  # a rate that is a smaller share of the peak trains nothing
 
 @runtime_checkable
 class Extension(Protocol):
-    """What the learning rate does after the steps that a run had.
+    """Base of an extension: the learning rate after the steps that a run had.
 
     Attributes:
         after: steps that the run had before.
@@ -43,7 +43,7 @@ class Extension(Protocol):
 
 @dataclass(frozen=True)
 class Held:
-    """The rate of the last step before, for all steps after it."""
+    """Constant extension: the learning rate of the last step before, for all steps after it."""
 
     after: int
 
@@ -72,7 +72,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Rewarmed:
-    """The rate warms up in a straight line, then decays to `floor` along half a cosine.
+    """Re-warming extension: the rate warms up in a straight line, then decays to `floor` along half a cosine.
 
     Ibrahim et al. 2024, Simple and Scalable Strategies to Continually Pre-train Large Language Models, section 4.1,
     https://arxiv.org/abs/2403.08763: re-warm to the highest rate of the training before, and re-decay to its lowest.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weights that are split along `fsdp` are gathered where they are used, one layer at a time.
+"""FSDP all-gather: weights that are sharded along `fsdp` are gathered where they are used, one layer at a time.
 
 This is ZeRO stage 3 (Rajbhandari et al. 2020, https://arxiv.org/abs/1910.02054): what a device sends grows with the
 weights, and not with the activations. Told only where weights lie, XLA's partitioner may rather split activations
@@ -27,7 +27,7 @@ _LAYERS = 'layers/'  # where a tower has the parameters of its stack
 
 @dataclass(frozen=True)
 class AllGathered:
-    """A runner whose layers get their weights whole.
+    """FSDP all-gather: a runner that gives each layer its weights whole.
 
     Attributes:
         run: the runner that it wraps.

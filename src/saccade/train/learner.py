@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""One training step as a pure function: (state, batch) -> (state, metrics).
+"""Training step as a pure function: (state, batch) -> (state, metrics).
 
     g = sum over microbatches and devices of grad(total loss) / number of targets
 
@@ -29,7 +29,7 @@ Metrics = dict[str, Array]
 
 @struct.dataclass
 class TrainState:
-    """All that a run carries from step to step, and all that a checkpoint holds.
+    """Training state: all that a run carries from step to step, and all that a checkpoint holds.
 
     Attributes:
         step: steps taken.
@@ -52,7 +52,7 @@ class TrainState:
 
 @dataclass(frozen=True)
 class Learner:
-    """What is learned and how; holds no arrays.
+    """Learner: the training step and the evaluation step of a model, as pure functions; it holds no arrays.
 
     Attributes:
         accumulate: microbatches a step.

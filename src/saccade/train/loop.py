@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The story of a run, from a config to a trained model in its folder."""
+"""Training loop: from a config to a trained model in the run's folder, with logs, evaluations and checkpoints."""
 
 import contextlib
 import math
@@ -47,7 +47,7 @@ IN_FLIGHT = 2
 
 @dataclass(frozen=True)
 class Options:
-    """What a launch may ask for that is no part of the experiment.
+    """Options of a launch that are no part of the experiment.
 
     Attributes:
         profile: first and last step of a profiler window, written to the run's folder.
@@ -70,7 +70,7 @@ def train(config: Mapping[str, Any], workdir: str, options: Options = Options())
 
 
 class Run:
-    """One training run: made of a config and a folder; `train` goes through it once."""
+    """Training run, made of a config and a folder; `train` goes through it once."""
 
     def __init__(self, config: Mapping[str, Any], workdir: str, options: Options) -> None:
         self.experiment = experiment = Experiment.of(config)
@@ -313,7 +313,7 @@ class Run:
 
 
 class Meter:
-    """Metrics of the steps since they were last read, speed, and a watch for numbers that are not finite."""
+    """Meter of the steps since it was last read: metrics, speed, and a check for numbers that are not finite."""
 
     def __init__(self, plan: Plan, backend: Backend) -> None:
         self._plan, self._backend, self._peak = plan, backend, peak_flops()

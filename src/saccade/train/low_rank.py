@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Train small updates of kernels that stay as they are: LoRA.
+"""LoRA: train low-rank updates of frozen kernels.
 
     W' = W + (alpha / r) A B        W [D F], A [D r] normal at first, with variance 1 / D, and B [r F] zero
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Devices as a named mesh, and which parameter lies where on it.
+"""Device mesh with named axes, and the sharding of each parameter on it.
 
 Modules know nothing of devices. They declare the axes of each parameter by letters (`saccade.axes`), which are mapped
 to axes of the mesh here, and nowhere else; the optimizer's moments lie as the parameter whose path theirs ends in. Axes

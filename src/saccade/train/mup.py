@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""muP: learning rates that are best at one width are best at any.
+"""muP (maximal update parametrisation): learning rates that are best at one width are best at any.
 
     m = D / base width;   kernels: Adam's rate times 1 / m;   embeddings, head, biases, scales of norms: times 1
 
@@ -28,7 +28,7 @@ from saccade.types import Count, Params, UserError
 
 @dataclass(frozen=True)
 class MuP:
-    """Divide the rate of every kernel by how much its inputs have grown from the base width.
+    """muP: divide the learning rate of every kernel by how much its inputs have grown from the base width.
 
     Weight decay is not divided: the fraction taken off a step is the same at any width, as in the authors' package.
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a newcomer may want to do with a finished run, as commands that can be pasted."""
+"""Next steps after a run, as commands that can be pasted."""
 
 import os
 import re
@@ -37,7 +37,7 @@ SWAPS = (
 
 @dataclass(frozen=True)
 class Launched:
-    """How a run was started.
+    """Launch of a run: its command line.
 
     Attributes:
         path: of the experiment's file, which with the overrides made the config.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The optimizer of a run: clip, rule, decoupled weight decay, learning rate, and factors of it by parameter.
+"""Optimizer of a run: gradient clipping, rule, decoupled weight decay, learning rate, and factors of it by parameter.
 
 A rule is any optax gradient transformation that knows no learning rate, named by its import path:
 
@@ -50,7 +50,7 @@ KernelAxes = optax.contrib.MuonDimensionNumbers
 
 @runtime_checkable
 class Rates(Protocol):
-    """Factors of the learning rate: `train.rates:LayerWise`, `train.rates:Frozen`, `train.mup:MuP`.
+    """Protocol of learning-rate factors: `train.rates:LayerWise`, `train.rates:Frozen`, `train.mup:MuP`.
 
     `of_decay` declares that they are factors of the weight decay too, which is multiplied by the learning rate.
     """
@@ -64,7 +64,7 @@ class Rates(Protocol):
 
 @dataclass(frozen=True)
 class Optimizer:
-    """Make the update -rate * (rule(clipped gradient) + weight_decay * parameter), the rate by parameter.
+    """Optimizer: the update is -rate * (rule(clipped gradient) + weight_decay * parameter), the rate by parameter.
 
     Weight decay is multiplied by the learning rate, as in PyTorch and optax. Parameters with a factor of 0 are frozen:
     they do not change, keep no moments and do not count in the clipped norm. Nor do statistics, whose update is their

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run will do, read off the very program that will do it, before it does it."""
+"""Plan of a run before it starts: parameters, FLOPs and memory of the compiled step that it will run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

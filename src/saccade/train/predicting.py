@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A trained model that predicts of new texts what it was trained to."""
+"""Predictor of a run: its trained model, opened to predict for new texts."""
 
 import json
 from dataclasses import replace

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of the learning rate by parameter, for `rates` of the optimizer.
+"""Learning-rate factors by parameter, for `rates` of the optimizer.
 
     --config.optimizer.rates="[{'use': 'train.rates:LayerWise', 'decay': 0.8},
                                {'use': 'train.rates:Frozen', 'match': '^embedding$'}]"
@@ -25,7 +25,7 @@ _LAYER = re.compile(r'(.*(?:^|/)layers)/pattern_(\d+)/')
 
 @dataclass(frozen=True)
 class LayerWise:
-    """Slow each layer down relative to the one above it: decay^(L + 1 - l) for layer l = 1, ..., L.
+    """Layer-wise learning-rate decay: the factor decay^(L + 1 - l) for layer l = 1, ..., L.
 
     Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555 (decays of 0.8 and 0.9); a rate for each layer:
     Howard, Ruder 2018, "Universal Language Model Fine-tuning for Text Classification", https://arxiv.org/abs/1801.06146
@@ -62,7 +62,7 @@ class LayerWise:
 
 @dataclass(frozen=True)
 class Frozen:
-    """Keep parameters as they are: no update and no weight decay.
+    """Frozen parameters: no update and no weight decay.
 
     Attributes:
         match: a regex; parameters with a match in their path, 'layers/pattern_0/mixer/query', are frozen.

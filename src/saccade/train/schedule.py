@@ -16,7 +16,7 @@ from saccade.types import Count, CountOrZero, NotNegative, Positive, UserError
 
 @dataclass(frozen=True)
 class Cosine:
-    """Warm up to `peak`, then fall to `floor` along half a cosine.
+    """Cosine schedule: warm up to `peak`, then fall to `floor` along half a cosine.
 
     Loshchilov & Hutter 2017, SGDR: Stochastic Gradient Descent with Warm Restarts, equation 5, without
     restarts, https://arxiv.org/abs/1608.03983. With `decay_steps` for lr_decay_iters and `floor` for min_lr
@@ -50,7 +50,7 @@ class Cosine:
 
 @dataclass(frozen=True)
 class InverseSqrt:
-    """Warm up, then fall as the inverse square root of the step n = 1, 2, ...
+    """Inverse-square-root schedule: warm up, then fall as the inverse square root of the step n = 1, 2, ...
 
     rate = scale * D^-0.5 * min(n^-0.5, n * warmup^-1.5); at n = warmup it peaks at scale * (D * warmup)^-0.5.
     Vaswani et al. 2017, Attention Is All You Need, section 5.3, equation 3, https://arxiv.org/abs/1706.03762.
@@ -85,7 +85,7 @@ class InverseSqrt:
 
 @dataclass(frozen=True)
 class WarmupStableDecay:
-    """Warm up to `peak`, stay there, and fall in a straight line to `floor` over the last `decay` steps.
+    """Warmup-stable-decay schedule: warm up to `peak`, stay, and fall linearly to `floor` over the last `decay` steps.
 
     Hu et al. 2024, MiniCPM: Unveiling the Potential of Small Language Models with Scalable Training
     Strategies, section 4.2, https://arxiv.org/abs/2404.06395. The paper leaves the shape of the fall open and
@@ -120,7 +120,7 @@ class WarmupStableDecay:
 
 @dataclass(frozen=True)
 class Constant:
-    """Warm up to `peak` and stay there.
+    """Constant schedule: warm up to `peak` and stay there.
 
     Attributes:
         peak: the learning rate.

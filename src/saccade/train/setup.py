@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From an experiment to its step: as a pure function, compiled for the devices, or only counted."""
+"""Training step of an experiment: as a pure function, compiled for the devices, or only counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -137,7 +137,7 @@ def batches_like(experiment: Experiment) -> Sequence[PyTree]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What an experiment takes, counted without compiling anything.
+    """Cost of an experiment: parameters, FLOPs and tokens, counted without compiling anything.
 
     Attributes:
         parameters: in all, those that stay as they are too.

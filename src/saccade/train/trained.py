@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A trained model, from a run's folder or from a Hugging Face directory."""
+"""Trained models, from a run's folder or from a Hugging Face directory."""
 
 import functools
 from collections.abc import Mapping
@@ -136,7 +136,7 @@ def _variables(experiment: Experiment) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Start:
-    """Weights to start training from.
+    """Initial weights for training, taken from another model.
 
     Attributes:
         taken, new: paths of those that came from elsewhere, and of those that keep their initial values.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A trained model that translates as it was trained to, or by another search."""
+"""Translator of a run, with the search it was trained with or another."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Asked:
     Attributes:
     workdir, init_from: a run, or a Hugging Face directory in its place.
     which: checkpoint of a run.
-    beams: of the search; 0 for the search that the run was judged by.
+    beams: of the search; 0 for the search that the run was evaluated by.
     alpha: the exponent of the length penalty.
     start: of a Hugging Face directory, the special token that what is written starts with; None: the end token.
     rows: texts that are translated at once.

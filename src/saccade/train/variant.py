@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which variant a model is, in words: its parts, and what the config chose of them."""
+"""Description of a model's variant in words: its parts, and what the config chose of them."""
 
 from collections.abc import Iterator
 from typing import Any

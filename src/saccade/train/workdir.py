@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A run's folder: what lies where, whose it is, and how a file is put into it whole or not at all."""
+"""Run folder: the paths of its files, the config it belongs to, and atomic writes."""
 
 import errno
 import itertools
@@ -35,7 +35,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Workdir:
-    """The folder of one run. Made by `open` (to train) or `existing` (to evaluate, generate or report)."""
+    """Folder of one run. Made by `open` (to train) or `existing` (to evaluate, generate or report)."""
 
     path: Path
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where text comes from: the embedded documentation, a TFDS dataset by name, or the user's own files.
+"""Text corpora: the embedded documentation, a TFDS dataset by name, or the user's own files.
 
 Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document.
 """

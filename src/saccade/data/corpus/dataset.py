@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What to learn from and what to be judged by of a prepared TFDS dataset, whatever splits it has."""
+"""Training, validation and test splits of a prepared TFDS dataset, whatever splits it has."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ _HELD_OUT = ('validation', 'test')  # how names of splits begin that can judge; 
 
 @dataclass(frozen=True, eq=False)
 class Picked(Sequence[Mapping[str, Any]]):
-    """Examples of one split, each read when it is asked for.
+    """Examples picked from one split, read lazily.
 
     Attributes:
         source: examples by number.

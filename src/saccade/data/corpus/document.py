@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A document of a corpus: what it holds, how it is kept, and a number that decides its split."""
+"""Document of a corpus: its text, its id, its stored features, and the number that decides its split."""
 
 import hashlib
 from collections.abc import Collection
@@ -10,7 +10,7 @@ import tensorflow_datasets as tfds
 
 
 class Document(TypedDict):
-    """A text that stands by itself, and a name for it that is its own within the split."""
+    """Document: a text, and an id that is unique within the split."""
 
     id: str
     text: str

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the user's files hold: bytes, plain or gzipped (.gz), and the UTF-8 text of these."""
+"""Contents of the user's files: bytes, plain or gzipped (.gz), and their UTF-8 text."""
 
 import gzip
 import zlib

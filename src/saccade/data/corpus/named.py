@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""TFDS datasets by name: found where they are prepared, or prepared here when that can work.
+"""TFDS datasets by name: opened where they are prepared, or prepared here when that can work.
 
 TFDS itself looks for an unknown name on the network, and keeps trying for minutes where there is none.
 """

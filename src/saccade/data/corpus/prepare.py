@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prepare a TFDS dataset once: quietly, whole or not at all, whoever else is at it."""
+"""Preparation of a TFDS dataset: once, without output, and atomically even if several processes do it."""
 
 import contextlib
 import io

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A question about a text that is answered by a span of the text, and how it is kept.
+"""Question that is answered by a span of its context (SQuAD), and its stored features.
 
 P. Rajpurkar et al., 2016, SQuAD, https://arxiv.org/abs/1606.05250. A question without an answer is one that the text
 does not answer: P. Rajpurkar et al., 2018, Know what you don't know, https://arxiv.org/abs/1806.03822
@@ -16,7 +16,7 @@ from saccade.types import UserError
 
 
 class Answer(NamedTuple):
-    """A span of the context: its text, and the character where it starts."""
+    """Answer: a span of the context, as its text and the character where it starts."""
 
     text: str
     start: int

@@ -35,7 +35,7 @@ _BETWEEN_DOCUMENTS = '-DOCSTART-'
 
 
 class MissingColumnError(UserError):
-    """A column that is asked for is not there."""
+    """Error of a file that lacks a column which is asked for."""
 
 
 @dataclass(frozen=True, eq=False)

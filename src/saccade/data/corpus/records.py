@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Records to learn from and to be judged by: of the user's own files, or of a TFDS dataset.
+"""Records to train on and to evaluate on: of the user's own files, or of a TFDS dataset.
 
 A file is cut in two by a hash of each record. In a folder the files are named after the splits: train.csv and
 validation.csv, valid.csv, val.csv or dev.csv, or with another of the endings that `record_files` knows. A test.csv is a
-split that is neither learned from nor chosen by.
+split that is used neither for training nor for choosing a checkpoint.
 """
 
 import json
@@ -41,7 +41,7 @@ _SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
 
 @runtime_checkable
 class RecordSource(Protocol):
-    """Records by number."""
+    """Protocol of records with random access by number."""
 
     def __len__(self) -> int: ...
 

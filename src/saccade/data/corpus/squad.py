@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where questions come from: files in SQuAD's own format, TFDS datasets such as its `squad`, or generated facts.
+"""Sources of questions: files in SQuAD's format, TFDS datasets such as its `squad`, or generated facts.
 
 A file is `data`, a list of articles with `paragraphs`, each a `context` with `qas`: P. Rajpurkar et al., 2016, SQuAD,
 https://rajpurkar.github.io/SQuAD-explorer/. What one article's paragraphs ask is in one split, so that no context is in
@@ -42,7 +42,7 @@ class Inquiry(Source):
 
 
 class PickedQuestions(Picked):
-    """Questions of a TFDS dataset, each read when it is asked for."""
+    """Questions of a TFDS dataset, read lazily."""
 
     def __getitem__(self, index: int) -> Question:
         record = super().__getitem__(index)

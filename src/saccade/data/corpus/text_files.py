@@ -33,7 +33,7 @@ _NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)\.txt(\.gz)?', r
 
 @dataclass(frozen=True)
 class Piece:
-    """A document to be: the whole of a file, or some of its characters.
+    """Planned document: the whole of a file, or some of its characters.
 
     Attributes:
         id: the path within the folder, or the name of the file and the characters taken.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Texts, or pairs of texts, that are of one class each: sentiment, topics, entailment."""
+"""Text classification data: texts or pairs of texts with one class each, as sentiment, topics, entailment."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

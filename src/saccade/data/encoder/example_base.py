@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From records with a text, or with two, to the rows of an encoder that says one thing of each record.
+"""Base of datasets of texts or pairs of texts with one label each, as rows for an encoder.
 
 A text that is too long for a row is cut into chunks, each of them a row of the same example. Of a pair that is too long
 the longer text is cut off, as BERT does.
@@ -28,7 +28,7 @@ from saccade.types import UserError
 
 @dataclass(frozen=True, eq=False)
 class ExampleRows:
-    """Rows of examples, each made when it is asked for.
+    """Rows of examples, made lazily.
 
     Attributes:
         texts: what stands in each row of the first text, and of the second if there are two.
@@ -73,7 +73,7 @@ class ExampleSplit(Split):
 
 @dataclass(frozen=True, kw_only=True)
 class Examples(FromRecords):
-    """Texts of which one thing is to be said each.
+    """Base of texts or pairs of texts with one label each.
 
     Attributes:
         text: the column of the text.

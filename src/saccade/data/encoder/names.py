@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Classes by name, as the training split has them, and by number."""
+"""Class names of the training split, and their numbers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How the sentences of documents become rows of one text or of two: what a config's `pairing` names.
+"""Sentence pairing for pretraining: sentences of documents become rows of one text or of two (a config's `pairing`).
 
 A row is two spans of the stream of tokens and a label. Sentences are taken in order until a row is full, as in
 https://github.com/google-research/bert, create_pretraining_data.py; here a pair is true or false by a fair coin,
@@ -49,7 +49,7 @@ class Pairing(Protocol):
 
 @dataclass(frozen=True)
 class OnePassage:
-    """Sentences of one document, as many as fit: RoBERTa's DOC-SENTENCES, section 4.2 of 1907.11692."""
+    """DOC-SENTENCES of RoBERTa: sentences of one document, as many as fit; section 4.2 of 1907.11692."""
 
     texts = 1
     classes = 0
@@ -63,7 +63,9 @@ class OnePassage:
 
 @dataclass(frozen=True)
 class NextSentence:
-    """The second text follows the first (0), or is of another document (1): Devlin et al. 2019, section 3.1.
+    """Next sentence prediction: the second text follows the first (0), or is of another document (1).
+
+    Devlin et al. 2019, "BERT", section 3.1, https://arxiv.org/abs/1810.04805
 
     A second text of another document is as long as the one that it takes the place of, and follows a first one there:
     in BERT's code it fills the row, so that its length alone tells the two apart.
@@ -93,7 +95,7 @@ class NextSentence:
 
 @dataclass(frozen=True)
 class SentenceOrder:
-    """Two texts that follow each other, in order (0) or swapped (1): Lan et al. 2020, "ALBERT", section 3.1."""
+    """Sentence order prediction: two texts in order (0) or swapped (1): Lan et al. 2020, "ALBERT", section 3.1."""
 
     texts = 2
     classes = 2

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text for encoders that learn from text alone: rows of one passage, or of two that may belong together.
+"""Pretraining text for encoders: rows of one passage, or of two that may belong together.
 
 Documents are cut into sentences, after full stops and at empty lines, and tokenised sentence by sentence into one
 memory-mapped stream; a row is one span of it, or two.
@@ -133,7 +133,7 @@ class _Stream:
 
 @dataclass(frozen=True, eq=False)
 class PassageRows:
-    """Rows of spans of a stream."""
+    """Rows of spans of a token stream."""
 
     tokens: np.ndarray
     begins: np.ndarray

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to be answered by a span of their context, as rows for an encoder: [CLS] question [SEP] window [SEP].
+"""Extractive question answering data, as rows for an encoder: [CLS] question [SEP] window of the context [SEP].
 
 A context that is longer than a row is read in windows that overlap. A window that does not hold the whole answer has
 none, and its target is [CLS]: Devlin et al. 2019, "BERT", sections 4.2 and 4.3, https://arxiv.org/abs/1810.04805; the
@@ -37,7 +37,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class WindowRows:
-    """Rows on windows, each made when it is asked for.
+    """Rows of a question and a window on its context, made lazily.
 
     Attributes:
         asked: the question of each example, as far as it is read.
@@ -132,7 +132,7 @@ class QuestionSplit(Split):
 
 @dataclass(frozen=True, kw_only=True)
 class Questions(DatasetBase):
-    """Questions about texts.
+    """Questions about contexts, answered by spans of them.
 
     Attributes:
         tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From records to prepared data: a tokenizer and, for each split, arrays that are made once and the rows on them."""
+"""Base of encoder datasets made from records: a tokenizer and, for each split, cached arrays and the rows on them."""
 
 from abc import abstractmethod
 from dataclasses import dataclass

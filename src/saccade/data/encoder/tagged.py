@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences whose words have a tag each: names, parts of speech.
+"""Token classification data: sentences whose words have a tag each, as names or parts of speech.
 
 The first piece of a word has the word's tag; its other pieces, special tokens and padding have none (Devlin et al.
 2019, "BERT", section 5.3, https://arxiv.org/abs/1810.04805). A sentence that is too long for a row is cut into windows
@@ -35,7 +35,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, eq=False)
 class TaggedRows:
-    """Rows of sentences, each made when it is asked for.
+    """Rows of sentences, made lazily.
 
     Attributes:
         tokens, labels: what stands in each row; a label is IGNORED where a token has none.

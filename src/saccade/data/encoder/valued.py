@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Texts, or pairs of texts, of which a number is to be said: how alike sentences are, how many stars a review has."""
+"""Text regression data: texts or pairs of texts with one number each, as the similarity of sentences."""
 
 import math
 from collections.abc import Iterator

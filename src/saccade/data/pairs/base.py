@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From records of two texts, one to be read and one to be written, to rows of both.
+"""Base of sequence-to-sequence datasets: records of a source and a target text become rows of both.
 
-Nothing is cut. Training leaves pairs out of which a text is too long for a row; a held-out pair stays and is judged:
-of a source that is too long nothing is written, and a target that is too long costs no loss. Either is said, with how
-many there are and where the first one stands.
+Nothing is cut. Training leaves pairs out of which a text is too long for a row; a held-out pair stays and is
+evaluated: for a source that is too long nothing is generated, and a target that is too long costs no loss. Either is
+reported, with how many there are and where the first one stands.
 """
 
 import itertools
@@ -35,7 +35,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class PairRows:
-    """Rows of pairs, each made when it is asked for. Attributes: numbers, of the rows among those of the split."""
+    """Rows of source-target pairs, made lazily. Attributes: numbers, of the rows among those of the split."""
 
     frame: PairFrame
     source: Ragged
@@ -94,9 +94,9 @@ class FromPairs(DatasetBase):
 
     Attributes:
     tokenizer: how to train the tokenizer, on both sides; it needs an end token.
-    source_context: tokens of what is read, the end token among them.
-    context: tokens of what is written, the end token among them.
-    start: the special token that what is written starts with; None: the end token.
+    source_context: tokens of the source, the end token among them.
+    context: tokens of the target, the end token among them.
+    start: the special token that the target starts with; None: the end token.
     buckets: lengths, in tokens of a side, of pairs that are learned from in batches of their own, with as many more
         rows as such pairs are shorter, as far as they are below the contexts; empty for rows of one length.
     source_tokenizer: how to train one on the sources alone, where they have a vocabulary of their own; `tokenizer` is

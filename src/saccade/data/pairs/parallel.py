@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Texts and their translations, or their summaries: of the user's own files, or of a TFDS dataset by name.
+"""Parallel texts: sources and their translations or summaries, of the user's own files or of a TFDS dataset by name.
 
 path='multi30k', source='en', target='de'             a folder with train.en, train.de, val.en, val.de
 path='pairs.tsv', source='0', target='1'              a table, whose columns go by name or number
@@ -21,7 +21,7 @@ class Parallel(FromPairs):
     """Parallel texts: sources and their translations or summaries.
 
     Attributes:
-    source, target: the languages that are read and written, or the columns.
+    source, target: their languages, or their columns.
     name: a TFDS dataset.
     path: line-aligned files as in `data.corpus.parallel_files`, or records as in `data.corpus.records`.
     validation: the share of pairs kept for validation, where there is no split of its own.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Long documents in chunks that overlap, and which chunk each token is best read in.
+"""Overlapping chunks of long documents, and the chunk in which each token has most context.
 
 A token near the edge of a chunk is seen without its neighbours beyond; where chunks overlap, one of them has more of
 these: Devlin et al. 2019, "BERT", https://github.com/google-research/bert, run_squad.py, "max context".

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How one text, or two, stand in the row of an encoder: [CLS] a [SEP], or [CLS] a [SEP] b [SEP].
+"""Special tokens of an encoder's row: [CLS] a [SEP] for one text, or [CLS] a [SEP] b [SEP] for two.
 
 Devlin et al. 2019, "BERT", figure 1, https://arxiv.org/abs/1810.04805. In the vocabularies of RoBERTa the names are
 <s>, </s> and <mask>; it has two </s> between texts, and we have one.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a stream of tokens to random-access rows of context + 1 tokens, made when they are asked for.
+"""Packing: a stream of tokens becomes random-access rows of context + 1 tokens, made lazily.
 
 A row is a dict of int32 arrays [context + 1]: `tokens`, `segments` and `positions`, as `types.Batch` has
 them. Token t of a row is a target when t >= 1, its segment is that of t - 1, and this is not 0. A stream that
@@ -20,7 +20,7 @@ from saccade.types import UserError
 
 @runtime_checkable
 class Rows(RowSource, Protocol):
-    """Random access to rows."""
+    """Protocol of rows with random access."""
 
     tokens: np.ndarray
     context: int
@@ -32,7 +32,7 @@ class Rows(RowSource, Protocol):
 
 @runtime_checkable
 class Pack(Protocol):
-    """What a config's `pack` must be able to do."""
+    """Protocol of what a config's `pack` names."""
 
     def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
         """Return the small arrays, all that must be stored beside the stream, from which rows are made.
@@ -50,7 +50,7 @@ class Pack(Protocol):
 
 @dataclass(frozen=True)
 class Packed:
-    """Pieces of documents, several to a row where they fit, told apart by their segments."""
+    """Sequence packing: several pieces of documents to a row where they fit, with a segment number each."""
 
     def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
         """Cut the documents and pack the pieces, best fit first."""
@@ -64,7 +64,7 @@ class Packed:
 
 @dataclass(frozen=True)
 class Padded:
-    """One piece of a document a row; the rest of the row is padding."""
+    """Padding: one piece of a document a row; the rest of the row is padding."""
 
     def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
         """Cut the documents."""
@@ -78,7 +78,7 @@ class Padded:
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows on the documents as one stream: row r holds the tokens from r * stride on, as one segment.
+    """Sliding windows on the documents as one stream: row r holds the tokens from r * stride on, as one segment.
 
     Attributes:
         stride: tokens from one training row to the next; 1 is every window there is, as nanoGPT samples them;

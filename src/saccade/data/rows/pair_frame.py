@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a text that is read and one that is written stand in a row: x1 .. xm [end], and [start] y1 .. yn [end].
+"""Special tokens of a sequence-to-sequence row: source x1 .. xm [end], and target [start] y1 .. yn [end].
 
 Sutskever, Vinyals and Le 2014, section 2, https://arxiv.org/abs/1409.3215, end both by one token; Bahdanau, Cho and
 Bengio 2015 too. What is written starts with it as well, unless data say with which: T5 and Marian with padding. A model
@@ -28,9 +28,9 @@ class PairFrame:
     """Special tokens around a source and its target.
 
     Attributes:
-    source_context, context: tokens that a model reads, and that it writes.
-    start, end: the ids that start and end what is written.
-    source_end: that of what ends what is read, where this has a vocabulary of its own.
+    source_context, context: tokens of the source, and of the target.
+    start, end: the ids that start and end the target.
+    source_end: the id that ends the source, where this has a vocabulary of its own.
     mode: that of the token before each source; None for none.
     """
 

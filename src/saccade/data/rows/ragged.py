@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of many texts in one array, and stretches of them that fit into a row."""
+"""Ragged arrays: tokens of many texts in one array, and stretches of them that fit into a row."""
 
 import itertools
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from saccade.types import UserError
 
 @dataclass(frozen=True, eq=False)
 class Ragged(Sequence[np.ndarray]):
-    """Arrays of different lengths.
+    """Ragged array: arrays of different lengths in one.
 
     Attributes:
         values: [N], of all of them.

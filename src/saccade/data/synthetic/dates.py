@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Dates as people write them in five languages, to be written as ISO 8601: 'the third of March 1999' as 1999-03-03.
+"""Date normalisation: dates as people write them in five languages become ISO 8601, as in 1999-03-03.
 
-What is to be read stands in another order than what is to be written, months and days are named or numbered, and the
-day of the week, where it is said, says nothing: an alignment shows where a model looks. No date of the validation
-split is in the training split in any language.
+The source, as 'the third of March 1999', has another order than the target, months and days are named or numbered, and
+the day of the week, where there is one, says nothing: an alignment shows what a model attends to. No date of the
+validation split is in the training split in any language.
 """
 
 import datetime
@@ -20,7 +20,7 @@ _LOWERED = 8  # one date of so many is in lower case throughout
 
 @dataclass(frozen=True)
 class Language:
-    """How a language writes dates.
+    """Date formats of a language.
 
     Attributes:
         months, short: their names, and these shortened.

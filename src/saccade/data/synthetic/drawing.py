@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers drawn by Philox, the same in every release of NumPy: what is made of them is a function of a row's number.
+"""Random numbers by Philox, the same in every release of NumPy: those of a row are a function of its number.
 
 Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3", https://doi.org/10.1145/2063384.2063405: a counter
 is enciphered, so that row n needs none of the rows before it.
@@ -17,7 +17,7 @@ _AT_ONCE = 64
 
 
 class Draws:
-    """The numbers of one row."""
+    """Random numbers of one row."""
 
     def __init__(self, seed: int, split: int, row: int) -> None:
         # The generator counts in the first of the four words.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs that are generated, not downloaded: what is right is known of each, and row n is a function of n and the seed.
+"""Generated source-target pairs: the right target is known, and row n is a function of n and the seed.
 
 What a pair is about, its `key`, decides by a hash which split it may be in; a row draws until it has one of its own
 split. So nothing that is asked in validation was ever seen in training, in whatever words.
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 
 @runtime_checkable
 class Generator(Protocol):
-    """A kind of pairs. `version` is another number whenever the same draws make another pair."""
+    """Protocol of a generator of pairs. `version` changes whenever the same draws make another pair."""
 
     version: int
 

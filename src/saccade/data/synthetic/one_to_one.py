@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Words that translate one by one: which of them is to be read next follows from the time alone, or from the words.
+"""One-to-one translation of words: which word comes next follows from the time alone, or from the words.
 
 Tasks of this kind are what Aitken, Ramasesh, Cao and Maheswaranathan 2021, "Understanding How Encoder-Decoder
 Architectures Attend", https://arxiv.org/abs/2110.15253, take attention apart on. `Permuted` is ours: theirs was not
@@ -17,7 +17,7 @@ from saccade.types import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class OneToOne(Drawn):
-    """x3 x1 x3 is written as y3 y1 y3."""
+    """One-to-one translation: x3 x1 x3 has the target y3 y1 y3."""
 
     def pair(self, draws: Draws) -> Pair:
         """Make a pair of what is drawn; it is about what is to be written."""
@@ -36,7 +36,9 @@ class OneToOne(Drawn):
 
 @dataclass(frozen=True, kw_only=True)
 class Permuted(OneToOne):
-    """x3 x1 x4 x2 is written as y3 y4 y1 y2: different words, translated in the order of a circle, from the first on.
+    """Permuted one-to-one translation: x3 x1 x4 x2 has the target y3 y4 y1 y2.
+
+    The words differ, and are translated in the order of a circle, from the first on.
 
     Of the words before and after a word in the source nothing follows for those in the target; nor does which word is
     next follow from the time: only the word before it tells.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""SCAN: commands to be carried out, 'jump twice after walk left' as 'LTURN WALK JUMP JUMP'.
+"""SCAN: commands and their actions, 'jump twice after walk left' and 'LTURN WALK JUMP JUMP'.
 
     x and y: x, y        x after y: y, x        twice, thrice        walk left: LTURN WALK
     walk opposite left: LTURN LTURN WALK        walk around left: four times LTURN WALK

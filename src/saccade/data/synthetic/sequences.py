@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences of words to be copied, reversed, put in order, added up, pointed into, or looked up: what attention is for.
+"""Sequence tasks: copying, reversing, sorting, addition, pointers, associative recall.
 
 Copying and reversing show how much of a sequence a fixed vector can hold (Cho et al. 2014, section 4,
 https://arxiv.org/abs/1409.1259); associative recall is that of Ba et al. 2016, section 4.1,
@@ -49,7 +49,7 @@ class Drawn:
 
 @dataclass(frozen=True, kw_only=True)
 class Copy(Drawn):
-    """3 1 2 is written as 3 1 2."""
+    """Copying: 3 1 2 has the target 3 1 2."""
 
     def written(self, words: list[int]) -> list[int]:
         """Return the words as they are."""
@@ -58,7 +58,7 @@ class Copy(Drawn):
 
 @dataclass(frozen=True, kw_only=True)
 class Reverse(Drawn):
-    """3 1 2 is written as 2 1 3."""
+    """Reversing: 3 1 2 has the target 2 1 3."""
 
     def written(self, words: list[int]) -> list[int]:
         """Return the words from the last to the first."""
@@ -67,7 +67,7 @@ class Reverse(Drawn):
 
 @dataclass(frozen=True, kw_only=True)
 class Sort(Drawn):
-    """3 1 2 is written as 1 2 3."""
+    """Sorting: 3 1 2 has the target 1 2 3."""
 
     def written(self, words: list[int]) -> list[int]:
         """Return the words in ascending order."""
@@ -76,7 +76,7 @@ class Sort(Drawn):
 
 @dataclass(frozen=True)
 class Addition:
-    """12+345 is written as 357. Numbers have 1 to so many digits; a sum held out is so in either order of its terms.
+    """Addition: 12+345 has the target 357. A sum that is held out is so in either order of its terms.
 
     Attributes:
         digits: of a number, at most.
@@ -102,7 +102,7 @@ class Addition:
 
 @dataclass(frozen=True)
 class Pointer:
-    """7 1 4 @2 is written as 4: the word at the place that the last one points to, counted from 0.
+    """Pointer: 7 1 4 @2 has the target 4, the word at the place that the last one points to, counted from 0.
 
     The pointer comes last, so that no word can be passed over while they are read.
 
@@ -129,7 +129,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Recall:
-    """k3 v7 k1 v2 ? k1 is written as v2: of several pairs of a key and a value, the values of the keys asked for.
+    """Associative recall: k3 v7 k1 v2 ? k1 has the target v2, the value of the key asked for.
 
     Attributes:
         keys, values: how many there are of each.

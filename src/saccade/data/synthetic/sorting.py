@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers to sort: the label of each place is the number that stands there once all are in order, the least first.
+"""Sorting as token classification: the label of place n is the n-th smallest number of the sequence.
 
 It takes every other number to know one, so this is learned by attention or not at all. The sequences are drawn, not
 downloaded, and none of the validation split is in the training split.

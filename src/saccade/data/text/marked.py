@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text whose rows come with the special tokens that a denoiser puts into them, as the task draws what it corrupts.
+"""Denoising text: rows with the special tokens that a denoiser puts into them; the task draws what is corrupted.
 
 Sentinels are named as in T5's vocabulary (Raffel et al. 2020, section 3.1.4, https://arxiv.org/abs/1910.10683), so that
 one which is trained here and one which is published are used alike.
@@ -23,7 +23,7 @@ SENTINEL = '<extra_id_{}>'
 
 @dataclass(frozen=True, eq=False)
 class MarkedRows:
-    """Rows of text, with their numbers and the same special tokens in each."""
+    """Rows of text for denoising, with their numbers and the same special tokens in each."""
 
     rows: RowSource
     marks: Row

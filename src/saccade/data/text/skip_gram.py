@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text for skip-grams: each word with how frequent it is, and beside the words of a row some drawn as noise.
+"""Skip-gram text: each word with its frequency, and noise words for each row.
 
     p_noise(w) = count(w)^power / sum over w' of count(w')^power
 

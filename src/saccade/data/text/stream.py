@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a corpus to prepared data: a tokenizer and, for each split, rows on a memory-mapped stream of tokens.
+"""Language-modelling text: a tokenizer and, for each split, rows on a memory-mapped stream of tokens.
 
 Where the tokenizer has an end token, the stream begins with it and each document is followed by it. A
 document reaches from the end token before it to the one after it: so its first token is a target too, and a
@@ -29,7 +29,7 @@ from saccade.types import Part, UserError
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextSplit(Split):
-    """One part of a text.
+    """Split of a text.
 
     Attributes:
         targets: distinct tokens to predict; windows that overlap count each token once.

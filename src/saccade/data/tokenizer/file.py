@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A tokenizer that is there already: Hugging Face's tokenizer.json, or BERT's vocab.txt of word pieces."""
+"""Tokenizer from a file: Hugging Face's tokenizer.json, or BERT's vocab.txt of word pieces."""
 
 import hashlib
 import json

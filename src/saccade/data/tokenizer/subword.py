@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the trainers of pieces of words share: the words of the texts, counted, and an alphabet that is limited."""
+"""Base of the trainers of subwords: the counted words of the texts, and an alphabet of limited size."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from saccade.types import UserError
 
 @dataclass(frozen=True)
 class Subword(Reserving):
-    """A trainer of pieces of words, with a token for the unknown.
+    """Base of a trainer of subwords, with a token for the unknown.
 
     Attributes:
         vocabulary: tokens at most, the special ones included. A short text yields fewer.

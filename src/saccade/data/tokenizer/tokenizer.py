@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text to token ids and back: bytes, characters, words, pieces of words, or any Hugging Face tokenizer.json.
+"""Tokenizers, text to token ids and back: bytes, characters, words, subwords, or any Hugging Face tokenizer.json.
 
 All are `tokenizers.Tokenizer`s underneath. A config names a trainer, one of the files beside this one, such as
 `data.tokenizer.bpe:BPE`; what it makes is saved with the run as a standard `tokenizer.json`.
@@ -27,7 +27,7 @@ ENDS = ('<|endoftext|>', '<|end_of_text|>', '</s>', '<eos>', END, '[SEP]')
 
 
 class Tokenizer:
-    """A trained tokenizer.
+    """Trained tokenizer.
 
     Attributes:
         source: the tokenizer of texts that are read so that others are written: itself, or one of a vocabulary of

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trainers of tokenizers: the protocol, and what those with special tokens share."""
+"""Trainers of tokenizers: the protocol, and the base of those with special tokens."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from saccade.types import UserError
 
 @runtime_checkable
 class Trainer(Protocol):
-    """What a config's `tokenizer` must be able to do."""
+    """Protocol of a trainer of tokenizers, which a config's `tokenizer` names."""
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Return a tokenizer trained on the texts."""
@@ -23,7 +23,7 @@ class Trainer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Reserving:
-    """A trainer that gives the first ids to special tokens, whatever the texts.
+    """Base of a trainer that gives the first ids to special tokens, whatever the texts.
 
     Attributes:
         end: the one between documents, which gets id 0; None for none.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of words by a unigram language model: of all ways to cut a word, the one of the greatest probability.
+"""Unigram tokenizer: subwords by a unigram language model; a word is cut in the most probable way.
 
     p(word) = Σ_{ways x to cut it} Π_i p(x_i),   Σ_pieces p(x) = 1,   L = Σ_words count(word) log p(word)
 
@@ -38,7 +38,7 @@ _LEAST = 1e-12  # times that a piece is expected at least, so that it has a loga
 
 @dataclass(frozen=True)
 class Unigram(Subword):
-    """The most probable pieces of words, each character among them. White space is kept; a space begins a word."""
+    """Unigram tokenizer: pieces of words, each character among them. White space is kept; a space begins a word."""
 
     mark: ClassVar[str] = _SPACE
 
@@ -68,7 +68,7 @@ class Unigram(Subword):
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Every way to cut each of some words: edges from place to place between the characters, a piece on each.
+    """Lattice of all ways to cut words: edges from place to place between the characters, a piece on each.
 
     Attributes:
         edges: [edges, 4] the number of the piece, the place before it, the place after it, and how many characters

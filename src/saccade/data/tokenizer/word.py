@@ -14,7 +14,7 @@ from saccade.data.tokenizer.trainer import Reserving, check_vocabulary, numbered
 
 @dataclass(frozen=True)
 class Word(Reserving):
-    """One token a word between white space, the most frequent first; all others are [UNK].
+    """Word tokenizer: one token a word between white space, the most frequent first; all others are [UNK].
 
     Decoding puts one space between words. A word spelled as a special token is that token.
 

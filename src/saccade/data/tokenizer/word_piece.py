@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Word pieces, as BERT has them: of each word the longest piece known, then of what is left the longest with ## before.
+"""WordPiece, as in BERT: the longest known piece of a word, then the longest of the rest, written with ## before it.
 
 Schuster and Nakajima, 2012, Japanese and Korean Voice Search; Wu et al., 2016, Google's Neural Machine Translation
 System, section 4.1, https://arxiv.org/abs/1609.08144; Devlin et al., 2019, "BERT", https://arxiv.org/abs/1810.04805
@@ -28,7 +28,7 @@ _BEGINNING = '\0'
 
 @dataclass(frozen=True)
 class WordPiece(Subword):
-    """Pieces of words between white space and punctuation. The special tokens are BERT's, with its ids.
+    """WordPiece tokenizer of words between white space and punctuation. The special tokens are BERT's, with its ids.
 
     Attributes:
         lowercase: whether the text loses case and accents ("uncased").

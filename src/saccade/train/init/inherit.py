@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Take a model from where its weights come from: for the field that `inherit` names, where `init_from` is given.
+"""Inherited architecture: the model of `init_from` takes the place of the config field that `inherit` names.
 
     inherit = 'model'             fine-tune a run of ours or a Hugging Face directory, whatever its sizes
     inherit = 'model.teacher'     learn from one

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Start from some of the weights of another model, where a config asks for it by `adapt`.
+"""Partial initialisation: start from some of the weights of another model, where a config asks for it by `adapt`.
 
     --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:body'}"
     --config.init_from=runs/bert --config.adapt="{'use': 'train.init.partial:only', 'match': '^embedding$'}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Make weights of one architecture fit another that is near it, where a config asks for it by `adapt`.
+"""Upcycling: convert weights to a similar architecture, where a config asks for it by `adapt`.
 
     --config.init_from=runs/multi_head --config.model.block.mixer.key_value_heads=2 \\
     --config.adapt="{'use': 'train.init.upcycle:grouped'}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run records and shows: metrics, sinks, provenance, the progress display.
+"""Logging of a run: metrics, sinks, provenance, the progress display.
 
 Not here: what is evaluated (`train/evaluate.py`).
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A sink in a thread of its own: however it fails or blocks, training goes on and ends.
+"""Background sinks: each runs in a thread of its own, so that training goes on however the sink fails or blocks.
 
 What the log says waits in a queue for the thread. A sink that fails, or leaves so much waiting that the queue is full,
 is named in one line and gets no more of the log. At the end it has some time to finish.
@@ -28,7 +28,7 @@ class _FailedRunError(Exception):
 
 
 class Background:
-    """Passes the log on to a sink in a thread of its own."""
+    """Background sink: it passes the log on to a sink in a thread of its own."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees of a run: the phase it is in, how far that is, and how long it will take.
+"""Progress display of a run: the phase it is in, how far that is, and how long it will take.
 
 On a terminal each phase is a line that moves, and the line of training stays below what is printed. In a file or a pipe
 a phase that lasts is a printed line, after 1 second, and again after 5, 10, 20, ... with how far it is.
@@ -25,7 +25,7 @@ _MOST_BAR = 40
 
 
 class Display:
-    """Phases of a run, on a terminal or in a file."""
+    """Progress display of the phases of a run, on a terminal or in a file."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -62,7 +62,7 @@ class Display:
 
 
 class Phase:
-    """One phase that is shown: `tell` how many are done, and `words` of it."""
+    """Phase in the display: `tell` how many are done, and `words` of it."""
 
     def tell(self, done: int) -> None:
         """Show how many are done, counted in the unit of the phase."""

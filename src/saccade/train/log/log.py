@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says: JSON lines for programs, events for TensorBoard, a display for people, and whatever the user adds.
+"""Log of a run: JSON lines for programs, events for TensorBoard, a display for people, and the user's own sinks.
 
 A metric that is not finite is the string "NaN", "Infinity" or "-Infinity" in the file, because JSON has no
 such numbers; `read` gives it back as a float. Finite floats are written so that they read back bit for bit.
@@ -64,7 +64,7 @@ class RunConsole(Console):
 
 
 class Log:
-    """The log of a run. Only process 0 says anything.
+    """Log of a run. Only process 0 writes and prints.
 
     What was logged after the restored step is forgotten, for those steps will be run again. So log a step
     before it is saved: then a run that is killed in between has every step once.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""TensorBoard's events of a run, written without TensorFlow, without torch and without a thread."""
+"""TensorBoard events of a run, written without TensorFlow, without torch and without a thread."""
 
 import math
 import os
@@ -38,7 +38,7 @@ with _without_torch():
 
 
 class TensorBoard:
-    """TensorBoard's events. Those of the steps to be run again are purged when TensorBoard reads them."""
+    """TensorBoard sink. Events of the steps to be run again are purged when TensorBoard reads them."""
 
     def open(self, folder: Path, config: Mapping[str, Any], start: int) -> None:
         """Open a new event file in the run's folder, and purge the events of steps after `start`.

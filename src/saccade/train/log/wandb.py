@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a run at Weights & Biases, or kept in the run's folder until `wandb sync` sends it there.
+"""Weights & Biases log of a run, online, or kept in the run's folder until `wandb sync` sends it.
 
     --config.logging="[{'use': 'train.log.wandb:WandB', 'project': 'heads'}]"
 
@@ -31,7 +31,7 @@ _OFFLINE = "; where there is no network, 'mode': 'offline' keeps the log in the 
 
 @dataclass
 class WandB:
-    """Made before anything is compiled, so that a missing package, login or network is known at once.
+    """Weights & Biases sink, made before anything is compiled: a missing package, login or network is known at once.
 
     Attributes:
         project: of W&B, made there if it is new.

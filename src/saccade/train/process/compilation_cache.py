@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The compilation cache: programs that XLA compiled for one run are loaded by the next.
+"""Compilation cache: programs that XLA compiled for one run are loaded by the next.
 
 JAX decides what is kept and under which key: a digest of the program, the compiler's options and the versions. Its own
 files are written bit by bit, and used as they are found. Ours are written whole or not at all and carry a digest, so
@@ -75,7 +75,7 @@ def _limit() -> int:
 
 
 class CompilationCache(CacheInterface):
-    """Programs in files, of which several processes may read and write the same.
+    """Compilation cache in files, which several processes may read and write at once.
 
     Nothing that goes wrong with a file is an error: the program is compiled.
     """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Locks on files, which keep a second process out of a folder. The kernel releases a lock when its process dies."""
+"""File locks, which keep a second process out of a folder. The kernel releases a lock when its process dies."""
 
 import errno
 import fcntl

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a launcher runs: its flags, then one call; a mistake of the user's is one line."""
+"""Entry point of the launchers: parse the flags, make one call, and print a user's mistake as one line."""
 
 import difflib
 import math

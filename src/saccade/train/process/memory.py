@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The allocator of a CPU process: what a training step frees stays with the process, for the next step.
+"""Allocator of a CPU process: memory that a training step frees stays with the process, for the next step.
 
 XLA:CPU takes its temporary memory from malloc at every step. glibc maps large blocks and returns them when they are
 freed, so each step touches new pages: at some sizes a sixth of its time is page faults. glibc reads its environment

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a launcher is to write is tried before the work, so that nothing is computed that could not be kept."""
+"""Output paths of a launcher, checked before the work, so that nothing is computed that could not be written."""
 
 import tempfile
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes as one run: how they meet, stop after the same step, and end when one of them is lost.
+"""Multi-process runs: how processes connect, stop after the same step, and end when one of them is lost.
 
 JAX's distributed runtime does the work: it finds the others of a Slurm step or a TPU slice, watches over them, and
 tells all when one is told to stop. A process that fails leaves at once, for the others wait for it in a sum.
@@ -42,7 +42,7 @@ _LOST = re.compile(r'Gloo|NCCL|heartbeat|barrier|UNAVAILABLE|DEADLINE_EXCEEDED|[
 
 @dataclass(frozen=True)
 class Meeting:
-    """Where the processes of a run meet. What is None is found by JAX: from Slurm, Open MPI or the TPU slice.
+    """Rendezvous of the processes of a run. What is None is found by JAX: from Slurm, Open MPI or the TPU slice.
 
     Attributes:
         coordinator: host:port of process 0.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Printing untrusted text on a terminal: rich's markup and control characters in it have no effect.
+"""Terminal output of untrusted text: rich's markup and control characters in it have no effect.
 
 Paths, labels, prompts and what a model writes go through `say` to a console, and through `verbatim` into a table.
 """
