@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measure speed and memory, side by side with the peer in one run.
+"""Measure speed and memory, compared with the peer in one run.
 
 python launch/benchmark.py --what=training --size=A     # beside nanoGPT's model in PyTorch
 python launch/benchmark.py --what=masked --peer=eager   # beside BertForMaskedLM of transformers

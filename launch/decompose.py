@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What attention over a source goes by: states taken apart into time, token and rest, and scores into nine terms.
+"""Decompose cross-attention: states into what follows from time, from the token, and the rest; scores into nine terms.
 
 python launch/decompose.py --workdir=runs/one_to_one --out=report.html
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of texts, and of a word in its contexts, from any layer of a model; neighbours of a token in its embedding.
+"""Embed texts, or a word in its contexts, by any layer of a model; find the nearest neighbours of a token.
 
 python launch/embed.py --workdir=runs/bert --layer=-2 --word=dog --text="The dog barked." --text="He ate a hot dog."
 python launch/embed.py --workdir=runs/bert --nearest=return

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluate a run over a whole split: loss, perplexity, bits per byte; or what its task is judged by, with intervals.
+"""Evaluate a run over a whole split: loss, perplexity, bits per byte; or the metrics of its task, with intervals.
 
 python launch/evaluate.py --workdir=runs/a
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fill the [MASK]s of a text in with a masked language model; several turns are mask-predict.
+"""Fill in the [MASK]s of a text with a masked language model; several turns are mask-predict.
 
 A model that was trained by denoising, as T5, puts any number of tokens into each.
 

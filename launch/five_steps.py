@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of a recurrent decoder in five steps, every number shown, beside what the module makes of them.
+"""Show attention of a recurrent decoder in five steps, every number computed by hand and compared with the module's.
 
 python launch/five_steps.py --text="we are eating bread" --turns=3
 """

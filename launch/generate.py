@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Let a language model continue a prompt, or talk with it.
+"""Generate text: continue a prompt with a language model, or chat with it.
 
 python launch/generate.py --workdir=runs/a --prompt="def " --temperature=0.8 --samples=3
 python launch/generate.py --workdir=runs/a --prompt="def " --beams=4

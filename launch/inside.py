@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""See inside a model on a batch of validation data: gradient norms of its layers, and where each head looks.
+"""Inspect a model on a batch of validation data: gradient norms by layer, and attention patterns by head.
 
 python launch/inside.py --workdir=runs/a
 python launch/inside.py --config=experiments/causal_lm/quickstart.py       # before training

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predict what a run was trained to of new texts: their class, a number, a tag for each word, the answer to a question.
+"""Predict for new texts what a run was trained for: a class, a number, a tag for each word, the answer to a question.
 
 python launch/predict.py --workdir=runs/classify --text="A film like no other." --text="I fell asleep."
 python launch/predict.py --workdir=runs/answer --question="What is the home of Ada?" --context_file=ada.txt

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""See whether a run fits, here or on a TPU slice that need not be there, and what it sends between chips.
+"""Check whether a run fits, here or on a TPU slice that need not be there, and show what it sends between chips.
 
 python launch/preflight.py --config=experiments/causal_lm/quickstart.py --topology=v5e:4x4 --config.mesh.fsdp=16
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""See what a chip sends in a step as chips and rows grow together, on TPU slices that need not be there.
+"""Show what a chip sends in a step as chips and rows grow together, on TPU slices that need not be there.
 
 python launch/scaling.py --config=experiments/causal_lm/llama_tiny.py --axis=fsdp --topologies=v5p:2x2x2,v5p:4x4x4
 """

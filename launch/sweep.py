@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Carry out many runs from one config, or go on with them: the same command again continues.
+"""Run a sweep, many runs from one config, or go on with it: the same command again continues.
 
 python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/heads.py \
     --workdir=runs/heads --jobs=2

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Translate with a run that reads one text and writes another: a text, the lines of a file, or standard input.
+"""Translate with a sequence-to-sequence run: a text, the lines of a file, or standard input.
 
 python launch/translate.py --workdir=runs/dates --text="the third of March 1999" --alignment=map.png
 python launch/translate.py --workdir=runs/m30k --file=test.en --beams=5 > test.de

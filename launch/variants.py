@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What variants there are, and what each can do, by what it declares.
+"""List all variants, with the capabilities that each declares.
 
 python launch/variants.py
 """

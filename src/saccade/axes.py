@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The axes of every parameter, declared where it is made.
+"""Parameter axes, declared where the parameter is made.
 
     kernel = parameter(self, 'query', 'D -> N H', init, (D, N, H))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a config's nested specs to nested parts.
+"""Building of parts: a config's nested specs become nested parts.
 
 A spec is a dict with `use`, the import path of a class or function, and its arguments by name. A path that
 starts with one of Saccade's own packages is looked up there; any other is imported as it stands, so a variant

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of long work. The work counts what it has done; a launcher may listen and draw a bar."""
+"""Progress of long work: the work counts what it has done, and a launcher may listen and draw a bar."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

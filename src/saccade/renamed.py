@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names that parts had before 23 November 2026. What a run stored then is read with the names of now."""
+"""Renamed parts: names from before 23 November 2026. What a run stored then is read with the present names."""
 
 import re
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the config of a run may name when somebody else wrote it.
+"""Trust: which classes and functions the config of a run may name when somebody else wrote it.
 
 Opening a run builds the parts that its config.json names, and building a part imports and calls it. So before
 anything is imported, each name is compared with the list below. It is decided on names alone:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What finished runs and models show, and what a run will cost.
+"""Analysis of finished runs and models, and of the cost of a run to come.
 
-Not here: speed beside other libraries (`benchmark/`).
+Not here: speed compared with other libraries (`benchmark/`).
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Variants that take turns, A B A B ..., and the ratios of their speeds, round by round.
+"""Comparison of variants that take turns, A B A B ...: the ratios of their speeds, round by round.
 
 A machine's speed drifts over a run, and a ratio within one round does not see it; so what counts is the median of
 the rounds' ratios and not the ratio of medians.
@@ -19,7 +19,7 @@ T = TypeVar('T')
 
 @runtime_checkable
 class Variant(Protocol):
-    """What a worker is asked through."""
+    """Protocol of a variant under measurement, as its worker process is called."""
 
     def ask(self, method: str, **arguments: Any) -> Any:
         """Call a method of the variant in its worker process, and return its value."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Greedy decoding beside `transformers`: the same weights and prompts, in turn."""
+"""Benchmark of greedy decoding against `transformers`: the same weights and prompts, in turn."""
 
 import tempfile
 from contextlib import ExitStack

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of attention forward and backward, read off the compiled program: deterministic, and nothing is run."""
+"""Memory benchmark of attention, forward and backward, from the compiled program: deterministic, and nothing is run."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence

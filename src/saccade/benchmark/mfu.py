@@ -35,7 +35,7 @@ PRODUCTS = 20  # enough that starting the first does not count
 
 @dataclass(frozen=True)
 class Options:
-    """How to measure.
+    """Options of the measurement.
 
     Attributes:
         rounds: of matrix products and training steps in turn.

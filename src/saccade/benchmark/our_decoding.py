@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""We in decoding: the peer's folder as one of our models, and `decode.generate`."""
+"""Our side of the decoding benchmark: the peer's folder as one of our models, and `decode.generate`."""
 
 import time
 from typing import Any
@@ -17,7 +17,7 @@ from saccade.types import Params, Scope
 
 
 class Decoding:
-    """The peer's model, loaded before anything else is asked for."""
+    """Greedy decoding by our model with the peer's weights, loaded before anything else is asked for."""
 
     def __init__(self, size: dict[str, Any]) -> None:
         self._size = DecodingSize(**size)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""We in training on masked tokens: the peer's BERT as one of ours, its weights and its masks."""
+"""Our side of masked-LM training: the peer's BERT as one of ours, its weights and its masks."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from saccade.types import Batch, Params, PRNGKey
 
 
 class Given(MaskedLM):
-    """The task, on masks that the batch brings along."""
+    """Masked language modelling on masks that the batch brings along."""
 
     def hide(self, key: PRNGKey, batch: Batch, vocabulary: int) -> tuple[Any, Chosen]:
         """Return the batch's own masked tokens, and the places that are predicted."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""We as a model that reads and writes: the peer's folder as one of ours, its batches, and `decode.greedy`."""
+"""Our side of the sequence-to-sequence benchmark: the peer's folder and batches in a model of ours; `decode.greedy`."""
 
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +48,7 @@ class Training(our_training.Training):
 
 
 class Decoding(our_decoding.Decoding):
-    """The prompts are sources."""
+    """Greedy decoding by our encoder-decoder; the prompts are sources."""
 
     def _opened(self, folder: str) -> tuple[Any, Params]:
         return read(folder)

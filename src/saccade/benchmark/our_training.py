@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""We in training: nanoGPT's model from our parts, and the step that a run takes, on one device."""
+"""Our side of the training benchmark: nanoGPT's model from our parts, and the step that a run takes, on one device."""
 
 import time
 from dataclasses import asdict
@@ -23,7 +23,7 @@ from saccade.types import Batch, Params, Task
 
 
 class Training:
-    """Training steps. Weights are the peer's, loaded before anything else is asked for."""
+    """Training steps of our model. Weights are the peer's, loaded before anything else is asked for."""
 
     task: ClassVar[Task] = CausalLM()
     size_type: ClassVar[type[Size]] = Size

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinator's end of a worker process."""
+"""Worker processes, from the coordinator's side."""
 
 import importlib.util
 import json
@@ -17,7 +17,7 @@ ENVIRONMENT = {'JAX_PLATFORMS': 'cpu', 'CUDA_VISIBLE_DEVICES': '', 'TORCHINDUCTO
 
 
 class Worker:
-    """A variant in a process of its own. A context manager; the process ends with it."""
+    """Worker process of a variant. A context manager; the process ends with it."""
 
     def __init__(self, name: str, target: str, **arguments: Any) -> None:
         """Start the process and wait until the variant is made.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures in tables for people, and in one JSON object for programs."""
+"""Benchmark reports: figures in tables for people, and in one JSON object for programs."""
 
 import importlib.metadata
 import json

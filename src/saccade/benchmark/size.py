@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: sizes, hyper-parameters and batches, the same for every library. Imports none of them."""
+"""Sizes, hyper-parameters and batches of the benchmarks, the same for every library. Imports none of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ CLIP_NORM = 1.0
 
 @dataclass(frozen=True)
 class Size:
-    """A GPT-2 without biases, and the batch it is trained on.
+    """GPT-2 without biases, and the batch it is trained on.
 
     Attributes:
         context: tokens the model sees; batch: rows a step.
@@ -63,7 +63,7 @@ MASKED_SIZES: Mapping[str, Size] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PairSize(Size):
-    """An encoder-decoder, each side of so many layers, and batches of which both sides have the context's length.
+    """Encoder-decoder, each side of so many layers, and batches of which both sides have the context's length.
 
     Attributes:
         family: a model_type of `transformers`, 'marian' or 't5'.
@@ -77,7 +77,7 @@ MASK_SHARE, MASK = 0.15, 4  # of the tokens; the id
 
 @dataclass(frozen=True)
 class DecodingSize:
-    """A GPT-2 as `transformers` has it, and what it is asked for.
+    """GPT-2 as `transformers` has it, and the prompts and new tokens to decode.
 
     Attributes:
         prompt: tokens given; new: tokens to make.
@@ -104,7 +104,7 @@ DECODING_SIZES: Mapping[str, DecodingSize] = {
 class Both:
     """Sizes of a sequence-to-sequence benchmark.
 
-    Attributes: what is trained; and what writes, whose prompts are sources.
+    Attributes: the size for training; and that for decoding, whose prompts are sources.
     """
 
     training: PairSize

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The peer in decoding: `generate` of `transformers`, greedy, with its cache."""
+"""Peer of the decoding benchmark: `generate` of `transformers`, greedy, with its KV cache."""
 
 import time
 from typing import Any
@@ -12,7 +12,7 @@ from saccade.benchmark.size import DecodingSize, prompts
 
 
 class Decoding:
-    """A randomly initialised GPT-2."""
+    """Greedy decoding by a randomly initialised GPT-2."""
 
     def __init__(self, size: dict[str, Any]) -> None:
         self._size = DecodingSize(**size)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The peer in training on masked tokens: BertForMaskedLM of transformers, random weights, attention by SDPA."""
+"""Peer of masked-LM training: BertForMaskedLM of transformers, random weights, attention by SDPA."""
 
 import torch
 import transformers
@@ -13,7 +13,7 @@ _IGNORED = -100
 
 
 class BertForMaskedLM(transformers.BertForMaskedLM):  # of this name, for it is saved with the weights
-    """Tokens and labels, [B T], to the mean loss in nats."""
+    """BertForMaskedLM of transformers whose forward pass returns the loss."""
 
     def forward(self, tokens: Tensor, labels: Tensor) -> Tensor:
         """Return the mean loss in nats of `labels` [B T], given `tokens` [B T]."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The peer as a model that reads and writes: Marian or T5 of transformers, random weights, and its `generate`."""
+"""Peer of the sequence-to-sequence benchmark: Marian or T5 of transformers, random weights, and its `generate`."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from saccade.benchmark.size import DecodingSize, PairSize, pair_rows, seq2seq_se
 
 class _Loss:
     def forward(self, source: Tensor, tokens: Tensor, targets: Tensor) -> Tensor:
-        """Sources [B S], tokens and targets [B T], to the mean loss in nats."""
+        """Return the mean loss in nats of `targets` [B T], given `source` [B S] and `tokens` [B T]."""
         return super().forward(input_ids=source, decoder_input_ids=tokens, labels=targets, use_cache=False).loss
 
 
@@ -49,7 +49,7 @@ class Training(torch_training.Training):
 
 
 class Decoding(torch_decoding.Decoding):
-    """The prompts are sources."""
+    """Greedy decoding by Marian or T5; the prompts are sources."""
 
     def _made(self, size: DecodingSize) -> Any:
         return _MODELS[size.family](_config(size))

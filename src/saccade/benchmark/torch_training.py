@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The peer in training: a GPT-2 in PyTorch, equivalent to nanoGPT's model without biases and dropout.
+"""Peer of the training benchmark: a GPT-2 in PyTorch, equivalent to nanoGPT's model without biases and dropout.
 
 Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; the sizes, initialisation, optimizer and
 names of the parameters are those of https://github.com/karpathy/nanoGPT
@@ -67,7 +67,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Tokens and targets, [B T], to the mean loss in nats."""
+    """GPT-2 with the embedding tied to the output, whose forward pass returns the loss."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class GPT(nn.Module):
 
 
 class Training:
-    """Training steps, eager or compiled."""
+    """Training steps of the GPT-2, eager or compiled."""
 
     size_type: ClassVar[type[Size]] = Size
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a step spends its time on, read off a trace of `jax.profiler`."""
+"""Profile of a step by operation, from a trace of `jax.profiler`."""
 
 import re
 import warnings

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Training beside PyTorch: the same model, weights, batches and optimizer, in turn."""
+"""Benchmark of training against PyTorch: the same model, weights, batches and optimizer, in turn."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _HERE = 'saccade.benchmark'
 
 @dataclass(frozen=True)
 class Sides:
-    """Who is measured: modules with a class Training, and the packages that the peer's needs."""
+    """Modules that are compared: each has a class Training; and the packages that the peer's needs."""
 
     ours: str
     theirs: str

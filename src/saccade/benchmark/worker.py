@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A variant under measurement, in a process of its own: one JSON line in, one JSON line out.
+"""Worker process of a variant under measurement: one JSON line in, one JSON line out.
 
     ["method", {"argument": ...}]  ->  {"value": ...}, or {"error": "..."}, after which it ends
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Commands as data: what is to be run, and what for. Whoever is handed them runs them, or only shows them.
+"""Commands as data: the program with its arguments, and the purpose. A CommandRunner runs them, or only records them.
 
 A launch is written once, for any `CommandRunner`. `Gcloud` runs the commands and a `DryRun` records them, so what a dry
 run prints is what a launch runs.
@@ -60,7 +60,7 @@ class Ended:
 
 @runtime_checkable
 class CommandRunner(Protocol):
-    """What commands are given to."""
+    """Protocol of what runs commands, or only records them."""
 
     def do(self, command: Command, seconds: float | None = None) -> Ended:
         """Run a command and show what it prints; end it after so many seconds."""
@@ -76,7 +76,7 @@ class CommandRunner(Protocol):
 
 
 class DryRun:
-    """Notes commands down and runs none, as if nothing were there at first and everything then went well."""
+    """Dry run: record commands and run none, as if nothing were there at first and everything then went well."""
 
     def __init__(self, answers: Mapping[Command, Any]) -> None:
         """Take what each question is answered by once there is something to be asked about."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Commands run for real, and what gcloud says when it refuses one, in one line."""
+"""Execution of commands, and gcloud's refusals in one line."""
 
 import json
 import os
@@ -31,11 +31,11 @@ _ADVICE = (
 
 
 class NoCapacityError(UserError):
-    """There is no such TPU to be had in the zone now; later there may be."""
+    """Error of a zone without capacity for such a TPU now; later there may be."""
 
 
 class Gcloud:
-    """Runs commands on this machine, and shows what they print as it comes."""
+    """CommandRunner that runs commands on this machine, and shows what they print as it comes."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show

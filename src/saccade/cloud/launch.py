@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The story of a run on a TPU slice: bring it up, ship the code, start the training on all hosts, follow it, and if
+"""Launch of a run on a TPU slice: create the slice, ship the code, start the training on all hosts, and follow it. If
 the slice is taken away, all of it again: the training resumes from its last checkpoint, which lies in a bucket.
 """
 
@@ -37,7 +37,7 @@ _INTERRUPTED = 130  # as a shell has it of Ctrl-C
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained and where.
+    """Training to launch: the experiment, its folder and its bucket.
 
     Attributes:
         code: the folder that is shipped.
@@ -103,7 +103,7 @@ class Ending:
 
 
 class Launch:
-    """A training on a TPU slice, from creating it to what is left of it."""
+    """Launch of a training on a TPU slice, from creating the slice to leaving or deleting it."""
 
     def __init__(self, tpu: TPU, training: Training, archive: Path, retry: RetryPolicy, keep: bool = True) -> None:
         """Take what is to be done.
@@ -249,7 +249,7 @@ class Launch:
 
 
 class Teardown:
-    """The end of a slice, whatever is at work on it."""
+    """Teardown: the deletion of a slice, whatever is at work on it."""
 
     def __init__(self, tpu: TPU) -> None:
         self.tpu = tpu

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The code as it stands here, in one archive: what git knows of and what it does not ignore, committed or not.
+"""Archive of the code as it stands here: files that git tracks or does not ignore, committed or not.
 
 python -m saccade.cloud.pack FOLDER ARCHIVE
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a launch would run, for people to read and copy, and for programs."""
+"""Plan of a launch: the commands it would run, for people to read and copy, and for programs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from saccade.cloud.command import Command
 
 @dataclass(frozen=True)
 class Plan:
-    """Commands and when they are run.
+    """Plan: commands, and when they are run.
 
     Attributes:
         commands: in order, if nothing stands and all goes well.

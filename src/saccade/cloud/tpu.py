@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A TPU slice: asked for, waited for, looked at, reached and deleted, at once or through a queue.
+"""TPU slices: creation at once or through a queue, waiting, state, connection and deletion.
 
 Which slices, zones and versions there are is Google's to say: they are passed on as they were given.
 """
@@ -31,7 +31,7 @@ _CONNECTION = ('-oConnectTimeout=30', '-oServerAliveInterval=30', '-oServerAlive
 
 @dataclass(frozen=True)
 class SliceSpec:
-    """What is asked for.
+    """Specification of a TPU slice.
 
     Attributes:
         name: of the TPU, and of the queued resource.
@@ -70,7 +70,7 @@ class SliceSpec:
 
 @dataclass(frozen=True)
 class Found:
-    """What stands: its state, its accelerator type, how many hosts it has, and why it failed; None where not told."""
+    """Existing TPU: its state, its accelerator type, how many hosts it has, and why it failed; None where not told."""
 
     state: str
     slice: str | None = None
@@ -80,7 +80,7 @@ class Found:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How long to wait. Attributes: minutes for a TPU to be ready; times it may be lost; seconds between two looks.
+    """Retry policy. Attributes: minutes for a TPU to be ready; times it may be lost; seconds between two looks.
 
     Raises:
         UserError: the minutes are no number of them.
@@ -96,7 +96,7 @@ class RetryPolicy:
 
 
 class TPU:
-    """A TPU VM, created at once or not at all."""
+    """TPU VM, created at once or not at all."""
 
     def __init__(self, wanted: SliceSpec) -> None:
         self.wanted = wanted
@@ -156,7 +156,7 @@ class TPU:
 
 
 class QueuedTPU(TPU):
-    """A TPU VM that a queued resource of the same name makes, when its turn comes."""
+    """TPU VM that a queued resource of the same name creates, when its turn comes."""
 
     def look(self) -> Command:
         """Return the command that describes the queued resource."""

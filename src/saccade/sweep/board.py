@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What people see of a sweep at work: a live table on a terminal, a line an event elsewhere."""
+"""Progress display of a sweep: a live table on a terminal, a line for each event elsewhere."""
 
 import time
 from collections import Counter
@@ -20,7 +20,7 @@ _STYLES = {'running': 'bold', 'finished': 'green', 'failed': 'red', 'waiting': '
 
 
 class Lines:
-    """A line for each run that begins or ends."""
+    """Line display: a line for each run that begins or ends."""
 
     def __init__(self, console: Console, folder: SweepFolder) -> None:
         self._console, self._folder = console, folder
@@ -51,7 +51,7 @@ class Lines:
 
 
 class Board:
-    """A table of the runs that is drawn anew as they go on. A context manager."""
+    """Live table of the runs, redrawn as they go on. A context manager."""
 
     def __init__(self, console: Console, folder: SweepFolder) -> None:
         self._console, self._folder = console, folder

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Carry out a sweep: hand its runs to an engine, record how each ends, show how far they are."""
+"""Execution of a sweep: submit its runs to an engine, record how each ends, show how far they are."""
 
 import time
 from collections import deque
@@ -20,7 +20,7 @@ _POLL = 0.5  # seconds between two looks at the engine
 
 @runtime_checkable
 class Display(Protocol):
-    """Shows a sweep to people, from its `with` on."""
+    """Protocol of a progress display of a sweep, a context manager."""
 
     def __enter__(self) -> 'Display': ...
 
@@ -62,7 +62,7 @@ def carry_out(
 
 
 class Conductor:
-    """One launch of a sweep. Runs that have finished stay as they are; all others are begun, or gone on with."""
+    """Launch of a sweep. Runs that have finished stay as they are; all others are started or resumed."""
 
     def __init__(self, folder: SweepFolder, sweep: Sweep, command: Sequence[str], display: Display) -> None:
         """Take what there is to do.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What carries out the runs of a sweep: the interface, and what may be said of a job."""
+"""Engines, which carry out the runs of a sweep: the protocol, its jobs and their events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Event:
 
 @runtime_checkable
 class Engine(Protocol):
-    """Carries out jobs, as many at a time as it can."""
+    """Protocol of an engine, which carries out jobs, as many at a time as it can."""
 
     def submit(self, job: Job) -> None:
         """Put a job in line."""

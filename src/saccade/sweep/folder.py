@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a sweep: whose it is, who is at work in it, and how far its runs have come.
+"""Sweep folder: the sweep it belongs to, the launch that works in it, and the progress of its runs.
 
 Two locks keep launches apart. One is held by the launch. The other passes to the processes it starts, and
 so outlives a launch that is killed: the next one waits until those have ended, and none trains twice.
@@ -24,7 +24,7 @@ _NOT_EVALUATED = ('train', 'plan')  # splits whose records do not say that a run
 
 @dataclass(frozen=True)
 class SweepFolder:
-    """A folder that one sweep has or may have."""
+    """Folder of one sweep, which may not exist yet."""
 
     path: Path
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Carry out one job by an engine, and show what it prints."""
+"""Execution of one job by an engine, with its output shown."""
 
 import time
 from collections.abc import Callable

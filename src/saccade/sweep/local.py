@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs as processes of this machine, one per GPU or per equal share of the cores."""
+"""Local engine: runs as processes of this machine, one per GPU or per equal share of the cores."""
 
 import os
 import shlex
@@ -26,7 +26,7 @@ NO_START = 127  # a shell's exit status for a command that cannot be started
 
 @dataclass(frozen=True)
 class Share:
-    """What one process may use: cores, none where it takes a GPU, and environment variables."""
+    """Share of the machine for one process: cores, none where it takes a GPU, and environment variables."""
 
     cores: frozenset[int] = frozenset()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def shares(jobs: int | None = None) -> list[Share]:
 
 
 class Local:
-    """An engine of local processes. A context manager: whatever is still at work is stopped at its end."""
+    """Local engine. A context manager: processes still at work are stopped at its end."""
 
     def __init__(self, shares: Sequence[Share], lock: int) -> None:
         """Take the shares in which processes may run, and a file descriptor that they keep open."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Make variants alike in size: find the width, or another field, at which a figure agrees.
+"""Matching of variants in size: find the width, or another field, at which parameters or FLOPs are equal.
 
     match=dict(what='parameters', by={'model.width': 8})
     match=dict(what='flops_per_token', by={'model.width': 32, 'model.block.feedforward.ratio': 0.01}, to=1e7)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a point of a sweep is called: its fields and values, as short as tells it from the others."""
+"""Names of a sweep's points: their fields and values, as short as keeps them distinct."""
 
 import hashlib
 import re

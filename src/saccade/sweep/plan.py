@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a config and a sweep file to runs that are known to build, and what they cost.
+"""Plan of a sweep: a config and a sweep file become runs that are known to build, with their costs.
 
 A sweep file defines `get_sweep()`, which returns a dict with
 
@@ -49,7 +49,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Plan:
-    """A sweep that has not begun, and its variants in order."""
+    """Plan of a sweep that has not begun, with its variants in order."""
 
     sweep: Sweep
     variants: tuple[Variant, ...]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in a sweep's folder: `sweep.json`, and the folder of each run under the run's name."""
+"""Record of a sweep, `sweep.json` in its folder, next to the folder of each run under the run's name."""
 
 import json
 import reprlib
@@ -18,7 +18,7 @@ Status = Literal['waiting', 'running', 'finished', 'failed']
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a sweep.
+    """Run of a sweep.
 
     Attributes:
         name: the variant and the seed, as in 'heads=4,seed=0'; the run's folder below the sweep's.
@@ -42,7 +42,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep and how far it has come.
+    """Sweep and its progress.
 
     Attributes:
         config, sweep: the files it was made from.

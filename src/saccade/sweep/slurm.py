@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs as jobs of a Slurm cluster, through submitit: an array of all that are submitted together.
+"""Slurm engine, through submitit: runs as jobs of a cluster, one job array for all that are submitted together.
 
 A job goes on when the launch that submitted it ends, and the next launch finds it again. A job whose time is nearly up,
 or that must make room, is sent a signal: its run saves, and the job goes back in line under the same number.
@@ -35,7 +35,7 @@ _RESTARTS = 'max_num_timeout'  # submitit's name for how often a job whose time 
 
 @dataclass
 class Training:
-    """What a job does, one on each of its tasks: train in a process of its own, which can be told to save.
+    """Work of a Slurm job, on each of its tasks: train in a process of its own, which can be told to save.
 
     Attributes:
         log: takes what it prints.
@@ -78,7 +78,7 @@ class Training:
 
 
 class Slurm:
-    """An engine of Slurm jobs. A context manager, at whose end the jobs go on."""
+    """Slurm engine. A context manager, at whose end the jobs go on."""
 
     def __init__(
         self, folder: Path, settings: Mapping[str, Any], say: Callable[[str], Any], lock: int | None = None

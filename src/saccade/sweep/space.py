@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which settings a sweep goes through: plain data, read as points.
+"""Search space of a sweep: plain data, read as points.
 
 A space is a dict with one of these keys, and a point is a dict of config fields and their values:
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every part there is, found by the protocol it satisfies where parts of its kind live, and a small spec of each.
+"""Catalogue of parts: each is found by the protocol it satisfies in the packages of its kind, and has a small spec.
 
 A part that needs more than `VALUES` knows offers `example`, a class variable with arguments for its spec.
 """
@@ -37,7 +37,7 @@ from saccade.types import (
 
 @dataclass(frozen=True)
 class Kind:
-    """What parts do, in one word or two.
+    """Kind of parts, as mixers or norms.
 
     Attributes:
         protocols: one of which its parts satisfy; places, the packages and files of Saccade where they live.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every variant can do, in one table a kind, read off what the parts declare and say of themselves."""
+"""Capability tables of all variants, one for each kind, from what the parts declare."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The variants in the README: attention in a table of what each can do, the other kinds in a line each."""
+"""Variants in the README: attention in a table of capabilities, the other kinds in a line each."""
 
 from pathlib import Path
 

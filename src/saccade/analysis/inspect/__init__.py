@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Inside one trained model: attention, alignments, decompositions, gradients, embeddings, parameters.
+"""Inspection of one trained model: attention, alignments, decompositions, gradients, embeddings, parameters.
 
 Not here: comparing several runs (`analysis/report/`).
 """

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a model looked in the source as it wrote each token: weights with the tokens they are of.
+"""Alignment: attention weights over the source for each target token, with the tokens.
 
-A row is a step of the decoder, by the token that it wrote; a column is a token of the source. Bahdanau, Cho and Bengio
-2015, figure 3, https://arxiv.org/abs/1409.0473. What is shown are the weights that attention over the source reports,
+A row is a step of the decoder, by the token it generated; a column is a token of the source. Bahdanau, Cho and Bengio
+2015, figure 3, https://arxiv.org/abs/1409.0473. What is shown are the weights that cross-attention reports,
 of a recurrent decoder or of a layer of a Transformer; they are found by their shape, which no other weights have, as
 the two lengths are made to differ.
 """
@@ -32,7 +32,7 @@ _SPACE = '\N{OPEN BOX}'
 class Alignment:
     """Alignment of a target with its source: attention weights by token.
 
-    Attributes: the tokens that were written, those that were read, the weights, and whose they are.
+    Attributes: the target's tokens, the source's tokens, the weights, and the layer and head they are of.
     """
 
     written: list[str]
@@ -51,7 +51,7 @@ class Aligner:
 
     Attributes:
     frame: how texts stand in the rows that the model was trained on.
-    layer: of those that look at the source, from 1; -1 is the last.
+    layer: of those with cross-attention, from 1; -1 is the last.
     head: from 1; 0 for the mean over the heads.
     """
 

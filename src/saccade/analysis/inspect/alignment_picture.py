@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""An alignment as a file: a picture (.png, .svg, .pdf), or a page that opens offline (.html) and tells each weight."""
+"""Alignment as a file: a picture (.png, .svg, .pdf), or a page that opens offline (.html) and shows each weight."""
 
 import os
 import uuid

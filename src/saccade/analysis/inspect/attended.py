@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a model that reads and writes compares, head by head, when it looks at its source: queries and keys.
+"""Queries and keys of cross-attention, head by head, of a sequence-to-sequence model.
 
 Of a recurrent decoder these are its hidden states and the encoder's, or their projections; of a Transformer the queries
-and keys of each layer's attention over the source. They are looked at on their way in, by Linen's interceptors, so that
-no model has anything to do with it. Without attention there are the hidden states of both sides, and no score.
+and keys of each layer's cross-attention. They are captured as they go in, by Linen's interceptors, so that models need
+no code for it. Without attention there are the hidden states of both sides, and no score.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ from saccade.types import Batch, Keys, Params, Part, Queries, Scope, UserError
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """What one head compares.
+    """Queries and keys of one head.
 
     Attributes:
         name: which it is.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a run to a report of what its attention goes by: the time, the tokens, or what neither says."""
+"""Decomposition of a run's attention into what follows from the time, from the tokens, and the rest, as a report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

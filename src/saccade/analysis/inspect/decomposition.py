@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hidden states as a sum of what follows from the time alone, of what follows from the token alone, and of the rest.
+"""Decomposition of hidden states into the sum of a temporal part, a part of the token alone, and the rest.
 
     h_t = mu_t + chi_x + rest      mu_t = mean over rows of h_t,    chi_x = mean over where the token is x of h_t - mu_t
     q_t . k_s = (mu + chi + rest)_t . (mu + chi + rest)_s: nine terms that make up a score of attention
@@ -52,7 +52,7 @@ class Decomposed:
 
 @dataclass(frozen=True, eq=False)
 class ScoreTerms:
-    """The scores of a head, term by term.
+    """Scores of a head, term by term.
 
     Attributes:
         terms: of the part of the query and the part of the key.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A decomposition as a page that opens offline: its tables, and the nine terms of a row's scores as pictures."""
+"""Decomposition as a page that opens offline: its tables, and the nine terms of a row's scores as pictures."""
 
 import numpy as np
 from markupsafe import Markup

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How alike the vectors of texts are, or those of a word in its contexts; and which tokens are nearest to one."""
+"""Cosine similarity of the vectors of texts, or of a word in its contexts; nearest neighbours of a token."""
 
 import os
 import uuid
@@ -21,7 +21,7 @@ _SHOWN = 48  # characters of a text, or of a word and what stands around it
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Vectors beside each other.
+    """Comparison of vectors by their cosines.
 
     Attributes:
         title: what they are vectors of.

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient norms by layer, and attention patterns by head, of a model on one batch.
+"""Attention patterns by head (entropy, mean distance, weight on the token itself) and gradient norms by layer.
 
-    entropy of a head   - sum over keys of w log w, in nats; log S where it looks at S keys alike, 0 where at one
+    entropy of a head   - sum over keys of w log w, in nats; log S for equal weights on S keys, 0 for all on one
     distance of a head  sum over keys of w |i - j|, in tokens
     itself              the weight of a query on its own token
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pages that open offline and need nothing beside themselves, in the style of the report of runs."""
+"""HTML pages that open offline and need no other file, in the style of the report of runs."""
 
 import jinja2
 from markupsafe import Markup

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What weights a model has, by what they are for: how many, of what shape, and their L2 norm where they have values."""
+"""Parameter table of a model by role: count, shape, and L2 norm where the weights have values."""
 
 import itertools
 import re
@@ -23,7 +23,7 @@ _IN_A_STACK = re.compile(r'(?:layers/)?pattern_\d+/')
 
 @dataclass(frozen=True)
 class Weight:
-    """One weight in all layers that have it alike.
+    """Weight of one shape in all layers that have it.
 
     Attributes:
         role: what it is for, as the plan of a run counts it.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled program as its text has it, instruction by instruction, with every loop as often as it runs.
+"""HLO text of a compiled program, instruction by instruction, with every loop as often as it runs.
 
 A loop runs as often as the compiler wrote beside it; the TPU's writes nothing, but counts from 0 up to a constant. A
 loop whose end depends on data counts once.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a step takes in truth: products in the program that was compiled, and memory while it runs.
+"""Measured cost of a step: FLOPs of the products in the compiled program, and memory while it runs.
 
 A GPU's allocator keeps its own peak. A CPU has none, so there it is what this process grows by, from before there are
 weights to the most that a step needs, as Linux counts the pages it touches; what XLA's threads and products use beside

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a run fits the chips it is meant for, and what it sends between them, before any data is read.
+"""Preflight of a run: whether it fits the chips it is meant for, and what it sends between them, before data is read.
 
 The very step that would run is compiled, as it is and with what saves memory: rematerialised layers, and microbatches.
 """
@@ -36,7 +36,7 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Way:
-    """One way to run the step.
+    """Variant of the step, as one with rematerialised layers.
 
     Attributes:
         changes: of the config, as flags; nothing of the config as it is.

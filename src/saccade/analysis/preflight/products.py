@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""FLOPs of the matrix products in a compiled program, read off its HLO: 2 for each number times the axes summed over.
+"""FLOPs of the matrix products in a compiled program, from its HLO: 2 for each number times the axes summed over.
 
 XLA's own `cost_analysis` counts what a loop repeats once. A CPU's program has its products as they are; a GPU's hands
 them to cuBLAS, and a TPU's makes convolutions of them, which are not read here.

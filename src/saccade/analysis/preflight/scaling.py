@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a chip sends in a step as chips and rows grow together, beside what rings take for weights of S bytes.
+"""Weak scaling: the bytes a chip sends in a step as chips and rows grow together, compared with rings' for S bytes.
 
     data  2 S (n-1)/n    gradients are summed, and the sum is handed out
     fsdp  3 S (n-1)/n    weights are gathered to go forward and to come back, and gradients summed where they are kept

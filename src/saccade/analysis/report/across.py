@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What variants are worth across the values of a number that the sweep goes through, as the length of a sequence."""
+"""Metric of the variants against a number that the sweep varies, as the length of a sequence."""
 
 import math
 from collections.abc import Mapping, Sequence

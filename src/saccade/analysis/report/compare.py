@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Variants beside one another: their means over seeds, how sure those are, and what they cost."""
+"""Comparison of variants: their means over seeds, the intervals of those, and their costs."""
 
 import math
 from collections import Counter
@@ -27,7 +27,7 @@ Best = Literal['lowest', 'highest']
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a study.
+    """Question to a study.
 
     Attributes:
         metric: by which variants are ranked; None: bits_per_byte where every finished run has it, or else loss.
@@ -41,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run of a variant costs; None where its runs did not log it.
+    """Cost of one run of a variant; None where its runs did not log it.
 
     Attributes:
         flops, seconds: of the whole training.
@@ -62,7 +62,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Standing:
-    """One variant.
+    """Standing of one variant in the ranking.
 
     Attributes:
         place: 1, 2, ... among all variants of the study.
@@ -91,7 +91,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Variants beside one another.
+    """Comparison of variants.
 
     Attributes:
         columns: names of the differing fields.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run spends on its way: steps, tokens, FLOPs and seconds of training."""
+"""Costs of a run: steps, tokens, FLOPs and seconds of training."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How often the report's intervals hold the truth, in simulated studies where it is known.
+"""Coverage of the report's intervals: how often they hold the truth, in simulated studies where it is known.
 
 python -m saccade.analysis.report.coverage        # some minutes; the table that `interval` speaks of
 """
@@ -52,7 +52,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Shares of intervals that hold the truth.
+    """Coverage: shares of intervals that hold the truth.
 
     Attributes:
         mean: of the variants' means.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of learning curves: the metric, the training loss and the gradient's norm against what was spent."""
+"""Learning curves: the metric, the training loss and the gradient's norm against steps and other costs."""
 
 import math
 from collections.abc import Iterator, Sequence

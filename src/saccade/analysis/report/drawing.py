@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How pictures look, and how they get into a page: as SVG with text as text, in the colours of the page's style."""
+"""Drawing of pictures for a page: SVG with text as text, in the colours of the page's style."""
 
 import io
 import re

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""In what configs differ, in few words.
+"""Differences between configs, in few words.
 
 A swapped part is one field, shown as its class with those of its arguments that differ and not all of its rivals have;
 an argument that all of them have is a field of its own. So a sweep over schedules and their peaks has two columns.

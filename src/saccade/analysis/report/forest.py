@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of the means with their intervals."""
+"""Forest plot: the means with their intervals."""
 
 from matplotlib.axes import Axes
 

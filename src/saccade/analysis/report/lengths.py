@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What variants are worth on sequences of other lengths than they were trained on."""
+"""Length extrapolation: the metric on sequences of other lengths than those of training."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""With which code, libraries and hardware the runs of a study ran: what all share, and in what they differ."""
+"""Provenance of the runs of a study: which code, libraries and hardware all share, and in which they differ."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

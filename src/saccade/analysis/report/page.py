@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as files: a page that opens offline, the same as Markdown, and the runs as CSV."""
+"""Comparison as files: a page that opens offline, the same as Markdown, and the runs as CSV."""
 
 import base64
 import csv

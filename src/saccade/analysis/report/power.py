@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many seeds would tell a variant from the best: power analysis of a paired t-test.
+"""Power analysis of a paired t-test: how many seeds would tell a variant from the best.
 
     power(n) = P(|T| > t),   T ~ noncentral t with n - 1 degrees of freedom and noncentrality sqrt(n) |d| / s
 

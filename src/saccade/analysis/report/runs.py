@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a folder of runs says of them: a sweep's folder, or any folder whose subfolders are runs."""
+"""Runs of a folder: a sweep's folder, or any folder whose subfolders are runs."""
 
 import json
 import shlex
@@ -28,7 +28,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Trial:
-    """One run, as far as it has come.
+    """Run of a study, as far as it has come.
 
     Attributes:
         name: of its folder below the study's.

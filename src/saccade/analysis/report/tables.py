@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as rows: in words for people, and with every digit for programs."""
+"""Tables of a comparison: in words for people, and with every digit for programs."""
 
 import json
 import math

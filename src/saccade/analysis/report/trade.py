@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of quality against cost."""
+"""Trade-off pictures: quality against cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

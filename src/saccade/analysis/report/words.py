@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as people read them. What is not known is a dash."""
+"""Number formats for people. What is not known is a dash."""
 
 import math
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a folder of runs to the files of its report."""
+"""Report writer: a folder of runs becomes the files of its report."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Studies that anybody can repeat: claims about recurrence, attention and decoding, and attention worked out by hand.
+"""Reproducible studies: claims about recurrence, attention and decoding, and attention computed by hand.
 
 Not here: reports of the user's own runs (`analysis/report/`).
 """

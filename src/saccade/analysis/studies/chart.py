@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""A claim's figures as a picture: a line for each rival, on logarithmic axes."""
+"""Chart of a claim's figures: a line for each rival, on logarithmic axes."""
 
 import io
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a conversation costs a model that reads the transcript anew at each turn, and one that goes on from its cache.
+"""Cost of a conversation: an encoder-decoder that encodes the transcript anew at each turn, and a decoder with a cache.
 
     encoder-decoder     turn k reads k (m + r) - r tokens, then writes r: k^2 over the conversation
     cached decoder      turn k reads m tokens, then writes r: k over the conversation

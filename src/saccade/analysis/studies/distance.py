@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""How far apart the first token and the last are, in a recurrence, a convolution and attention.
+"""Path length between the first token and the last, in a recurrence, a convolution and attention.
 
     interaction   steps that must follow one another until the last token knows of the first: O(n), O(n/M), O(1)
     gradient      the norm of d L / d x_(t-n) where L is read off token t: what is left to learn from
@@ -55,7 +55,7 @@ def mixers(width: int) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Mixing:
-    """A mixer of one kind. Attributes: module; x, tokens like those it is for."""
+    """Mixer of one kind. Attributes: module; x, tokens like those it is for."""
 
     module: Any
     x: Float[Array, 'B T D']

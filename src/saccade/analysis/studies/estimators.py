@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Estimators of the gradient of a choice beside the exact gradient: who is biased, and who varies.
+"""Gradient estimators of a discrete choice, compared with the exact gradient: bias and variance.
 
     exact   d/de sum_j softmax(e)_j loss_j;      bias  |mean of the estimates - exact|;      variance, summed over e
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of a recurrent decoder in five steps, worked out by hand beside the module: every number can be followed.
+"""Attention of a recurrent decoder in five steps, computed by hand and by the module: every number can be followed.
 
     1 align     e_j = score(s_(i-1), h_j)          4 decode    s_i = cell(s_(i-1), [y_(i-1) ; c_i]),  y_i of it
     2 softmax   alpha = softmax(e)                 5 repeat    with s_i and y_i
@@ -28,12 +28,12 @@ START = '<start>'
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn of the five steps, by hand.
+    """Turn of the five steps, computed by hand.
 
     Attributes:
         fed: the word before.
         scores, weights: of each word of the source.
-        context, state: what was read, and the state after.
+        context, state: the context vector, and the decoder state after.
         written: the likeliest word.
         logits: of all words.
     """

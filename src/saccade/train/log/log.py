@@ -37,7 +37,7 @@ _WORDS = {'tokens_per_second': 'tokens/s {:,.0f}', 'mfu': 'MFU {:.1%}'}
 
 
 class RunConsole(Console):
-    """Standard output of a run, which goes on without it when nobody reads it any more or its disk is full.
+    """Console of a run on standard output; the run goes on without it when nobody reads it or its disk is full.
 
     It is that of when the console is made: preparing a dataset hides what TFDS prints by another `sys.stdout`.
     """
