@@ -34,7 +34,7 @@ def decoding(sides: Sides, size: DecodingSize, rounds: int, steps: int) -> Repor
     """Measure new tokens/s, prompt included in the time, at each batch size.
 
     Args:
-        sides: PROMPTS, which are gone on with, or SOURCES, which are read.
+        sides: PROMPTS, which a language model continues, or SOURCES, which an encoder-decoder translates.
         steps: whole generations that each variant makes in its turn.
 
     Raises:

@@ -67,7 +67,7 @@ def memory(lengths: Sequence[int] = LENGTHS) -> Report:
 
 
 def temp_bytes(path: Path, length: int) -> int:
-    """Bytes that the compiled forward and backward pass needs beside its arguments and results."""
+    """Bytes that the compiled forward and backward pass needs besides its arguments and results."""
 
     def loss(q: Array, k: Array, v: Array, tables: tuple[Array, ...]) -> Array:
         terms = tuple(DistanceTable(table, BUCKETS) for table in tables)

@@ -39,10 +39,10 @@ class GapFiller:
     def of(
         cls, model: Seq2Seq, params: Params, tokenizer: Tokenizer, start: str | None, mode: str | None
     ) -> 'GapFiller':
-        """One that writes greedily.
+        """Return a gap filler that decodes greedily.
 
         Args:
-            start: the special token that what is written starts with; None: the end token.
+            start: the special token that a target starts with; None: the end token.
             mode: that before the text; None for none.
         """
         frame = PairFrame.of(tokenizer, model.source_context, model.context, start)
@@ -71,7 +71,7 @@ class GapFiller:
 
 
 def _between(written: list[int], sentinels: list[int], specials: set[int]) -> dict[int, list[int]]:
-    """What was written after the first of each sentinel, until the next special token; often nothing, early on."""
+    """The tokens generated after the first of each sentinel, until the next special token; often none, early on."""
     spans: dict[int, list[int]] = {}
     current: list[int] = []
     for token in written:
@@ -91,7 +91,7 @@ class GapsFilled:
     Attributes:
         text: with gaps.
         mode: the special token before it; None for none.
-        start: that which what is written starts with, as the data have it.
+        start: the special token that a target starts with, as in the data.
     """
 
     text: str

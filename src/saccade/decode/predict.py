@@ -31,7 +31,7 @@ class Output(Protocol):
         ...
 
     def lines(self, inputs: Record) -> list[str]:
-        """Return it in words, beside what it was predicted of."""
+        """Return it in words, next to the inputs it was predicted for."""
         ...
 
 
@@ -49,7 +49,7 @@ class Unanswered(Protocol):
     """Protocol of data that make the rows of new examples, whose labels are not known.
 
     Attributes:
-        inputs: what is read of a record, each with its column: 'text', say, in the column 'sentence'.
+        inputs: the inputs of a record, each with its column: 'text', say, in the column 'sentence'.
         example: one of each.
     """
 
@@ -89,7 +89,7 @@ class Predictor:
     Attributes:
         task, data: those that it was trained by; the data say how a text is cut into rows.
         names: of the classes, if there are any.
-        rows: texts that are read at once.
+        rows: texts in a batch.
 
     Raises:
         UserError: it was trained to do something else; what does that is named.

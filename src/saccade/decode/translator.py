@@ -30,7 +30,7 @@ ROWS = 16  # texts that are translated at once, whatever their number, so that a
 class Rendering:
     """Source text and its translation.
 
-    Attributes: a source with its tokens, and the text that was written of it with its own.
+    Attributes: a source with its tokens, and its translation with its own.
     """
 
     source: str
@@ -45,7 +45,7 @@ class Translator:
 
     Attributes:
     frame: how texts stand in the rows that the model was trained on.
-    search: how it is made to write.
+    search: the search that generates targets.
     rows: texts that are translated at once.
 
     Raises:
@@ -64,7 +64,7 @@ class Translator:
             raise UserError(refused(Part(type(self.model)), Seq2Seq))
 
     def translate(self, texts: Iterable[str]) -> Iterator[Rendering]:
-        """Translate texts in their order, each as soon as those that are read with it are.
+        """Translate texts in their order, each as soon as its batch is done.
 
         Raises:
             UserError: a text is too long, or the tokenizer cannot encode it; its number is said, from 1.
@@ -82,13 +82,13 @@ class Translator:
         return replace(self, frame=self.frame.in_mode(self.tokenizer, mode))
 
     def write(self, sources: list[list[int]]) -> list[list[int]]:
-        """Return the tokens that are written of sources, at most as many as `rows`."""
+        """Return the target tokens generated for sources, of which there are at most `rows`."""
         written = jax.device_get(_written(self.search, self.model, self.params, self.batch(sources)))
         found = zip(sources, written.tokens, written.counts, strict=False)
         return [ids[:count].tolist() for _, ids, count in found]
 
     def batch(self, sources: list[list[int]]) -> dict[str, np.ndarray]:
-        """The batch of these sources, filled up with rows of padding; of an empty source nothing is written."""
+        """Return the batch of these sources, filled up with rows of padding; an empty source has no translation."""
         filled = [*sources, *(self.rows - len(sources)) * [[]]]
         rows = [self.frame.row(ids) if ids else self.frame.padding() for ids in filled]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
@@ -141,7 +141,7 @@ class Translated:
     Attributes:
         text: to be translated.
         search: how.
-        start: the special token that what is written starts with, as the data have it.
+        start: the special token that a target starts with, as in the data.
         mode: that before the source.
     """
 
@@ -151,7 +151,7 @@ class Translated:
     mode: str | None = None
 
     def __call__(self, model: Seq2Seq, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
-        """Return the text and what was written of it."""
+        """Return the text and its translation."""
         frame = PairFrame.of(tokenizer, model.source_context, model.context, self.start)
         translator = Translator(model, params, tokenizer, frame, self.search(), rows=1).in_mode(self.mode)
         (rendering,) = translator.translate([self.text])

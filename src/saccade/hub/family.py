@@ -58,7 +58,7 @@ class Family:
             setting is missing, has the wrong type, or asks for what we cannot represent.
         weights: every tensor of every model of the family; one is asked for if the model at hand has its parameters.
         prefix: may stand before each name, or be absent.
-        copies: tensors that may be stored beside the one they are tied to; name -> name.
+        copies: tensors that may be stored next to the one they are tied to; name -> name.
         ignored: a regular expression of the names that hold no parameter.
         older: how names end in older folders -> how they end in `weights`.
         heads: of an encoder, by the architecture that config.json names; the first is of a folder that names none.

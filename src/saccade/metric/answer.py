@@ -43,7 +43,7 @@ def exact_match(gold: Sequence[str], predicted: str) -> float:
 
 
 def f1(gold: Sequence[str], predicted: str) -> float:
-    """Return the F1 of the answer's words beside those of the nearest true one."""
+    """Return the F1 of the answer's words against those of the nearest true answer."""
     return _nearest(_word_f1, gold, predicted)
 
 

@@ -67,7 +67,7 @@ class Translation(TaskBase):
         return totals_of(logits, batch, smoothing, choices_in(forward.reported('choices')))
 
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return what is written of each row, how many tokens that is, and the number of the row."""
+        """Return the tokens generated for each row, how many these are, and the number of the row."""
         written = self.search()(model, params, batch)
         return {'tokens': written.tokens, 'counts': written.counts, 'row': batch['row']}
 
@@ -85,6 +85,6 @@ class Translation(TaskBase):
 
 
 def given(batch: Batch) -> tuple[Array, Scope, Array, Scope]:
-    """What a model is given of a batch: the source, and what was written before each target."""
+    """Return the model's inputs of a batch: the source, and the target tokens before each target."""
     source = Scope(batch['source_positions'], batch['source_segments'])
     return batch['source'], source, batch['tokens'][:, :-1], scope_of(batch)

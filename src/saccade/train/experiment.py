@@ -42,9 +42,9 @@ class Experiment:
             weights themselves.
         sample: what to show at each evaluation.
         baseline: a function of the training split, the validation split and the vocabulary's size that gives
-            nats per target, or metrics by name, printed beside the model's at the end.
+            nats per target, or metrics by name, printed next to the model's at the end.
         extended: more steps that the run was given, in order; `--extend` writes them.
-        logging: where the log goes beside the run's folder and the console.
+        logging: where the log goes besides the run's folder and the console.
     """
 
     seed: Annotated[int, Range(least=0, most=2**32 - 1)]

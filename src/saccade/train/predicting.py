@@ -18,7 +18,7 @@ def open_predictor(path: str, which: str, rows: int) -> Predictor:
 
     Args:
         which: checkpoint, as in `train.trained.CHECKPOINTS`.
-        rows: texts that are read at once.
+        rows: texts in a batch.
 
     Raises:
         UserError: there is no run in this folder, or it predicts nothing of a text.

@@ -24,7 +24,7 @@ class Asked:
     which: checkpoint of a run.
     beams: of the search; 0 for the search that the run was evaluated by.
     alpha: the exponent of the length penalty.
-    start: of a Hugging Face directory, the special token that what is written starts with; None: the end token.
+    start: of a Hugging Face directory, the special token that a target starts with; None: the end token.
     rows: texts that are translated at once.
     """
 
@@ -41,7 +41,7 @@ def open_translator(asked: Asked) -> Translator:
     """Open a run or a Hugging Face directory.
 
     Raises:
-        UserError: there is none, or it reads no text to write another.
+        UserError: there is none, or it is no sequence-to-sequence model.
     """
     trained = open_trained(asked.workdir, asked.init_from, asked.which)
     if not isinstance(trained.model, Seq2Seq):

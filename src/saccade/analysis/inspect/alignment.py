@@ -64,12 +64,12 @@ class Aligner:
 
     @classmethod
     def of(cls, translator: Translator, layer: int = -1, head: int = 0) -> 'Aligner':
-        """One that looks inside what translates."""
+        """Return the aligner of a translator's model."""
         given = (getattr(translator, name) for name in ('model', 'params', 'tokenizer', 'frame'))
         return cls(*given, layer, head)
 
     def align(self, source: list[int], target: list[int]) -> Alignment:
-        """Look at a source and at what was written of it, by their tokens.
+        """Return the alignment of a target with its source, given their tokens.
 
         Raises:
             UserError: they are too long, there is no such layer or head, or attention over the source reports none.
@@ -138,7 +138,7 @@ def _reported(model: Any, params: Params, source: Any, there: Any, tokens: Any, 
 
 
 def _over_source(weights: PyTree, T: int, S: int) -> Iterator[Float[np.ndarray, 'N T S']]:
-    """The weights of each layer that looks at the source, from the first layer on."""
+    """The weights of each layer with cross-attention, from the first layer on."""
     found = []
     for place, (path, leaf) in enumerate(jax.tree_util.tree_leaves_with_path(weights)):
         if leaf.shape[-2:] == (T, S):

@@ -81,7 +81,7 @@ def draw(alignment: Alignment, path: Path) -> None:
 
 
 def html(alignment: Alignment) -> str:
-    """A page that needs nothing beside itself."""
+    """Return a page that needs no other file."""
     most = _most(alignment)
     heads = Markup('').join(Markup('<th>{}</th>').format(token) for token in alignment.read)
     rows = Markup('').join(

@@ -91,10 +91,10 @@ class _Seen:
 
 
 def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
-    """Queries and keys of each head that looks at the source.
+    """Return the queries and keys of each head of cross-attention; without attention, the hidden states of both sides.
 
     Raises:
-        UserError: the states of the model are not to be had at once, or it has none that look at a source.
+        UserError: the decoder's states are not there all at once, or no cross-attention of the model makes scores.
     """
     whole, scales = _unrolled(model)(), []
 

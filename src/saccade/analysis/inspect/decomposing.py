@@ -71,7 +71,7 @@ class DecomposedHead:
 class Decomposition:
     """Decomposition of the attention of a run.
 
-    Attributes: what was looked at; the heads; the batch of rows that they were looked at on.
+    Attributes: the run that was decomposed; its heads; the batch of rows that was used.
     """
 
     what: str
@@ -80,10 +80,10 @@ class Decomposition:
 
     @classmethod
     def of(cls, workdir: str, rows: int, which: str = 'latest') -> 'Decomposition':
-        """Look at a run on so many rows of its validation split.
+        """Decompose a run on so many rows of its validation split.
 
         Raises:
-            UserError: there is no such run, it reads no text to write another, or its states are not to be had.
+            UserError: there is no such run, it is no sequence-to-sequence model, or its states are not to be had.
         """
         trained = open_run(workdir, which)
         if not isinstance(trained.model, Seq2Seq):

@@ -26,7 +26,7 @@ figure { max-width: 58rem }
 
 
 def page(found: Decomposition) -> str:
-    """A page that needs nothing beside itself."""
+    """Return a page that needs no other file."""
     report = found.report()
     parts = [_table(table) for table in report.tables]
     parts += [Markup('<p>{}</p>').format(note) for note in report.notes]

@@ -29,7 +29,7 @@ def signed(axes: Axes, cells: Float[np.ndarray, 'T S'], most: float) -> AxesImag
 
 
 def scale(image: AxesImage, axes: Axes | Sequence[Axes], label: str) -> Colorbar:
-    """Draw the colour bar of an image beside axes."""
+    """Draw the colour bar of an image next to axes."""
     bar = image.figure.colorbar(image, ax=axes, label=label, fraction=0.05, aspect=25, shrink=0.9)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=2, width=0.6)

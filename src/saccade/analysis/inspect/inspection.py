@@ -86,7 +86,7 @@ def inspect_run(workdir: str) -> Report:
 
 
 def inspect_config(config: Mapping[str, Any], name: str) -> Report:
-    """Inspect a model as training would begin it.
+    """Inspect a model with its initial weights.
 
     Raises:
         UserError: the config does not fit itself or the data.

@@ -69,7 +69,7 @@ class Way:
 class Preflight:
     """Preflight of a run: memory, FLOPs and collectives of a step.
 
-    Attributes: what was looked at; chips; parameters by role; FLOPs of a step over all chips, those that the
+    Attributes: what was compiled; chips; parameters by role; FLOPs of a step over all chips, those that the
     model needs and those that the step does; its tokens; bytes of what one chip holds between steps, by what it is;
     ways to run it, the first as the config has it; what it took when it was run, None where it was not.
     """

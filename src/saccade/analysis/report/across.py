@@ -47,7 +47,7 @@ class Across:
 
 
 def across(comparison: Comparison) -> Across | None:
-    """The metric against the number that has the most values; None where none has three beside the same others."""
+    """The metric against the number that has the most values; None where none has three with the same other fields."""
     columns = list(zip(*(standing.fields for standing in comparison.ranked), strict=True))
     numbers = {place: _numbers(texts) for place, texts in enumerate(columns)}
     swept = [place for place, values in numbers.items() if values is not None and len(set(values)) >= _FEWEST]

@@ -46,7 +46,7 @@ class Cost:
     Attributes:
         flops, seconds: of the whole training.
         speed: tokens a second; its interval over seeds, where there is one.
-        temp_bytes: of a step, beside its arguments and results, on a device.
+        temp_bytes: of a step, besides its arguments and results, on a device.
         state_per_token: bytes of the state to decode with a row as long as the context, over its tokens.
     """
 

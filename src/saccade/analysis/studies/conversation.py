@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of a conversation: an encoder-decoder that encodes the transcript anew at each turn, and a decoder with a cache.
 
-    encoder-decoder     turn k reads k (m + r) - r tokens, then writes r: k^2 over the conversation
-    cached decoder      turn k reads m tokens, then writes r: k over the conversation
+    encoder-decoder     turn k encodes k (m + r) - r tokens, then decodes r: k^2 over the conversation
+    cached decoder      turn k prefills m tokens, then decodes r: k over the conversation
 
 where m tokens are said to the model at a turn, and r it replies. Both have as many layers of one width. The cache has
 room for the whole conversation from its first turn on: so a decoder's step costs the same at each turn. FLOPs are

@@ -93,7 +93,7 @@ class Examples(FromRecords):
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The column of each text that is read of a record: of `text`, and of `pair` where there are two."""
+        """The column of each text of a record: of `text`, and of `pair` where there are two."""
         return dict(zip(('text', 'pair'), self._columns, strict=False))
 
     @property

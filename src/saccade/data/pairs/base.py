@@ -144,7 +144,7 @@ class FromPairs(DatasetBase):
     @property
     @abstractmethod
     def _columns(self) -> tuple[str, str]:
-        """The columns of the texts that are read and that are written."""
+        """The columns of the sources and of the targets."""
 
     @property
     def _key(self) -> Any:

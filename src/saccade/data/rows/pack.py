@@ -35,7 +35,7 @@ class Pack(Protocol):
     """Protocol of what a config's `pack` names."""
 
     def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
-        """Return the small arrays, all that must be stored beside the stream, from which rows are made.
+        """Return the small arrays from which rows are made: all that must be stored next to the stream.
 
         Args:
             bounds: [documents, 2], where each document starts and stops in the stream. Two neighbours may

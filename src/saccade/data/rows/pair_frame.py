@@ -3,9 +3,9 @@
 """Special tokens of a sequence-to-sequence row: source x1 .. xm [end], and target [start] y1 .. yn [end].
 
 Sutskever, Vinyals and Le 2014, section 2, https://arxiv.org/abs/1409.3215, end both by one token; Bahdanau, Cho and
-Bengio 2015 too. What is written starts with it as well, unless data say with which: T5 and Marian with padding. A model
-that was trained in several modes is told by a token before the source in which it is to work (Tay et al. 2022, "UL2",
-section 3.1.3, https://arxiv.org/abs/2205.05131).
+Bengio 2015 too. The target starts with it as well, unless the data name another token: T5 and Marian use padding. For
+a model that was trained in several modes, a token before the source names the mode (Tay et al. 2022, "UL2", section
+3.1.3, https://arxiv.org/abs/2205.05131).
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class PairFrame:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, source_context: int, context: int, start: str | None = None) -> 'PairFrame':
-        """Take the special tokens of a tokenizer; without a name what is written starts with the end token.
+        """Take the special tokens of a tokenizer; without a name the target starts with the end token.
 
         Raises:
             UserError: it lacks one.
@@ -66,7 +66,7 @@ class PairFrame:
 
     @property
     def room(self) -> tuple[int, int]:
-        """Tokens that a source may have, and a target, beside the one that ends each, and the mode."""
+        """Tokens that a source may have, and a target, not counting the one that ends each, and the mode."""
         return self.source_context - len(self.read([])), self.context - 1
 
     def shorter(self, length: int) -> 'PairFrame':
@@ -89,7 +89,7 @@ class PairFrame:
         return row
 
     def read(self, source: Ids) -> list[int | np.integer]:
-        """All that is read of a source: the mode, its own tokens, and the one that ends it."""
+        """All tokens of a source: the mode, its own, and the one that ends it."""
         end = self.end if self.source_end is None else self.source_end
         return [*([] if self.mode is None else [self.mode]), *source, end]
 

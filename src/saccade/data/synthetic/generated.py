@@ -25,7 +25,7 @@ _PATIENCE = 10_000  # draws until a split is said to have no pair
 
 
 class Pair(NamedTuple):
-    """Generated source-target pair. Attributes: what is read, what is to be written, and what the pair is about."""
+    """Generated source-target pair. Attributes: the source, the target, and what the pair is about."""
 
     source: str
     target: str

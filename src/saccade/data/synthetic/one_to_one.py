@@ -26,11 +26,11 @@ class OneToOne(Drawn):
         return Pair(_spelled('x', words), target, target)
 
     def drawn(self, draws: Draws, length: int) -> list[int]:
-        """The words of a source."""
+        """Draw the words of a source."""
         return [draws.below(self.symbols) for _ in range(length)]
 
     def written(self, words: list[int]) -> list[int]:
-        """What is to be written of them."""
+        """Return the target words."""
         return words
 
 

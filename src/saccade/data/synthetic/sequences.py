@@ -43,7 +43,7 @@ class Drawn:
         return Pair(_joined(words), target, target)
 
     def written(self, words: list[int]) -> list[int]:
-        """What is to be written of a sequence."""
+        """Return the target of a sequence."""
         raise NotImplementedError
 
 

@@ -46,7 +46,7 @@ class MarkedText(TextData):
     Attributes:
     sentinels: how many the tokenizer must have, of the names <extra_id_0>, <extra_id_1> ...
     modes: the special tokens that a source may begin with.
-    start: the special token that what is written starts with; None: the end token.
+    start: the special token that a target starts with; None: the end token.
     """
 
     sentinels: int

@@ -32,7 +32,7 @@ class SkipGramText(TextData):
 
     Attributes: those of TextData; noise, words that are drawn for each row; power of the counts they are drawn by.
 
-    A batch has `frequency` [B T+1] beside what text has, each word's share of the training split, which is 0 for what
+    A batch has `frequency` [B T+1] besides what text has, each word's share of the training split, which is 0 for what
     is no word of it; and `noise` [B M].
     """
 

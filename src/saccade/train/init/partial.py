@@ -42,7 +42,7 @@ def body(
 
 
 def encoder(params: Params, wanted: Shapes, heads: str = r'(^|/)\w+_head/') -> Params:
-    """Take an encoder as that of a model which writes too, whose decoder is new: Rothe et al. 2020, BERT2RND,
+    """Take an encoder as that of a sequence-to-sequence model whose decoder is new: Rothe et al. 2020, BERT2RND,
     https://arxiv.org/abs/1907.12461
 
     Args:
