@@ -12,7 +12,10 @@ from saccade.types import Keys, Mixed, Part, Queries, Scope, Share, SoftmaxVaria
 
 
 class ScoreKernel(nn.Module):
-    """Attributes: dropout of the weights; softmax, how scores become weights."""
+    """Base of kernels that attend by scores.
+
+    Attributes: dropout of the weights; softmax, how scores become weights.
+    """
 
     dropout: Share = 0.0
     softmax: Part[SoftmaxVariant] = Part(Softmax)

@@ -30,7 +30,10 @@ from saccade.types import (
 
 
 class Blockwise(ScoreKernel):
-    """Attributes: those of every score kernel; tokens in a block of queries and in a block of keys."""
+    """Blockwise attention kernel with an online softmax.
+
+    Attributes: those of every score kernel; tokens in a block of queries and in a block of keys.
+    """
 
     softmax: Part[OnlineSoftmaxVariant] = Part(Softmax)
     query_block: Count = 256

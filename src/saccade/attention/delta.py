@@ -44,7 +44,9 @@ def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
 
 
 class Delta(FixedState):
-    """Attributes: those of FixedState; decay, whether the memory fades (a < 1); activation of q, k, v; rate_init
+    """DeltaNet and Gated DeltaNet mixer.
+
+    Attributes: those of FixedState; decay, whether the memory fades (a < 1); activation of q, k, v; rate_init
     of r; step_init of c.
     """
 

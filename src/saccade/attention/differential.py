@@ -26,7 +26,9 @@ from saccade.types import Hidden, Mixed, Norm, Part, Real, Share, UserError, req
 
 
 class Differential(MultiHead):
-    """Attributes: those of MultiHead; start, a; output_norm of each difference; lambda_init of the four vectors.
+    """Differential attention.
+
+    Attributes: those of MultiHead; start, a; output_norm of each difference; lambda_init of the four vectors.
 
     `heads` and `key_value_heads` count both attentions, so both are even.
     """

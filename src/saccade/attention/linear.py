@@ -22,7 +22,10 @@ from saccade.types import Capabilities, Part, Queries
 
 
 class Linear(FeatureKernel):
-    """Attributes: feature, a function to positive numbers; `jax.nn:relu` is another; chunk, in tokens."""
+    """Linear attention kernel.
+
+    Attributes: feature, a function to positive numbers; `jax.nn:relu` is another; chunk, in tokens.
+    """
 
     feature: Part = Part(elu_plus_one)
 

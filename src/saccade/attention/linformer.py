@@ -37,7 +37,10 @@ from saccade.types import (
 
 
 class Linformer(ScoreKernel, kw_only=True):
-    """Attributes: those of ScoreKernel; length, S_max in tokens; slots, M; projection_init of E and F."""
+    """Linformer kernel.
+
+    Attributes: those of ScoreKernel; length, S_max in tokens; slots, M; projection_init of E and F.
+    """
 
     length: Count
     slots: Count

@@ -22,7 +22,10 @@ from saccade.types import Capabilities, Count, CountOrZero, Part, Queries, UserE
 
 
 class Performer(FeatureKernel, kw_only=True):
-    """Attributes: random_features, R; seed of the directions; chunk, in tokens."""
+    """Performer kernel (FAVOR+).
+
+    Attributes: random_features, R; seed of the directions; chunk, in tokens.
+    """
 
     random_features: Count
     seed: CountOrZero = 0

@@ -108,7 +108,10 @@ class CacheBesideMemory(Cache):
 
 
 class PersistentMemory(MultiHead, kw_only=True):
-    """Attributes: those of MultiHead; count, M; memory_init of its keys and values."""
+    """Multi-head attention with persistent memory.
+
+    Attributes: those of MultiHead; count, M; memory_init of its keys and values.
+    """
 
     count: Count
     memory_init: Part = Part(nn.initializers.normal, (('stddev', 1.0),))

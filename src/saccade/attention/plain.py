@@ -21,7 +21,10 @@ from saccade.types import Capabilities, Count, Keys, Mixed, Queries, Values, req
 
 
 class Plain(ScoreKernel):
-    """Attributes: those of every score kernel; query_chunks, 1 for the whole matrix at once."""
+    """Attention kernel through the whole score matrix.
+
+    Attributes: those of every score kernel; query_chunks, 1 for the whole matrix at once.
+    """
 
     query_chunks: Count = 1
 

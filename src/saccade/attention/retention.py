@@ -28,7 +28,10 @@ from saccade.types import Capabilities, Hidden, Norm, PairPosition, Part, Querie
 
 
 class Retention(FixedState):
-    """Attributes: those of FixedState; rates, gamma of each head, None for the paper's; position of queries, keys."""
+    """Multi-scale retention mixer (RetNet).
+
+    Attributes: those of FixedState; rates, gamma of each head, None for the paper's; position of queries, keys.
+    """
 
     head_norm: Part[Norm] | None = Part(LayerNorm, (('bias', False), ('scale', False)))
     gate: Part | None = Part(jax.nn.silu)

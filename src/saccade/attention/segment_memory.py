@@ -86,7 +86,10 @@ class OnceEach:
 
 
 class SegmentMemory(MultiHead, kw_only=True):
-    """Attributes: those of MultiHead; length of a segment and of the memory before it, in tokens."""
+    """Multi-head attention with segment-level recurrence.
+
+    Attributes: those of MultiHead; length of a segment and of the memory before it, in tokens.
+    """
 
     length: Count
     memory: CountOrZero

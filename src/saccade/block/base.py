@@ -23,7 +23,9 @@ CrossAttend = Callable[[CrossMixer, Hidden], Hidden]
 
 
 class BlockBase(nn.Module):
-    """Attributes: the mixer, the feed-forward layer, and the norm, of which each place makes its own.
+    """Base of blocks.
+
+    Attributes: the mixer, the feed-forward layer, and the norm, of which each place makes its own.
 
     A block declares `identity`: that it returns its input where its mixer and its feed-forward layer return zero.
     """

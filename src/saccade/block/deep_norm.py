@@ -20,7 +20,10 @@ from saccade.types import Hidden, Params, Positive, Real, UserError
 
 
 class DeepNorm(SequentialBlock):
-    """Attributes: alpha, beta; scaled, the names of the kernels that beta multiplies."""
+    """DeepNorm block.
+
+    Attributes: alpha, beta; scaled, the names of the kernels that beta multiplies.
+    """
 
     identity: ClassVar[bool] = False
     example: ClassVar[dict] = {'alpha': 2.0, 'beta': 0.5}

@@ -26,7 +26,10 @@ from saccade.types import Count, Hidden, Norm, Part, Real, require_positive
 
 
 class HyperConnections(ResidualStreams):
-    """Attributes: streams, R; whether the weights are dynamic."""
+    """Hyper-connections block.
+
+    Attributes: streams, R; whether the weights are dynamic.
+    """
 
     identity: ClassVar[bool] = True
     example: ClassVar[dict] = {'streams': 2, 'dynamic': True}

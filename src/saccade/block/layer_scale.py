@@ -19,7 +19,10 @@ from saccade.types import Hidden, Real
 
 
 class LayerScale(SequentialBlock):
-    """Attributes: start, of every element of the scales."""
+    """LayerScale block.
+
+    Attributes: start, of every element of the scales.
+    """
 
     identity: ClassVar[bool] = True
     example: ClassVar[dict] = {'start': 0.1}

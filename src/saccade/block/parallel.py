@@ -19,7 +19,10 @@ from saccade.types import Hidden, Real
 
 
 class Parallel(BlockBase):
-    """Attributes: whether both branches share one norm."""
+    """Parallel block.
+
+    Attributes: whether both branches share one norm.
+    """
 
     identity: ClassVar[bool] = True
 

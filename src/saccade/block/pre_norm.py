@@ -17,7 +17,10 @@ from saccade.types import Hidden, Real
 
 
 class PreNorm(SequentialBlock):
-    """Attributes: branch_scale, s, a constant."""
+    """Pre-norm block.
+
+    Attributes: branch_scale, s, a constant.
+    """
 
     identity: ClassVar[bool] = True
 

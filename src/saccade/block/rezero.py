@@ -21,7 +21,10 @@ from saccade.types import Hidden, Norm, Part, Real
 
 
 class ReZero(SequentialBlock):
-    """Attributes: whether the branches share one number."""
+    """ReZero block.
+
+    Attributes: whether the branches share one number.
+    """
 
     identity: ClassVar[bool] = True
 

@@ -18,7 +18,10 @@ from saccade.types import Hidden, Norm, Part, Real
 
 
 class Sandwich(SequentialBlock):
-    """Attributes: output_norm, norm'; None for the same as `norm`."""
+    """Sandwich block.
+
+    Attributes: output_norm, norm'; None for the same as `norm`.
+    """
 
     identity: ClassVar[bool] = True
 

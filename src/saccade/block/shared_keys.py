@@ -24,7 +24,10 @@ from saccade.types import Count, Hidden, KVSharingMixer, Part, Real, Scope, Stat
 
 
 class SharedKeys(PreNorm, kw_only=True):
-    """Attributes: those of PreNorm; sharing, M."""
+    """Cross-layer attention block.
+
+    Attributes: those of PreNorm; sharing, M.
+    """
 
     mixer: Part[KVSharingMixer]
     sharing: Count

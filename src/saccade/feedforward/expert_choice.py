@@ -24,7 +24,10 @@ from saccade.types import Part
 
 
 class ExpertChoice(nn.Module):
-    """Attributes: kernel_init of Wr."""
+    """Expert-choice router.
+
+    Attributes: kernel_init of Wr.
+    """
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     sees_others: ClassVar[bool] = True

@@ -24,7 +24,10 @@ from saccade.types import NotNegative, Positive
 
 
 class LossFree(TokenChoice):
-    """Attributes: rate u, 0.001 in section 4.1; balance of 0, which the paper has; the others of `TokenChoice`."""
+    """Token-choice router with loss-free load balancing.
+
+    Attributes: rate u, 0.001 in section 4.1; balance of 0, which the paper has; the others of `TokenChoice`.
+    """
 
     balance: NotNegative = 0.0
     rate: Positive = 0.001

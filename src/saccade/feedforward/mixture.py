@@ -38,7 +38,9 @@ from saccade.types import (
 
 
 class Mixture(nn.Module):
-    """Attributes: experts E; active A; expert, of which E are made; router; shared expert, if any;
+    """Mixture of experts.
+
+    Attributes: experts E; active A; expert, of which E are made; router; shared expert, if any;
     block, most rows of an expert run at once where loads are unbounded; dropout of the output.
     """
 

@@ -18,7 +18,10 @@ from saccade.types import Activation, Hidden, Part, Positive, Real, Share, UserE
 
 
 class MLP(nn.Module):
-    """Attributes: activation; ratio F/D; bias; dropout of the output; kernel_init of W1, output_init of W2."""
+    """Position-wise feed-forward layer.
+
+    Attributes: activation; ratio F/D; bias; dropout of the output; kernel_init of W1, output_init of W2.
+    """
 
     activation: Part[Activation]
     ratio: Positive = 4.0

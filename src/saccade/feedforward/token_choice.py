@@ -26,14 +26,16 @@ from saccade.types import NotNegative, Part, Positive, UserError
 
 
 class TokenChoice(nn.Module):
-    """Attributes:
-    score: function of the logits over their last axis: `jax.nn:softmax`; DeepSeek-V3 has `jax.nn:sigmoid`.
-    renormalised: gates of a token's chosen experts are divided by their sum.
-    scale: factor of the gates.
-    capacity: in training an expert serves at most capacity A T / E routes; None for all, whatever their number.
-    balance, z: weights of the losses; 0.01 is of Switch, section 2.2, and ST-MoE has 0.001 for z.
-    noisy: learned noise on the logits in training.
-    kernel_init: of Wr.
+    """Token-choice router.
+
+    Attributes:
+        score: function of the logits over their last axis: `jax.nn:softmax`; DeepSeek-V3 has `jax.nn:sigmoid`.
+        renormalised: gates of a token's chosen experts are divided by their sum.
+        scale: factor of the gates.
+        capacity: in training an expert serves at most capacity A T / E routes; None for all, whatever their number.
+        balance, z: weights of the losses; 0.01 is of Switch, section 2.2, and ST-MoE has 0.001 for z.
+        noisy: learned noise on the logits in training.
+        kernel_init: of Wr.
     """
 
     score: Part

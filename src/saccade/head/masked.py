@@ -18,7 +18,10 @@ from saccade.types import Hidden, Norm, Part, Reading
 
 
 class Masked(nn.Module):
-    """Attributes: activation, f, norm and kernel_init of the hidden layer, which is as wide as the embedding."""
+    """Masked language modelling head.
+
+    Attributes: activation, f, norm and kernel_init of the hidden layer, which is as wide as the embedding.
+    """
 
     activation: Part
     norm: Part[Norm]

@@ -17,7 +17,10 @@ from saccade.types import Hidden, Part, Reading
 
 
 class Pooled(Classes, kw_only=True):
-    """Attributes: pool, a function of the tokens and of which of them are there, as in `ops.pool:first`."""
+    """Sequence classification head.
+
+    Attributes: pool, a function of the tokens and of which of them are there, as in `ops.pool:first`.
+    """
 
     pool: Part
 

@@ -35,21 +35,23 @@ Table = Float[Array, 'V E']
 
 
 class Tower(nn.Module):
-    """Attributes:
-    vocabulary: V, at least the tokenizer's size.
-    context: the longest sequence, in tokens.
-    width: D.
-    layers: L.
-    block: one block, or a pattern of blocks that is repeated.
-    position: what is done to the embedded tokens.
-    norm: after the last layer.
-    run: how the layers are run.
-    passes: how often tokens go through the layers, whose weights each pass shares (Dehghani et al. 2019, "Universal
-        Transformers", https://arxiv.org/abs/1807.03819; ALBERT has one layer and twelve passes).
-    embedding_scale: factor of the embedded tokens; sqrt(D) in Vaswani et al. 2017, section 3.4, and in Gemma.
-    shared: makes score terms once that all layers add to their own, as T5's table; its rotations are not used.
-    dropout: of the embedded tokens.
-    embedding_init: of the embedding.
+    """Base of text decoders and encoders.
+
+    Attributes:
+        vocabulary: V, at least the tokenizer's size.
+        context: the longest sequence, in tokens.
+        width: D.
+        layers: L.
+        block: one block, or a pattern of blocks that is repeated.
+        position: what is done to the embedded tokens.
+        norm: after the last layer.
+        run: how the layers are run.
+        passes: how often tokens go through the layers, whose weights each pass shares (Dehghani et al. 2019, "Universal
+            Transformers", https://arxiv.org/abs/1807.03819; ALBERT has one layer and twelve passes).
+        embedding_scale: factor of the embedded tokens; sqrt(D) in Vaswani et al. 2017, section 3.4, and in Gemma.
+        shared: makes score terms once that all layers add to their own, as T5's table; its rotations are not used.
+        dropout: of the embedded tokens.
+        embedding_init: of the embedding.
     """
 
     vocabulary: Count

@@ -26,7 +26,10 @@ from saccade.types import Hidden, Logits, Norm, Part, Positive, Scope, Source, S
 
 @struct.dataclass
 class DecoderState:
-    """Attributes: the state of each layer, the position of each row's next token, and where a source's tokens stand."""
+    """Decoding state of a decoder.
+
+    Attributes: the state of each layer, the position of each row's next token, and where a source's tokens stand.
+    """
 
     layers: tuple[State, ...]
     position: Int[Array, 'B']

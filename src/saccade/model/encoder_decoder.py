@@ -26,10 +26,12 @@ _NAME = 'model.encoder_decoder:EncoderDecoder'
 
 
 class EncoderDecoder(nn.Module):
-    """Attributes:
-    encoder: what reads; its heads are not asked.
-    decoder: what writes, of blocks with `cross`.
-    shared_embedding: whether the decoder embeds, and projects where it is tied, by the encoder's embedding.
+    """Encoder-decoder Transformer.
+
+    Attributes:
+        encoder: what reads; its heads are not asked.
+        decoder: what writes, of blocks with `cross`.
+        shared_embedding: whether the decoder embeds, and projects where it is tied, by the encoder's embedding.
     """
 
     encoder: Part[Encoder]

@@ -26,9 +26,11 @@ _NAME = 'model.prefix_decoder:PrefixDecoder'
 
 
 class PrefixDecoder(nn.Module):
-    """Attributes:
-    decoder: what reads and writes; its context is of both.
-    source_context: of it, what is read.
+    """Prefix LM.
+
+    Attributes:
+        decoder: what reads and writes; its context is of both.
+        source_context: of it, what is read.
     """
 
     decoder: Part[Decoder]

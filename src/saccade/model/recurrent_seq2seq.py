@@ -26,24 +26,29 @@ Sources = Int[Array, 'B S']
 
 @struct.dataclass
 class Seq2SeqState:
-    """Attributes: what the decoder knows; the position of each row's next token."""
+    """Decoding state of a recurrent encoder-decoder.
+
+    Attributes: what the decoder knows; the position of each row's next token.
+    """
 
     decoder: Any
     position: Int[Array, 'B']
 
 
 class RecurrentSeq2Seq(nn.Module):
-    """Attributes:
-    vocabulary: V, of what is written.
-    context: the longest sequence that is written, in tokens.
-    source_context: the longest that is read.
-    width: E of the embedded tokens.
-    encoder, bridge, decoder: what reads, what makes the first state of what is read, and what writes.
-    tied: whether the output projection is the embedding of what is written, transposed.
-    source_vocabulary: of what is read; None where both sides share one, and one embedding.
-    dropout: of the embedded tokens, and of what the logits are made of.
-    embedding_init: of the embeddings.
-    head_init: of an untied output projection.
+    """Recurrent encoder-decoder.
+
+    Attributes:
+        vocabulary: V, of what is written.
+        context: the longest sequence that is written, in tokens.
+        source_context: the longest that is read.
+        width: E of the embedded tokens.
+        encoder, bridge, decoder: what reads, what makes the first state of what is read, and what writes.
+        tied: whether the output projection is the embedding of what is written, transposed.
+        source_vocabulary: of what is read; None where both sides share one, and one embedding.
+        dropout: of the embedded tokens, and of what the logits are made of.
+        embedding_init: of the embeddings.
+        head_init: of an untied output projection.
     """
 
     vocabulary: Count

@@ -76,7 +76,9 @@ class ModelPair:
 
 @dataclass(frozen=True)
 class Electra(ModelPair):
-    """Attributes: generator, with a head 'masked'; discriminator, with a head 'tokens' of one class.
+    """ELECTRA: a generator and a discriminator.
+
+    Attributes: generator, with a head 'masked'; discriminator, with a head 'tokens' of one class.
 
     Their embeddings must be of one width (`embedding_width`), and their positions and types the same.
     """
@@ -104,7 +106,10 @@ class Electra(ModelPair):
 
 @dataclass(frozen=True)
 class Distilled(ModelPair):
-    """Attributes: student and teacher, both with a head 'masked' and of one width."""
+    """Knowledge distillation: a student and its teacher.
+
+    Attributes: student and teacher, both with a head 'masked' and of one width.
+    """
 
     names = ('student', 'teacher')
 

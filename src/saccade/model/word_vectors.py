@@ -22,7 +22,10 @@ from saccade.types import Count, Part, Tokens, require_positive
 
 @struct.dataclass
 class Vectors:
-    """Attributes: of the tokens as centres and as contexts of others, and of the noise as contexts."""
+    """Looked-up word vectors.
+
+    Attributes: of the tokens as centres and as contexts of others, and of the noise as contexts.
+    """
 
     centres: Float[Array, 'B T D']
     contexts: Float[Array, 'B T D']
@@ -30,11 +33,13 @@ class Vectors:
 
 
 class WordVectors(nn.Module):
-    """Attributes:
-    vocabulary: V, at least the tokenizer's size.
-    context: the longest row, in tokens.
-    width: D.
-    embedding_init: of E.
+    """Skip-gram word vectors.
+
+    Attributes:
+        vocabulary: V, at least the tokenizer's size.
+        context: the longest row, in tokens.
+        width: D.
+        embedding_init: of E.
     """
 
     vocabulary: Count

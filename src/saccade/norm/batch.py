@@ -22,7 +22,10 @@ from saccade.types import Hidden, NotNegative, Real, Share, require_share
 
 
 class BatchNorm(nn.Module):
-    """Attributes: momentum m; epsilon is added to the variance; whether there is a scale, and a bias."""
+    """Batch normalisation by running statistics.
+
+    Attributes: momentum m; epsilon is added to the variance; whether there is a scale, and a bias.
+    """
 
     momentum: Share = 0.9
     epsilon: NotNegative = 1e-5

@@ -17,7 +17,10 @@ from saccade.types import Hidden, Positive, Real
 
 
 class DynamicTanh(nn.Module):
-    """Attributes: alpha that a starts from; whether there is a scale, and a bias."""
+    """Dynamic tanh (DyT).
+
+    Attributes: alpha that a starts from; whether there is a scale, and a bias.
+    """
 
     alpha: Positive = 0.5
     scale: bool = True

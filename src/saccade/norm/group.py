@@ -21,7 +21,10 @@ from saccade.types import Count, Hidden, NotNegative, Real, UserError, require_p
 
 
 class GroupNorm(nn.Module):
-    """Attributes: groups that D is cut into; epsilon is added to the variance; whether there is a scale, a bias."""
+    """Group normalisation of each token by itself.
+
+    Attributes: groups that D is cut into; epsilon is added to the variance; whether there is a scale, a bias.
+    """
 
     groups: Count
     epsilon: NotNegative = 1e-5

@@ -17,7 +17,10 @@ from saccade.types import Hidden, NotNegative, Real
 
 
 class LayerNorm(nn.Module):
-    """Attributes: epsilon is added to the variance."""
+    """Layer normalisation.
+
+    Attributes: epsilon is added to the variance.
+    """
 
     epsilon: NotNegative = 1e-5
     scale: bool = True

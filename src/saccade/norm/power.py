@@ -21,7 +21,10 @@ from saccade.types import Hidden, NotNegative, Real, Share, require_share
 
 
 class PowerNorm(nn.Module):
-    """Attributes: momentum m; epsilon is added to s; whether there is a scale, and a bias."""
+    """Power normalisation by a running mean square.
+
+    Attributes: momentum m; epsilon is added to s; whether there is a scale, and a bias.
+    """
 
     momentum: Share = 0.9
     epsilon: NotNegative = 1e-5

@@ -17,7 +17,10 @@ from saccade.types import Hidden, NotNegative, Real
 
 
 class RMSNorm(nn.Module):
-    """Attributes: epsilon is added to the mean square."""
+    """Root-mean-square normalisation.
+
+    Attributes: epsilon is added to the mean square.
+    """
 
     epsilon: NotNegative = 1e-6
     scale: bool = True

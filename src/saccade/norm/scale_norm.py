@@ -18,7 +18,10 @@ from saccade.types import Hidden, NotNegative, Real
 
 
 class ScaleNorm(nn.Module):
-    """Attributes: start of g, None for sqrt(D); whether g is trained; epsilon, the least ||x||."""
+    """Scale normalisation.
+
+    Attributes: start of g, None for sqrt(D); whether g is trained; epsilon, the least ||x||.
+    """
 
     start: float | None = None
     trained: bool = True

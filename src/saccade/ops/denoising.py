@@ -29,7 +29,10 @@ _NAME = 'ops.denoising'
 
 @dataclass(frozen=True)
 class Counts:
-    """Attributes: least and most tokens that are dropped of a row of 0, 1, ... tokens, and in how many spans."""
+    """Bounds of the span corruption, by row length.
+
+    Attributes: least and most tokens that are dropped of a row of 0, 1, ... tokens, and in how many spans.
+    """
 
     least: Int[np.ndarray, '_']
     most: Int[np.ndarray, '_']

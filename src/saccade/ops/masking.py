@@ -15,7 +15,10 @@ RowKeys = Key[Array, 'B']
 
 @struct.dataclass
 class Chosen:
-    """Attributes: places in the row; whether each counts, for a short row has fewer."""
+    """Tokens chosen for masking.
+
+    Attributes: places in the row; whether each counts, for a short row has fewer.
+    """
 
     at: Int[Array, 'B M']
     counts: Float[Array, 'B M']

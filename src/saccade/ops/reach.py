@@ -13,7 +13,10 @@ from saccade.types import Kernel, Keys, Mask, Part, Queries, ScoreTerm, UserErro
 
 @struct.dataclass
 class Reach:
-    """Attributes: whether queries see nothing that follows them; the segments within which they see, if given."""
+    """Mask of a kernel that makes no scores.
+
+    Attributes: whether queries see nothing that follows them; the segments within which they see, if given.
+    """
 
     causal: bool = struct.field(pytree_node=False)
     segments: SameSegment | None = None

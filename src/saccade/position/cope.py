@@ -22,7 +22,10 @@ from saccade.types import Count, Part, ScoreTerm, require_positive
 
 
 class CoPE(OnScores):
-    """Attributes: counts P told apart, 0 among them; head_width H of the attention it serves; table_init of e."""
+    """Contextual position encoding.
+
+    Attributes: counts P told apart, 0 among them; head_width H of the attention it serves; table_init of e.
+    """
 
     counts: Count
     head_width: Count

@@ -21,7 +21,10 @@ from saccade.types import Capabilities, Count, Hidden, Part, Positive, UserError
 
 
 class Learned(nn.Module):
-    """Attributes: length is the number of rows; stretch, tokens a row; table_init makes the table."""
+    """Learned absolute positions.
+
+    Attributes: length is the number of rows; stretch, tokens a row; table_init makes the table.
+    """
 
     length: Count
     stretch: Positive = 1.0

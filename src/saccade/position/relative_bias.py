@@ -24,7 +24,10 @@ from saccade.types import Count, Part, ScoreTerm, UserError
 
 
 class RelativeBias(OnScores):
-    """Attributes: buckets in the table; furthest distance told apart, in tokens; both_sides if keys may follow."""
+    """Relative position bias of T5.
+
+    Attributes: buckets in the table; furthest distance told apart, in tokens; both_sides if keys may follow.
+    """
 
     buckets: Count = 32
     furthest: Count = 128

@@ -20,7 +20,10 @@ from saccade.types import Count, Keys, Positive, Queries, UserError, require_pos
 
 
 class Rotary2D(OnHeads):
-    """Attributes: columns of the grid; base, longest wavelength over 2 pi, in patches."""
+    """Axial rotary positions of a grid.
+
+    Attributes: columns of the grid; base, longest wavelength over 2 pi, in patches.
+    """
 
     columns: Count
     base: Positive = 100.0

@@ -22,7 +22,10 @@ from saccade.types import Count, Part, ScoreTerm, require_positive
 
 
 class Shaw(OnScores):
-    """Attributes: reach, the furthest distance told apart, in tokens; head_width H of the attention; table_init."""
+    """Relative position vectors of Shaw et al. 2018.
+
+    Attributes: reach, the furthest distance told apart, in tokens; head_width H of the attention; table_init.
+    """
 
     reach: Count
     head_width: Count

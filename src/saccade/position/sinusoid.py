@@ -21,7 +21,9 @@ from saccade.types import Capabilities, Hidden, Part, Positive, UserError
 
 
 class Sinusoid(nn.Module):
-    """Attributes: base is the longest wavelength over 2 pi, in tokens; scale, s; pairing, which features are of one
+    """Sinusoidal absolute positions.
+
+    Attributes: base is the longest wavelength over 2 pi, in tokens; scale, s; pairing, which features are of one
     wavelength.
     """
 

@@ -19,7 +19,10 @@ from saccade.types import Keys, NotNegative, Positive, Queries, UserError
 
 
 class XPos(OnHeads):
-    """Attributes: base, longest wavelength over 2 pi, in tokens; gamma; unit u of the decay, in tokens."""
+    """Rotary positions with decay (xPos).
+
+    Attributes: base, longest wavelength over 2 pi, in tokens; gamma; unit u of the decay, in tokens.
+    """
 
     base: Positive = 10000.0
     gamma: NotNegative = 0.4

@@ -37,7 +37,10 @@ class Encoded:
 
 
 class Encoder(nn.Module):
-    """Attributes: the cell of each layer and direction; layers, L; dropout between the layers."""
+    """Recurrent encoder.
+
+    Attributes: the cell of each layer and direction; layers, L; dropout between the layers.
+    """
 
     cell: Part[Cell]
     layers: Count

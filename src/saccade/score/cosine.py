@@ -21,7 +21,10 @@ from saccade.types import Positive, UserError
 
 
 class Cosine(nn.Module):
-    """Attributes: gain that training starts from, 10 in the authors' code; most it can be: the paper's tau > 0.01."""
+    """Cosine attention scores.
+
+    Attributes: gain that training starts from, 10 in the authors' code; most it can be: the paper's tau > 0.01.
+    """
 
     gain: Positive = 10.0
     most: Positive = 100.0

@@ -22,7 +22,10 @@ from saccade.types import Range, Rows, Scores, UserError
 
 @struct.dataclass
 class EntmaxWeights:
-    """Attributes: alpha, the larger the sparser."""
+    """Entmax of whole rows.
+
+    Attributes: alpha, the larger the sparser.
+    """
 
     alpha: float = struct.field(pytree_node=False)
 
@@ -31,7 +34,10 @@ class EntmaxWeights:
 
 
 class Entmax(nn.Module):
-    """Attributes: alpha, above 1 and at most 2; 1.5 is the paper's."""
+    """Entmax.
+
+    Attributes: alpha, above 1 and at most 2; 1.5 is the paper's.
+    """
 
     alpha: Annotated[float, Range(above=1, most=2)]
 

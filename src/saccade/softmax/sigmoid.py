@@ -23,7 +23,10 @@ from saccade.types import Count, Rows, Scores, require_positive
 
 @struct.dataclass
 class SigmoidWeights(ElementwiseWeights):
-    """Attributes: bias, added to every score."""
+    """Sigmoid of each score.
+
+    Attributes: bias, added to every score.
+    """
 
     bias: float = struct.field(pytree_node=False)
 
@@ -33,7 +36,10 @@ class SigmoidWeights(ElementwiseWeights):
 
 
 class Sigmoid(nn.Module):
-    """Attributes: length n, of the sequences trained on, in tokens."""
+    """Sigmoid attention weights.
+
+    Attributes: length n, of the sequences trained on, in tokens.
+    """
 
     length: Count
 

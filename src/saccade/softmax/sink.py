@@ -21,7 +21,10 @@ from saccade.types import Part, Rows
 
 
 class LearnedSink(nn.Module):
-    """Attributes: sink_init of the logits."""
+    """Softmax with a learned sink.
+
+    Attributes: sink_init of the logits.
+    """
 
     sink_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 

@@ -25,7 +25,10 @@ from saccade.types import Part, Rows, Scores
 
 @struct.dataclass
 class TalkingHeadsWeights:
-    """Attributes: what mixes the scores, and what mixes the weights; from one head to another."""
+    """Softmax between two mixes over the heads.
+
+    Attributes: what mixes the scores, and what mixes the weights; from one head to another.
+    """
 
     before: Float[Array, 'N N']
     after: Float[Array, 'N N']
@@ -36,7 +39,10 @@ class TalkingHeadsWeights:
 
 
 class TalkingHeads(nn.Module):
-    """Attributes: mix_init of both matrices."""
+    """Talking-heads attention weights.
+
+    Attributes: mix_init of both matrices.
+    """
 
     mix_init: Part = Part(nn.initializers.lecun_normal)
 

@@ -24,7 +24,10 @@ from saccade.types import Count, Rows, Scores, require_positive
 
 @struct.dataclass
 class TopKWeights:
-    """Attributes: k, the scores of a row that are kept."""
+    """Softmax over the k highest scores of each row.
+
+    Attributes: k, the scores of a row that are kept.
+    """
 
     k: int = struct.field(pytree_node=False)
 
@@ -35,7 +38,10 @@ class TopKWeights:
 
 
 class TopK(nn.Module):
-    """Attributes: k, the keys that a query reads."""
+    """Top-k attention weights.
+
+    Attributes: k, the keys that a query reads.
+    """
 
     k: Count
 

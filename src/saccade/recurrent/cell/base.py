@@ -47,7 +47,10 @@ class Recurrence:
 
 
 class Cell(nn.Module):
-    """Attributes: width, D of the state; kernel_init and recurrent_init, of U and of each square of R."""
+    """Base of recurrent cells.
+
+    Attributes: width, D of the state; kernel_init and recurrent_init, of U and of each square of R.
+    """
 
     width: Count
     kernel_init: Part = Part(nn.initializers.lecun_normal)

@@ -23,7 +23,10 @@ from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
 
 @struct.dataclass
 class LSTMState:
-    """Attributes: what others see, and the memory."""
+    """State of an LSTM: hidden state h and memory cell c.
+
+    Attributes: what others see, and the memory.
+    """
 
     h: Float[Array, 'B D']
     c: Float[Array, 'B D']
@@ -37,7 +40,10 @@ def advance(W: Float[Array, 'D F'], state: LSTMState, u: Float[Array, 'B F']) ->
 
 
 class LSTM(Cell):
-    """Attributes: those of Cell; forget_bias, what the bias of the forget gate starts from."""
+    """Long short-term memory.
+
+    Attributes: those of Cell; forget_bias, what the bias of the forget gate starts from.
+    """
 
     forget_bias: float = 1.0
 

@@ -19,7 +19,10 @@ from saccade.types import Part
 
 
 class RNN(Cell):
-    """Attributes: those of Cell; activation, tanh in the paper's place of a logistic function."""
+    """Elman RNN cell.
+
+    Attributes: those of Cell; activation, tanh in the paper's place of a logistic function.
+    """
 
     activation: Part = Part(jnp.tanh)
 

@@ -38,7 +38,10 @@ class Writing:
 
 
 class AttentionDecoder(nn.Module):
-    """Attributes: cell; layers; attention, over the source; dropout between the layers."""
+    """Base of recurrent decoders with attention.
+
+    Attributes: cell; layers; attention, over the source; dropout between the layers.
+    """
 
     cell: Part[Cell]
     layers: Count

@@ -20,7 +20,10 @@ from saccade.types import Count, Part, Scope, Share
 
 
 class FixedContext(nn.Module):
-    """Attributes: cell; layers; fed, whether every step is given the context; dropout between the layers."""
+    """Recurrent decoder without attention.
+
+    Attributes: cell; layers; fed, whether every step is given the context; dropout between the layers.
+    """
 
     cell: Part[Cell]
     layers: Count

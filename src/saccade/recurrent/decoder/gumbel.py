@@ -20,7 +20,10 @@ from saccade.types import Positive, PRNGKey, UserError
 
 @struct.dataclass
 class Relaxed:
-    """Attributes: temperature, tau."""
+    """Straight-through Gumbel-softmax estimator.
+
+    Attributes: temperature, tau.
+    """
 
     temperature: float = struct.field(pytree_node=False)
 
@@ -31,7 +34,10 @@ class Relaxed:
 
 
 class Gumbel(nn.Module):
-    """Attributes: temperature, tau."""
+    """Straight-through Gumbel-softmax estimator, as a config names it.
+
+    Attributes: temperature, tau.
+    """
 
     temperature: Positive = 1.0
 

@@ -23,7 +23,10 @@ from saccade.types import Part, PRNGKey, RowSoftmax, Scope, SoftmaxVariant
 
 @struct.dataclass
 class HardAttender(AttenderBase):
-    """Attributes: score_function; softmax, which gives the odds of the choice; estimator of its gradient."""
+    """Hard attention, with its weights.
+
+    Attributes: score_function; softmax, which gives the odds of the choice; estimator of its gradient.
+    """
 
     score_function: ScoreFunction
     softmax: RowSoftmax
@@ -41,7 +44,10 @@ class HardAttender(AttenderBase):
 
 
 class Hard(nn.Module):
-    """Attributes: score; estimator of the gradient; softmax, how scores become the odds of the choice."""
+    """Hard attention.
+
+    Attributes: score; estimator of the gradient; softmax, how scores become the odds of the choice.
+    """
 
     score: Part
     estimator: Part

@@ -15,7 +15,10 @@ from saccade.types import Count, Part, PRNGKey, Share, require_positive, require
 
 
 class Layers(nn.Module):
-    """Attributes: the cell of each layer; layers, L; dropout between the layers."""
+    """Stacked recurrent layers of a decoder.
+
+    Attributes: the cell of each layer; layers, L; dropout between the layers.
+    """
 
     cell: Part[Cell]
     layers: Count

@@ -22,7 +22,10 @@ from saccade.types import Count, Part, RowSoftmax, Scope, SoftmaxVariant, requir
 
 @struct.dataclass
 class LocalMonotonicAttender(LocalAttender):
-    """Attributes: score_function; softmax; reach, R."""
+    """Local monotonic attention (local-m), with its weights.
+
+    Attributes: score_function; softmax; reach, R.
+    """
 
     score_function: ScoreFunction
     softmax: RowSoftmax
@@ -34,7 +37,10 @@ class LocalMonotonicAttender(LocalAttender):
 
 
 class LocalMonotonic(nn.Module):
-    """Attributes: score; reach, R in tokens on either side; softmax, how scores become weights."""
+    """Local monotonic attention (local-m).
+
+    Attributes: score; reach, R in tokens on either side; softmax, how scores become weights.
+    """
 
     score: Part
     reach: Count

@@ -26,7 +26,10 @@ from saccade.types import Count, Part, RowSoftmax, Scope, SoftmaxVariant, requir
 
 @struct.dataclass
 class LocalPredictiveAttender(LocalAttender):
-    """Attributes: score_function; softmax; hidden and out, W_p and v; reach, R."""
+    """Local predictive attention (local-p), with its weights.
+
+    Attributes: score_function; softmax; hidden and out, W_p and v; reach, R.
+    """
 
     score_function: ScoreFunction
     softmax: RowSoftmax
@@ -45,7 +48,10 @@ class LocalPredictiveAttender(LocalAttender):
 
 
 class LocalPredictive(nn.Module):
-    """Attributes: score; reach, R in tokens on either side; softmax, how scores become weights before they fade."""
+    """Local predictive attention (local-p).
+
+    Attributes: score; reach, R in tokens on either side; softmax, how scores become weights before they fade.
+    """
 
     score: Part
     reach: Count

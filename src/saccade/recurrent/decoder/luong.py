@@ -28,7 +28,10 @@ Attend = Callable[[Float[Array, 'B T D'], Scope, PRNGKey | None], tuple[Float[Ar
 
 
 class Luong(AttentionDecoder, kw_only=True):
-    """Attributes: those of AttentionDecoder; input_feeding, whether t enters the next step."""
+    """Luong decoder.
+
+    Attributes: those of AttentionDecoder; input_feeding, whether t enters the next step.
+    """
 
     input_feeding: bool
 

@@ -24,7 +24,10 @@ from saccade.types import PRNGKey
 
 @struct.dataclass
 class Drawn:
-    """Attributes: kernel and bias of the baseline, b = s W + c; it sees the state, and does not shape it."""
+    """REINFORCE estimator, with the weights of its baseline.
+
+    Attributes: kernel and bias of the baseline, b = s W + c; it sees the state, and does not shape it.
+    """
 
     kernel: Float[Array, 'D 1'] | None
     bias: Float[Array, ' 1']
@@ -45,7 +48,9 @@ class Drawn:
 
 
 class Reinforce(nn.Module):
-    """Attributes: learned, whether the baseline depends on the state; or else it is one number that training moves
+    """REINFORCE estimator.
+
+    Attributes: learned, whether the baseline depends on the state; or else it is one number that training moves
     towards the mean loss, as a moving average does."""
 
     learned: bool = True

@@ -22,7 +22,10 @@ from saccade.types import Part, PRNGKey, RowSoftmax, Scope, SoftmaxVariant
 
 @struct.dataclass
 class SoftAttender(AttenderBase):
-    """Attributes: score_function of a state and the source's; softmax, how it becomes weights."""
+    """Soft attention, with its weights.
+
+    Attributes: score_function of a state and the source's; softmax, how it becomes weights.
+    """
 
     score_function: ScoreFunction
     softmax: RowSoftmax
@@ -37,7 +40,10 @@ class SoftAttender(AttenderBase):
 
 
 class Soft(nn.Module):
-    """Attributes: score; softmax, how scores become weights."""
+    """Soft attention.
+
+    Attributes: score; softmax, how scores become weights.
+    """
 
     score: Part
     softmax: Part[SoftmaxVariant] = Part(Softmax)

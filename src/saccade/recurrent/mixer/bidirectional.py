@@ -22,7 +22,10 @@ from saccade.types import Capabilities, Hidden, Part, Scope, Share, State, UserE
 
 
 class Bidirectional(nn.Module):
-    """Attributes: cell of each direction, of any width; dropout of the output; output_init of W."""
+    """Bidirectional recurrent encoder layer.
+
+    Attributes: cell of each direction, of any width; dropout of the output; output_init of W.
+    """
 
     cell: Part[Cell]
     dropout: Share = 0.0

@@ -16,7 +16,10 @@ from saccade.types import Capabilities, Hidden, Scope, State, UserError
 
 
 class CentredConvolution(Convolution):
-    """Attributes: those of Convolution."""
+    """Centred convolution over tokens, for encoders.
+
+    Attributes: those of Convolution.
+    """
 
     capabilities: ClassVar[Capabilities] = Capabilities(
         causal=False, cross=False, terms=False, cached=False, equivariant=False, time='B T M D^2', memory='B T D'

@@ -34,7 +34,10 @@ class Newest:
 
 
 class Convolution(nn.Module):
-    """Attributes: size, M in tokens; depthwise, whether taps are factors; dropout of the output; kernel_init of W."""
+    """Causal convolution over tokens.
+
+    Attributes: size, M in tokens; depthwise, whether taps are factors; dropout of the output; kernel_init of W.
+    """
 
     size: Count
     depthwise: bool

@@ -24,7 +24,10 @@ from saccade.types import Capabilities, Hidden, Part, Scope, Share, UserError, r
 
 
 class Recurrent(nn.Module):
-    """Attributes: cell, of any width; dropout of the output; output_init of W."""
+    """Recurrent layer: a cell run over the tokens.
+
+    Attributes: cell, of any width; dropout of the output; output_init of W.
+    """
 
     cell: Part[Cell]
     dropout: Share = 0.0

@@ -18,7 +18,10 @@ from saccade.types import Count, require_positive
 
 
 class Additive(nn.Module):
-    """Attributes: width, A of the small network."""
+    """Additive score, v . tanh(s W_s + h W_h).
+
+    Attributes: width, A of the small network.
+    """
 
     width: Count
 
