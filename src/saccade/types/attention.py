@@ -49,7 +49,7 @@ class Capabilities:
 
 @runtime_checkable
 class Mask(Protocol):
-    """Which query may attend to which key; combines with & and |."""
+    """Attention mask: which query may attend to which key; combines with & and |."""
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']: ...
 
@@ -60,10 +60,10 @@ class Mask(Protocol):
 
 @struct.dataclass
 class Pairs:
-    """The pairs of a query and a key that a block of scores is of.
+    """Query-key pairs of a block of scores.
 
     Attributes:
-        q_index, k_index: of each query and key; the token's position where decoding looks into a state.
+        q_index, k_index: of each query and key; the token's position in a decoding step.
         allowed: which pairs the mask allows. Padding, other documents and empty slots are never among them.
         scale: factor of q.k, for terms that add products of their own.
     """
@@ -81,14 +81,14 @@ class Pairs:
 
 @runtime_checkable
 class ScoreTerm(Protocol):
-    """A pytree that changes a block of scores: a bias, a softcap, a relative position.
+    """Score term: a pytree that changes a block of scores, as a bias, a softcap or a relative position does.
 
     Key blocks are visited from the last to the first, and `carry` passes from each to the one before it. Blocks in
     which no pair is allowed may be left out, so a carry must come from allowed pairs alone.
     """
 
     def init_carry(self, q: Queries) -> PyTree:
-        """What the last key block gets for a carry, in the shapes of q. No gradient flows through it."""
+        """Return the carry of the last key block, in the shapes of q. No gradient flows through it."""
         ...
 
     def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]: ...
@@ -96,7 +96,7 @@ class ScoreTerm(Protocol):
 
 @runtime_checkable
 class TermMaker(Protocol):
-    """Makes score terms for so many heads, with parameters of its own."""
+    """Module that makes score terms for a number of heads, with parameters of its own."""
 
     def terms(self, heads: int) -> tuple[ScoreTerm, ...]:
         """Return the score terms for attention with this many heads."""
@@ -105,38 +105,39 @@ class TermMaker(Protocol):
 
 @runtime_checkable
 class RowSoftmax(Protocol):
-    """A pytree that turns whole rows of scores into attention weights; what is not allowed gets exactly zero."""
+    """Softmax or an alternative as a pytree: whole rows of scores to attention weights, exactly 0 where not allowed."""
 
     def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores: ...
 
 
 @runtime_checkable
 class OnlineSoftmax(RowSoftmax, Protocol):
-    """Weights that can be made from one block of keys after another, with no more than numbers per row in between.
+    """Online softmax or an alternative: weights are made from one block of keys after another, with a row statistic.
 
     Scores that are not allowed come as -inf. Rows are [B N T]; a statistic is a pytree of them, or empty.
     """
 
     def start(self, rows: tuple[int, int, int]) -> PyTree:
-        """The statistic of rows of which no key was seen."""
+        """Return the statistic of rows before the first key block."""
         ...
 
     def accumulate(self, statistic: PyTree, scores: Scores) -> tuple[PyTree, Scores, Float[Array, '#B #N #T']]:
-        """Take in a block: the new statistic, weights up to a factor of the row, and what the weights of earlier
-        blocks are to be multiplied by.
+        """Update the statistic by a block; return it, the block's weights up to a factor of the row, and the factor
+        that rescales the weights of earlier blocks.
         """
         ...
 
     def finalise(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
-        """After the last block: that factor of the row, and what the backward pass is to know of the row."""
+        """Return, after the last block, the factor of each row, and what the backward pass needs of the row."""
         ...
 
     def backward(
         self, scores: Scores, known: PyTree, dweights: Scores, inner: Float[Array, 'B N T 1']
     ) -> tuple[Scores, Scores, Any]:
-        """A block's weights once more, the gradient by its scores, and what it adds to that by this pytree itself.
+        """Recompute a block's weights; return them, the gradient by its scores, and its part of that by this pytree.
 
         Args:
+            known: what `finalise` returned for the backward pass.
             inner: the sum over all keys of weight times dweight.
         """
         ...
@@ -160,7 +161,7 @@ class Rows:
 
 @runtime_checkable
 class SoftmaxVariant(Protocol):
-    """Softmax or an alternative: makes, for so many heads, the value that turns scores into weights."""
+    """Softmax variant: makes, for a number of heads, the pytree that turns scores into weights."""
 
     rows: ClassVar[Rows]
 
@@ -169,7 +170,7 @@ class SoftmaxVariant(Protocol):
 
 @runtime_checkable
 class OnlineSoftmaxVariant(SoftmaxVariant, Protocol):
-    """One with an online form, which never needs a row as a whole. `online` is the class of what it makes."""
+    """Softmax variant with an online form, which never needs a whole row. `online` is the class of what it makes."""
 
     online: ClassVar[type[OnlineSoftmax]]
 
@@ -178,7 +179,7 @@ class OnlineSoftmaxVariant(SoftmaxVariant, Protocol):
 
 @runtime_checkable
 class PairPosition(Protocol):
-    """A scheme that acts inside attention, on queries and keys or on their scores."""
+    """Position scheme inside attention, which acts on queries and keys or on their scores."""
 
     def rotate(
         self, q: Queries, k: Keys, q_positions: Int[Array, 'B T'], k_positions: Int[Array, 'B S']
@@ -193,7 +194,7 @@ class PairPosition(Protocol):
 
 @runtime_checkable
 class Kernel(Protocol):
-    """How queries, keys and values become one output a query; and the state this needs to do it step by step.
+    """Attention kernel: queries, keys and values to one output a query, and the state to do so step by step.
 
     `scoring` is an `ops.scoring:Scoring`: the scale, the mask and the score terms.
     """
@@ -203,9 +204,9 @@ class Kernel(Protocol):
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Any, train: bool) -> Mixed: ...
 
     def init_state(self, k: Keys, v: Values, capacity: int) -> State:
-        """State for the newest `capacity` tokens a row, in the shapes and dtypes of k and v.
+        """Return the state for the newest `capacity` tokens a row, in the shapes and dtypes of k and v.
 
-        Where the mask looks back fewer tokens than that, more will come: older ones are then no longer needed.
+        Where the mask looks back fewer tokens than that, more may follow: older ones are then no longer needed.
         """
         ...
 
@@ -216,19 +217,19 @@ class Kernel(Protocol):
 
 @runtime_checkable
 class Mixer(Protocol):
-    """The only part that moves information between tokens."""
+    """Token mixer: the only part that moves information between tokens."""
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden: ...
 
     def init_state(self, x: Hidden, capacity: int) -> State:
-        """State for `capacity` tokens a row, in the batch, width and dtype of x; axis 0 of each leaf is B."""
+        """Return the state for `capacity` tokens, in the batch, width and dtype of x; axis 0 of each leaf is B."""
         ...
 
     def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
-        """Take a chunk of one or more tokens that follow those already in the state.
+        """Run a chunk of one or more tokens that follow those already in the state; return output and state.
 
-        Past the capacity the newest slots are overwritten: whoever steps keeps count. A state whose size the capacity
-        does not change, as under a mask that looks back fewer tokens, may be stepped for ever.
+        Past the capacity the newest slots are overwritten: the caller keeps count. A state whose size the capacity does
+        not change, as under a mask that looks back fewer tokens, may be stepped for ever.
         """
         ...
 
@@ -241,11 +242,11 @@ class KVSharingMixer(Mixer, Protocol):
     """
 
     def share_kv(self, x: Hidden, scope: Scope, train: bool, shared_kv: PyTree) -> tuple[Hidden, PyTree]:
-        """What `__call__` returns, and the keys and values, for the next layers."""
+        """Return the output of `__call__`, and the keys and values for the next layers."""
         ...
 
     def share_kv_step(self, x: Hidden, scope: Scope, state: State, shared_kv: PyTree) -> tuple[Hidden, State, PyTree]:
-        """What `step` returns, and the keys and values of this chunk for the next layers; one state serves all."""
+        """Return the output and state of `step`, and the keys and values of this chunk for the next layers."""
         ...
 
 
@@ -254,9 +255,9 @@ class CrossMixer(Mixer, Protocol):
     """A mixer for cross-attention: keys and values of the source are made once for all steps of decoding."""
 
     def precompute_kv(self, x: Hidden, source: Source) -> State:
-        """Keys and values of the source, for tokens in the width and dtype of x; axis 0 of each leaf is B."""
+        """Return keys and values of the source, for tokens in the width and dtype of x; axis 0 of each leaf is B."""
         ...
 
     def cross_attend(self, x: Hidden, scope: Scope, state: State) -> Hidden:
-        """What `__call__` returns outside of training, from precomputed keys and values; `source.hidden` is None."""
+        """Return the output of `__call__` outside of training, from precomputed k and v; `source.hidden` is None."""
         ...

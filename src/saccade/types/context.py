@@ -13,7 +13,7 @@ from saccade.types.arrays import Hidden
 
 @struct.dataclass
 class Source:
-    """What queries look at where that is not their own sequence, as in cross-attention.
+    """Source of cross-attention: the other sequence that queries attend to.
 
     Attributes:
         hidden: the tokens, in any width; None where their keys and values were made before, by a `CrossMixer`.
@@ -26,13 +26,13 @@ class Source:
 
     @property
     def real(self) -> Bool[Array, 'B S'] | None:
-        """Which places hold a token, and no padding; None where all do."""
+        """True where a place holds a token, False for padding; None where all hold one."""
         return None if self.segments is None else self.segments != 0
 
 
 @struct.dataclass
 class Scope:
-    """What a layer may know of its tokens beside their activations.
+    """Layer context: what a layer may know of its tokens besides their activations.
 
     Attributes:
         positions: place of each token within its own segment.
@@ -40,8 +40,8 @@ class Scope:
         source: where a mixer takes keys and values from; None for the tokens themselves.
         terms: score terms that all layers share.
         types: 1 for tokens of the second of two texts, else 0; None: there is one text.
-        prefix: how many tokens at the start of a row are read before any is written, so that a mask may show them to
-            each other; None: none are. A row is one segment then.
+        prefix: number of tokens at the start of a row that a mask may show to each other, as in a prefix LM; None for
+            none. A row with a prefix is one segment.
     """
 
     positions: Int[Array, 'B T']
@@ -52,15 +52,15 @@ class Scope:
     prefix: Int[Array, 'B'] | None = None
 
     def read(self, x: Hidden) -> Source:
-        """What keys and values are made of: the source, or the tokens x themselves."""
+        """Return what keys and values are made of: the source, or the tokens x themselves."""
         return Source(x, self.positions, self.segments) if self.source is None else self.source
 
     @property
     def real(self) -> Bool[Array, 'B T'] | None:
-        """Which places hold a token, and no padding; None where all do."""
+        """True where a place holds a token, False for padding; None where all hold one."""
         return None if self.segments is None else self.segments != 0
 
     @property
     def numbered(self) -> Int[Array, 'B T']:
-        """The segments, which are all 1 where every row is one."""
+        """The segments; all 1 where every row is one segment."""
         return jax.numpy.ones_like(self.positions) if self.segments is None else self.segments

@@ -10,12 +10,12 @@ import jax
 
 @runtime_checkable
 class Data(Protocol):
-    """Where batches come from."""
+    """Dataset, with a tokenizer and splits, from which batches are made."""
 
     context: int
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Shapes of a batch, known before any data is read."""
+        """Return the shapes and dtypes of a batch, which are known before any data is loaded."""
         ...
 
     def prepare(self, cache: Any, tokenizer: Any = None) -> Any:
@@ -25,8 +25,8 @@ class Data(Protocol):
 
 @runtime_checkable
 class Bucketed(Data, Protocol):
-    """Data with batches of several lengths to learn from."""
+    """Dataset with training batches of several lengths (length bucketing)."""
 
     def batches_like(self, batch_size: int) -> Sequence[dict[str, jax.ShapeDtypeStruct]]:
-        """Shapes of all of these batches, those of `batch_like` first."""
+        """Return the shapes and dtypes of all of these batches, those of `batch_like` first."""
         ...

@@ -8,12 +8,12 @@ from typing import Annotated
 
 
 class UserError(Exception):
-    """Something the user can mend. Launchers print its one line and exit with status 2."""
+    """Error that the user can correct. Launchers print its one line and exit with status 2."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Which numbers a field takes, stated where the field is declared: `build` refuses the others, and NaN.
+    """Range of a numeric field, stated where the field is declared: `build` refuses numbers outside of it, and NaN.
 
         dropout: Annotated[float, Range(least=0, below=1)] = 0.0
 
@@ -42,14 +42,22 @@ Probability = Annotated[float, Range(least=0, most=1)]
 
 
 def require_positive(part: str, **values: int) -> None:
-    """Refuse a size or a number that is not at least 1, naming its field."""
+    """Check that sizes are at least 1.
+
+    Raises:
+        UserError: one is not; the message names its field.
+    """
     for name, value in values.items():
         if value < 1:
             raise UserError(f'{part}: {name} must be at least 1, not {value}')
 
 
 def require_share(part: str, **values: float) -> None:
-    """Refuse a dropout rate, or another share, that is not at least 0 and below 1."""
+    """Check that dropout rates or other shares are at least 0 and below 1.
+
+    Raises:
+        UserError: one is not; the message names its field.
+    """
     for name, value in values.items():
         if not 0 <= value < 1:
             raise UserError(f'{part}: {name} must be at least 0 and below 1, not {value}')

@@ -12,24 +12,24 @@ from saccade.types.context import Scope
 
 @runtime_checkable
 class Norm(Protocol):
-    """Normalises each token. `real` is for those that keep statistics over tokens, in which padding does not count."""
+    """Norm of each token. `real` is for norms with statistics over tokens, in which padding does not count."""
 
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden: ...
 
 
 @runtime_checkable
 class FeedForward(Protocol):
-    """A layer of each token by itself. `real` is for those in which tokens compete, as padding does not."""
+    """Feed-forward layer, of each token by itself. `real` excludes padding where tokens compete, as for experts."""
 
     def __call__(self, x: Hidden, train: bool, real: Real | None = None) -> Hidden: ...
 
 
 @runtime_checkable
 class Router(Protocol):
-    """Which of E experts serve which token, A of them on average: makes `ops.routing:Routes`. T counts all places.
+    """Router of a mixture of experts: makes `ops.routing:Routes`, A of E experts a token on average.
 
-    `real` says which of them hold a token: padding is not routed, and counts in no load. `sees_others` declares that
-    the experts of a token depend on the other tokens, later ones too.
+    T counts all places of a batch, and `real` says which of them hold a token: padding is not routed, and counts in no
+    load. `sees_others` declares that the experts of a token depend on the other tokens, later ones too.
     """
 
     sees_others: ClassVar[bool]
@@ -41,14 +41,14 @@ class Router(Protocol):
 
 @runtime_checkable
 class TokenPosition(Protocol):
-    """A scheme that acts on the embedded tokens, once."""
+    """Position scheme that acts on the embedded tokens, once."""
 
     def __call__(self, x: Hidden, positions: Int[Array, 'B T']) -> Hidden: ...
 
 
 @runtime_checkable
 class Block(Protocol):
-    """One layer: mixer, feed-forward, norms and residual connections.
+    """Block, one layer of a model: mixer, feed-forward layer, norms and residual connections.
 
     `identity` declares that it returns its input where its mixer and its feed-forward layer return zero.
     """
@@ -68,6 +68,6 @@ class Block(Protocol):
 
 @runtime_checkable
 class Runner(Protocol):
-    """How L layers with stacked parameters are run one after another."""
+    """Runner of L layers with stacked parameters, one after another: scanned or unrolled."""
 
     def __call__(self, layer: Any, stacked: PyTree, x: Hidden) -> tuple[Hidden, PyTree]: ...

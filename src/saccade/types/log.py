@@ -11,7 +11,7 @@ from saccade.types.task import Metrics
 
 @runtime_checkable
 class Sink(Protocol):
-    """A place where the log of a run goes. Process 0 alone makes it, before anything is compiled.
+    """Log sink: where a run's metrics and samples are written. Process 0 alone makes it, before compilation.
 
     All its methods are called in one thread, which is not the main thread. If one raises, or takes so long that the log
     piles up, the run says so and goes on without the sink.
@@ -29,9 +29,9 @@ class Sink(Protocol):
         ...
 
     def sample(self, step: int, text: str) -> None:
-        """Take what the model made at one step."""
+        """Take a text that the model generated at one step."""
         ...
 
     def close(self) -> None:
-        """Finish, after the last step or on the way out of an error. It is called once, if `open` returned."""
+        """Close the log after the last step or after an error. It is called once, if `open` returned."""
         ...

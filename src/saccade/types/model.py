@@ -14,7 +14,7 @@ from saccade.types.part import Part
 
 @runtime_checkable
 class Model(Protocol):
-    """What is trained. How it is called is between it and the task."""
+    """A model to train. Each task says how it calls its models."""
 
     vocabulary: int
     context: int
@@ -22,7 +22,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class OfOneSequence(Model, Protocol):
-    """A model of one sequence of tokens, whose length is a matter of one number."""
+    """A model of one sequence of tokens, whose maximum length is one number."""
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
@@ -32,11 +32,11 @@ class OfOneSequence(Model, Protocol):
 
 @struct.dataclass
 class Reading:
-    """What a head may know beside the hidden states that it reads.
+    """Input of an output head besides the hidden states.
 
     Attributes:
         scope: of the tokens.
-        table: the embedding, for a head that is tied to it.
+        table: the token embedding, for a head with tied weights.
         at: the tokens to predict, by their place in the row; None for all.
     """
 
@@ -47,14 +47,14 @@ class Reading:
 
 @runtime_checkable
 class Head(Protocol):
-    """Makes predictions of what an encoder made of tokens: logits, in the shapes that its task expects."""
+    """Output head: logits from the encoder's hidden states, in the shapes that its task expects."""
 
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Array: ...
 
 
 @runtime_checkable
 class EncoderModel(Model, Protocol):
-    """Tokens in; what each head makes of them out, by the head's name."""
+    """Encoder: tokens in, the output of each head out, by the head's name."""
 
     def __call__(
         self, tokens: Tokens, scope: Scope, train: bool, at: Int[Array, 'B M'] | None = None
@@ -63,7 +63,7 @@ class EncoderModel(Model, Protocol):
 
 @runtime_checkable
 class LanguageModel(Model, Protocol):
-    """Tokens in, logits out; whole sequences by `__call__`, chunk by chunk by `init_state` and `step`."""
+    """Language model: tokens in, logits out; whole sequences by `__call__`, chunks by `init_state` and `step`."""
 
     def __call__(self, tokens: Tokens, scope: Scope, train: bool) -> Logits: ...
 
@@ -78,9 +78,9 @@ class LanguageModel(Model, Protocol):
 
 @runtime_checkable
 class Seq2Seq(Model, Protocol):
-    """A sequence to read and what was written of another in; logits of what is written next out.
+    """Sequence-to-sequence model: a source and the target so far in, logits of the next target tokens out.
 
-    `context` bounds what is written, and `source_context` what is read, in tokens.
+    `context` bounds the target, and `source_context` the source, in tokens.
     """
 
     source_context: int

@@ -42,7 +42,7 @@ class Part(Generic[T_co]):
         return dict(self.arguments)[name]
 
     def replace(self, **arguments: Any) -> 'Part':
-        """The same with these arguments in place of its own."""
+        """Return the part with these arguments in place of its own."""
         return Part(self.target, tuple(sorted({**dict(self.arguments), **arguments}.items())))
 
     @property
@@ -52,7 +52,7 @@ class Part(Generic[T_co]):
         return f'{module}:{self.target.__qualname__}'
 
     def walk(self) -> Iterator['Part']:
-        """This part, and all that it was given, at any depth."""
+        """Yield this part and the parts among its arguments, at any depth."""
         yield self
         for _, value in self.arguments:
             for item in value if isinstance(value, tuple) else (value,):

@@ -46,11 +46,11 @@ Metrics = Mapping[str, SupportsFloat]
 
 @struct.dataclass
 class Written:
-    """What a model wrote of each source, the best of what its search found.
+    """Decoded target of each source, the best that the search found.
 
     Attributes:
-        tokens: of each row, without the token that started it; what follows the first `counts` of them is of no use.
-        counts: how many there are before the token that ended the row.
+        tokens: of each row, without its start token; only the first `counts` of them are meaningful.
+        counts: number of tokens before the end token.
     """
 
     tokens: Int[Array, 'B M']
@@ -59,16 +59,16 @@ class Written:
 
 @runtime_checkable
 class Search(Protocol):
-    """How a model that reads a sequence is made to write another, in a compiled program: greedy, by beams ..."""
+    """Decoding search of a sequence-to-sequence model, in a compiled program: greedy, beam search ..."""
 
     def __call__(self, model: Seq2Seq, params: Params, batch: Batch) -> Written:
-        """Write for each row of a batch, of which the sources and the first column of `tokens` are looked at."""
+        """Decode a target for each row of a batch, from its source and the first column of `tokens`."""
         ...
 
 
 @struct.dataclass
 class Total:
-    """A mean in the making: totals and weights add up over microbatches, devices and processes."""
+    """Weighted sum of a mean: totals and weights add up over microbatches, devices and processes."""
 
     total: Float[Array, '']
     weight: Float[Array, '']
@@ -80,7 +80,7 @@ class Total:
 
 @runtime_checkable
 class Task(Protocol):
-    """What is learned.
+    """Training task: the loss, and how a batch becomes the model's input.
 
     A task may have these attributes too, all but the first of its class:
         then: what a run of it is good for, each with its command but for --workdir; {inputs} stands for an example
@@ -95,7 +95,7 @@ class Task(Protocol):
         ...
 
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
-        """What the model's `init` is called with for a batch, after the key."""
+        """Return the arguments of the model's `init` for a batch, after the key."""
         ...
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
@@ -105,7 +105,7 @@ class Task(Protocol):
 
 @runtime_checkable
 class Estimate(Protocol):
-    """A number with the bounds of its 95% confidence interval."""
+    """Estimate: a number with the bounds of its 95% confidence interval."""
 
     value: float
     low: float
@@ -114,17 +114,17 @@ class Estimate(Protocol):
 
 @runtime_checkable
 class TextMetric(Protocol):
-    """What texts are worth beside those that were wanted; a `signature` of an estimate says how it was made."""
+    """Text metric: compares texts with their references; an estimate's `signature` says how it was computed."""
 
     def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Estimate]: ...
 
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """A task that is judged by predictions of whole examples, and not by means over targets alone."""
+    """Evaluator: a task with metrics of predictions for whole examples, besides means over targets."""
 
     def predict(self, model: Any, params: Params, batch: Batch) -> dict[str, Array]:
-        """Return what is predicted of each row; axis 0 of each array is B."""
+        """Return the predictions for each row; axis 0 of each array is B."""
         ...
 
     def judge(self, predictions: Mapping[str, Any], split: Any) -> dict[str, Estimate]:
