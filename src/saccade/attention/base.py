@@ -22,7 +22,11 @@ class ScoreKernel(nn.Module):
 
     @nn.compact
     def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
-        """Say how scores become weights, and have weights dropped in training."""
+        """Return the scoring with the softmax variant, and with dropout of the weights in training.
+
+        Raises:
+            UserError: the dropout is no share.
+        """
         require_share(type(self).__name__, dropout=self.dropout)
         # 'weighting' is its name in checkpoints.
         scoring = scoring.replace(softmax=self.softmax(name='weighting')(heads))

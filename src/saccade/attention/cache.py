@@ -28,13 +28,13 @@ _SLOT_AXES = {'k': 2, 'v': 2, 'positions': 1, 'segments': 1}
 
 
 def slots_for(mask: MaskBase, capacity: int) -> int:
-    """Slots a row that queries under this mask may need, of `capacity` tokens."""
+    """Return how many slots a row needs under this mask for `capacity` tokens."""
     return capacity if mask.lookback is None else min(capacity, mask.lookback + 1)
 
 
 @struct.dataclass
 class Cache:
-    """Keys and values by slot; axis 0 of every leaf is the batch.
+    """KV cache: keys and values by slot; axis 0 of every leaf is the batch.
 
     Heads come before slots, as the matrix products of a step read them: no step of one token copies the cache.
 
@@ -51,10 +51,10 @@ class Cache:
 
     @classmethod
     def empty(cls, k: Keys, v: Values, slots: int, **more: Any) -> 'Cache':
-        """So many slots a row, in the shapes and dtypes of k and v.
+        """Return a cache with a number of empty slots a row, in the shapes and dtypes of k and v.
 
         Args:
-            more: what else the class holds.
+            more: further fields of the class.
         """
         B = k.shape[0]
         k, v = (jnp.zeros((B, x.shape[2], slots, x.shape[3]), x.dtype) for x in (k, v))
@@ -62,11 +62,11 @@ class Cache:
         return cls(k, v, positions, segments, jnp.zeros(B, jnp.int32), **more)
 
     def values(self) -> Float[Array, 'B _ S _']:
-        """What is read, by slot."""
+        """Return the values by slot."""
         return self.v
 
     def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, scope: Scope) -> tuple[Mixed, 'Cache']:
-        """Take in a chunk; return what its queries read, and the cache after it."""
+        """Add a chunk to the cache and attend to it; return the output of its queries, and the cache after it."""
         lookback, slots = scoring.mask.lookback, self.positions.shape[1]
         if lookback is None or slots <= lookback:
             seen = after = self.append(k, v, scope)
@@ -79,7 +79,7 @@ class Cache:
         return seen.attend(q, scoring, scope), after
 
     def append(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
-        """Write a chunk into the next slots, the same in every row."""
+        """Return the cache with a chunk written into the next slots, which are the same in every row."""
 
         def write(slots: Array, new: Array, axis: int) -> Array:
             return jax.lax.dynamic_update_slice_in_dim(slots, new, self.filled[0], axis)
@@ -87,7 +87,7 @@ class Cache:
         return self._changed(write, k, v, scope).replace(filled=self.filled + k.shape[1])
 
     def renew(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
-        """Write one token over the oldest of each row; what is no token will be written over by the next."""
+        """Return the cache with one token written over the oldest of each row; the next token overwrites padding."""
 
         def write(slots: Array, new: Array, axis: int) -> Array:
             index = (jnp.arange(slots.shape[0]), *(slice(None),) * (axis - 1), self.filled)
@@ -97,25 +97,25 @@ class Cache:
         return self._changed(write, k, v, scope).replace(filled=(self.filled + real) % self.positions.shape[1])
 
     def extend(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
-        """Put a chunk behind the slots there are."""
+        """Return the cache with slots of a chunk appended."""
         return self._changed(lambda slots, new, axis: jnp.concatenate([slots, new], axis), k, v, scope)
 
     def in_order(self) -> 'Cache':
-        """A ring cut open: each row's oldest slot comes first."""
+        """Return the ring cut open: each row's oldest slot comes first."""
         slots = self.positions.shape[1]
         return self._taken((self.filled[:, None] + jnp.arange(slots)) % slots)
 
     def newest(self, slots: int) -> 'Cache':
-        """A ring of each row's newest tokens, out of slots that are in order."""
+        """Return a ring of each row's newest tokens, from slots that are in order."""
         return self._taken(jnp.argsort(self.segments != 0, axis=-1, stable=True)[:, -slots:])
 
     def attend(self, q: Queries, scoring: Scoring, scope: Scope) -> Mixed:
-        """What the newest tokens read from all slots; masks and terms are given positions for indices."""
+        """Attend by the newest tokens to all slots; masks and terms are given positions for indices."""
         scoring, k, v = self.read(scoring, scope)
         return plain.attend(q, k, v, scoring, scope.positions, self.positions)[0]
 
     def read(self, scoring: Scoring, scope: Scope) -> tuple[Scoring, Keys, Values]:
-        """All slots, and the scoring of these tokens over them."""
+        """Return the scoring of these tokens over all slots, and the keys and values of the slots."""
         segments = 1 if scope.segments is None else scope.segments[..., :, None]
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
         allowed = scoring.mask(scope.positions, self.positions) & same
@@ -141,5 +141,5 @@ class Cache:
 
 
 def heads_first(x: Array) -> Array:
-    """Between [B S K H] and [B K S H]."""
+    """Swap tokens and heads: [B S K H] to [B K S H], and back."""
     return jnp.swapaxes(x, -2, -3)

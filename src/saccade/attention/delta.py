@@ -29,12 +29,12 @@ from saccade.types import Capabilities, Hidden, Norm, Part, Queries, Scope
 
 
 def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:
-    """The logarithm of a rate drawn evenly; the bounds are Mamba-2's (Dao, Gu 2024, https://arxiv.org/abs/2405.21060)."""
+    """Initialise log r, with r drawn evenly; bounds of Mamba-2 (Dao, Gu 2024, https://arxiv.org/abs/2405.21060)."""
     return lambda key, shape: jnp.log(jax.random.uniform(key, shape, minval=least, maxval=most))
 
 
 def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
-    """What softplus makes a step of, drawn evenly in its logarithm; the bounds are Mamba-2's."""
+    """Initialise c, with softplus(c) drawn evenly in its logarithm; the bounds are Mamba-2's."""
 
     def make(key: Any, shape: tuple[int, ...]) -> Array:
         steps = jnp.exp(jax.random.uniform(key, shape, minval=jnp.log(least), maxval=jnp.log(most)))
@@ -46,7 +46,7 @@ def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
 class Delta(FixedState):
     """DeltaNet and Gated DeltaNet mixer.
 
-    Attributes: those of FixedState; decay, whether the memory fades (a < 1); activation of q, k, v; rate_init
+    Attributes: those of FixedState; decay, whether the memory decays (a < 1); activation of q, k, v; rate_init
     of r; step_init of c.
     """
 

@@ -49,7 +49,7 @@ from saccade.types import (
 
 @struct.dataclass
 class LatentCache(Cache):
-    """Latents with their rotated keys, as one key head; the values are the latents themselves.
+    """Cache of latents and rotated keys, as one key head; the values are the latents themselves.
 
     Attributes:
         rank: R, features of a key that are its latent.
@@ -63,16 +63,16 @@ class LatentCache(Cache):
 
 
 class Latent(nn.Module):
-    """Self-attention through latents.
+    """Multi-head latent attention (MLA).
 
     Attributes:
         heads: N.
         rank: R, width of the latent that keys and values share.
-        head_width: H of queries and keys that carry no position; value_width of the values.
-        rotated_width: H', width of the queries and of the one key that do carry it.
-        kernel: how queries meet keys, by scores.
-        mask: which pairs may attend, beside padding and packing.
-        position: what is done to the rotated part of queries and keys, or to the scores, by position.
+        head_width: H of the part of queries and keys without positions; value_width of the values.
+        rotated_width: H', width of the rotated part of the queries, and of the one rotated key.
+        kernel: how queries attend to keys and values, by scores.
+        mask: which pairs may attend, besides padding and packing.
+        position: position scheme, of the rotated part of queries and keys or of the scores.
         norm: of the latents.
         query_rank: width of a latent that queries are made from; None makes them from the tokens.
         scale: factor of the scores; None for 1 / sqrt(H + H').

@@ -32,16 +32,16 @@ from saccade.types import (
 
 
 class FeatureKernel(nn.Module):
-    """What kernels share whose weights are products of features, summed without a score being made.
+    """Base of linear attention kernels: weights are products of features, and no score is made.
 
     Attributes:
-        chunk: tokens that meet each other by a matrix, all earlier ones by sums. The numbers do not depend on it.
+        chunk: tokens that attend to each other by a matrix, and to earlier ones by sums. It does not change the output.
     """
 
     chunk: Count = 64
 
     def features(self, x: Queries, scale: float) -> tuple[Array, Array]:
-        """Features [B T N R] of queries or keys, at most 1, and the logarithm [B T N] of a factor left out of them."""
+        """Return features [B T N R] of queries or keys, at most 1, and the log [B T N] of a factor left out of them."""
         raise NotImplementedError
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
@@ -55,7 +55,7 @@ class FeatureKernel(nn.Module):
         return linear_attention.attend_all(queries, features, gain, v, reach.segments, self.chunk)
 
     def init_state(self, k: Keys, v: Values, capacity: int) -> LogScaledState:
-        """The same for every capacity."""
+        """Return the empty state, whose size does not depend on the capacity."""
         width = jax.eval_shape(lambda: self.features(k, 1.0)[0]).shape[-1]
         return LogScaledState.empty(k.shape[0], k.shape[2], width, v.shape[3] + 1)
 
@@ -82,15 +82,15 @@ class FeatureKernel(nn.Module):
 
 
 class FixedState(nn.Module):
-    """What mixers share whose memory is of fixed size: projections, and the norm and the gate of each head.
+    """Base of mixers with a memory of fixed size: projections, and a norm and a gate of each head.
 
     Attributes:
         heads: N.
         head_width: H of queries and keys; None for D / N.
         value_width: of each head's values; None for H.
-        head_norm: of what each head reads.
-        gate: function of a projection of x that what the heads read is multiplied by; None for no gate.
-        chunk: tokens that meet each other by a matrix, all earlier ones by the memory. The numbers do not depend on it.
+        head_norm: of each head's output.
+        gate: function of a projection of x that the heads' outputs are multiplied by; None for no gate.
+        chunk: tokens taken at once, by a matrix; earlier ones come through the memory. It does not change the output.
         dropout: of the output.
         kernel_init, output_init: initialisers of the projections, and of the output projection.
     """
@@ -108,14 +108,14 @@ class FixedState(nn.Module):
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
-        """What each head reads [B T N V], and the memory after. To be overridden, and called in a compact method."""
+        """Return each head's output [B T N V], and the memory after. To be overridden; called in a compact method."""
         raise NotImplementedError
 
     def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
         return self._around(x, scope, train, self.init_state(x, 0))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> Memory:
-        """The same for every capacity."""
+        """Return the empty memory, whose size does not depend on the capacity."""
         N, H, V = self._sizes(x.shape[-1])
         return Memory.empty(x.shape[0], N, H, V)
 

@@ -6,8 +6,8 @@
 
 Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2, https://arxiv.org/abs/1706.03762
 With `key_value_heads` K < N it is grouped-query attention (Ainslie et al. 2023, https://arxiv.org/abs/2305.13245),
-with K = 1 multi-query (Shazeer 2019, https://arxiv.org/abs/1911.02150). How the heads attend is the kernel's
-affair. Cost: (2 + 2/G) T D N H for the projections, beside the kernel's.
+with K = 1 multi-query (Shazeer 2019, https://arxiv.org/abs/1911.02150). The kernel says how the heads
+attend. Cost: (2 + 2/G) T D N H for the projections, besides the kernel's.
 """
 
 import itertools
@@ -57,18 +57,18 @@ _HEADS = {'query': 'N', 'key': 'K', 'value': 'K', 'gate': 'N'}  # the axis of th
 
 
 class MultiHead(nn.Module):
-    """Self-attention; cross-attention where the scope has a source.
+    """Multi-head self-attention; cross-attention where the scope has a source.
 
     Attributes:
         heads: N.
-        kernel: how queries meet keys.
-        mask: which pairs may attend, beside padding and packing.
-        position: what is done to queries and keys, or to their scores, by position.
+        kernel: how queries attend to keys and values.
+        mask: which pairs may attend, besides padding and packing.
+        position: position scheme, of queries and keys or of their scores.
         key_value_heads: K; None for N.
         head_width: H; None for D / N.
         scale: factor of the scores; None for 1 / sqrt(H).
-        terms: what else is done to the scores, in order, after the position's own; one with parameters is a module
-            whose `terms` makes it, as a position's does.
+        terms: further score terms, in order, after the position's own; one with parameters is a module whose `terms`
+            makes it, as a position's does.
         head_norm: of each query and of each key over H, before the positions; one for all queries, one for all keys.
         gate: function of a projection of x that each head's output is multiplied by.
         fused: project with the kernels side by side, as one matrix product.
@@ -121,7 +121,7 @@ class MultiHead(nn.Module):
         return self._with_parameters(self._around, x, scope, False, self._stepping(scope, state), shared_kv)
 
     def precompute_kv(self, x: Hidden, source: Source) -> State:
-        """Keys and values of a source, heads first, as the matrix products of a step read them."""
+        """Return keys and values of a source, heads before tokens, as the matrix products of a step need them."""
         return tuple(map(heads_first, self._with_parameters(self._keys, x.shape[-1], source)))
 
     def cross_attend(self, x: Hidden, scope: Scope, state: State) -> Hidden:
@@ -130,7 +130,7 @@ class MultiHead(nn.Module):
 
     @nn.compact
     def _with_parameters(self, work: Callable[..., Any], *given: Any) -> Any:
-        """Do what needs parameters: Linen lets one method of a class have them made."""
+        """Call `work` where parameters can be made: Linen allows that in one method of a class."""
         return work(*given)
 
     def _around(
@@ -148,7 +148,7 @@ class MultiHead(nn.Module):
         return self._output(x, mixed, scope.real, train), state, (k, v)
 
     def _reading(self, scope: Scope, train: bool) -> Attend:
-        """How queries read whole sequences."""
+        """Return how the queries of whole sequences attend."""
 
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
             return kernel(q, k, v, visible(scoring, scope), train), None
@@ -156,11 +156,11 @@ class MultiHead(nn.Module):
         return attend
 
     def _stepping(self, scope: Scope, state: State) -> Attend:
-        """How the queries of a chunk read it and what came before; and the state after it."""
+        """Return how the queries of a chunk attend to the state and the chunk; this also gives the state after it."""
         return lambda kernel, *rest: kernel.step(*rest, state, scope)
 
     def _own(self, x: Hidden, scope: Scope, position: PairPosition) -> tuple[Queries, Keys, Values]:
-        """Queries of x, and keys and values of what is read."""
+        """Queries of x, and keys and values of the source, or of x where there is none."""
         source = scope.read(x)
         made = self._projected({'query': x, 'key': source.hidden, 'value': source.hidden}, x.shape[-1])
         q = self._normalised('query_norm', made['query'], scope.real)
@@ -168,7 +168,7 @@ class MultiHead(nn.Module):
         return *position.rotate(q, k, scope.positions, source.positions), made['value']
 
     def _queries(self, x: Hidden, scope: Scope, position: PairPosition) -> Queries:
-        """Queries of x, for keys and values that are shared_kv."""
+        """Queries of x, for shared keys and values."""
         N, _, H = self._sizes(x.shape[-1])
         q = self._biased('query', project(x, self._kernel('query', x, N, H)))
         q = self._normalised('query_norm', q, scope.real)
@@ -181,7 +181,7 @@ class MultiHead(nn.Module):
         return self.position(name='position').rotate(k, k, source.positions, source.positions)[1], made['value']
 
     def _output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
-        """Gate what the heads have read, and merge them."""
+        """Gate the outputs of the heads, and merge them."""
         if self.gate is not None:
             mixed = mixed * self.gate(project(x, self._kernel('gate', x, *mixed.shape[-2:])))
         shape = (*mixed.shape[-2:], x.shape[-1])
@@ -191,7 +191,7 @@ class MultiHead(nn.Module):
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
     def _projected(self, read: Mapping[str, Array], D: int) -> dict[str, Array]:
-        """Queries, keys and values of what is read for each, in heads; D is the width of what queries are made of."""
+        """Project each input to its queries, keys or values, in heads; D is the width of the queries' input."""
         N, K, H = self._sizes(D)
         kernels = {name: self._kernel(name, x, N if name == 'query' else K, H) for name, x in read.items()}
         found = {}
@@ -239,7 +239,7 @@ def _made(part: Part, number: int, heads: int) -> tuple[ScoreTerm, ...]:
 
 
 def visible(scoring: Scoring, scope: Scope) -> Scoring:
-    """Keep queries from padding, and from what is of another segment than they are.
+    """Return the scoring with its mask restricted to equal segments, without padding.
 
     Raises:
         UserError: keys are of another sequence, and a score term goes by distance.
@@ -250,7 +250,11 @@ def visible(scoring: Scoring, scope: Scope) -> Scoring:
 
 
 def width_of_heads(D: int, heads: int, given: int | None) -> int:
-    """H, as it is given, or an equal share of the width."""
+    """Return H, as given, or an equal share of the width.
+
+    Raises:
+        UserError: H is not given, and the heads do not divide the width.
+    """
     if given is None and D % heads:
         raise UserError(f'width {D} is not divisible by {heads} heads: choose a width that is, or give head_width')
     return D // heads if given is None else given

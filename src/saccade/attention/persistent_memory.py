@@ -47,7 +47,7 @@ from saccade.types import (
 
 @struct.dataclass
 class BesideMemory(MaskBase):
-    """A mask of tokens whose keys stand behind those of the memory, which is always seen.
+    """Mask over memory and tokens: memory keys come first and are always allowed, tokens follow the wrapped mask.
 
     Attributes:
         count: keys of the memory.
@@ -68,10 +68,10 @@ class BesideMemory(MaskBase):
 
 @struct.dataclass
 class OfTokens:
-    """A score term that leaves the memory's scores as they are.
+    """Score term of tokens alone, which leaves the memory's scores as they are.
 
     Attributes:
-        count: keys of the memory. They stand first, so that a term which counts keys up to a query does not count them.
+        count: keys of the memory. They come first, so that a term which counts keys up to a query does not count them.
     """
 
     term: ScoreTerm
@@ -90,12 +90,12 @@ class OfTokens:
 
 @struct.dataclass
 class CacheBesideMemory(Cache):
-    """The cache of the tokens; `memory`, keys and values [B M K H], is there while a step lasts."""
+    """KV cache of the tokens; `memory`, persistent keys and values [B M K H], is set during a step alone."""
 
     memory: tuple[Keys, Values] | None = None
 
     def attend(self, q: Queries, scoring: Scoring, scope: Scope) -> Mixed:
-        """What the newest tokens read from the memory and from all slots, of which no copy is made to join them."""
+        """Attend by the newest tokens to the memory and to all slots, without a copy that joins both."""
         k, v = self.memory
         scoring, keys, values = self.read(scoring, scope)
         pairs = scoring.pairs(scope.positions, self.positions)

@@ -45,7 +45,7 @@ from saccade.types import (
 
 @struct.dataclass
 class HeldOrOwn(MaskBase):
-    """A mask over keys that stand there twice: as they are held for later segments, and for their own segment.
+    """Mask over keys that occur twice: held, without gradient, for later segments, and for their own segment.
 
     Attributes:
         number: of each token's segment.
@@ -68,10 +68,10 @@ class HeldOrOwn(MaskBase):
 
 @struct.dataclass
 class OnceEach:
-    """A score term that knows a key by one index, wherever it stands.
+    """Score term that gives both copies of a key one index.
 
     Attributes:
-        length: S, keys before they stand there twice.
+        length: S, keys of one copy.
     """
 
     term: ScoreTerm

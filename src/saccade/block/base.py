@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base classes of blocks: one method, `wire`, connects the parts for whole sequences and for decoding.
 
-A block is one file that says how its parts are wired (`wire`); calling and decoding differ only in how its
-mixer is asked.
+A block is one file that says how its parts are wired (`wire`); whole sequences and decoding differ only in how the
+mixer is called.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class BlockBase(nn.Module):
 
     Attributes: the mixer, the feed-forward layer, and the norm, of which each place makes its own.
 
-    A block declares `identity`: that it returns its input where its mixer and its feed-forward layer return zero.
+    A block declares `identity`: whether it returns its input where its mixer and its feed-forward layer return zero.
     """
 
     identity: ClassVar[bool]
@@ -37,10 +37,11 @@ class BlockBase(nn.Module):
     norm: Part[Norm]
 
     def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
-        """Return the block's output, and whatever `mix` returned beside the mixed tokens. To be overridden.
+        """Return the block's output, and the state that `mix` returned with the mixed tokens. To be overridden.
 
         Args:
-            real: which places hold a token, for norms and feed-forward layers that count them.
+            real: which places hold a token, for norms and feed-forward layers with statistics over tokens.
+            mix: calls the mixer, for whole sequences or for a chunk.
         """
         raise NotImplementedError
 
@@ -56,15 +57,17 @@ class BlockBase(nn.Module):
         return self.wire(x, False, scope.real, lambda mixer, h: mixer.step(h, scope, state))
 
     def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> State:
-        """The initial state of decoding with a source: that of `init_state`, for a block without cross-attention."""
+        """Return the initial state of decoding with a source: without cross-attention that of `init_state`."""
         return self.init_state(x, capacity)
 
 
 @struct.dataclass
 class CrossState:
-    """The state of a block that decodes beside a source. Attributes: of its mixer, and what `cross` made of the source.
+    """Decoding state of a block with cross-attention.
 
-    Steps leave the latter as it is.
+    Attributes:
+        mixer: state of the mixer.
+        cross: keys and values of the source, which steps leave as they are.
     """
 
     mixer: State
@@ -72,14 +75,14 @@ class CrossState:
 
 
 class SequentialBlock(BlockBase):
-    """A wiring of one branch after another, each in the same way: the mixer, `cross`, the feed-forward layer.
+    """Sequential block: one residual branch after another, the mixer, `cross`, the feed-forward layer.
 
-    A block says what stands around a branch, which is named as the parameters of its part are.
+    A subclass says what is done before and after a branch; a branch has the name of its part's parameters.
 
     Attributes:
-        cross: reads a source, with a norm of its own (Vaswani et al. 2017, section 3.1, "encoder-decoder attention").
-            The mixer then sees the tokens alone, and the score terms that layers share are for the mixer alone. None
-            for a block that reads no source.
+        cross: cross-attention to a source, with a norm of its own (Vaswani et al. 2017, section 3.1, "encoder-decoder
+            attention"). The mixer then sees the tokens alone, and the score terms that layers share are for the mixer
+            alone. None for a block without cross-attention.
     """
 
     of_source: ClassVar[tuple[str, ...]] = ('cross',)  # fields of parts that read another sequence
@@ -87,11 +90,11 @@ class SequentialBlock(BlockBase):
     cross: Part[CrossMixer] | None = field(default=None, kw_only=True)
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
-        """Return what a branch reads of x: its norm, unless that stands elsewhere."""
+        """Return the input of a branch: norm(x), unless a subclass has the norm elsewhere."""
         return self.norm(name=f'{branch}_norm')(x, real)
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
-        """Return what x becomes by what a branch made of it, y. To be overridden."""
+        """Return x with a branch's output y added to it, as the block does that. To be overridden."""
         raise NotImplementedError
 
     @nn.compact
@@ -129,7 +132,7 @@ class SequentialBlock(BlockBase):
         return super().init_state(x, capacity)
 
     def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> State:
-        """Keys and values of the source for `cross`, made once, and the initial state of the mixer."""
+        """Return keys and values of the source for `cross`, and the initial state of the mixer."""
         if self.cross is None:
             return super().precompute_kv(x, capacity, source)
         params = {'params': self.get_variable('params', 'cross')}
@@ -166,22 +169,22 @@ class SequentialBlock(BlockBase):
 
 
 class ResidualStreams(BlockBase):
-    """A wiring whose layers hand on R hidden states instead of one, side by side in the width: [B T (R D)].
+    """Base of blocks with R residual streams, which are concatenated along the width: [B T (R D)].
 
     The stack calls `expand` before the first layer and `reduce` after the last. Blocks of one pattern must agree on R.
     """
 
     @property
     def count(self) -> int:
-        """R. To be overridden."""
+        """R, the number of residual streams. To be overridden."""
         raise NotImplementedError
 
     def expand(self, x: Hidden) -> Float[Array, 'B T RD']:
-        """Make every stream a copy of the hidden state. It has no parameters."""
+        """Return R streams, each a copy of the hidden state. It has no parameters."""
         return jnp.tile(x, self.count)
 
     def reduce(self, x: Float[Array, 'B T RD']) -> Hidden:
-        """Make one hidden state of the streams. Parameters that it needs are to be made in `setup`."""
+        """Return one hidden state made of the streams. Parameters that it needs are made in `setup`."""
         raise NotImplementedError
 
     def init_state(self, x: Float[Array, 'B T RD'], capacity: int) -> State:

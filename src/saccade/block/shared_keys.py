@@ -54,7 +54,11 @@ class SharedKeys(PreNorm, kw_only=True):
     def wire(
         self, x: Hidden, train: bool, real: Real | None, mix: Callable[..., tuple[Hidden, Any]]
     ) -> tuple[Hidden, Any]:
-        """Run the layers; `mix` gets the shared keys and values, None at first, and returns them and the state."""
+        """Run the M layers; `mix` gets the shared keys and values, None at first, and returns the state and them.
+
+        Raises:
+            UserError: `sharing` is below 1, or the block has `cross`.
+        """
         require_positive('block.shared_keys:SharedKeys', sharing=self.sharing)
         if self.cross is not None:
             raise UserError('block.shared_keys:SharedKeys reads no source: it cannot have cross')

@@ -66,7 +66,7 @@ class TokenChoice(nn.Module):
         return routes_by_token(expert, self.scale * gate, real, self.capacity * active / experts if bounded else None)
 
     def choose(self, scores: Float[Array, 'T E'], active: int, real: Bool[Array, 'T']) -> Int[Array, 'T A']:
-        """Return the experts of each token; their gates are made of the scores, whatever they are chosen by."""
+        """Return the A experts of each token, those of highest score. Gates are made of the scores in any case."""
         return jax.lax.top_k(scores, active)[1]
 
     def _report(

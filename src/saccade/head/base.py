@@ -11,18 +11,18 @@ from saccade.types import Count, Part, Share, require_positive, require_share
 
 
 def dense(module: nn.Module, name: str, x: Float[Array, '*B D'], width: int, init: Part) -> Float[Array, '*B F']:
-    """An affine map whose parameters, NAME and NAME_bias, belong to the module."""
+    """Apply an affine map whose parameters, NAME and NAME_bias, belong to the module."""
     y = project(x, parameter(module, name, 'D -> X', init(), (x.shape[-1], width)))
     return y + parameter(module, f'{name}_bias', 'X', nn.initializers.zeros, (width,))
 
 
 class Classes(nn.Module):
-    """Scores of C classes.
+    """Classification head: scores of C classes.
 
     Attributes:
         classes: C; None for the hidden layer's output as it is.
-        activation: of a hidden layer before the output, of the width of what is read; None for no such layer.
-        dropout: of what the output layer reads.
+        activation: of a hidden layer before the output, of the input's width; None for no such layer.
+        dropout: of the output layer's input.
         kernel_init: of both layers.
     """
 

@@ -19,7 +19,7 @@ from saccade.types import Hidden, Part, Reading
 class Pooled(Classes, kw_only=True):
     """Sequence classification head.
 
-    Attributes: pool, a function of the tokens and of which of them are there, as in `ops.pool:first`.
+    Attributes: pool, a function of the tokens and of which places hold one, as in `ops.pool:first`.
     """
 
     pool: Part

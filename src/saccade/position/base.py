@@ -11,7 +11,7 @@ from saccade.types import Capabilities, Keys, Queries, ScoreTerm
 
 
 class OnHeads(nn.Module):
-    """A scheme that changes queries and keys, and leaves their scores alone."""
+    """Base of position schemes that change queries and keys, and not their scores."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(equivariant=False)
 
@@ -21,7 +21,7 @@ class OnHeads(nn.Module):
 
 
 class OnScores(nn.Module):
-    """A scheme that changes scores by distance, and leaves queries and keys alone."""
+    """Base of position schemes that change scores by distance, and not queries and keys."""
 
     by_distance: ClassVar[bool] = True
     capabilities: ClassVar[Capabilities] = Capabilities(cross=False, equivariant=False)

@@ -53,14 +53,14 @@ class RelativeBias(OnScores):
 
 @dataclass(frozen=True)
 class Buckets:
-    """Half of a side's buckets hold one distance each, the rest share the farther ones logarithmically."""
+    """Buckets of distances: half of a side's buckets hold one distance each, the others are logarithmic."""
 
     count: int
     furthest: int
     both_sides: bool
 
     def __call__(self, distance: Int[Array, '*B T S']) -> Int[Array, '*B T S']:
-        """Bucket of the distance key - query."""
+        """Return the bucket of each distance key - query, in tokens."""
         if not self.both_sides:
             return self._one_side(jnp.maximum(-distance, 0), self.count)
         side = self.count // 2

@@ -24,13 +24,13 @@ from saccade.types import Keys, Part, Positive, Queries, Range, UserError
 
 
 class Rotary(OnHeads):
-    """Rotations.
+    """Rotary position embedding.
 
     Attributes:
         base: longest wavelength over 2 pi, in tokens.
         scaling: maps frequencies to frequencies, or to `ops.rotary:Waves`.
-        share: of the features that are turned, the first ones.
-        pairing: which features are turned together.
+        share: of the features that are rotated, the first ones.
+        pairing: which features are rotated together.
     """
 
     base: Positive = 10000.0

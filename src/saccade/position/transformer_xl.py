@@ -22,7 +22,7 @@ from saccade.types import Count, Part, Positive, ScoreTerm, UserError, require_p
 
 
 class TransformerXL(OnScores):
-    """Relative waves.
+    """Relative positions of Transformer-XL.
 
     Attributes:
         width: P, features of the waves, half of them sines.

@@ -40,7 +40,7 @@ class TopKWeights:
 class TopK(nn.Module):
     """Top-k attention weights.
 
-    Attributes: k, the keys that a query reads.
+    Attributes: k, the keys that a query attends to.
     """
 
     k: Count
