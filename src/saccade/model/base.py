@@ -43,10 +43,10 @@ class Tower(nn.Module):
         width: D.
         layers: L.
         block: one block, or a pattern of blocks that is repeated.
-        position: what is done to the embedded tokens.
+        position: position scheme of the embedded tokens.
         norm: after the last layer.
-        run: how the layers are run.
-        passes: how often tokens go through the layers, whose weights each pass shares (Dehghani et al. 2019, "Universal
+        run: runner of the layers, scanned or unrolled.
+        passes: how often tokens pass through the layers, with the same weights (Dehghani et al. 2019, "Universal
             Transformers", https://arxiv.org/abs/1807.03819; ALBERT has one layer and twelve passes).
         embedding_scale: factor of the embedded tokens; sqrt(D) in Vaswani et al. 2017, section 3.4, and in Gemma.
         shared: makes score terms once that all layers add to their own, as T5's table; its rotations are not used.
@@ -70,7 +70,7 @@ class Tower(nn.Module):
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
-        """Return how the same tower is made for sequences of up to `length` tokens."""
+        """Return the part that makes the same model for sequences of up to `length` tokens."""
         return part.replace(context=length)
 
     def _refuse(self, tokens: Tokens) -> None:
@@ -116,7 +116,7 @@ class Tower(nn.Module):
 
     @property
     def pattern(self) -> tuple[Part[Block], ...]:
-        """The blocks that are repeated."""
+        """The pattern of blocks that is repeated."""
         return self.block if isinstance(self.block, tuple) else (self.block,)
 
     def _stack(self, **place: Any) -> Stack:

@@ -28,7 +28,10 @@ from saccade.types import Hidden, Logits, Norm, Part, Positive, Scope, Source, S
 class DecoderState:
     """Decoding state of a decoder.
 
-    Attributes: the state of each layer, the position of each row's next token, and where a source's tokens stand.
+    Attributes:
+        layers: the state of each layer.
+        position: of each row's next token, in tokens.
+        source: positions and segments of the source of cross-attention; None for none.
     """
 
     layers: tuple[State, ...]
@@ -37,7 +40,7 @@ class DecoderState:
 
 
 class Decoder(Tower, kw_only=True):
-    """A causal language model. Whatever lets a later token reach an earlier one is refused.
+    """Decoder-only language model, which is causal: a part that lets a later token reach an earlier one is refused.
 
     Attributes:
         tied: whether the output projection is the embedding, transposed.
@@ -56,18 +59,18 @@ class Decoder(Tower, kw_only=True):
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     def __call__(self, tokens: Tokens, scope: Scope, train: bool, table: Table | None = None) -> Logits:
-        """Return logits. The embedding may be another's, whose `table` is given."""
+        """Return the logits. `table` is the embedding of another model, where that is shared."""
         self._refuse(tokens)
         return self._around(tokens, scope, train, lambda stack, x, scope: (stack(x, scope, train), None), table)[0]
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
-        """State for `capacity` tokens a row, padding included, which the context does not bound."""
+        """Return the state for `capacity` tokens a row, padding included. The context does not bound it."""
         B = tokens.shape[0]
         x = jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype)
         return DecoderState(self._stack(parent=None).init_state(x, capacity), jnp.zeros(B, jnp.int32))
 
     def precompute_kv(self, source: Source, capacity: int) -> DecoderState:
-        """State to decode with beside a source, whose hidden states are no longer needed then."""
+        """Return the state to decode with cross-attention: keys and values of the source, without its hidden states."""
         B = source.positions.shape[0]
         x = jnp.zeros((B, 1, self.width), source.hidden.dtype)
         params = {'params': self.get_variable('params', 'layers')}
@@ -82,10 +85,10 @@ class Decoder(Tower, kw_only=True):
         table: Table | None = None,
         prefix: Int[Array, 'B'] | None = None,
     ) -> tuple[Logits, DecoderState]:
-        """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance.
+        """Run a chunk of tokens; return its logits and the state. At padding, segment 0, the position does not advance.
 
         Args:
-            prefix: as `Scope` has it, of a chunk that holds all of it.
+            prefix: length of each row's prefix, as in `Scope`; the chunk holds all of it.
         """
         count = jnp.cumsum(segments != 0, axis=-1)
         positions = state.position[:, None] + jnp.maximum(count - 1, 0)

@@ -23,10 +23,10 @@ from saccade.types import Count, CountOrZero, Head, Hidden, Norm, Part, Reading,
 
 
 class Encoder(Tower, kw_only=True):
-    """An encoder of text.
+    """Encoder-only Transformer.
 
     Attributes:
-        heads: what reads the last hidden states, by name; the parameters of one are in NAME_head.
+        heads: output heads on the last hidden states, by name; the parameters of one are in NAME_head.
         types: how many types of tokens have a vector of their own, 2 in BERT; 0 for none. In RoBERTa there is 1: every
             token has it, whatever its type.
         embedding_width: E; None for D.
@@ -46,7 +46,7 @@ class Encoder(Tower, kw_only=True):
     def __call__(
         self, tokens: Tokens, scope: Scope, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]:
-        """Return what each head makes of the tokens, or of those `at` these places where it predicts tokens."""
+        """Return the output of each head, by name; heads that predict tokens do so `at` these places alone."""
 
         def read(x: Hidden, table: Table) -> dict[str, Array]:
             reading = Reading(scope, table, at)
@@ -55,7 +55,7 @@ class Encoder(Tower, kw_only=True):
         return self._around(tokens, scope, train, read)
 
     def encode(self, tokens: Tokens, scope: Scope, train: bool) -> tuple[Hidden, Table]:
-        """Return the last hidden states, and the embedding; no head is asked."""
+        """Return the last hidden states, and the token embedding; no head is run."""
         return self._around(tokens, scope, train, lambda x, table: (x, table))
 
     @nn.compact

@@ -7,8 +7,8 @@
 Vaswani et al. 2017, "Attention Is All You Need", figure 1, https://arxiv.org/abs/1706.03762. T5 (Raffel et al. 2020,
 https://arxiv.org/abs/1910.10683) and Marian are the same class by their parts; so is a BERT with a fresh decoder (Rothe
 et al. 2020, https://arxiv.org/abs/1907.12461), as `encoder` has the parameters of `model.encoder:Encoder`. To decode, a
-source is read once: no step multiplies it by a kernel again. With `shared_embedding` both sides have one table, that of
-the encoder.
+source is encoded once, and its keys and values are precomputed. With `shared_embedding` both sides have one embedding,
+that of the encoder.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,9 @@ class EncoderDecoder(nn.Module):
     """Encoder-decoder Transformer.
 
     Attributes:
-        encoder: what reads; its heads are not asked.
-        decoder: what writes, of blocks with `cross`.
-        shared_embedding: whether the decoder embeds, and projects where it is tied, by the encoder's embedding.
+        encoder: of the source; its output heads are not run.
+        decoder: of the target, with blocks that have `cross`.
+        shared_embedding: whether the decoder uses the encoder's embedding, also as its output projection if tied.
     """
 
     encoder: Part[Encoder]
@@ -49,7 +49,7 @@ class EncoderDecoder(nn.Module):
 
     @property
     def source_vocabulary(self) -> int | None:
-        """That of the source; None where both sides share one."""
+        """V of the source; None where both sides share one vocabulary."""
         return None if self.shared_embedding else self.encoder['vocabulary']
 
     @property
@@ -72,7 +72,7 @@ class EncoderDecoder(nn.Module):
         return self._with_towers(run)
 
     def encode(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
-        """State for `capacity` tokens a row, padding included, beside these sources."""
+        """Encode the sources; return the state to decode `capacity` tokens a row, padding included."""
         return self._with_towers(
             lambda encoder, decoder: decoder.precompute_kv(
                 self._encoded(encoder, source, source_scope, False)[0], capacity
@@ -80,7 +80,7 @@ class EncoderDecoder(nn.Module):
         )
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
-        """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance."""
+        """Run a chunk of target tokens; return its logits and the state. At padding the position does not advance."""
         table = self.get_variable('params', 'encoder')['embedding'] if self.shared_embedding else None
         return self._with_towers(lambda _, decoder: decoder.step(tokens, segments, state, table))
 

@@ -8,7 +8,7 @@ Liu et al. 2018, "Generating Wikipedia by Summarizing Long Sequences", section 4
 with a source that sees all of itself it is the prefix LM of Dong et al. 2019, "Unified Language Model Pre-training",
 section 3, https://arxiv.org/abs/1905.03197, and of Raffel et al. 2020, figure 4, https://arxiv.org/abs/1910.10683. It
 does so where its mixers' mask is `ops.mask:CausalAfterPrefix`; under `ops.mask:Causal` it is a plain language model of
-the two. Whatever trains and decodes an encoder-decoder does so here. Cost: a decoder's of S + T tokens.
+the two. The tasks and searches of an encoder-decoder serve it too. Cost: a decoder's of S + T tokens.
 """
 
 from collections.abc import Callable
@@ -29,8 +29,8 @@ class PrefixDecoder(nn.Module):
     """Prefix LM.
 
     Attributes:
-        decoder: what reads and writes; its context is of both.
-        source_context: of it, what is read.
+        decoder: of source and target in one row; its context is of both together.
+        source_context: the longest source, in tokens.
     """
 
     decoder: Part[Decoder]
@@ -67,7 +67,7 @@ class PrefixDecoder(nn.Module):
         return jnp.take_along_axis(logits, of_tokens[..., None], axis=-2)
 
     def encode(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
-        """State for `capacity` tokens a row, padding included, after these sources."""
+        """Run the decoder over the sources; return the state to decode `capacity` tokens a row, padding included."""
 
         def run(decoder: Decoder) -> DecoderState:
             state = decoder.init_state(source, source.shape[1] + capacity)
@@ -77,7 +77,7 @@ class PrefixDecoder(nn.Module):
         return self._with_decoder(run)
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
-        """Take a chunk of tokens; where `segments` is 0 the row has none, and its position does not advance."""
+        """Run a chunk of target tokens; return its logits and the state. At padding the position does not advance."""
         return self._with_decoder(lambda decoder: decoder.step(tokens, segments, state))
 
     @nn.compact

@@ -6,8 +6,8 @@
 
 Sutskever et al. 2014, "Sequence to Sequence Learning with Neural Networks", https://arxiv.org/abs/1409.3215; with
 attention Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473, and Luong et al. 2015,
-https://arxiv.org/abs/1508.04025: the decoder says how. In training it is given the tokens that it is to write, and
-what needs no earlier one is made outside of the scan over them. A row is one pair: segments tell padding alone.
+https://arxiv.org/abs/1508.04025: the decoder says how. In training it is given the target tokens (teacher forcing), and
+what needs no earlier one is computed outside of the scan over them. A row is one pair: segments tell padding alone.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ Sources = Int[Array, 'B S']
 class Seq2SeqState:
     """Decoding state of a recurrent encoder-decoder.
 
-    Attributes: what the decoder knows; the position of each row's next token.
+    Attributes: the decoder's own state; the position of each row's next token.
     """
 
     decoder: Any
@@ -39,14 +39,16 @@ class RecurrentSeq2Seq(nn.Module):
     """Recurrent encoder-decoder.
 
     Attributes:
-        vocabulary: V, of what is written.
-        context: the longest sequence that is written, in tokens.
-        source_context: the longest that is read.
+        vocabulary: V of the target.
+        context: the longest target, in tokens.
+        source_context: the longest source, in tokens.
         width: E of the embedded tokens.
-        encoder, bridge, decoder: what reads, what makes the first state of what is read, and what writes.
-        tied: whether the output projection is the embedding of what is written, transposed.
-        source_vocabulary: of what is read; None where both sides share one, and one embedding.
-        dropout: of the embedded tokens, and of what the logits are made of.
+        encoder: of the source.
+        bridge: makes the decoder's initial state from the encoder's states.
+        decoder: of the target.
+        tied: whether the output projection is the target embedding, transposed.
+        source_vocabulary: V of the source; None where both sides share one, and one embedding.
+        dropout: of the embedded tokens, and of the input of the output projection.
         embedding_init: of the embeddings.
         head_init: of an untied output projection.
     """
@@ -87,11 +89,11 @@ class RecurrentSeq2Seq(nn.Module):
         return self._write(tokens, scope, self._read(source, source_scope, train), train)[0]
 
     def encode(self, source: Sources, source_scope: Scope, capacity: int) -> Seq2SeqState:
-        """Read the sources, once. The state is of one size, whatever the capacity."""
+        """Encode the sources; return the initial decoding state, whose size does not depend on the capacity."""
         return Seq2SeqState(self._read(source, source_scope, False), jnp.zeros(source.shape[0], jnp.int32))
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: Seq2SeqState) -> tuple[Logits, Seq2SeqState]:
-        """Take a chunk of tokens; where `segments` is 0 the row has none, and its state does not change."""
+        """Run a chunk of target tokens; return its logits and the state. Padding does not change a row's state."""
         count = jnp.cumsum(segments != 0, axis=-1)
         scope = Scope(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
         logits, decoder = self._write(tokens, scope, state.decoder, False)
@@ -125,7 +127,7 @@ class RecurrentSeq2Seq(nn.Module):
 
 
 class Head(nn.Module):
-    """An output projection. Attributes: vocabulary, V; kernel_init."""
+    """Output projection to the vocabulary. Attributes: vocabulary, V; kernel_init."""
 
     vocabulary: int
     kernel_init: Part

@@ -33,7 +33,7 @@ Layer = Callable[[Hidden, PyTree], tuple[Hidden, PyTree]]
 
 @dataclass(frozen=True)
 class Unrolled:
-    """Write the layers out one after another: fastest to run, slower to compile.
+    """Unrolled layers, one after another in the program: fastest to run, slower to compile.
 
     Attributes:
         remat: one of POLICIES, which says what the backward pass may keep of each layer; None keeps everything.
@@ -52,7 +52,7 @@ class Unrolled:
 
 @dataclass(frozen=True)
 class Scanned:
-    """Compile one repeat of the pattern and loop over it: compile time does not grow with depth.
+    """Scanned layers: one repeat of the pattern is compiled and looped over, so compile time does not grow with depth.
 
     Attributes:
         remat: as for Unrolled. A bare scan copies every residual of every layer, so the default recomputes
@@ -74,13 +74,13 @@ def _rematerialised(layer: Layer, policy: str | None) -> Layer:
 
 
 class Stack(nn.Module):
-    """L layers. Blocks that carry several streams get them made before the first layer and come to one after the last.
+    """Layer stack of L layers. Residual streams are expanded before the first layer and reduced after the last.
 
     Attributes:
         block: one block, or the pattern of blocks that is repeated.
         layers: L, a multiple of the pattern's length.
-        run: unrolled or scanned.
-        passes: how often the layers are gone through, with the same weights.
+        run: runner, unrolled or scanned.
+        passes: how often tokens pass through the layers, with the same weights.
     """
 
     block: Part[Block] | tuple[Part[Block], ...]
@@ -92,12 +92,12 @@ class Stack(nn.Module):
         return self._around(x, lambda x: (self._through(x, scope, train), None))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> tuple[State, ...]:
-        """One state a layer: a tuple and not a stack, which would be copied at every step."""
+        """Return one state a layer, as a tuple: a stack would be copied at every step."""
         x = self._entered(x)
         return tuple(block(parent=None).init_state(x, capacity) for block in self.passes * self.repeats * self.pattern)
 
     def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> tuple[State, ...]:
-        """As `init_state`, for layers that decode beside a source, which each reads once."""
+        """Return one state a layer, as `init_state` does, with precomputed keys and values of the source."""
         x = self._entered(x)
         return tuple(
             block(parent=None).apply({'params': params}, x, capacity, source, method='precompute_kv')
@@ -107,7 +107,7 @@ class Stack(nn.Module):
         )
 
     def step(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
-        """Take a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""
+        """Run a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""
         return self._around(x, lambda x: self._step_through(x, scope, states))
 
     @property
@@ -128,7 +128,7 @@ class Stack(nn.Module):
 
     @nn.compact
     def _around(self, x: Hidden, through: Callable[[Hidden], tuple[Hidden, Any]]) -> tuple[Hidden, Any]:
-        """Go through the layers, with streams made of the hidden state before them and one made of these after."""
+        """Run the layers, with residual streams expanded before them and reduced after them."""
         x, report = through(self._entered(x))
         last = self.pattern[-1](name='leave')
         return (last.reduce(x) if isinstance(last, ResidualStreams) else x), report
@@ -195,22 +195,22 @@ class Stack(nn.Module):
 
 
 def layer_states(reported: Mapping[str, PyTree]) -> list[Hidden]:
-    """From the collection HIDDEN of a model: the embedded tokens, and what each layer made of them, in order."""
+    """Return the hidden states that a model reported in HIDDEN: the embedded tokens, then each layer's output."""
     patterns = [reported['layers'][f'pattern_{number}'] for number in range(len(reported['layers']))]
     return [reported['embedded'], *(states[repeat] for repeat in range(len(patterns[0])) for states in patterns)]
 
 
 def _carried(block: Block) -> str:
-    """What a block hands on to the next, in words."""
+    """What a block passes to the next, in words: residual streams or one hidden state."""
     return (
         f'{block.count} streams of {type(block).__name__}' if isinstance(block, ResidualStreams) else 'one hidden state'
     )
 
 
 def unstacked(params: PyTree) -> PyTree:
-    """Cut every stack of parameters into the tuple of its layers, as `Stack.step` takes them too.
+    """Return parameters with every stack cut into the tuple of its layers, which `Stack.step` takes too.
 
-    A loop over steps that cuts its stack itself copies every layer's parameters at every step.
+    A loop of steps over stacked parameters would copy every layer's parameters at every step.
     """
     if not isinstance(params, Mapping):
         return params

@@ -23,7 +23,7 @@ _SHARED = ('embedding', 'position', 'types')
 
 @dataclass(frozen=True)
 class ModelPair:
-    """Two encoders of one vocabulary, each with a name; `params` are those of both."""
+    """Model pair: two encoders of one vocabulary, each with a name; `params` are those of both."""
 
     names: ClassVar[tuple[str, str]]
 
@@ -48,11 +48,11 @@ class ModelPair:
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
-        """Return how the same two are made for sequences of up to `length` tokens."""
+        """Return the part that makes the same pair for sequences of up to `length` tokens."""
         return part.replace(**{name: part[name].target.at_length(part[name], length) for name in cls.names})
 
     def part(self, name: str) -> Part[EncoderModel]:
-        """How one of the two is made."""
+        """Return the part that makes the model of this name."""
         return getattr(self, name)
 
     def init(self, key: PRNGKey, *arguments: Any) -> dict[str, Any]:
@@ -62,15 +62,15 @@ class ModelPair:
         return {of: {name: self.own(name, made[name].get(of, {})) for name in self.names} for of in ('params', AXES)}
 
     def member(self, name: str, params: Params) -> tuple[EncoderModel, Params]:
-        """One of the two, with all parameters that it needs."""
+        """Return the model of this name, with all parameters that it needs."""
         return self.part(name)(), self.all_of(name, params)
 
     def own(self, name: str, params: Params) -> Params:
-        """Those of the parameters of one that are its own."""
+        """Return the parameters that a model does not take from the other."""
         return params
 
     def all_of(self, name: str, params: Mapping[str, Params]) -> Params:
-        """All that one needs of the parameters of both."""
+        """Return all parameters that a model needs, from those of both."""
         return params[name]
 
 

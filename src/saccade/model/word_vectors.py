@@ -24,7 +24,7 @@ from saccade.types import Count, Part, Tokens, require_positive
 class Vectors:
     """Looked-up word vectors.
 
-    Attributes: of the tokens as centres and as contexts of others, and of the noise as contexts.
+    Attributes: vectors of the tokens as centres, of the tokens as contexts, and of the noise words as contexts.
     """
 
     centres: Float[Array, 'B T D']
@@ -53,7 +53,7 @@ class WordVectors(nn.Module):
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
-        """Return how the same vectors are made for rows of up to `length` tokens."""
+        """Return the part that makes the same model for rows of up to `length` tokens."""
         return part.replace(context=length)
 
     @nn.compact

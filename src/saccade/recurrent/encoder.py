@@ -21,7 +21,7 @@ from saccade.types import Count, Hidden, Part, Scope, Share, require_positive, r
 
 @struct.dataclass
 class Encoded:
-    """What is known of a source once it is read.
+    """Output of a recurrent encoder.
 
     Attributes:
         hidden: of every token, all directions of the last layer side by side.
@@ -75,7 +75,7 @@ class Encoder(nn.Module):
 def over(
     cell: Cell, x: Float[Array, 'B S E'], segments: Int[Array, 'B S'], reverse: bool
 ) -> tuple[Float[Array, 'B S D'], PyTree]:
-    """Run a cell over whole rows: the hidden states, and the state after the last token."""
+    """Run a cell over whole rows; return the hidden states, and the state after the last token."""
     step = cell.recurrence(x.shape[-1])
     start = Carried.before(cell.start(x.shape[0]))
     hidden, carried = run(step, cell.hidden, step.products(x), segments, start, reverse)

@@ -26,7 +26,7 @@ class OfOneSequence(Model, Protocol):
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
-        """Return how the same model is made for sequences of up to `length` tokens."""
+        """Return the part that makes the same model for sequences of up to `length` tokens."""
         ...
 
 

@@ -26,7 +26,7 @@ Rule = Callable[[Float[Array, 'D F'], PyTree, Float[Array, 'B F']], PyTree]
 
 @struct.dataclass
 class Recurrence:
-    """A cell's weights, and its step as a pure function of arrays, for the body of a scan.
+    """Weights of a cell, and its step as a pure function of arrays, for the body of a scan.
 
     Attributes:
         inputs, recurrent, bias: U, R and b.
@@ -39,7 +39,7 @@ class Recurrence:
     rule: Rule = struct.field(pytree_node=False)
 
     def products(self, x: Float[Array, '*B _'], first: int = 0) -> Float[Array, '*B F']:
-        """What x adds to u, where x are the inputs from the `first` on: what is known early need not wait."""
+        """Return x U, with the rows of U from `first` on: inputs that are known early are projected before the scan."""
         return project(x, self.inputs[first : first + x.shape[-1]])
 
     def __call__(self, state: PyTree, u: Float[Array, 'B F']) -> PyTree:
@@ -59,24 +59,28 @@ class Cell(nn.Module):
     squares: ClassVar[int]  # matrices D by D in R: F = squares D
 
     def rule(self) -> Rule:
-        """The equation of the cell, as a pure function. To be overridden."""
+        """Return the equation of the cell, as a pure function. To be overridden."""
         raise NotImplementedError
 
     def start(self, batch: int) -> State:
-        """The state before the first token."""
+        """Return the state before the first token: zeros [B D]."""
         return jnp.zeros((batch, self.width))
 
     def hidden(self, state: State) -> Float[Array, 'B D']:
-        """What others see of a state."""
+        """Return the hidden state of a cell's state, [B D]: the cell's output."""
         return state
 
     def bias(self) -> Float[Array, ' F']:
-        """What b starts from."""
+        """Return the initial bias b, zeros [F]."""
         return jnp.zeros(self.squares * self.width)
 
     @nn.compact
     def recurrence(self, width: int) -> Recurrence:
-        """The cell's weights for inputs of a width."""
+        """Return the cell's weights for inputs of a width.
+
+        Raises:
+            UserError: the cell's width is below 1.
+        """
         require_positive(Part(type(self)).name, width=self.width)
         D, squares = self.width, self.squares
         inputs = parameter(self, 'inputs', 'D -> X', self.kernel_init(), (width, squares * D))
@@ -84,7 +88,7 @@ class Cell(nn.Module):
         return Recurrence(inputs, recurrent, parameter(self, 'bias', 'X', lambda key: self.bias()), self.rule())
 
     def __call__(self, state: State, x: Float[Array, 'B E']) -> tuple[State, Float[Array, 'B D']]:
-        """One step: the state after x, and what others see of it."""
+        """Run one step; return the state after x, and its hidden state."""
         step = self.recurrence(x.shape[-1])
         state = step(state, step.products(x))
         return state, self.hidden(state)
@@ -96,5 +100,5 @@ class Cell(nn.Module):
 
 
 def recurrent_product(state: Float[Array, 'B D'], recurrent: Float[Array, 'D F']) -> Float[Array, 'B F']:
-    """h R, in the precision of the weights, and then in float32."""
+    """Return h R, computed in the precision of the weights, in float32."""
     return jnp.einsum('BD,DF->BF', state.astype(recurrent.dtype), recurrent).astype(jnp.float32)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention of recurrent decoders, made of the scores, masks and softmax of `ops`, as in Transformers.
 
-An attention part is called on the widths of states and of the source, and makes an `Attender`: a value with the
+An attention part is called on the widths of states and of the source, and makes an `Attender`: a pytree with the
 weights in it, whose methods are pure, so that a scan over the tokens may call them. It encodes the source once, and
 then states attend to it, one or many a row.
 """
@@ -22,12 +22,11 @@ from saccade.types import PRNGKey, RowSoftmax, Scope, ScoreTerm
 
 @struct.dataclass
 class ScoreFunction:
-    """How like a state of a decoder is to a state of a source: a projection of each, and their product or what a term
-    puts in its place.
+    """Score function of a decoder state and a source state: a projection of each, their product, and score terms.
 
     Attributes:
         query, key: the projections; None leaves the state as it is.
-        terms: what is done to the products.
+        terms: score terms that change the products.
         scale: factor of the products; 0 for none.
     """
 
@@ -37,18 +36,18 @@ class ScoreFunction:
     scale: float = struct.field(pytree_node=False, default=1.0)
 
     def queries(self, states: Float[Array, 'B T D'], like: Array) -> Float[Array, 'B T 1 A']:
-        """In one head, in the dtype of the keys."""
+        """Return the queries of decoder states, in one head, in the dtype of the keys."""
         states = states.astype(like.dtype)
         return (states if self.query is None else project(states, self.query))[:, :, None]
 
 
 @struct.dataclass
 class Memory:
-    """A source, read.
+    """Encoded source: keys and values of the attention.
 
     Attributes:
         values: its hidden states.
-        keys: what states are compared with; None for the values.
+        keys: what queries are compared with; None for the values.
         segments: of its tokens; 0 is padding.
     """
 
@@ -57,16 +56,16 @@ class Memory:
     segments: Int[Array, 'B S']
 
     def heads(self) -> tuple[Float[Array, 'B S 1 A'], Float[Array, 'B S 1 C']]:
-        """Keys and values, in one head."""
+        """Return keys and values, in one head."""
         return (self.values if self.keys is None else self.keys)[:, :, None], self.values[:, :, None]
 
 
 @struct.dataclass
 class AttentionOutput:
-    """What states have seen of a source.
+    """Output of the attention to a source.
 
     Attributes:
-        context: the sum of the values, weighted.
+        context: the weighted sum of the values.
         weights: of each query over the keys that it had.
         first: the source token that the first of these keys is of; None where all tokens were keys.
         report: numbers of each query for the task, by name.
@@ -80,7 +79,7 @@ class AttentionOutput:
 
 @runtime_checkable
 class Attender(Protocol):
-    """Attention with its weights in it. States of segment 0 see nothing."""
+    """Attention of recurrent decoders, with its weights in it. States of segment 0, padding, attend to nothing."""
 
     def encode_source(self, hidden: Float[Array, 'B S C'], segments: Int[Array, 'B S']) -> Memory:
         """Return the keys and values of the source, made once for all steps of decoding."""
@@ -92,7 +91,7 @@ class Attender(Protocol):
 
 
 class AttenderBase:
-    """What lookers share that have a `score_function` and a `softmax`."""
+    """Base of attenders with a `score_function` and a `softmax`."""
 
     score_function: ScoreFunction
     softmax: RowSoftmax
@@ -109,7 +108,7 @@ class AttenderBase:
 
 
 def over_source(output: AttentionOutput, sources: int) -> Float[Array, 'B 1 T S']:
-    """The weights over all tokens of the source: zero where a query had no key."""
+    """Return the weights over all tokens of the source: zero where a query had no key."""
     if output.first is None:
         return rearrange(output.weights, 'B T S -> B 1 T S')
     at = output.first[..., None] + jnp.arange(output.weights.shape[-1])

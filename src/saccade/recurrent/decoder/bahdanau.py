@@ -5,8 +5,8 @@
     c_i = attention(s_(i-1), h);   s_i = cell(s_(i-1), [y_(i-1) ; c_i]);   t_i = maxout([s_i ; y_(i-1) ; c_i] W)
 
 Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", section 3.1 and appendix
-A.2, https://arxiv.org/abs/1409.0473. With several layers the last one looks and the first one is fed. What is made of
-s_i is made for all tokens at once, after the scan. Cost: a cell's and the attention's, one token after another.
+A.2, https://arxiv.org/abs/1409.0473. With several layers the last one makes the query, and the context enters the first
+one. All t_i are computed at once, after the scan. Cost: a cell's and the attention's, one token after another.
 """
 
 import flax.linen as nn
@@ -48,7 +48,7 @@ class Bahdanau(AttentionDecoder):
 
 
 class Maxout(nn.Module):
-    """The larger of every two features (Goodfellow et al. 2013, https://arxiv.org/abs/1302.4389). Attributes: width."""
+    """Maxout of feature pairs (Goodfellow et al. 2013, https://arxiv.org/abs/1302.4389). Attributes: width, D."""
 
     width: Count
 

@@ -24,12 +24,12 @@ Write = Callable[[Any, Float[Array, 'B F'], Scope, PRNGKey | None], tuple[Any, P
 
 @struct.dataclass
 class Writing:
-    """What a decoder knows between tokens; axis 0 of every leaf is the batch.
+    """State of a recurrent decoder between tokens; axis 0 of every leaf is the batch.
 
     Attributes:
-        source: what it knows of the source, which does not change.
+        source: the encoded source, which does not change.
         cells: the state of each layer.
-        fed: what the last token hands to the next beside these.
+        fed: output of the last token that the next step is fed (input feeding); None for none.
     """
 
     source: PyTree
@@ -58,25 +58,25 @@ class AttentionDecoder(nn.Module):
         return self.stack.start(batch)
 
     def begin(self, encoded: Encoded, cells: tuple[PyTree, ...]) -> Writing:
-        """What is known before the first token: all that depends on the source alone is made here, once."""
+        """Return the state before the first token, with the source encoded for the attention."""
         attender = self.attender(encoded.hidden.shape[-1])
         return Writing(attender.encode_source(encoded.hidden, encoded.segments), cells)
 
     def attender(self, width: int) -> Attender:
-        """The attention of states to a source of a width."""
+        """Return the attention of decoder states to a source of a width."""
         return self.looking(self.stack.cells[-1].width, width)
 
     def key(self, train: bool) -> PRNGKey | None:
-        """What choices and dropout are drawn with; None outside of training."""
+        """Return the PRNG key of choices and dropout; None outside of training."""
         return self.make_rng('dropout') if train and self.has_rng('dropout') else None
 
     def keys(self, tokens: int, train: bool) -> PRNGKey | None:
-        """One for each token."""
+        """Return a PRNG key for each token; None outside of training."""
         key = self.key(train)
         return None if key is None else jax.random.split(key, tokens)
 
     def report(self, output: AttentionOutput, sources: int) -> None:
-        """Sow the weights, and what an estimator says of its choices, if they are asked for."""
+        """Sow the attention weights, and an estimator's report of its choices, where these collections are mutable."""
         if self.is_initializing():
             return
         if self.is_mutable_collection('weights'):
@@ -88,7 +88,7 @@ class AttentionDecoder(nn.Module):
 def one_by_one(
     write: Write, carry: Any, u: Float[Array, 'B T F'], scope: Scope, keys: PRNGKey | None
 ) -> tuple[Any, PyTree]:
-    """Write token after token; what is no token leaves what is carried as it was. Returns what was made of each."""
+    """Run `write` token after token; return the carry, which padding does not change, and the output of each token."""
 
     def body(carry: Any, this: tuple[Array, ...]) -> tuple[Any, PyTree]:
         u, positions, segments, key = this
@@ -101,5 +101,5 @@ def one_by_one(
 
 
 def joined(output: AttentionOutput) -> AttentionOutput:
-    """The looks of single tokens, [B T 1 ...] each, as one."""
+    """Squeeze the outputs of single tokens, [B T 1 ...], to [B T ...]."""
     return jax.tree.map(lambda leaf: jnp.squeeze(leaf, 2), output)

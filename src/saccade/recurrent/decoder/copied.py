@@ -5,8 +5,8 @@
     s_0 = h_S
 
 Sutskever et al. 2014, "Sequence to Sequence Learning with Neural Networks", https://arxiv.org/abs/1409.3215: the whole
-of what is read passes through this one state. Encoder and decoder need the same cell, and as many layers, in one
-direction. Cost: none.
+source passes through this one state. Encoder and decoder need the same cell, and as many layers, in one direction.
+Cost: none.
 """
 
 import flax.linen as nn
@@ -22,7 +22,11 @@ class Copied(nn.Module):
     """Bridge that copies the encoder's last states into the decoder, layer by layer."""
 
     def __call__(self, encoded: Encoded, start: PyTree) -> PyTree:
-        """The encoder's last states, which must have the shapes of those that nothing is known at."""
+        """Return the encoder's last states, which must have the shapes of `start`.
+
+        Raises:
+            UserError: they do not, or the encoder has two directions.
+        """
         states = tuple(layer[0] for layer in encoded.states)
         one_way = all(len(layer) == 1 for layer in encoded.states)
         if not one_way or jax.tree.map(jnp.shape, states) != jax.tree.map(jnp.shape, start):

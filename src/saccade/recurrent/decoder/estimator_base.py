@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What estimators of the gradient of a choice share. An estimator part is called on the width of the states, and makes
-a value that chooses."""
+"""Gradient estimators of a discrete choice. An estimator part is called on the width of the states, and makes a pytree
+that chooses."""
 
 from typing import Protocol, runtime_checkable
 
@@ -16,9 +16,9 @@ Odds = Float[Array, 'B T S']
 
 @runtime_checkable
 class Estimator(Protocol):
-    """Chooses one key of each row by its odds: one-hot weights, and numbers of each query for the task, by name.
+    """Gradient estimator: chooses one key of each row by its odds.
 
-    A row of which no odds are above zero gets no key.
+    Returns one-hot weights, and numbers of each query for the task, by name. A row without odds above zero gets no key.
     """
 
     def __call__(
@@ -27,22 +27,22 @@ class Estimator(Protocol):
 
 
 def likeliest(odds: Odds) -> Odds:
-    """The key of the greatest odds."""
+    """Return the key of the greatest odds, one-hot."""
     return one_hot(jnp.argmax(odds, axis=-1), odds)
 
 
 def noisy(odds: Odds, key: PRNGKey) -> Odds:
-    """log odds and Gumbel noise, whose argmax is a draw by the odds (Gumbel 1954); -inf where there are none."""
+    """Return log odds plus Gumbel noise, whose argmax is a draw by the odds (Gumbel 1954); -inf where odds are 0."""
     possible = odds > 0
     logarithm = jnp.where(possible, jnp.log(jnp.where(possible, odds, 1.0)), -jnp.inf)
     return logarithm + jax.random.gumbel(key, odds.shape, odds.dtype)
 
 
 def one_hot(at: Int[Array, 'B T'], odds: Odds) -> Odds:
-    """One at each row's key, where it has odds; it has no gradient."""
+    """Return 1 at each row's key, where it has odds, and else 0; it has no gradient."""
     return jax.lax.stop_gradient(jax.nn.one_hot(at, odds.shape[-1], dtype=odds.dtype) * (odds > 0))
 
 
 def swapped(forward: Odds, backward: Odds) -> Odds:
-    """The value of the one with the gradient of the other."""
+    """Return the value of `forward` with the gradient of `backward`."""
     return forward + backward - jax.lax.stop_gradient(backward)

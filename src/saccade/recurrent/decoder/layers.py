@@ -35,7 +35,7 @@ class Layers(nn.Module):
         self.cells = [self.cell(name=f'layer_{layer}') for layer in range(self.layers)]
 
     def recurrences(self, width: int) -> list[Recurrence]:
-        """The step of each layer, where the first has inputs of a width and every other has the layer below."""
+        """Return the step of each layer: the first has inputs of this width, every other the layer below."""
         return [cell.recurrence(cell.width if layer else width) for layer, cell in enumerate(self.cells)]
 
     def start(self, batch: int) -> tuple[PyTree, ...]:
@@ -43,11 +43,11 @@ class Layers(nn.Module):
         return tuple(cell.start(batch) for cell in self.cells)
 
     def hidden(self, states: Sequence[PyTree]) -> Float[Array, 'B D']:
-        """What others see of the states of all layers: the last one's."""
+        """Return the hidden state of the last layer."""
         return self.cells[-1].hidden(states[-1])
 
     def key(self, train: bool) -> PRNGKey | None:
-        """What dropout is drawn with, if there is any."""
+        """Return the PRNG key of dropout; None where there is no dropout."""
         return self.make_rng('dropout') if train and self.dropout and self.layers > 1 else None
 
     def whole(
@@ -58,7 +58,7 @@ class Layers(nn.Module):
         states: Sequence[PyTree],
         train: bool,
     ) -> tuple[Float[Array, 'B T D'], tuple[PyTree, ...]]:
-        """Take whole rows of one segment through layer after layer, from given states; u is the first layer's."""
+        """Run whole rows of one segment through layer after layer, from given states; u is the first layer's x U."""
         key, real, after, hidden = self.key(train), (segments != 0).astype(jnp.int32), [], None
         for layer, (cell, step, state) in enumerate(zip(self.cells, steps, states, strict=True)):
             u = u if layer == 0 else step.products(self._dropped(hidden.astype(step.inputs.dtype), key, layer))
@@ -69,7 +69,7 @@ class Layers(nn.Module):
     def one(
         self, steps: Sequence[Recurrence], u: Float[Array, 'B F'], states: Sequence[PyTree], key: PRNGKey | None
     ) -> tuple[PyTree, ...]:
-        """Take one token through all layers."""
+        """Run one token through all layers; return their states after it."""
         after = []
         for layer, (step, state) in enumerate(zip(steps, states, strict=True)):
             if layer:

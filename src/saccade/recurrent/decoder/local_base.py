@@ -6,7 +6,7 @@
 
 Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.1,
 https://arxiv.org/abs/1508.04025 (their D is R here). The window is cut out of the source before any score is made, so
-that a look costs the same however long the source is.
+that a step costs the same however long the source is.
 """
 
 import jax
@@ -23,16 +23,16 @@ from saccade.types import Count, PRNGKey, RowSoftmax, Scope, Scores
 
 
 class LocalAttender(AttenderBase):
-    """Has a `score_function`, a `softmax` and a `reach`, R; overrides where to look."""
+    """Base of local attention, with a `score_function`, a `softmax` and a `reach` R; subclasses say where p is."""
 
     reach: Count
 
     def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
-        """p of each state, in tokens from the source's first, in rows of so many."""
+        """Return p of each state, in tokens from the first of the source, whose rows have these lengths."""
         raise NotImplementedError
 
     def around(self, softmax: RowSoftmax, distance: Float[Array, 'B 1 1 W']) -> RowSoftmax:
-        """How scores of keys that are so far from p become weights."""
+        """Return how scores of keys at these distances from p, in tokens, become weights."""
         return softmax
 
     def __call__(
@@ -73,7 +73,7 @@ def _windows(x: Array, first: Int[Array, 'B T'], width: int) -> Array:
 
 @struct.dataclass
 class Faded:
-    """Weights that fade with the distance from a place that need not be a whole number of tokens.
+    """Gaussian window: weights decay with the distance from a place, which may be between two tokens.
 
     Attributes:
         softmax: how scores become weights.

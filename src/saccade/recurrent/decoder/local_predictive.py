@@ -50,7 +50,7 @@ class LocalPredictiveAttender(LocalAttender):
 class LocalPredictive(nn.Module):
     """Local predictive attention (local-p).
 
-    Attributes: score; reach, R in tokens on either side; softmax, how scores become weights before they fade.
+    Attributes: score; reach, R in tokens on either side; softmax, how scores become weights before the Gaussian.
     """
 
     score: Part

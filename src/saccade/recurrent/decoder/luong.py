@@ -6,8 +6,8 @@
     with input feeding     s_i = cell(s_(i-1), [y_(i-1) ; t_(i-1)])
 
 Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", equation 5 and section 3.3,
-https://arxiv.org/abs/1508.04025. Without input feeding no look depends on an earlier one: layers are scans over whole
-rows, and all states look at once. Cost: a cell's and the attention's; with feeding, one token after another.
+https://arxiv.org/abs/1508.04025. Without input feeding no query depends on an earlier context: layers are scans over
+whole rows, and all states attend at once. Cost: a cell's and the attention's; with feeding, one token after another.
 """
 
 from collections.abc import Callable
@@ -83,7 +83,7 @@ class Luong(AttentionDecoder, kw_only=True):
 
 
 class Joining(nn.Module):
-    """The weights that join a state to what it has seen. Attributes: width, of both the state and what is made."""
+    """Weights W that join a state and its context. Attributes: width, D of the state and of the output."""
 
     width: Count
 

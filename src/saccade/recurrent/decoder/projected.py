@@ -24,7 +24,7 @@ class Projected(nn.Module):
 
     @nn.compact
     def __call__(self, encoded: Encoded, start: PyTree) -> PyTree:
-        """States in the shapes of those that nothing is known at."""
+        """Return states in the shapes of `start`, made from the context vector."""
         leaves, tree = jax.tree.flatten(start)
         ends = np.cumsum([leaf.shape[-1] for leaf in leaves])
         shape = (encoded.context.shape[-1], int(ends[-1]))

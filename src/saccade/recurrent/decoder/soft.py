@@ -24,7 +24,7 @@ from saccade.types import Part, PRNGKey, RowSoftmax, Scope, SoftmaxVariant
 class SoftAttender(AttenderBase):
     """Soft attention, with its weights.
 
-    Attributes: score_function of a state and the source's; softmax, how it becomes weights.
+    Attributes: score_function of decoder and source states; softmax, how scores become weights.
     """
 
     score_function: ScoreFunction

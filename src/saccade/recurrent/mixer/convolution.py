@@ -27,7 +27,7 @@ from saccade.types import Capabilities, Count, Hidden, Part, Scope, Share, requi
 
 @struct.dataclass
 class Newest:
-    """Each row's newest tokens, the newest last; segment 0 where there is none."""
+    """State of a convolution: each row's newest tokens, the newest last; segment 0 where there is none."""
 
     x: Float[Array, 'B M D']
     segments: Int[Array, 'B M']
@@ -53,7 +53,11 @@ class Convolution(nn.Module):
         return self._around(x, own_segments(self, scope), self.size - 1, 0, train)
 
     def init_state(self, x: Hidden, capacity: int) -> Newest:
-        """The same for every capacity."""
+        """Return M - 1 empty places a row, whatever the capacity.
+
+        Raises:
+            UserError: `size` is below 1.
+        """
         require_positive(Part(type(self)).name, size=self.size)
         B, _, D = x.shape
         return Newest(jnp.zeros((B, self.size - 1, D), x.dtype), jnp.zeros((B, self.size - 1), jnp.int32))

@@ -49,7 +49,7 @@ class Recurrent(nn.Module):
         return self._around(x, scope, train, self.init_state(x, 0))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> Carried:
-        """The same for every capacity."""
+        """Return the cell's initial state, whose size does not depend on the capacity."""
         return Carried.before(self.cell(parent=None).start(x.shape[0]))
 
     def step(self, x: Hidden, scope: Scope, state: Carried) -> tuple[Hidden, Carried]:
@@ -68,7 +68,7 @@ class Recurrent(nn.Module):
 
 
 def own_segments(mixer: nn.Module, scope: Scope) -> Int[Array, 'B T']:
-    """The segments of the tokens, for a mixer that reads its own sequence alone and has no scores.
+    """Return the segments of the tokens, for a mixer without cross-attention and without scores.
 
     Raises:
         UserError: the scope has another source, or score terms.
