@@ -24,7 +24,7 @@ from saccade.types import Keys, Mixed, Pairs, Queries, Values
 
 
 def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_block: int) -> Mixed:
-    """What each query reads from the keys, equal to `plain.attend`, in the dtype of v.
+    """Return the attention output, equal to that of `plain.attend`, in the dtype of v.
 
     Args:
         q_block, k_block: tokens in a block; shorter sequences make one block.

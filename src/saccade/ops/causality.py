@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Causality check by declaration: whether a later token can reach an earlier one, known before anything runs.
 
-A mask says how far ahead its queries look (`MaskBase.lookahead`, by its values); any other part declares with
-`sees_others` that what it makes of a token depends on the others. What reads another sequence, as cross-attention does,
-may look anywhere in it: a block names the fields of such parts in `of_source`.
+A mask says how far ahead its queries attend (`MaskBase.lookahead`, by its values); any other part declares with
+`sees_others` that its output for a token depends on the other tokens. Cross-attention may attend to any token of the
+source: a block names the fields of such parts in `of_source`.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from saccade.types import Part, UserError
 
 
 def require_causal(name: str, *given: Part) -> None:
-    """Refuse a part, at any depth of what was given, through which a later token reaches an earlier one.
+    """Check that no part, nor a part within one, lets a later token reach an earlier one.
 
     Args:
         name: of the model that is causal.

@@ -11,7 +11,7 @@ from saccade.ops.project import project
 def convolve(
     x: Float[Array, 'B _ D'], segments: Int[Array, 'B _'], kernel: Float[Array, 'M *D'], before: int
 ) -> Float[Array, 'B T D']:
-    """Sum over M taps of a token times its tap, which is a factor a feature or a matrix.
+    """Return the sum over M taps of a token times its tap: a factor for each feature (depthwise), or a matrix.
 
     Args:
         x, segments: of T + M - 1 tokens; the first output is of the token after `before` of them.

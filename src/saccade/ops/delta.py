@@ -32,11 +32,11 @@ def correct(
     state: Memory,
     chunk: int,
 ) -> tuple[Float[Array, 'B T N V'], Memory]:
-    """What each query finds, in float32, and the memory after.
+    """Apply the gated delta rule; return the output of each query, in float32, and the memory after.
 
     Args:
         k: keys of length 1, so that nothing grows.
-        write: b, the share of what a key finds that is replaced, from 0 to 1.
+        write: b, the share of a key's old value that is replaced, from 0 to 1.
         log_decay: log a, at most 0.
         chunk: tokens taken at once.
     """
@@ -68,7 +68,7 @@ def _written(sums: Array, left: ChunkDecay, k: Array, v: Array, write: Array) ->
 
 @jax.custom_vjp
 def solve_unit_lower(below: Float[Array, '*B T T'], y: Float[Array, '*B T V']) -> Float[Array, '*B T V']:
-    """u of (I + L) u = y, where L is what `below` has below its diagonal.
+    """Solve (I + L) u = y for u, where L is the strictly lower triangle of `below`.
 
     By products alone: on the CPU, the batched triangular solve of jaxlib 0.10 blocks a thread of the pool that it waits
     for, so that two at once, as in a backward pass, can wait forever.

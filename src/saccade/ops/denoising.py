@@ -5,9 +5,9 @@
     x = a b c d e f g, without b c and f g:     source = a <0> d e <1>,   target = <0> b c <1> f g <2>
 
 Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section 3.1.4
-and figure 2, https://arxiv.org/abs/1910.10683. A row starts with what is kept and ends with what is dropped, as its
-authors' code has it, and each way to cut it so is equally probable. One span without sentinels is a prefix LM. Each row
-is cut by a key of its own, so that its place in a batch does not matter.
+and figure 2, https://arxiv.org/abs/1910.10683. A row starts with a kept span and ends with a dropped one, as in its
+authors' code, and each way to cut it so is equally probable. One span without sentinels is a prefix LM. Each row is cut
+by a key of its own, so that its place in a batch does not matter.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _NAME = 'ops.denoising'
 class Counts:
     """Bounds of the span corruption, by row length.
 
-    Attributes: least and most tokens that are dropped of a row of 0, 1, ... tokens, and in how many spans.
+    Attributes: least and most tokens dropped of a row of 0, 1, ... tokens, and the number of spans.
     """
 
     least: Int[np.ndarray, '_']
@@ -41,12 +41,12 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Denoiser:
-    """One way to corrupt a row.
+    """Denoiser: one way to corrupt a row.
 
     Attributes:
         mode: the special token that its sources begin with (Tay et al. 2022, "UL2", section 3.1.3,
             https://arxiv.org/abs/2205.05131); None for none.
-        weight: how often a row gets it, beside the weights of others.
+        weight: how often it is drawn for a row, relative to the weights of the others.
     """
 
     mode: str | None = None
@@ -59,17 +59,17 @@ class Denoiser:
             raise UserError(f'{_NAME}: weight must be above 0, not {self.weight}')
 
     def counts(self, length: int) -> Counts:
-        """Of rows of up to so many tokens; of one that is shorter than two, nothing is dropped.
+        """Return the bounds for rows of up to `length` tokens; of a row of less than two, nothing is dropped.
 
         Raises:
-            UserError: a row of this length is too short for what it is to lose.
+            UserError: a row of this length is too short for what is to be dropped.
         """
         raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spans(Denoiser):
-    """Spans of a mean length: UL2's R-denoisers, and with long or many of them its X-denoisers.
+    """Span corruption, with spans of a mean length: UL2's R-denoisers, and its X-denoisers if they are long or many.
 
     Attributes:
         rate: the share of the tokens that is dropped.
@@ -111,7 +111,7 @@ class Spans(Denoiser):
 
 @dataclass(frozen=True, kw_only=True)
 class Sequential(Denoiser):
-    """The rest of a row after a prefix of any length: a prefix LM, and UL2's S-denoiser.
+    """Prefix LM denoiser, UL2's S-denoiser: drops the rest of a row after a prefix of any length.
 
     Raffel et al. 2020, section 3.2.3, cut anywhere; UL2, table 1, drops a quarter on average. No sentinel is needed.
 
@@ -151,7 +151,7 @@ def _inside(dropped: np.ndarray, lengths: np.ndarray) -> Int[np.ndarray, '_']:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Denoisers, one of which each row gets.
+    """Mixture of denoisers, one of which is drawn for each row.
 
     Attributes:
         length: the longest row, in tokens.
@@ -166,7 +166,7 @@ class Mixture:
 
     @property
     def sentinels(self) -> int:
-        """How many are needed; one follows the last span."""
+        """Number of sentinels needed; one follows the last span."""
         counts = [each.counts(self.length).spans.max() + 1 for each in self.denoisers if each.marked]
         return int(max(counts, default=0))
 
@@ -185,20 +185,20 @@ class Mixture:
 
     @property
     def shares(self) -> Sequence[float]:
-        """How probable each is."""
+        """Probability of each denoiser."""
         total = sum(each.weight for each in self.denoisers)
         return [each.weight / total for each in self.denoisers]
 
 
 @struct.dataclass
 class Marks:
-    """The special tokens of each row, by their ids.
+    """Ids of the special tokens, for each row.
 
     Attributes:
         sentinels: in their order.
-        modes: of each denoiser; what stands for one that has none is not used.
-        start: what is written starts with it.
-        end: both sides end with it.
+        modes: of each denoiser; the id of one without a mode is not used.
+        start: first token of the target.
+        end: last token of source and of target.
     """
 
     sentinels: Int[Array, 'B K']
@@ -209,7 +209,7 @@ class Marks:
 
 @struct.dataclass
 class Sides:
-    """What is read and what is written, with the token that starts it; how long each is; whose work it is.
+    """Source and target of each row, the target with its start token; their lengths; and which denoiser made them.
 
     Of a row of less than two tokens both are empty.
     """
@@ -250,7 +250,7 @@ def denoise(
 def noise_spans(
     key: Key[Array, ''], length: Int[Array, ''], dropped: Int[Array, ''], spans: Int[Array, ''], T: int
 ) -> Bool[Array, 'T']:
-    """Which tokens are dropped: so many, in so many spans, with a kept token at least before each."""
+    """Return which tokens are dropped: `dropped` of `length`, in `spans` spans, each after at least one kept token."""
     of_kept, of_dropped = jax.random.split(key)
     kept, gone = _parts(of_kept, length - dropped, spans, T), _parts(of_dropped, dropped, spans, T)
     stops = jnp.cumsum(kept + gone)

@@ -10,7 +10,7 @@ from saccade.types import Scores
 
 
 class ElementwiseWeights:
-    """A base for pytrees that say what `weight` a score has. Their float leaves may be trained."""
+    """Base of pytrees with an elementwise `weight` of scores. Their float leaves may be trained."""
 
     def weight(self, scores: Scores) -> Scores:
         """Return the weight of each score, in its shape. To be overridden."""

@@ -12,7 +12,7 @@ from saccade.types import PRNGKey, UserError
 
 
 def one_hot() -> Initializer:
-    """Start with one feature a token, 1 where it is that token and else 0.
+    """One-hot initialiser: one feature a token, 1 where it is that token and else 0.
 
     Where it is frozen (`train.rates:Frozen`, match '^embedding$') there is no embedding: the first layer sees tokens
     as they are. It needs as many features as there are tokens: bytes, or characters.

@@ -30,7 +30,7 @@ LARGEST_BLOCK = 1 / 4
 
 @struct.dataclass
 class Seats:
-    """Where the token of each route is put.
+    """Seats: the group and row in which the token of each route is put.
 
     Attributes:
         row: of each route, among the G M rows; past them where the expert has no room.
@@ -45,7 +45,7 @@ class Seats:
 
     @property
     def found(self) -> Bool[Array, 'R']:
-        """Which routes are served."""
+        """True for each route that is served."""
         return self.row < self.groups * self.rows
 
 

@@ -4,11 +4,10 @@
 
     S_t = a_t S_(t-1) + k_t v_t^T,   y_t = q_t^T S_t          with R features a query and key, a_t in (0, 1]
 
-Tokens are taken a chunk at a time: those of a chunk meet each other through a matrix of how much of one the other still
-finds, and all before them through the memory (Sun et al. 2023, equation 7, https://arxiv.org/abs/2307.08621). The
-numbers do not depend on the chunk; a chunk of one token is the recurrence. Every exponent is at most 0, so nothing
-overflows. A new segment finds the memory empty, and segment 0, padding, leaves it as it is. The documents of a row must
-follow one another.
+Tokens are taken a chunk at a time: those of a chunk attend to each other through a matrix of decays, and to all earlier
+ones through the memory (Sun et al. 2023, equation 7, https://arxiv.org/abs/2307.08621). The output does not depend on
+the chunk; a chunk of one token is the recurrence. Every exponent is at most 0, so nothing overflows. A new segment
+starts from an empty memory, and segment 0, padding, leaves it as it is. The documents of a row must follow one another.
 """
 
 import functools
@@ -36,7 +35,7 @@ Segments = Int[Array, 'B T']
 
 @struct.dataclass
 class Memory:
-    """What is left of the tokens so far; axis 0 of every leaf is the batch.
+    """State of linear attention, the memory S; axis 0 of every leaf is the batch.
 
     Attributes:
         sums: of key features times values, in float32 whatever the tokens are in.
@@ -54,7 +53,7 @@ class Memory:
 
 @struct.dataclass
 class LogScaledState(Memory):
-    """A memory whose sums stand for exp(level) times as much.
+    """Log-scaled state: a memory whose sums are to be multiplied by exp(level).
 
     Attributes:
         level: the highest gain of a key so far.
@@ -71,13 +70,13 @@ class LogScaledState(Memory):
 
 @struct.dataclass
 class ChunkDecay:
-    """How much is left, in a chunk, of what was written.
+    """Chunk decay: the factors by which contributions to the memory have decayed within a chunk.
 
     Attributes:
-        between: what each token finds of what each token wrote.
-        since: what each token finds of the memory before the chunk.
-        until: what the end of the chunk finds of what each token wrote.
-        kept: what the end of the chunk finds of the memory.
+        between: of each token's contribution, at each token.
+        since: of the memory before the chunk, at each token.
+        until: of each token's contribution, at the end of the chunk.
+        kept: of the memory before the chunk, at its end.
     """
 
     between: Float[Array, 'B #K T T']
@@ -87,7 +86,7 @@ class ChunkDecay:
 
     @classmethod
     def of(cls, between: Array, since: Array, same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> 'ChunkDecay':
-        """From logarithms, of which those of pairs and tokens that are not to be are never looked at.
+        """Return the decays from their logarithms; those of excluded pairs and tokens are not used.
 
         Args:
             between: [B #K T T].
@@ -105,7 +104,7 @@ def elu_plus_one(x: Float[Array, '...']) -> Float[Array, '...']:
 
 
 def within_one(x: Float[Array, '*B R']) -> tuple[Float[Array, '*B R'], Float[Array, '*B']]:
-    """Scale features so that the largest of each vector is 1, and the logarithm of what that takes."""
+    """Return features scaled so that the largest of each vector is 1, and the logarithm of the divisor."""
     largest = jax.lax.stop_gradient(jnp.maximum(x.max(axis=-1, keepdims=True), jnp.finfo(x.dtype).tiny))
     return x / largest, jnp.log(largest[..., 0])
 
@@ -119,7 +118,7 @@ def attend(
     state: LogScaledState,
     chunk: int,
 ) -> tuple[Mixed, LogScaledState]:
-    """What each query reads of the keys up to its own, with weights exp(gain) q.k that sum to one; and the state after.
+    """Attend causally, with weights exp(gain) q.k that sum to one; return the output and the state after it.
 
     Args:
         q, k, gain: a key's features are exp(gain) k, which itself may not be representable. The largest feature of
@@ -140,7 +139,7 @@ def attend_all(
     segments: SameSegment | None,
     chunk: int,
 ) -> Mixed:
-    """What each query reads of all keys of its segment, whatever their order; of all keys if there are no segments."""
+    """Attend to all keys of a query's segment, in any order; to all keys if there are no segments."""
     if segments is None:
         k = k * jnp.exp(gain - gain.max(axis=1, keepdims=True))[..., None]
         sums = jnp.einsum('BSKR,BSKH->BKRH', k, _with_ones(v, k.shape[-2]))
@@ -174,7 +173,7 @@ def retain(
     state: Memory,
     chunk: int,
 ) -> tuple[Queries, Memory]:
-    """y_t = q_t^T S_t, not normalised, in float32; and the state after.
+    """Return y_t = q_t^T S_t, not normalised, in float32, and the state after.
 
     Args:
         log_decay: log a_t, at most 0.
@@ -187,13 +186,13 @@ def retain(
 
 @struct.dataclass
 class Row:
-    """The tokens of a row of whole chunks, numbered by the segments that follow one another.
+    """Tokens of rows cut into whole chunks, numbered by the segments that follow one another.
 
     Attributes:
         run: 0 for tokens of the segment that the state is of, then one more for each new segment.
-        real: whether a token is none of the padding.
-        newest: the segment of the newest token that is not.
-        length: tokens before those that fill the last chunk.
+        real: True for a token, False for padding.
+        newest: the segment of the newest token that is not padding.
+        length: tokens without those that fill the last chunk.
         chunk: tokens in a chunk.
     """
 
@@ -205,7 +204,12 @@ class Row:
 
     @classmethod
     def of(cls, segments: Segments, before: Int[Array, 'B'], chunk: int) -> 'Row':
-        """Args: the segment that the state is of (before); the longest chunk, in tokens."""
+        """Return the row of these segments.
+
+        Args:
+            before: the segment that the state is of.
+            chunk: the longest chunk, in tokens.
+        """
         T = segments.shape[1]
         chunk = min(chunk, T)
         segments = jnp.pad(segments, ((0, 0), (0, -T % chunk)))
@@ -216,7 +220,7 @@ class Row:
         return cls(jnp.cumsum(changes, axis=1), real, filled[:, -1], T, chunk)
 
     def only(self, x: Float[Array, 'B T ...'], fill: float = 0.0) -> Float[Array, 'B _ ...']:
-        """x in float32, and `fill` for padding."""
+        """Return x in float32, padded to whole chunks, with `fill` for padding."""
         later = [1] * (x.ndim - 2)
         x = jnp.pad(x.astype(jnp.float32), ((0, 0), (0, self.run.shape[1] - x.shape[1]), *[(0, 0) for _ in later]))
         return jnp.where(self.real.reshape(*self.real.shape, *later), x, fill)
@@ -224,7 +228,7 @@ class Row:
     def scan(self, advance: Callable[..., Any], state: PyTree, *inputs: Array) -> tuple[PyTree, Queries]:
         """Fold `advance(state, same, old, *inputs)` over the chunks; return the state after, and y of all tokens.
 
-        The backward pass keeps the state before each chunk, and makes the rest again.
+        The backward pass keeps the state before each chunk, and recomputes the rest.
         """
         run = self._chunks(self.run)
         before = jnp.concatenate([jnp.zeros_like(run[:1, :, -1]), run[:-1, :, -1]])
@@ -244,7 +248,7 @@ class Row:
 
 
 def chunk_decay(log_decay: Float[Array, 'B T K'], same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> ChunkDecay:
-    """What is left where token t takes the share exp(fading_t) of what was there before it.
+    """Return the decays of a chunk in which token t multiplies the memory by exp(log_decay_t).
 
     Each pair has a sum of its own: as a difference of running totals it would lose what large totals round away.
     """
@@ -276,7 +280,7 @@ def _sums_of_pairs(x: Float[Array, '*B T']) -> Float[Array, '*B T T']:
 
 
 def read_and_write(sums: Array, left: ChunkDecay, q: Array, k: Array, v: Array) -> tuple[Array, Queries]:
-    """Read for each token of a chunk what it finds, its own value included; and write the chunk into the memory."""
+    """Return the memory with a chunk added, and the output of each of its tokens, its own value included."""
     q = rearrange(q, 'B T (K G) R -> B T K G R', K=k.shape[-2])
     scores = jnp.einsum('BTKGR,BSKR->BKGTS', q, k) * left.between[:, :, None]
     old = jnp.einsum('BTKGR,BKRH->BTKGH', q, sums) * per_token(left.since)[..., None]
@@ -291,7 +295,7 @@ def per_token(x: Float[Array, 'B K T']) -> Float[Array, 'B T K 1']:
 
 
 def normalised(y: Float[Array, 'B T N U']) -> Queries:
-    """Divide by the last feature, the sum of the weights; what has none is zero."""
+    """Return y divided by its last feature, the sum of the weights; 0 where that is 0."""
     total = y[..., -1:]
     some = total > FAINTEST
     return jnp.where(some, y[..., :-1] / jnp.where(some, total, 1.0), 0.0)

@@ -4,12 +4,11 @@
 
 A mask is a frozen pytree, called on the indices of a block of queries and of keys, so the same value serves the
 whole score matrix, one block of it, and a decoding step; `&` and `|` combine masks. `live` answers from ranges
-of indices alone, while tracing, so that blocks in which nothing may attend are never visited.
+of indices alone, while tracing, so that blocks in which nothing may attend are skipped.
 
-Most masks know how far apart two tokens are and nothing else. Those that are `anchored` count from the first token of a
-sequence, which in a packed row may stand anywhere: `within_segments` has them count within each segment. What no query
-sees, being more than `lookback` tokens behind it, need not be kept for decoding; and a mask is causal that looks ahead
-no token (`lookahead`).
+Most masks depend on the distance of two tokens alone. Those that are `anchored` count from the first token of a
+sequence, which may be anywhere in a packed row: `within_segments` has them count within each segment. Keys more than
+`lookback` tokens before a query need not be kept for decoding; a mask with a `lookahead` of 0 tokens is causal.
 """
 
 import functools
@@ -36,7 +35,7 @@ from saccade.types import (
 
 
 class MaskBase:
-    """What every mask can do: combine, and say which blocks are worth visiting."""
+    """Base of masks: they combine by `&` and `|`, and say which blocks may be skipped."""
 
     def __call__(self, q_index: QueryIndex, k_index: KeyIndex) -> Bool[Array, '... T S']:
         raise NotImplementedError
@@ -52,22 +51,22 @@ class MaskBase:
 
     @property
     def lookback(self) -> int | None:
-        """How many tokens back the furthest key is that any query attends to; None where there is no bound."""
+        """Largest distance, in tokens, from a query back to a key that it attends to; None where there is no bound."""
         return None
 
     @property
     def lookahead(self) -> int | None:
-        """How many tokens ahead the furthest key is that any query attends to, 0 under a causal mask; None where no
-        bound is known.
+        """Largest distance, in tokens, from a query ahead to a key that it attends to: 0 under a causal mask; None
+        where no bound is known.
         """
         return None
 
     def live_anywhere(self, q: range, k: range) -> bool:
-        """`live` where the sequence may start anywhere in the row: False where it is known of every start."""
+        """Return `live` for a sequence that may start anywhere in the row: False where it is False for every start."""
         return self.live(q, k)
 
     def of(self, scope: Scope) -> 'MaskBase':
-        """The mask for these rows, where it depends on what is known of each."""
+        """Return the mask for these rows, where it depends on the scope."""
         return self
 
     def __and__(self, other: 'MaskBase') -> 'MaskBase':
@@ -241,7 +240,7 @@ class Strided(MaskBase):
 
 
 class Anchored(MaskBase):
-    """What masks share that count from the first token of a sequence."""
+    """Base of masks that count from the first token of a sequence."""
 
     @property
     def anchored(self) -> bool:
@@ -399,11 +398,11 @@ class PrefixOfRow(Anchored):
 
 @struct.dataclass
 class CausalAfterPrefix(Causal):
-    """Query i attends to keys j <= i, and to all of what its row was given to read: a prefix LM.
+    """Prefix LM mask: query i attends to keys j <= i, and to the whole prefix of its row.
 
     Raffel et al. 2020, section 3.2.1, https://arxiv.org/abs/1910.10683; Liu et al. 2018, section 4.2.3,
-    https://arxiv.org/abs/1801.10198, whose decoder alone reads and writes one row. Rows of which nothing is said, as of
-    a language model, have no prefix.
+    https://arxiv.org/abs/1801.10198, whose decoder has source and target in one row. Rows without a prefix,
+    as of a language model, are causal.
     """
 
     def of(self, scope: Scope) -> MaskBase:
@@ -504,7 +503,7 @@ class SameSegment(MaskBase):
 
 @struct.dataclass
 class ByPosition(MaskBase):
-    """A mask that is asked by the positions of tokens, and not by their places in the row.
+    """Mask by the positions of tokens, and not by their places in the row.
 
     Attributes:
         q_positions, k_positions: of each query and of each key, looked up by index.
@@ -526,7 +525,7 @@ class ByPosition(MaskBase):
 
 @struct.dataclass
 class Given(MaskBase):
-    """A mask already worked out for the queries and keys at hand; the indices are ignored.
+    """Mask computed beforehand for the queries and keys at hand; the indices are ignored.
 
     Attributes:
         allowed: True where a query may attend to a key.
@@ -547,7 +546,7 @@ class Given(MaskBase):
 
 
 def within_segments(mask: MaskBase, scope: Scope) -> MaskBase:
-    """The mask, for rows of several segments: tokens attend within their own, each of which starts anew."""
+    """Return the mask for rows of several segments: tokens attend within their own, each a sequence by itself."""
     keys = scope if scope.source is None else scope.source
     if scope.segments is None and keys.segments is None:
         return mask
@@ -562,10 +561,10 @@ def _segments(tokens: Scope | Source) -> Int[Array, 'B T']:
 
 
 def all_of(masks: tuple[Part[Mask], ...]) -> MaskBase:
-    """What every one of the masks allows, as a config writes `causal & window`."""
+    """Return the mask that allows what all masks allow: `causal & window`, as a config writes it."""
     return functools.reduce(operator.and_, (mask() for mask in masks))
 
 
 def any_of(masks: tuple[Part[Mask], ...]) -> MaskBase:
-    """What at least one of the masks allows."""
+    """Return the mask that allows what at least one of the masks allows."""
     return functools.reduce(operator.or_, (mask() for mask in masks))

@@ -17,29 +17,29 @@ RowKeys = Key[Array, 'B']
 class Chosen:
     """Tokens chosen for masking.
 
-    Attributes: places in the row; whether each counts, for a short row has fewer.
+    Attributes: their places in the row; 1 where a place counts, 0 for the unused places of a short row.
     """
 
     at: Int[Array, 'B M']
     counts: Float[Array, 'B M']
 
     def read(self, values: Int[Array, 'B T']) -> Int[Array, 'B M']:
-        """The values at the places."""
+        """Return the values at the places."""
         return jnp.take_along_axis(values, self.at, axis=-1)
 
     def write(self, values: Int[Array, 'B T'], new: Int[Array, 'B M']) -> Int[Array, 'B T']:
-        """Put new values at the places that count."""
+        """Return the values with new ones at the places that count."""
         kept = jnp.where(self.counts > 0, new, self.read(values))
         return jax.vmap(lambda row, at, put: row.at[at].set(put))(values, self.at, kept)
 
 
 def row_keys(key: Key[Array, ''], rows: Int[Array, 'B']) -> RowKeys:
-    """A key for each row, by its number."""
+    """Return a PRNG key for each row, by its number."""
     return jax.vmap(jax.random.fold_in, (None, 0))(key, rows)
 
 
 def budget(share: float, length: int) -> int:
-    """M: how many tokens of a full row are chosen."""
+    """Return M, the number of tokens chosen of a full row."""
     return max(1, round(share * length))
 
 

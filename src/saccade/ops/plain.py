@@ -16,7 +16,7 @@ from saccade.types import KeyIndex, Keys, Mixed, Pairs, Queries, QueryIndex, Val
 
 
 def attention_weights(q: Queries, k: Keys, scoring: Scoring, pairs: Pairs) -> Float[Array, 'B N T S']:
-    """Weights of each query over the keys; a row is zero where nothing may be attended to."""
+    """Return the weights of each query over the keys; a row is zero where no key is allowed."""
     scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
     return scoring.softmax(scores, pairs.allowed)
 
@@ -24,7 +24,7 @@ def attention_weights(q: Queries, k: Keys, scoring: Scoring, pairs: Pairs) -> Fl
 def attend(
     q: Queries, k: Keys, v: Values, scoring: Scoring, q_index: QueryIndex, k_index: KeyIndex
 ) -> tuple[Mixed, Float[Array, 'B N T S']]:
-    """Return what each query reads, in the dtype of v, and the weights before dropout."""
+    """Return the attention output, in the dtype of v, and the weights before dropout."""
     pairs = scoring.pairs(q_index, k_index)
     weights = mixed = attention_weights(q, k, scoring, pairs)
     if scoring.dropout is not None:
@@ -34,7 +34,7 @@ def attend(
 
 
 def attend_in_chunks(q: Queries, k: Keys, v: Values, scoring: Scoring, chunks: int) -> Mixed:
-    """`attend` over T/chunks queries at a time, each with the span of keys that may be live for it."""
+    """Attend by T/chunks queries at a time, to the span of keys that may be live for them."""
     T, S = q.shape[1], k.shape[1]
     size = -(-T // chunks)
 
@@ -47,7 +47,7 @@ def attend_in_chunks(q: Queries, k: Keys, v: Values, scoring: Scoring, chunks: i
 
 
 def live_span(scoring: Scoring, rows: range, keys: int, size: int) -> range:
-    """The smallest span of whole blocks of keys outside of which nothing is live for these queries."""
+    """Return the smallest span of whole blocks of keys outside of which nothing is live for these queries."""
     blocks = [range(start, min(start + size, keys)) for start in range(0, keys, size)]
     live = [block for block in blocks if scoring.mask.live(rows, block)]
     return range(live[0].start, live[-1].stop) if live else range(min(size, keys))

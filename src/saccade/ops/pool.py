@@ -9,12 +9,12 @@ There = Bool[Array, 'B T'] | None
 
 
 def first(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
-    """The first token of the row, [CLS]."""
+    """Return the first token of the row, [CLS]."""
     return x[:, 0]
 
 
 def mean(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
-    """The mean of the tokens that are there."""
+    """Return the mean of the tokens, without padding; 0 for a row of padding alone."""
     if there is None:
         return x.mean(axis=-2)
     kept = jnp.where(there[..., None], x, 0.0)
@@ -22,7 +22,7 @@ def mean(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
 
 
 def maximum(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
-    """The largest of each feature over the tokens that are there."""
+    """Return the maximum of each feature over the tokens, without padding; 0 for a row of padding alone."""
     if there is None:
         return x.max(axis=-2)
     largest = jnp.where(there[..., None], x, -jnp.inf).max(axis=-2)

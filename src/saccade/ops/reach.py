@@ -15,7 +15,7 @@ from saccade.types import Kernel, Keys, Mask, Part, Queries, ScoreTerm, UserErro
 class Reach:
     """Mask of a kernel that makes no scores.
 
-    Attributes: whether queries see nothing that follows them; the segments within which they see, if given.
+    Attributes: whether it is causal; the segments within which tokens attend, if given.
     """
 
     causal: bool = struct.field(pytree_node=False)
@@ -26,7 +26,7 @@ class Reach:
 
 
 def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: Keys) -> Reach:
-    """Read the mask of a scoring.
+    """Return the mask of a scoring, as a kernel without scores can serve it.
 
     Raises:
         UserError: there is a score term, or something of the mask or of the lengths that the kernel cannot serve.
@@ -48,7 +48,11 @@ def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: Keys) -> Reach:
 
 
 def refuse_terms(name: str, terms: Sequence[ScoreTerm]) -> None:
-    """Refuse score terms, by name, for a part that makes no scores."""
+    """Refuse score terms for a part that makes no scores.
+
+    Raises:
+        UserError: there is a score term; it is named.
+    """
     for term in terms:
         raise UserError(f'{name} has no scores for {Part(type(term)).name} to change')
 

@@ -18,7 +18,7 @@ Step = Callable[[PyTree, Float[Array, 'B F']], PyTree]
 
 @struct.dataclass
 class Carried:
-    """What goes from token to token; axis 0 of every leaf is the batch.
+    """Carry of a recurrence from token to token; axis 0 of every leaf is the batch.
 
     Attributes:
         state: of the recurrence.
@@ -42,10 +42,10 @@ def run(
     carried: Carried,
     reverse: bool = False,
 ) -> tuple[Float[Array, 'B T D'], Carried]:
-    """Take every token in; return the hidden state at each, and what is carried after the last.
+    """Run the step over all tokens; return the hidden state at each, and the carry after the last.
 
     Args:
-        hidden: the part of the state that others see.
+        hidden: function of the state to the hidden state.
         reverse: go from the last token to the first.
     """
 
@@ -61,10 +61,10 @@ def run(
 
 
 def held(real: Bool[Array, 'B'], new: PyTree, old: PyTree) -> PyTree:
-    """The new state in rows that have a token, the old one in the others."""
+    """Return the new state in rows that have a token, the old one in the others."""
     return jax.tree.map(lambda new, old: jnp.where(real[:, None], new, old), new, old)
 
 
 def time_first(x: Array) -> Array:
-    """Between [B T ...] and [T B ...]."""
+    """Swap batch and time: [B T ...] to [T B ...], and back."""
     return jnp.swapaxes(x, 0, 1)

@@ -18,7 +18,7 @@ Choices = Mapping[str, Float[Array, 'B T']]
 
 
 def choices_in(reported: PyTree) -> list[Choices]:
-    """What the parts of a model reported of their choices, in the collection 'choices'."""
+    """Return the reports that the parts of a model made of their choices, in the collection 'choices'."""
 
     def whole(tree: PyTree) -> bool:
         return isinstance(tree, Mapping) and 'log_probability' in tree
@@ -27,7 +27,7 @@ def choices_in(reported: PyTree) -> list[Choices]:
 
 
 def surrogate(losses: Float[Array, 'B T'], weights: Float[Array, 'B T'], choices: Choices) -> Float[Array, '']:
-    """Sum over tokens; it is added to the sum of the losses.
+    """Return the surrogate, summed over tokens, which is added to the sum of the losses.
 
     Args:
         losses: of each token, in nats.

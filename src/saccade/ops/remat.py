@@ -16,7 +16,7 @@ _recomputing = jax.make_user_context(True)
 
 
 def recomputing() -> bool:
-    """Whether the program that is being traced may compute something again."""
+    """Return whether the program that is being traced may rematerialise."""
     return _recomputing.value
 
 

@@ -19,7 +19,7 @@ Frequencies = Float[np.ndarray, 'half']
 
 
 class Waves(NamedTuple):
-    """What a scaling makes of frequencies, if not frequencies alone.
+    """Scaled frequencies, with a gain of the features.
 
     Attributes:
         frequencies: radians a token, one for each pair of features.
@@ -151,12 +151,12 @@ def _require_scale(name: str, factor: float, frequencies: Frequencies) -> None:
 
 
 def decays(width: int, gamma: float) -> Frequencies:
-    """What a pair of features shrinks by over a unit of distance: (2c/width + gamma) / (1 + gamma)."""
+    """Return the decay of each pair of features over a unit of distance: (2c/width + gamma) / (1 + gamma)."""
     return (np.arange(0, width, 2) / width + gamma) / (1 + gamma)
 
 
 def turn(positions: Int[Array, 'B T'], frequencies: Frequencies) -> Float[Array, 'B T half']:
-    """The angle of each position, in radians."""
+    """Return the angle of each position, in radians."""
     return positions[..., None].astype(jnp.float32) * jnp.asarray(frequencies, jnp.float32)
 
 

@@ -17,7 +17,7 @@ from saccade.ops.padding import token_mean
 
 @struct.dataclass
 class Routes:
-    """Pairs of a token and an expert that is to serve it.
+    """Routes: pairs of a token and an expert that is to serve it.
 
     Attributes:
         token, expert: of each pair.
@@ -38,7 +38,7 @@ class Routes:
 def routes_by_token(
     expert: Int[Array, 'T A'], gate: Float[Array, 'T A'], real: Bool[Array, 'T'], capacity: float | None
 ) -> Routes:
-    """Line up the choices of the tokens, in the order of the tokens.
+    """Return the routes that the tokens chose, in the order of the tokens.
 
     Args:
         capacity: the most pairs that one expert serves, as a multiple of the mean over experts; None for no bound.
@@ -52,7 +52,7 @@ def routes_by_token(
 
 
 def routes_by_expert(scores: Float[Array, 'T E'], share: float, real: Bool[Array, 'T']) -> Routes:
-    """Let every expert take that share of the tokens, those that score highest with it; the scores are the gates."""
+    """Return the routes that experts chose: each takes a share of the tokens, of highest score. Gates are scores."""
     T, E = scores.shape
     room, limit = math.ceil(share * T), jnp.ceil(share * real.sum()).astype(jnp.int32)
     _, token = jax.lax.top_k(jnp.where(real, scores.T, -jnp.inf), room)
@@ -68,11 +68,11 @@ def load(expert: Int[Array, 'T A'], experts: int, real: Bool[Array, 'T']) -> Flo
 
 
 def balance_loss(scores: Float[Array, 'T E'], share: Float[Array, 'E'], real: Bool[Array, 'T']) -> Float[Array, '']:
-    """E times the sum over experts of load by mean probability: 1 where either is even. The load has no gradient."""
+    """Return E sum over experts of load times mean probability: 1 where either is even. The load has no gradient."""
     probabilities = scores / scores.sum(axis=-1, keepdims=True)
     return scores.shape[-1] * (share * token_mean(probabilities, real)).sum()
 
 
 def router_z_loss(logits: Float[Array, 'T E'], real: Bool[Array, 'T']) -> Float[Array, '']:
-    """Mean square over tokens of the log of the softmax's denominator."""
+    """Return the mean square, over tokens, of the log of the softmax's denominator."""
     return token_mean(jnp.square(jax.nn.logsumexp(logits, axis=-1)), real)

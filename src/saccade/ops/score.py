@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Score functions as score terms: each replaces the product of query and key by another function of both.
 
-Each adds what is missing, so that biases may stand before it or after it.
+Each adds the difference to the scores, so that biases may come before it or after it.
 """
 
 import jax
@@ -20,7 +20,7 @@ SHORTEST = 1e-12  # length below which a vector counts as zero, and has no direc
 
 @struct.dataclass
 class SquaredDistance(TermBase):
-    """From scale q.k to -scale/2 |q - k|^2."""
+    """L2 score: turns scale q.k into -scale/2 |q - k|^2."""
 
     def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
         of_q, of_k = _per_pair(_squared(q), _squared(k))
@@ -29,9 +29,9 @@ class SquaredDistance(TermBase):
 
 @struct.dataclass
 class Cosine(TermBase):
-    """From scale q.k to gain q.k / (|q| |k|).
+    """Cosine score: turns scale q.k into gain q.k / (|q| |k|).
 
-    The product is computed once more; where nothing stands between, the compiler finds it to be the first.
+    The product is computed once more; where no other term comes before, the compiler merges it with the first.
 
     Attributes:
         gain: factor of the cosine, one a head.

@@ -33,11 +33,11 @@ class Dropout:
 
 @struct.dataclass
 class Scoring:
-    """How scores come about.
+    """Scoring: how a kernel makes scores of queries and keys, and weights of scores.
 
     Attributes:
         mask: which pairs may attend.
-        terms: what is done to the scores, in order.
+        terms: score terms, in order.
         scale: factor of q.k; 1/sqrt(H) in Vaswani et al. 2017, equation 1. With 0 the scores are the terms' alone.
         dropout: of the weights; None outside training.
         softmax: how scores become weights.
@@ -54,12 +54,12 @@ class Scoring:
         return tuple(term.init_carry(q) for term in self.terms)
 
     def pairs(self, q_index: QueryIndex, k_index: KeyIndex) -> Pairs:
-        """Which pairs there are, and which of them may attend; an axis of the heads is added."""
+        """Return the pairs of these indices, and which of them may attend, with an axis added for the heads."""
         allowed = self.mask(q_index, k_index)
         return Pairs(q_index, k_index, allowed[None, None] if allowed.ndim == 2 else allowed[:, None], self.scale)
 
     def scores(self, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
-        """Scaled products changed by the terms, in float32, not yet masked."""
+        """Return scaled products changed by the terms, in float32, not yet masked; and the carries."""
         scores = self.scale * grouped_products(q, k) if self.scale else _no_products(q, k)
         carries = []
         for term, part in zip(self.terms, carry, strict=True):
@@ -68,14 +68,14 @@ class Scoring:
         return scores, tuple(carries)
 
     def kept(self, shape: tuple[int, int], pairs: Pairs) -> Float[Array, 'B N T S']:
-        """The factors that dropout puts on the weights: 0, or 1 / (1 - rate)."""
+        """Return the factors by which dropout multiplies the weights: 0, or 1 / (1 - rate)."""
         key = jax.random.wrap_key_data(self.dropout.key)
         keep = keep_pairs(key, 1.0 - self.dropout.rate, shape, pairs.q_index, pairs.k_index)
         return keep / (1.0 - self.dropout.rate)
 
 
 def grouped_products(q: Queries, k: Keys) -> Scores:
-    """q.k in float32 where G = N/K query heads share each key head: head n uses key head n // G."""
+    """Return q.k in float32, where G = N/K query heads share each key head: head n uses key head n // G."""
     grouped = rearrange(q, 'B T (K G) H -> B T K G H', K=k.shape[-2])
     products = jnp.einsum('BTKGH,BSKH->BKGTS', grouped, k, preferred_element_type=jnp.float32)
     return rearrange(products, 'B K G T S -> B (K G) T S')
@@ -86,7 +86,7 @@ def _no_products(q: Queries, k: Keys) -> Scores:
 
 
 def weighted_values(weights: Float[Array, 'B N T S'], v: Values, dtype: Any = jnp.float32) -> Mixed:
-    """The sum over keys of weight times value in a dtype, each group of heads with its own value head."""
+    """Return the sum over keys of weight times value in a dtype, each group of heads with its own value head."""
     grouped = rearrange(weights, 'B (K G) T S -> B K G T S', K=v.shape[-2])
     mixed = jnp.einsum('BKGTS,BSKH->BTKGH', grouped.astype(v.dtype), v, preferred_element_type=dtype)
     return rearrange(mixed, 'B T K G H -> B T (K G) H')

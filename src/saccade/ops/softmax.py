@@ -64,7 +64,7 @@ class SoftmaxWeights:
         return masked_softmax(scores, allowed, None if self.sink is None else self.sink[:, None, None])
 
     def start(self, rows: tuple[int, int, int]) -> PyTree:
-        """The highest score, and the sum of exponentials relative to it."""
+        """Return the initial maximum and normaliser: -inf and 0, or with a sink its logit and 1."""
         if self.sink is None:
             return jnp.full(rows, -jnp.inf), jnp.zeros(rows)
         return jnp.broadcast_to(self.sink[:, None], rows), jnp.ones(rows)
@@ -81,7 +81,7 @@ class SoftmaxWeights:
         return (new, total * shrink + weights.sum(axis=-1)), weights, shrink
 
     def finalise(self, statistic: PyTree) -> tuple[Float[Array, '#B #N #T'], PyTree]:
-        """The backward pass knows the highest score and the inverse of the normaliser relative to it.
+        """Return the inverse of the normaliser; and the maximum with that inverse, for the backward pass.
 
         Their one logarithm would lose the digits of the normaliser where scores are large.
         """

@@ -28,12 +28,12 @@ _TINY = 1e-30  # what is divided by where a feature is zero throughout
 
 
 def is_statistic(path: str) -> bool:
-    """Whether the parameter of this path, as in 'norm/running_mean', is tracked."""
+    """Return whether the parameter of this path, such as 'norm/running_mean', is a running statistic."""
     return STATISTIC.search(path) is not None
 
 
 def move(old: Float[Array, '*axes'], new: Float[Array, '*axes']) -> Float[Array, '']:
-    """Zero, with the gradient old - new by the old value of a statistic."""
+    """Return zero, with the gradient old - new by the old value of a statistic."""
     return ((old - jax.lax.stop_gradient(old)) * jax.lax.stop_gradient(old - new)).sum()
 
 

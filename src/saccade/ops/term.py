@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Score terms as values: biases, softcaps and relative positions, which change scores before the softmax.
 
-A term is a pytree whose float leaves may be trained; it sees the scores of one block together with the queries,
+A term is a pytree whose float leaves may be trained; it is given the scores of one block together with the queries,
 keys and pairs of indices that made them, and is differentiated by `jax.vjp` block by block, so the memory-efficient
-path serves every term and nothing T x S is kept. Key blocks come from the last to the first; a term that needs to know
-of the keys to the right of a block gets it through `carry`.
+path serves every term and nothing T x S is kept. Key blocks come from the last to the first; a term that depends on
+keys to the right of a block gets what it needs through `carry`.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from saccade.types import Capabilities, Keys, Pairs, Part, Positive, Queries, Sc
 
 
 class TermBase:
-    """A term without a carry; those with one override both methods.
+    """Base of score terms without a carry; terms with one override `init_carry` and `__call__`.
 
     Attributes:
         by_distance: whether it depends on how far apart a query and a key are, which is known within one sequence.
@@ -43,7 +43,7 @@ class TermBase:
 
 
 def require_no_distance(terms: Sequence[ScoreTerm]) -> None:
-    """Refuse terms by distance where keys are of another sequence than the queries.
+    """Check that no score term of a cross-attention goes by distance.
 
     Raises:
         UserError: there is such a term, or one that does not declare that it is none.
@@ -57,13 +57,13 @@ def require_no_distance(terms: Sequence[ScoreTerm]) -> None:
 
 
 def reads_content(term: ScoreTerm) -> bool:
-    """Whether a term may look at queries and keys, and not at their scores and positions alone."""
+    """Return whether a term may depend on queries and keys, and not on their scores and positions alone."""
     return type(term).__call__ is not TermBase.__call__
 
 
 @struct.dataclass
 class Softcap(TermBase):
-    """Keep scores within (-cap, cap): cap tanh(s / cap) (Gemma 2, Riviere et al. 2024, section 2).
+    """Softcap of scores within (-cap, cap): cap tanh(s / cap) (Gemma 2, Riviere et al. 2024, section 2).
 
     Attributes:
         cap: bound of the scores, in nats.
@@ -78,7 +78,7 @@ class Softcap(TermBase):
 
 @struct.dataclass
 class DistanceTable(TermBase):
-    """Add a value looked up by the bucket of the distance key - query.
+    """Relative position bias: adds a value looked up by the bucket of the distance key - query.
 
     Attributes:
         table: one value a bucket and head.
@@ -99,7 +99,7 @@ class DistanceTable(TermBase):
 
 @struct.dataclass
 class LinearBias(TermBase):
-    """Subtract a slope times the distance in tokens (Press et al. 2022, section 3).
+    """Linear bias: subtracts a slope times the distance in tokens (Press et al. 2022, section 3).
 
     Attributes:
         slopes: one a head, in nats a token.
@@ -214,18 +214,22 @@ class CountedKeys:
 
 
 def table_products(q: Queries, table: Float[Array, 'R width'], scale: float) -> Float[Array, 'B N T R']:
-    """Scaled products of queries with every row of a table that all heads share, in float32."""
+    """Return scaled products of queries with every row of a table that all heads share, in float32."""
     check_head_width(q, table)
     return scale * jnp.einsum('BTNH,RH->BNTR', q.astype(jnp.float32), table.astype(jnp.float32))
 
 
 def looked_up(products: Float[Array, 'B N T R'], row: Int[Array, '... T S']) -> Scores:
-    """For each pair the query's product with its row of the table."""
+    """Return, for each pair, the query's product with the pair's row of the table."""
     row = row if row.ndim == products.ndim else jnp.broadcast_to(row, (products.shape[0], *row.shape[-2:]))[:, None]
     return jnp.take_along_axis(products, row, axis=-1)
 
 
 def check_head_width(q: Queries, table: Float[Array, '*R width']) -> None:
-    """Refuse a trained vector that does not fit the queries."""
+    """Check that trained vectors have the head width of the queries.
+
+    Raises:
+        UserError: they do not.
+    """
     if q.shape[-1] != table.shape[-1]:
         raise UserError(f'the position scheme has a head_width of {table.shape[-1]}, but queries have {q.shape[-1]}')
