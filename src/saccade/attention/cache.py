@@ -8,7 +8,7 @@ query attends to.
 
 Under a mask that looks back R tokens, R + 1 slots are a ring: a row's new token takes the place of its oldest, and
 decoding may go on for ever in the same memory. Each row advances by its own tokens, and need not wait for the others. A
-chunk of several tokens reads the ring and itself, and then the newest of both become the ring.
+chunk of several tokens attends to the ring and to itself, and then the newest of both become the ring.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def slots_for(mask: MaskBase, capacity: int) -> int:
 class Cache:
     """KV cache: keys and values by slot; axis 0 of every leaf is the batch.
 
-    Heads come before slots, as the matrix products of a step read them: no step of one token copies the cache.
+    Heads come before slots, as the matrix products of a step need them: no step of one token copies the cache.
 
     Attributes:
         positions, segments: of the token in each slot; segment 0 where there is none.

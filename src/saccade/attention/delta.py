@@ -8,7 +8,7 @@
 Yang et al. 2024, "Parallelizing Linear Transformers with the Delta Rule over Sequence Length" (a = 1, no gate),
 https://arxiv.org/abs/2406.06484; "Gated Delta Networks", equation 10 and figure 1 (`decay`, a SiLU gate),
 https://arxiv.org/abs/2412.06464
-Ours leaves out the short convolutions of q, k and v. It is causal, reads its own sequence alone, and has no scores.
+Ours leaves out the short convolutions of q, k and v. It is causal, and has no cross-attention and no scores.
 Cost: B T N (H + C) (H + V + C) beside the projections, for chunks of C; the state to decode with is B N H V.
 """
 

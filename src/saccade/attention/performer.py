@@ -8,7 +8,7 @@ Choromanski et al. 2021, "Rethinking Attention with Performers", lemma 1 and sec
 https://arxiv.org/abs/2009.14794
 The directions w are constants, drawn from the seed once and for all: all heads, and all layers of one seed, share them.
 Ours keeps the largest exponent of the keys so far beside the sums, as an online softmax does, and adds no constant to
-the features: what a query reads cannot overflow, nor change with what follows it. The error falls as 1/sqrt(R), and
+the features: the output of a query cannot overflow, nor change with what follows it. The error falls as 1/sqrt(R), and
 grows with the lengths of queries and keys. Cost and limits: as `attention.linear`.
 """
 

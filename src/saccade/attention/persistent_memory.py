@@ -6,7 +6,7 @@
 
 Sukhbaatar et al. 2019, "Augmenting Self-attention with Persistent Memory", https://arxiv.org/abs/1907.01470
 The paper has these do the work of the feed-forward layer, which it leaves out; ours leaves that to the block. Masks,
-positions and score terms are of the tokens: the memory is always seen, with the plain product for a score. It needs a
+positions and score terms are of the tokens: the memory is never masked, and its scores are plain products. It needs a
 kernel that makes scores. Cost: a kernel's with M keys more, 2 M K H parameters, nothing in the state to decode with.
 """
 

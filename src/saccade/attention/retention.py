@@ -8,7 +8,7 @@
 Sun et al. 2023, "Retentive Network: A Successor to Transformer for Large Language Models", equations 5 to 8,
 https://arxiv.org/abs/2307.08621; a head has values of width V = 2 H there (section 3.1). The norm of each head is the
 paper's group norm; it forgets any factor of a row, so ours leaves out the normalisation of the scores, which keeps low
-precision in range: sums are in float32. It is causal, reads its own sequence alone, and has no scores. Cost: B T N H V
+precision in range: sums are in float32. It is causal, and has no cross-attention and no scores. Cost: B T N H V
 beside the projections; the state to decode with is B N H V, whatever its capacity.
 """
 

@@ -159,7 +159,7 @@ class SequentialBlock(BlockBase):
         return ('mixer', 'feedforward') if self.cross is None else ('mixer', 'cross', 'feedforward')
 
     def _apart(self, scope: Scope) -> tuple[Scope, Scope]:
-        """What the mixer may know, and what `cross` may."""
+        """Return the context of the mixer, without the source, and that of `cross`, without score terms."""
         if scope.source is None:
             raise UserError(
                 f'{Part(type(self)).name}: cross reads a source, and there is none; the decoder of '

@@ -67,7 +67,7 @@ class HyperConnections(ResidualStreams):
 
 
 class _Connection(nn.Module):
-    """Return what a branch reads, the streams to which it adds, and the weights b with which it does.
+    """Return the input of a branch, the streams to which it adds, and the weights b with which it does.
 
     Attributes: the norm in front of dynamic weights; None for static ones.
     """

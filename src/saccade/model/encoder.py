@@ -6,7 +6,7 @@
 
 Devlin et al. 2019, "BERT", figure 2, https://arxiv.org/abs/1810.04805; its norm stands after the sum and its blocks are
 post-norm, so the last norm is none. W is there only where the embedding is factorised (Lan et al. 2020, "ALBERT",
-section 3.1, https://arxiv.org/abs/1909.11942). What may be seen is the mixer's mask's affair: a full one.
+section 3.1, https://arxiv.org/abs/1909.11942). The mixer's mask says what a token attends to: a full mask.
 """
 
 from collections.abc import Callable

@@ -92,7 +92,7 @@ class EncoderDecoder(nn.Module):
     def _encoded(
         self, encoder: Encoder, source: Int[Array, 'B S'], scope: Scope, train: bool
     ) -> tuple[Source, Table | None]:
-        """What the decoder reads, and the embedding where it is the encoder's."""
+        """Return the source of the cross-attention, and the embedding where it is the encoder's."""
         hidden, table = encoder.encode(source, scope, train)
         return Source(hidden, scope.positions, scope.segments), table if self.shared_embedding else None
 

@@ -50,7 +50,7 @@ class Seats:
 
 
 def seats(routes: Routes, experts: int, block: int) -> Seats:
-    """Seat every wanted route: in blocks of at most `block` rows, or where the experts' room is bounded, within it."""
+    """Return a seat for every wanted route: in blocks of at most `block` rows, or within an expert's bounded room."""
     count, rank = _ranks(jnp.where(routes.wanted, routes.expert, experts), experts)
     if routes.room is None:
         seated = _seats_in_blocks(routes.expert, count, rank, block)

@@ -4,7 +4,7 @@
 
     A = softmax(scale Q K^T + terms, masked);  Y = A V        (Vaswani et al. 2017, equation 1)
 
-The scoring says what stands in the softmax's place. Queries may be taken in chunks, each of which meets only the keys
+The scoring says which softmax variant is used. Queries may be taken in chunks, each of which attends only to the keys
 that the mask leaves it; the numbers are the same. For a causal mask and C chunks this saves (C - 1) / 2C of the work.
 """
 

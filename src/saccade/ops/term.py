@@ -126,9 +126,9 @@ class LinearBias(TermBase):
 
 @struct.dataclass
 class RelativeKeys(TermBase):
-    """Add the query's product with a vector looked up by the distance, clipped (Shaw et al. 2018, equation 5).
+    """Relative keys: adds the query's product with the vector of the clipped distance (Shaw et al. 2018, equation 5).
 
-    Queries meet each row of the table once: no vector a pair is made.
+    Queries are multiplied by each row of the table once: no vector a pair is made.
 
     Attributes:
         table: a vector for each distance from -reach to reach.
@@ -146,14 +146,14 @@ class RelativeKeys(TermBase):
 
 @struct.dataclass
 class RelativeWaves(TermBase):
-    """Add products of keys, and of the waves of the distance, with trained vectors (Dai et al. 2019, section 3.3).
+    """Transformer-XL: adds u . k, and (q + v) . projected sinusoids of the distance (Dai et al. 2019, section 3.3).
 
     The waves of i - j are sines and cosines, so that their product with the coefficients of query i is that of the
     coefficients turned by i with the waves of j: no vector a pair or a distance is made, and indices may be any.
 
     Attributes:
-        content_bias: u, which meets the keys.
-        position_bias: v, which meets the waves beside the queries.
+        content_bias: u, whose product with the keys is added.
+        position_bias: v, which is added to the queries before their product with the waves.
         projection: of the waves to each head; the rows of all sines come first, then those of the cosines.
         base: longest wavelength over 2 pi, in tokens.
     """
@@ -185,7 +185,7 @@ class RelativeWaves(TermBase):
 
 @struct.dataclass
 class CountedKeys:
-    """Add the query's product with a vector for how many keys stand between, as it counts (Golovneva et al. 2024).
+    """CoPE: adds the query's product with a vector for the gated count of keys between (Golovneva et al. 2024).
 
     A key counts by its gate sigmoid(s); the count, clipped to the table, is a fraction, for which vectors next to it
     are interpolated. Keys of later blocks reach a block as its carry.

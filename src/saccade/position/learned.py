@@ -5,7 +5,7 @@
     x_i <- x_i + p_i        p in R^(length x D)
 
 Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", section 3.1, https://arxiv.org/abs/1705.03122
-It cannot serve a position of `length` or more, and says so, unless `stretch` is more than 1: then position i reads the
+It refuses a position of `length` or more, unless `stretch` is more than 1: then position i is looked up in the
 table at i / stretch, between two rows, as vision transformers do for larger images (Dosovitskiy et al. 2021, section
 3.2), here along one axis. Cost: length D parameters.
 """

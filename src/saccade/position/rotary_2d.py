@@ -6,7 +6,7 @@
 
 Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", RoPE-Axial, https://arxiv.org/abs/2403.13298
 The base of 100 is the paper's, for grids shorter than texts. Ours pairs feature c with c + H/2, a permutation of H away
-from the paper's pairs. No parameters; cost T N H. Every token stands in the grid, row by row.
+from the paper's pairs. No parameters; cost T N H. The tokens are the grid, row by row.
 """
 
 from typing import Any, ClassVar

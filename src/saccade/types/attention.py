@@ -20,7 +20,7 @@ class Capabilities:
         causal, full: serves masks that hide what follows a token, masks that hide nothing.
         cross, packed: serves keys of another length, segment masks.
         terms: makes scores, so that it serves score terms (biases, softcaps, relative positions) and any mask.
-        content: serves score terms that read queries and keys too, and not their positions alone.
+        content: serves score terms that depend on queries and keys, and not on their positions alone.
         scores: is a mixer that needs a kernel which makes scores.
         cached: `step` replays `__call__`.
         weights: can return the attention weights.

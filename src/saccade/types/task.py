@@ -83,11 +83,11 @@ class Task(Protocol):
     """Training task: the loss, and how a batch becomes the model's input.
 
     A task may have these attributes too, all but the first of its class:
-        then: what a run of it is good for, each with its command but for --workdir; {inputs} stands for an example
+        then: uses of a finished run, each with its command but for --workdir; {inputs} stands for an example
             of each input of the data, as flags.
         trains: the protocol of its models, and the words for such a model: (EncoderModel, 'an encoder').
-        heads: the heads that it reads, by the field of the model that has them, '' for the model itself.
-        reads: what it reads of a batch.
+        heads: the output heads that it uses, by the field of the model that has them, '' for the model itself.
+        reads: the names of the arrays that it uses of a batch.
     """
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
@@ -99,7 +99,7 @@ class Task(Protocol):
         ...
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
-        """Return totals by name. `loss` is what training minimises; the others are reported beside it."""
+        """Return totals by name. `loss` is what training minimises; the others are reported too."""
         ...
 
 

@@ -5,7 +5,7 @@
     alpha_i = softmax(score(s_i, h));    j ~ alpha_i in training, j = argmax alpha_i otherwise;    c_i = h_j
 
 Xu et al. 2015, "Show, Attend and Tell", section 4.1, https://arxiv.org/abs/1502.03044. The choice has no gradient by
-the scores: the `estimator` says what stands in its place. It is called as soft attention is, and costs as much.
+the scores: the `estimator` supplies one. It is called as soft attention is, and costs as much.
 """
 
 import flax.linen as nn

@@ -26,7 +26,7 @@ from saccade.types import PRNGKey
 class Drawn:
     """REINFORCE estimator, with the weights of its baseline.
 
-    Attributes: kernel and bias of the baseline, b = s W + c; it sees the state, and does not shape it.
+    Attributes: kernel and bias of the baseline, b = s W + c; no gradient flows from it to the state.
     """
 
     kernel: Float[Array, 'D 1'] | None

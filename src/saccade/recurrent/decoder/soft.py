@@ -6,7 +6,7 @@
 
 Bahdanau et al. 2015, "Neural Machine Translation by Jointly Learning to Align and Translate", equations 5 and 6,
 https://arxiv.org/abs/1409.0473; the name is from Xu et al. 2015, https://arxiv.org/abs/1502.03044. Any softmax may
-stand in the softmax's place. What the score makes of the source is made once. Cost: T S (A + C), beside the score's.
+replace the softmax. The score function projects the source once. Cost: T S (A + C), beside the score's.
 """
 
 import flax.linen as nn

@@ -6,7 +6,7 @@
 
 Elman 1990, https://doi.org/10.1207/s15516709cog1402_1, with the LSTM of Hochreiter, Schmidhuber 1997,
 https://doi.org/10.1162/neco.1997.9.8.1735, as the usual cell. Tokens n apart are n steps apart, which cannot be taken
-at once; attention has them one step apart. It is causal, reads its own sequence alone, and has no scores. Cost: the
+at once; attention has them one step apart. It is causal, and has no cross-attention and no scores. Cost: the
 cell's and D^2 a token; the state to decode with is D, whatever its capacity.
 """
 
