@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from saccade.build import load, modules
-from saccade.renamed import _MODULES, _PARTS, present, present_spec, present_text
+from saccade.build import fields, load, modules
+from saccade.renamed import _FIELDS, _MODULES, _PARTS, present, present_spec, present_text
 from saccade.types import UserError
 
 
@@ -27,13 +27,25 @@ def test_a_name_of_now_stays():
 
 
 def test_a_stored_config_is_read_with_the_names_of_now():
-    stored = (
-        '{"data": {"use": "data.text:TextData", "tokenizer": {"use": "data.tokenizer:BPE", "weighting": 1}}, "use": 3}'
-    )
+    stored = '{"data": {"use": "data.text:TextData", "tokenizer": {"use": "data.tokenizer:BPE"}}, "use": 3}'
     assert json.loads(stored, object_hook=present_spec) == {
-        'data': {'use': 'data.text.stream:TextData', 'tokenizer': {'use': 'data.tokenizer.bpe:BPE', 'softmax': 1}},
+        'data': {'use': 'data.text.stream:TextData', 'tokenizer': {'use': 'data.tokenizer.bpe:BPE'}},
         'use': 3,
     }
+
+
+def test_fields_of_our_parts_are_renamed_and_no_others():
+    kernel = {'use': 'attention.plain:Plain', 'weighting': 1}
+    assert present_spec(kernel) == {'use': 'attention.plain:Plain', 'softmax': 1}
+    assert present_spec({'use': 'recurrent.soft:Soft', 'weighting': 1})['softmax'] == 1
+    assert present_spec({'use': 'attention.delta:Delta', 'fading': False})['decay'] is False
+    theirs = {'use': 'my_lab.mine:Mine', 'weighting': 1, 'fading': 2}
+    assert present_spec(theirs) == theirs
+
+
+@pytest.mark.parametrize(('name', 'use'), [(now, use) for (_, now), parts in _FIELDS.items() for use in parts.split()])
+def test_a_renamed_field_is_there(name, use):
+    assert name in fields(load(use))
 
 
 def test_the_overrides_of_a_sweep_are_read_with_the_names_of_now():

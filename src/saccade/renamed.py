@@ -36,8 +36,13 @@ _PARTS = {
     f'data.tokenizer:{name}': f'data.tokenizer.{name.lower()}:{name}' for name in ('BPE', 'Byte', 'Character', 'Word')
 }
 _PAST = {now: then for then, now in _MODULES.items()}
-# A field of a part then -> its name now.
-_FIELDS = {'weighting': 'softmax', 'fading': 'decay'}
+# A field then and now -> the parts that have it. Fields of other people's parts are theirs.
+_FIELDS: Mapping[tuple[str, str], str] = {
+    ('fading', 'decay'): 'attention.delta:Delta',
+    ('weighting', 'softmax'): 'attention.blockwise:Blockwise attention.plain:Plain recurrent.decoder.hard:Hard '
+    'recurrent.decoder.local_monotonic:LocalMonotonic recurrent.decoder.local_predictive:LocalPredictive '
+    'recurrent.decoder.soft:Soft',
+}
 _USE = re.compile(r"""(?<=['"])([a-z_.]+):(\w+)(?=['"])""")
 
 
@@ -58,7 +63,8 @@ def present_spec(spec: dict[str, Any]) -> dict[str, Any]:
     use = spec.get('use')
     if not isinstance(use, str) or ':' not in use:
         return spec
-    return {_FIELDS.get(name, name): value for name, value in spec.items()} | {'use': present(use)}
+    fields = dict(names for names, parts in _FIELDS.items() if present(use) in parts.split())
+    return {fields.get(name, name): value for name, value in spec.items()} | {'use': present(use)}
 
 
 def present_text(text: str) -> str:

@@ -4,7 +4,6 @@
 
 import importlib.metadata
 import json
-import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 import rich.table
 from rich.console import Console
 
-from saccade.train.log.provenance import processor
+from saccade.train.log.provenance import cores, processor
 from saccade.train.process.terminal import say, verbatim
 
 LIBRARIES = ('jax', 'flax', 'torch', 'transformers')
@@ -70,10 +69,9 @@ class Report:
 
 def machine() -> dict[str, Any]:
     """What a figure depends on."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
     return {
         'processor': processor(),
-        'cores': cores,
+        'cores': cores(),
         'python': platform.python_version(),
         'versions': dict(_versions()),
     }

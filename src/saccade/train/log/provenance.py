@@ -83,12 +83,17 @@ def provenance() -> dict[str, Any]:
         'devices': len(devices),
         'processes': jax.process_count(),
         'processor': processor(),
-        'cores': len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count(),
+        'cores': cores(),
         'host': platform.node() or None,
         'command': shlex.join(sys.orig_argv),
         'start': _now(),
         'status': 'running',
     }
+
+
+def cores() -> int | None:
+    """Return how many cores this process may use; None where the system does not tell."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
 
 
 def processor() -> str | None:
