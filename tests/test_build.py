@@ -17,11 +17,11 @@ from saccade.build import bind, build, fields, load
 from saccade.model.stack import Stack
 from saccade.norm.layer import LayerNorm
 from saccade.ops.rotary import linear
-from saccade.types import Count, Part, Scope, Share, UserError
+from saccade.types import Count, LayerContext, Part, Share, UserError
 
 NORM = {'use': 'norm.rms:RMSNorm'}
 ROTARY = {'use': 'position.rotary:Rotary'}
-YARN = {'use': 'ops.rotary:yarn', 'factor': 2.0, 'context': 64}
+YARN = {'use': 'ops.rotary:yarn', 'factor': 2.0, 'context_length': 64}
 MIXER = {
     'use': 'attention.multi_head:MultiHead',
     'heads': 2,
@@ -147,7 +147,7 @@ def test_an_integer_serves_where_a_float_is_wanted():
         (changed(ROTARY, scaling={'use': 'ops.rotary:linear'}),
          ['config.part.scaling.factor: missing; ops.rotary:linear needs it']),
         (changed(ROTARY, scaling={**YARN, 'truncate': True}),
-         ["truncate: ops.rotary:yarn has no field 'truncate'; it has context, factor, fast, gain, slow"]),
+         ["truncate: ops.rotary:yarn has no field 'truncate'; it has context_length, factor, fast, gain, slow"]),
         (changed(ROTARY, scaling={**YARN, 'frequencies': 1}), ["ops.rotary:yarn has no field 'frequencies'"]),
         (without(MIXER, 'heads'), ['config.part.heads: missing; attention.multi_head:MultiHead needs it']),
         (without(NORM, 'use'), ["config.part: a part needs 'use'"]),
@@ -253,10 +253,10 @@ def test_references_resolve_also_inside_lists_of_dicts():
 
 
 def test_a_part_handed_to_many_layers_makes_weights_for_each():
-    x, scope = jnp.ones((1, 3, 4)), Scope(jnp.arange(3)[None])
-    one = jax.eval_shape(lambda: build(BLOCK)().init(jax.random.key(0), x, scope, False)['params'])
+    x, context = jnp.ones((1, 3, 4)), LayerContext(jnp.arange(3)[None])
+    one = jax.eval_shape(lambda: build(BLOCK)().init(jax.random.key(0), x, context, False)['params'])
     stack: Stack = build(STACK)()
-    (three,) = jax.jit(stack.init, static_argnums=3)(jax.random.key(0), x, scope, False)['params'].values()
+    (three,) = jax.jit(stack.init, static_argnums=3)(jax.random.key(0), x, context, False)['params'].values()
     assert jax.tree.map(lambda leaf: (3, *leaf.shape), one) == jax.tree.map(jnp.shape, three)
     query = three['mixer']['query']
     assert not jnp.allclose(query[0], query[1])

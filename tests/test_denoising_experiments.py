@@ -34,7 +34,10 @@ def narrow(name):
     sizes = dict(width=16, layers=1, vocabulary=VOCABULARY)
     mixture = [f'task.denoisers={SHORT}'] if name.startswith('ul2') else []
     return experiment(
-        name, *(f'model.decoder.{field}={size}' for field, size in sizes.items()), f'data.context={CONTEXT}', *mixture
+        name,
+        *(f'model.decoder.{field}={size}' for field, size in sizes.items()),
+        f'data.context_length={CONTEXT}',
+        *mixture,
     )
 
 
@@ -63,10 +66,10 @@ def test_it_builds_and_the_model_has_room_for_what_the_denoisers_make(name):
     model, data = made.model(), made.data()
     assert isinstance(model, Seq2Seq)
     assert made.model.name.endswith('PrefixDecoder' if name in ONE_DECODER else 'EncoderDecoder')
-    mixture = Mixture(tuple(part() for part in made.task().denoisers), data.context)
+    mixture = Mixture(tuple(part() for part in made.task().denoisers), data.context_length)
     read, written = mixture.sizes
-    assert read <= model.source_context
-    assert written <= model.context
+    assert read <= model.source_context_length
+    assert written <= model.context_length
     assert mixture.sentinels <= data.sentinels
     assert {each.mode for each in mixture.denoisers} - {None} == set(data.modes)
     made.optimizer()(made.schedule()(made.steps), param_shapes(made))
@@ -81,9 +84,9 @@ def test_the_tokenizer_has_the_special_tokens_that_the_data_ask_for(name):
 
 @pytest.mark.parametrize('name', NAMES)
 def test_another_length_is_that_of_data_and_model(name):
-    made = experiment(name, 'data.context=300')
-    assert made.model().source_context > 300
-    assert made.model().context > 300
+    made = experiment(name, 'data.context_length=300')
+    assert made.model().source_context_length > 300
+    assert made.model().context_length > 300
 
 
 def test_ul2_has_the_seven_denoisers_of_its_table():
@@ -110,8 +113,8 @@ def test_a_step_learns(name):
 
 def test_a_row_too_short_for_a_span_and_a_rate_out_of_range_are_refused_before_anything_is_compiled():
     with pytest.raises(UserError, match=r'rows of 8 tokens lose 1\.2 at a rate of 0\.15, too few for a span of 3'):
-        param_shapes(experiment('t5', 'data.context=8'))
+        param_shapes(experiment('t5', 'data.context_length=8'))
     with pytest.raises(UserError, match=r'rate must be above 0 and below 1, not 1\.5'):
         param_shapes(experiment('t5', 'task.denoisers.0.rate=1.5'))
     with pytest.raises(UserError, match='sentinels: 100 are too few'):
-        param_shapes(experiment('t5', 'data.context=4096'))
+        param_shapes(experiment('t5', 'data.context_length=4096'))

@@ -46,7 +46,7 @@ def test_there_are_experiments():
 @pytest.mark.parametrize('file', ALONE, ids=lambda path: path.stem)
 def test_it_builds_and_data_and_model_agree(file):
     experiment = Experiment.of(load_config(str(file)))
-    assert experiment.model().context == experiment.data().context
+    assert experiment.model().context_length == experiment.data().context_length
     experiment.optimizer()(experiment.schedule()(experiment.steps), param_shapes(experiment))
 
 
@@ -71,7 +71,7 @@ def test_the_published_sizes_have_the_published_numbers_of_parameters(file, chan
 
 
 def test_electra_small_has_the_published_discriminator():
-    shapes = shapes_of('masked_lm/electra_small.py', 'discriminator.context=512')
+    shapes = shapes_of('masked_lm/electra_small.py', 'discriminator.context_length=512')
     # transformers' ElectraForPreTraining; 14 M in the paper, table 1.
     assert count(shapes['discriminator']) == 13_549_057
 

@@ -48,7 +48,7 @@ def narrow(file):
     """The experiment, of 8 features a head and of one repeat of its blocks."""
     config = load_config(str(file))
     heads = blocks(config)[0]['mixer']['heads']
-    sizes = dict(width=8 * heads, layers=len(blocks(config)), vocabulary=VOCABULARY, context=CONTEXT)
+    sizes = dict(width=8 * heads, layers=len(blocks(config)), vocabulary=VOCABULARY, context_length=CONTEXT)
     overrides = [f'--config.model.{name}={size}' for name, size in sizes.items()]
     return load_config(str(file), [*overrides, '--config.dtype=float32', '--config.accumulate=1'])
 
@@ -71,7 +71,7 @@ def test_there_are_experiments():
 @each_experiment
 def test_it_builds_and_makes_parameters(file):
     experiment = Experiment.of(load_config(str(file)))
-    assert experiment.model().context == experiment.data().context
+    assert experiment.model().context_length == experiment.data().context_length
     assert jax.tree.leaves(param_shapes(experiment))
     experiment.optimizer()(experiment.schedule()(experiment.steps), param_shapes(experiment))
 
@@ -142,7 +142,7 @@ def bytes_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp('runs')
     Workdir.open(folder, config)
     (folder / 'checkpoints').mkdir()
-    return [f'--config.init_from={folder}', f'--config.data.context={config["data"]["context"]}']
+    return [f'--config.init_from={folder}', f'--config.data.context_length={config["data"]["context_length"]}']
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from saccade.norm.layer import LayerNorm
 from saccade.ops import plain
 from saccade.ops.mask import Causal, Full
 from saccade.ops.scoring import Scoring
-from saccade.types import Scope, Source
+from saccade.types import LayerContext, Source
 
 README = (Path(__file__).parents[1] / 'README.md').read_text()
 EXACT = 1e-5  # float32, sums in another order
@@ -54,8 +54,8 @@ def mixer(**changes):
     return {**spec, **changes}
 
 
-def scope(length=T, **more):
-    return Scope(jnp.tile(jnp.arange(length), (B, 1)), **more)
+def context(length=T, **more):
+    return LayerContext(jnp.tile(jnp.arange(length), (B, 1)), **more)
 
 
 def test_the_exponential_stands_in_the_denominator_too():
@@ -106,7 +106,7 @@ def test_layer_norm_gives_mean_zero_and_deviation_one():
 def test_the_width_over_the_number_of_heads_is_the_width_of_each():
     x = normal(B, T, D)
     for count in (1, 2, 4, 8):
-        params = build(mixer(heads=count))().init(jax.random.key(0), x, scope(), False)['params']
+        params = build(mixer(heads=count))().init(jax.random.key(0), x, context(), False)['params']
         assert params['query'].shape == (D, count, D // count)
 
 
@@ -115,7 +115,7 @@ def test_the_residual_adds_the_layers_own_input_also_where_it_reads_another_sequ
     feedforward = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:relu'}, 'output_init': drawn(0.0)}
     branches = {'mixer': mixer(output_init=drawn(0.0)), 'feedforward': feedforward}
     block = build({'use': 'block.pre_norm:PreNorm', 'norm': {'use': 'norm.layer:LayerNorm'}, **branches})()
-    reading = scope(source=Source(source, jnp.tile(jnp.arange(S), (B, 1))))
+    reading = context(source=Source(source, jnp.tile(jnp.arange(S), (B, 1))))
     params = block.init(jax.random.key(0), x, reading, False)
     np.testing.assert_array_equal(block.apply(params, x, reading, False), x)
 
@@ -123,10 +123,10 @@ def test_the_residual_adds_the_layers_own_input_also_where_it_reads_another_sequ
 def test_what_the_heads_have_read_is_concatenated_and_not_their_values():
     x = normal(B, T, D)
     layer = build(mixer())()
-    params = layer.init(jax.random.key(0), x, scope(), False)['params']
+    params = layer.init(jax.random.key(0), x, context(), False)['params']
     q, k, v = (jnp.einsum('BTD,DNH->BTNH', x, params[name]) for name in ('query', 'key', 'value'))
     read = jnp.einsum('BNTS,BSNH->BTNH', jax.nn.softmax(jnp.einsum('BTNH,BSNH->BNTS', q, k) / H**0.5), v)
-    y = layer.apply({'params': params}, x, scope(), False)
+    y = layer.apply({'params': params}, x, context(), False)
     right, noted = (jnp.einsum('BTNH,NHD->BTD', each, params['output']) for each in (read, v))
     np.testing.assert_allclose(y, right, atol=EXACT)
     assert jnp.abs(y - noted).max() > 0.1
@@ -134,10 +134,10 @@ def test_what_the_heads_have_read_is_concatenated_and_not_their_values():
 
 def test_two_layers_without_a_nonlinearity_multiply_their_weights_over_the_token_between():
     layer, x = build(mixer(heads=1))(), normal(B, T, D)
-    first, second = (layer.init(jax.random.key(number), x, scope(), False)['params'] for number in (0, 1))
+    first, second = (layer.init(jax.random.key(number), x, context(), False)['params'] for number in (0, 1))
 
     def attended(params, x):
-        y, reported = layer.apply({'params': params}, x, scope(), False, mutable=['weights'])
+        y, reported = layer.apply({'params': params}, x, context(), False, mutable=['weights'])
         (weights,) = jax.tree.leaves(reported)
         return y, weights[:, 0]
 
@@ -159,7 +159,7 @@ def test_two_layers_without_a_nonlinearity_multiply_their_weights_over_the_token
 def test_more_heads_of_the_same_width_in_all_cost_no_more_parameters():
     def count(heads):
         params = jax.eval_shape(
-            lambda: build(mixer(heads=heads))().init(jax.random.key(0), normal(B, T, D), scope(), False)
+            lambda: build(mixer(heads=heads))().init(jax.random.key(0), normal(B, T, D), context(), False)
         )
         return sum(leaf.size for leaf in jax.tree.leaves(params))
 

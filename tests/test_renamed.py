@@ -39,6 +39,12 @@ def test_fields_of_our_parts_are_renamed_and_no_others():
     assert present_spec(kernel) == {'use': 'attention.plain:Plain', 'softmax': 1}
     assert present_spec({'use': 'recurrent.soft:Soft', 'weighting': 1})['softmax'] == 1
     assert present_spec({'use': 'attention.delta:Delta', 'fading': False})['decay'] is False
+    pairs = {'use': 'data.parallel:Parallel', 'context': 8, 'source_context': 9}
+    assert present_spec(pairs) == {
+        'use': 'data.pairs.parallel:Parallel',
+        'context_length': 8,
+        'source_context_length': 9,
+    }
     theirs = {'use': 'my_lab.mine:Mine', 'weighting': 1, 'fading': 2}
     assert present_spec(theirs) == theirs
 
@@ -51,6 +57,15 @@ def test_a_renamed_field_is_there(name, use):
 def test_the_overrides_of_a_sweep_are_read_with_the_names_of_now():
     stored = "--config.model.weighting={'use': 'weighting.top_k:TopK', 'note': 'see data.text:TextData'}"
     assert present_text(stored) == stored.replace('weighting.top_k', 'softmax.top_k')
+    stored = (
+        '["--config.model.decoder.context=8", "--config.data.source_context=9", "context=8", "--config.my.context=1"]'
+    )
+    assert json.loads(present_text(stored)) == [
+        '--config.model.decoder.context_length=8',
+        '--config.data.source_context_length=9',
+        'context=8',
+        '--config.my.context=1',
+    ]
 
 
 def test_a_user_who_writes_a_name_of_then_is_told_that_of_now():

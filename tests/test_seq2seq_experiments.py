@@ -28,14 +28,14 @@ def experiment(name, *overrides):
 def test_it_builds_and_data_and_model_agree(name):
     made = experiment(name)
     model, data = made.model(), made.data()
-    assert (model.context, model.source_context) == (data.context, data.source_context)
+    assert (model.context_length, model.source_context_length) == (data.context_length, data.source_context_length)
     made.optimizer()(made.schedule()(made.steps), param_shapes(made))
 
 
 @pytest.mark.parametrize('name', OURS)
 def test_another_length_is_that_of_model_and_data(name):
-    made = experiment(name, 'data.source_context=77', 'data.context=33')
-    assert (made.model().context, made.model().source_context) == (33, 77)
+    made = experiment(name, 'data.source_context_length=77', 'data.context_length=33')
+    assert (made.model().context_length, made.model().source_context_length) == (33, 77)
 
 
 def test_the_one_of_multi30k_has_the_published_layers_and_fewer_parameters_in_all():
@@ -54,7 +54,7 @@ def test_generated_tasks_are_swapped_as_its_docstring_says(generator, tmp_path):
     made = experiment(
         'generated', f'data.generator={generator}', 'data.train=30', 'data.validation=5',
         "data.tokenizer={'use': 'data.tokenizer.character:Character'}",
-        'data.source_context=80',
+        'data.source_context_length=80',
     )  # fmt: skip
     prepared = made.data().prepare(tmp_path)
     assert len(prepared.splits['train'].rows) == 30

@@ -15,7 +15,7 @@ from saccade.build import build
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.trained import param_shapes
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 FOLDER = Path(__file__).parents[1] / 'experiments/translation'
 
@@ -35,12 +35,12 @@ def models(monkeypatch):
 
 def count(spec: dict[str, Any]) -> int:
     model, tokens = build(ConfigDict(spec))(), jnp.zeros((1, 1), jnp.int32)
-    sequence = tokens, Scope(tokens)
+    sequence = tokens, LayerContext(tokens)
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), *sequence, *sequence, False))
     return sum(leaf.size for leaf in jax.tree.leaves(shapes))
 
 
-CONTEXTS = {'source_context': 64, 'context': 64, 'dropout': 0.1}
+CONTEXTS = {'source_context_length': 64, 'context_length': 64, 'dropout': 0.1}
 
 
 @pytest.mark.parametrize(('width', 'heads', 'published'), [(512, 8, 65e6), (1024, 16, 213e6)], ids=['base', 'big'])
@@ -94,7 +94,7 @@ NAMES = ('transformer_base', 'transformer_big', 't5_small', 't5_v1_1_small', 'by
 def test_an_experiment_builds_and_data_and_model_agree(name):
     experiment = Experiment.of(load_config(str(FOLDER / f'{name}.py')))
     model, data = experiment.model(), experiment.data()
-    assert (model.context, model.source_context) == (data.context, data.source_context)
+    assert (model.context_length, model.source_context_length) == (data.context_length, data.source_context_length)
     assert experiment.schedule()(experiment.steps)(0) >= 0
     counted = sum(leaf.size for leaf in jax.tree.leaves(param_shapes(experiment)))
     if name in T5:

@@ -17,7 +17,7 @@ from saccade.types import UserError
 FOLDER = Path(__file__).parents[1] / 'experiments'
 TOPICS, AROUND, SENTENCES = 6, 3, 4000
 SMALL = (
-    'data.context=32', 'model.vocabulary=64', 'model.width=16', 'batch_size=16',
+    'data.context_length=32', 'model.vocabulary=64', 'model.width=16', 'batch_size=16',
     'steps=300', 'eval_every=0', 'checkpoint_every=0', 'log_every=100', 'task.window=2', 'task.subsample=0.0',
     'schedule.peak=0.02',
 )  # fmt: skip
@@ -26,9 +26,10 @@ TABLE = "adapt={'use': 'train.init.partial:only', 'match': '^embedding$'}"
 FROZEN = "optimizer.rates={'use': 'train.rates:Frozen', 'match': '^embedding$'}"
 STARTED = {
     'causal_lm/quickstart.py': ('model.width=16', 'model.vocabulary=64', 'model.layers=1', 'model.block.mixer.heads=2',
-                                'model.context=32', 'sample=None', 'baseline=None'),
+                                'model.context_length=32', 'sample=None', 'baseline=None'),
     'finetune/classify.py': ('inherit=', 'model.width=16', 'model.vocabulary=64', 'model.layers=1',
-                             'model.block.mixer.heads=2', 'model.context=32', 'data.text=text', 'data.label=label'),
+                             'model.block.mixer.heads=2', 'model.context_length=32', 'data.text=text',
+                             'data.label=label'),
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from flax import struct
 
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 
 @struct.dataclass
@@ -25,8 +25,8 @@ class Toy(nn.Module):
     """It looks at each row's source by dot products, and the weights of these are sown."""
 
     vocabulary: int = 12
-    context: int = 6
-    source_context: int = 7
+    context_length: int = 6
+    source_context_length: int = 7
     width: int = 8
     scale: float = 1.0
 
@@ -36,19 +36,19 @@ class Toy(nn.Module):
         self.mix = self.param('mix', init, (self.width, self.width))
         self.head = self.param('head', init, (self.width, self.vocabulary))
 
-    def __call__(self, source, source_scope, tokens, scope, train):
-        state = self.encode(source, source_scope, tokens.shape[1])
+    def __call__(self, source, source_context, tokens, context, train):
+        state = self.encode(source, source_context, tokens.shape[1])
         logits, weights = [], []
         for t in range(tokens.shape[1]):
-            state, looked = self._advance(tokens[:, t], scope.segments[:, t], state)
+            state, looked = self._advance(tokens[:, t], context.segments[:, t], state)
             logits.append(state.vector @ self.head)
             weights.append(looked)
         self.sow('weights', 'attention', jnp.stack(weights, axis=1)[:, None])
         return jnp.stack(logits, axis=1)
 
-    def encode(self, source, source_scope: Scope, capacity):
-        read = self.embedding[source] + 0.1 * source_scope.positions[..., None]
-        return Reading(read, source_scope.segments != 0, jnp.zeros((source.shape[0], self.width)))
+    def encode(self, source, source_context: LayerContext, capacity):
+        read = self.embedding[source] + 0.1 * source_context.positions[..., None]
+        return Reading(read, source_context.segments != 0, jnp.zeros((source.shape[0], self.width)))
 
     def step(self, tokens, segments, state):
         logits = []
@@ -69,7 +69,10 @@ class Toy(nn.Module):
 def made(**changes):
     """A model and its parameters."""
     model = Toy(**changes)
-    S, T = model.source_context, model.context
+    S, T = model.source_context_length, model.context_length
     source, tokens = jnp.ones((1, S), int), jnp.ones((1, T), int)
-    scopes = Scope(jnp.arange(S)[None], jnp.ones((1, S), int)), Scope(jnp.arange(T)[None], jnp.ones((1, T), int))
-    return model, model.init(jax.random.key(0), source, scopes[0], tokens, scopes[1], False)['params']
+    contexts = (
+        LayerContext(jnp.arange(S)[None], jnp.ones((1, S), int)),
+        LayerContext(jnp.arange(T)[None], jnp.ones((1, T), int)),
+    )
+    return model, model.init(jax.random.key(0), source, contexts[0], tokens, contexts[1], False)['params']

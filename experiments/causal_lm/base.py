@@ -35,7 +35,7 @@ def causal_lm(**model: Any) -> ConfigDict:
         use='data.text.stream:TextData',
         name='pydocs',
         path=placeholder(str),
-        context=model['context'],
+        context_length=model['context_length'],
         tokenizer=dict(use='data.tokenizer.bpe:BPE', vocabulary=model['vocabulary']),
         pack=dict(use='data.rows.pack:Packed'),
     )

@@ -8,8 +8,8 @@ BigScience Workshop 2022, "BLOOM: A 176B-Parameter Open-Access Multilingual Lang
 https://arxiv.org/abs/2211.05100. Any length may follow, as no position is trained. BLOOM-560m, of 559,214,592
 parameters, is
 
-    --config.model.vocabulary=250880 --config.model.context=2048 --config.model.width=1024 --config.model.layers=24 \\
-    --config.model.block.mixer.heads=16
+    --config.model.vocabulary=250880 --config.model.context_length=2048 --config.model.width=1024 \\
+    --config.model.layers=24 --config.model.block.mixer.heads=16
 """
 
 from base import causal_lm, starts
@@ -17,12 +17,12 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
+    layers, vocabulary, context_length = FieldReference(4), FieldReference(1024), FieldReference(128)
     norm = dict(use='norm.layer:LayerNorm', epsilon=1e-5)
 
     return causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=layers,
         tied=True,

@@ -16,17 +16,17 @@ from ml_collections.config_dict import placeholder
 
 
 def get_config() -> ConfigDict:
-    layers, context, dropout = FieldReference(4), FieldReference(64), FieldReference(0.0)
+    layers, context_length, dropout = FieldReference(4), FieldReference(64), FieldReference(0.0)
     norm = dict(use='norm.layer:LayerNorm', bias=False)
 
     config = causal_lm(
         vocabulary=65,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=layers,
         tied=True,
         dropout=dropout,
-        position=dict(use='position.learned:Learned', length=context),
+        position=dict(use='position.learned:Learned', length=context_length),
         norm=norm,
         block=dict(
             use='block.pre_norm:PreNorm',

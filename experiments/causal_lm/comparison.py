@@ -15,14 +15,14 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context = FieldReference(257), FieldReference(64)
+    vocabulary, context_length = FieldReference(257), FieldReference(64)
     by_inputs = dict(use='jax.nn.initializers:lecun_normal')
     starts = dict(kernel_init=by_inputs, output_init=by_inputs)
     norm = dict(use='norm.rms:RMSNorm')
 
     config = causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=2,
         tied=True,

@@ -8,8 +8,8 @@ DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", sections 2.1 and 4.2, https://
 a mixture here, where the first three of V3 are dense; there is no prediction of a second token, no loss for the balance
 within a sequence, and no limit to the devices that serve a token. The sizes of V3 are
 
-    --config.model.vocabulary=129280 --config.model.context=4096 --config.model.width=7168 --config.model.layers=61 \\
-    --config.model.block.mixer.heads=128 --config.model.block.mixer.rank=512 \\
+    --config.model.vocabulary=129280 --config.model.context_length=4096 --config.model.width=7168 \\
+    --config.model.layers=61 --config.model.block.mixer.heads=128 --config.model.block.mixer.rank=512 \\
     --config.model.block.mixer.query_rank=1536 --config.model.block.mixer.head_width=128 \\
     --config.model.block.mixer.value_width=128 --config.model.block.mixer.rotated_width=64 \\
     --config.model.block.feedforward.experts=256 --config.model.block.feedforward.active=8 \\
@@ -23,7 +23,7 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
+    layers, vocabulary, context_length = FieldReference(4), FieldReference(1024), FieldReference(128)
     norm = dict(use='norm.rms:RMSNorm', epsilon=1e-6)
     expert = dict(
         use='feedforward.gated:Gated',
@@ -34,7 +34,7 @@ def get_config() -> ConfigDict:
 
     return causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=layers,
         tied=False,

@@ -9,8 +9,8 @@ https://arxiv.org/abs/2408.00118. Its norms scale by 1 + w, w from zero: ours by
 and differs under weight decay alone. Both kinds of layer share their sizes, so one override is for both. Gemma 2 2B, of
 2,614,341,888 parameters, is
 
-    --config.model.vocabulary=256000 --config.model.context=8192 --config.model.width=2304 --config.model.layers=26 \\
-    --config.model.block.0.mixer.heads=8 --config.model.block.0.mixer.key_value_heads=4 \\
+    --config.model.vocabulary=256000 --config.model.context_length=8192 --config.model.width=2304 \\
+    --config.model.layers=26 --config.model.block.0.mixer.heads=8 --config.model.block.0.mixer.key_value_heads=4 \\
     --config.model.block.0.mixer.head_width=256 --config.model.block.0.mixer.mask.left=4095
 """
 
@@ -21,7 +21,7 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
+    layers, vocabulary, context_length = FieldReference(4), FieldReference(1024), FieldReference(128)
     width, heads, key_value_heads, head_width = (FieldReference(size) for size in (128, 4, 2, 32))
     norm = dict(use='norm.rms:RMSNorm', epsilon=1e-6)
 
@@ -51,7 +51,7 @@ def get_config() -> ConfigDict:
 
     return causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=width,
         layers=layers,
         tied=True,

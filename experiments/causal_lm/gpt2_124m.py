@@ -15,18 +15,18 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(12), FieldReference(50257), FieldReference(1024)
+    layers, vocabulary, context_length = FieldReference(12), FieldReference(50257), FieldReference(1024)
     dropout, epsilon = FieldReference(0.0), FieldReference(1e-5)
     norm = dict(use='norm.layer:LayerNorm', epsilon=epsilon)
 
     config = causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=768,
         layers=layers,
         tied=True,
         dropout=dropout,
-        position=dict(use='position.learned:Learned', length=context),
+        position=dict(use='position.learned:Learned', length=context_length),
         norm=norm,
         block=dict(
             use='block.pre_norm:PreNorm',

@@ -19,7 +19,7 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
+    layers, vocabulary, context_length = FieldReference(4), FieldReference(1024), FieldReference(128)
     heads, key_value_heads, window = FieldReference(4), FieldReference(2), FieldReference(31)
     norm = dict(use='norm.rms:RMSNorm', epsilon=1e-5)
 
@@ -48,7 +48,7 @@ def get_config() -> ConfigDict:
     far = block(dict(use='ops.mask:Causal'), NO_POSITION)
     return causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=layers,
         tied=True,

@@ -17,16 +17,16 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
+    layers, vocabulary, context_length = FieldReference(4), FieldReference(1024), FieldReference(128)
     norm = dict(use='norm.layer:LayerNorm')
 
     return causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=layers,
         tied=True,
-        position=dict(use='position.learned:Learned', length=context),
+        position=dict(use='position.learned:Learned', length=context_length),
         norm=norm,
         block=dict(
             use='block.pre_norm:PreNorm',

@@ -17,7 +17,7 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
     config = llama_tiny.get_config()
     config.model.vocabulary = 32_000
-    config.model.context = 4096
+    config.model.context_length = 4096
     config.model.width = 4096
     config.model.layers = 32
     config.model.block.mixer.heads = 32

@@ -7,8 +7,8 @@
 Touvron et al. 2023, https://arxiv.org/abs/2302.13971; the heads share keys and values as in Llama 2 70B and Llama 3.
 Widths follow from `model.width`. Llama 2 7B (https://arxiv.org/abs/2307.09288), of 6,738,415,616 parameters, is
 
-    --config.model.vocabulary=32000 --config.model.context=4096 --config.model.width=4096 --config.model.layers=32 \\
-    --config.model.block.mixer.heads=32 --config.model.block.mixer.key_value_heads=32 \\
+    --config.model.vocabulary=32000 --config.model.context_length=4096 --config.model.width=4096 \\
+    --config.model.layers=32 --config.model.block.mixer.heads=32 --config.model.block.mixer.key_value_heads=32 \\
     --config.model.block.feedforward.ratio=2.6875
 """
 
@@ -17,12 +17,12 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
+    layers, vocabulary, context_length = FieldReference(4), FieldReference(1024), FieldReference(128)
     norm = dict(use='norm.rms:RMSNorm', epsilon=1e-5)
 
     return causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=layers,
         tied=False,

@@ -15,16 +15,16 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context = FieldReference(1024), FieldReference(128)
+    vocabulary, context_length = FieldReference(1024), FieldReference(128)
     nothing = dict(use='norm.none:NoNorm')
 
     return causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=2,
         tied=False,
-        position=dict(use='position.learned:Learned', length=context),
+        position=dict(use='position.learned:Learned', length=context_length),
         norm=nothing,
         block=dict(
             use='block.pre_norm:PreNorm',

@@ -7,8 +7,8 @@
 Jiang et al. 2023, "Mistral 7B", section 2 and table 1, https://arxiv.org/abs/2310.06825. Through L layers of a window
 of W tokens, what is L (W - 1) tokens back can still be felt. Mistral 7B, of 7,241,732,096 parameters, is
 
-    --config.model.vocabulary=32000 --config.model.context=8192 --config.model.width=4096 --config.model.layers=32 \\
-    --config.model.block.mixer.heads=32 --config.model.block.mixer.key_value_heads=8 \\
+    --config.model.vocabulary=32000 --config.model.context_length=8192 --config.model.width=4096 \\
+    --config.model.layers=32 --config.model.block.mixer.heads=32 --config.model.block.mixer.key_value_heads=8 \\
     --config.model.block.mixer.mask.left=4095 --config.model.block.feedforward.ratio=3.5
 """
 

@@ -8,8 +8,8 @@ Jiang et al. 2024, "Mixtral of Experts", section 2 and table 1, https://arxiv.or
 how its router was kept balanced: the losses here are those of Switch and of ST-MoE, at their weights. Mixtral 8x7B, of
 46,702,792,704 parameters, is
 
-    --config.model.vocabulary=32000 --config.model.context=32768 --config.model.width=4096 --config.model.layers=32 \\
-    --config.model.block.mixer.heads=32 --config.model.block.mixer.key_value_heads=8 \\
+    --config.model.vocabulary=32000 --config.model.context_length=32768 --config.model.width=4096 \\
+    --config.model.layers=32 --config.model.block.mixer.heads=32 --config.model.block.mixer.key_value_heads=8 \\
     --config.model.block.feedforward.expert.ratio=3.5
 """
 

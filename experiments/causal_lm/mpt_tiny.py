@@ -7,8 +7,8 @@
 MosaicML 2023, "Introducing MPT-7B: A New Standard for Open-Source, Commercially Usable LLMs",
 https://www.databricks.com/blog/mpt-7b. MPT-7B, of 6,649,286,656 parameters, is
 
-    --config.model.vocabulary=50432 --config.model.context=2048 --config.model.width=4096 --config.model.layers=32 \\
-    --config.model.block.mixer.heads=32
+    --config.model.vocabulary=50432 --config.model.context_length=2048 --config.model.width=4096 \\
+    --config.model.layers=32 --config.model.block.mixer.heads=32
 """
 
 from base import causal_lm, starts
@@ -16,12 +16,12 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(1024), FieldReference(128)
+    layers, vocabulary, context_length = FieldReference(4), FieldReference(1024), FieldReference(128)
     norm = dict(use='norm.layer:LayerNorm', epsilon=1e-5, bias=False)
 
     return causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=layers,
         tied=True,

@@ -14,14 +14,14 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context = FieldReference(512), FieldReference(128)
+    vocabulary, context_length = FieldReference(512), FieldReference(128)
     width, base_width, heads = FieldReference(64), FieldReference(64), FieldReference(4)
     by_inputs = dict(use='jax.nn.initializers:lecun_normal')
     norm = dict(use='norm.rms:RMSNorm')
 
     config = causal_lm(
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=width,
         layers=4,
         tied=True,

@@ -13,12 +13,12 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    layers, vocabulary, context = FieldReference(4), FieldReference(512), FieldReference(128)
+    layers, vocabulary, context_length = FieldReference(4), FieldReference(512), FieldReference(128)
     norm = dict(use='norm.rms:RMSNorm')
 
     config = causal_lm(
         vocabulary=vocabulary,
-        context=context,  # tokens that the model sees
+        context_length=context_length,  # tokens that the model sees
         width=192,
         layers=layers,
         tied=True,  # the embedding is the output projection too

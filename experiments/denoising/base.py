@@ -29,12 +29,14 @@ def sequential(least: float, most: float, mode: str | None = None) -> dict[str, 
     return dict(use='ops.denoising:Sequential', least=least, most=most, mode=mode, weight=1.0)
 
 
-def encoder_decoder(vocabulary: Any, context: Any, width: Any, heads: Any, layers: Any) -> dict[str, Any]:
+def encoder_decoder(vocabulary: Any, context_length: Any, width: Any, heads: Any, layers: Any) -> dict[str, Any]:
     """Return T5 version 1.1 in small, for rows of so many tokens: Shazeer 2020, https://arxiv.org/abs/2002.05202."""
     width, heads, layers = map(FieldReference, (width, heads, layers))
     reads = _block(_attention(FULL, heads))
     writes = dict(_block(_attention(CAUSAL, heads)), cross=_attention(FULL, heads))
-    common = dict(vocabulary=vocabulary, context=context + 2, width=width, layers=layers, dropout=0.0, norm=NORM)
+    common = dict(
+        vocabulary=vocabulary, context_length=context_length + 2, width=width, layers=layers, dropout=0.0, norm=NORM
+    )
     tower = dict(common, position=NO_POSITION, run=dict(use='model.stack:Unrolled'))
     return dict(
         use='model.encoder_decoder:EncoderDecoder',
@@ -44,16 +46,16 @@ def encoder_decoder(vocabulary: Any, context: Any, width: Any, heads: Any, layer
     )
 
 
-def one_decoder(vocabulary: Any, context: Any, width: Any, heads: Any, layers: Any) -> dict[str, Any]:
+def one_decoder(vocabulary: Any, context_length: Any, width: Any, heads: Any, layers: Any) -> dict[str, Any]:
     """Return a decoder that reads and writes in one row; what it reads sees all of itself."""
     block = _block(_attention(PREFIX, heads, position=dict(use='position.rotary:Rotary')))
     return dict(
         use='model.prefix_decoder:PrefixDecoder',
-        source_context=context + 2,
+        source_context_length=context_length + 2,
         decoder=dict(
             use='model.decoder:Decoder',
             vocabulary=vocabulary,
-            context=2 * context + 4,
+            context_length=2 * context_length + 4,
             width=width,
             layers=layers,
             dropout=0.0,
@@ -67,11 +69,13 @@ def one_decoder(vocabulary: Any, context: Any, width: Any, heads: Any, layers: A
     )
 
 
-def denoising(model: dict[str, Any], denoisers: list[dict[str, Any]], vocabulary: Any, context: Any) -> ConfigDict:
+def denoising(
+    model: dict[str, Any], denoisers: list[dict[str, Any]], vocabulary: Any, context_length: Any
+) -> ConfigDict:
     """Return an experiment with this model, of whose rows each is corrupted by one of these.
 
     Args:
-        context: tokens of a row before it is corrupted.
+        context_length: tokens of a row before it is corrupted.
     """
     modes = list(dict.fromkeys(each['mode'] for each in denoisers if each['mode'] is not None))
 
@@ -83,7 +87,7 @@ def denoising(model: dict[str, Any], denoisers: list[dict[str, Any]], vocabulary
         use='data.text.marked:MarkedText',
         name='pydocs',
         path=placeholder(str),
-        context=context,
+        context_length=context_length,
         pack=dict(use='data.rows.pack:Windows'),  # one stream, cut into rows of one length, as T5's
         tokenizer=dict(
             use='data.tokenizer.bpe:BPE',

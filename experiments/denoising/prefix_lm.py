@@ -15,9 +15,9 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context = FieldReference(2048), FieldReference(128)
-    model = one_decoder(vocabulary, context, width=128, heads=4, layers=4)
-    config = denoising(model, [sequential(least=0.0, most=1.0)], vocabulary, context)
+    vocabulary, context_length = FieldReference(2048), FieldReference(128)
+    model = one_decoder(vocabulary, context_length, width=128, heads=4, layers=4)
+    config = denoising(model, [sequential(least=0.0, most=1.0)], vocabulary, context_length)
     config.data.sentinels = 0
     config.data.tokenizer.specials = []
     config.sample = dict(use='decode.translator:Translated', text='Return the number of', start=None, mode=None)

@@ -14,6 +14,6 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context = FieldReference(2048), FieldReference(128)
-    model = encoder_decoder(vocabulary, context, width=128, heads=4, layers=3)
-    return denoising(model, [spans(rate=0.15, mean=3.0)], vocabulary, context)
+    vocabulary, context_length = FieldReference(2048), FieldReference(128)
+    model = encoder_decoder(vocabulary, context_length, width=128, heads=4, layers=3)
+    return denoising(model, [spans(rate=0.15, mean=3.0)], vocabulary, context_length)

@@ -8,8 +8,8 @@
 
 Tay et al. 2022, "UL2: Unifying Language Learning Paradigms", section 3.1 and table 1, https://arxiv.org/abs/2205.05131:
 its seven denoisers, each as often as any other. R drops few and short spans, S all that follows a prefix, X much or in
-long spans. Rows of its 512 tokens are `--config.data.context=512`. Data of pairs, `data.pairs.parallel:Parallel`, tune
-a model so trained in one of its modes by their field `mode`.
+long spans. Rows of its 512 tokens are `--config.data.context_length=512`. Data of pairs,
+`data.pairs.parallel:Parallel`, tune a model so trained in one of its modes by their field `mode`.
 """
 
 from base import denoising, encoder_decoder, sequential, spans
@@ -27,6 +27,6 @@ MIXTURE = [
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context = FieldReference(2048), FieldReference(256)
-    model = encoder_decoder(vocabulary, context, width=128, heads=4, layers=3)
-    return denoising(model, MIXTURE, vocabulary, context)
+    vocabulary, context_length = FieldReference(2048), FieldReference(256)
+    model = encoder_decoder(vocabulary, context_length, width=128, heads=4, layers=3)
+    return denoising(model, MIXTURE, vocabulary, context_length)

@@ -15,6 +15,6 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context = FieldReference(2048), FieldReference(256)
-    model = one_decoder(vocabulary, context, width=128, heads=4, layers=4)
-    return denoising(model, ul2.MIXTURE, vocabulary, context)
+    vocabulary, context_length = FieldReference(2048), FieldReference(256)
+    model = one_decoder(vocabulary, context_length, width=128, heads=4, layers=4)
+    return denoising(model, ul2.MIXTURE, vocabulary, context_length)

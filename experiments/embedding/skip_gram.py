@@ -20,7 +20,7 @@ from run_settings import settings
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context = FieldReference(4096), FieldReference(128)
+    vocabulary, context_length = FieldReference(4096), FieldReference(128)
 
     config = settings(steps=2000)
     config.log_every = 100
@@ -29,13 +29,15 @@ def get_config() -> ConfigDict:
         use='data.text.skip_gram:SkipGramText',
         name='pydocs',
         path=placeholder(str),
-        context=context,
+        context_length=context_length,
         tokenizer=dict(use='data.tokenizer.word:Word', vocabulary=vocabulary),
         pack=dict(use='data.rows.pack:Packed'),
         noise=64,
         power=0.75,
     )
-    config.model = dict(use='model.word_vectors:WordVectors', vocabulary=vocabulary, context=context, width=96)
+    config.model = dict(
+        use='model.word_vectors:WordVectors', vocabulary=vocabulary, context_length=context_length, width=96
+    )
     config.optimizer.update(weight_decay=0.0, clip_norm=None)
     config.schedule.peak = 3e-3
     config.schedule.warmup = config.get_ref('steps') // 50

@@ -10,7 +10,7 @@ Nothing is downloaded: the facts are generated. For questions of your own `data.
 folder with train.json and dev.json, and SQuAD itself is --config.data.name=squad. Real text wants longer rows, and a
 model that was pretrained:
 
-    --config.data.path=FOLDER --config.init_from=runs/bert --config.model.context=384 --config.data.stride=128 \
+    --config.data.path=FOLDER --config.init_from=runs/bert --config.model.context_length=384 --config.data.stride=128 \
         --config.data.longest_question=64 --config.schedule.peak=5e-5
 
 Where questions may have no answer, as in SQuAD 2.0, --config.task.null=0.0 lets the model say that there is none.
@@ -22,13 +22,13 @@ from ml_collections.config_dict import placeholder
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context, dropout = FieldReference(256), FieldReference(40), FieldReference(0.0)
+    vocabulary, context_length, dropout = FieldReference(256), FieldReference(40), FieldReference(0.0)
 
     config = finetune(
         task=dict(use='task.span_qa:SpanQA', longest=30, null=placeholder(float)),
         data=of_records('data.encoder.questions:Questions', vocabulary, stride=14, longest_question=12),
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=64,
         layers=2,
         dropout=dropout,

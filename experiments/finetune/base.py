@@ -34,7 +34,7 @@ def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference
     config.init_part = ''
     config.adapt = dict(use='train.init.partial:body')
     config.task = task
-    config.data = data | dict(context=model['context'])
+    config.data = data | dict(context_length=model['context_length'])
     config.model = (
         dict(
             use='model.encoder:Encoder',
@@ -42,7 +42,7 @@ def finetune(task: dict[str, Any], data: dict[str, Any], dropout: FieldReference
             dropout=dropout,
             run=dict(use='model.stack:Unrolled'),
             embedding_init=NORMAL,
-            position=dict(use='position.learned:Learned', length=model['context']),
+            position=dict(use='position.learned:Learned', length=model['context_length']),
             norm=norm,
             block=dict(
                 use='block.pre_norm:PreNorm',

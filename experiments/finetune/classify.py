@@ -19,7 +19,7 @@ from ml_collections.config_dict import placeholder
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.3)
+    vocabulary, context_length, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.3)
     classes = FieldReference(2)
     columns = dict(text='sentence', pair=placeholder(str), label='label')
 
@@ -27,7 +27,7 @@ def get_config() -> ConfigDict:
         task=dict(use='task.classification:Classification', label_smoothing=0.0),
         data=of_records('data.encoder.classified:Classified', vocabulary, classes=classes, overlap=0, **columns),
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=2,
         dropout=dropout,

@@ -16,14 +16,14 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.3)
+    vocabulary, context_length, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.3)
     columns = dict(text='sentence1', pair='sentence2', value='label')
 
     config = finetune(
         task=dict(use='task.regression:Regression'),
         data=of_records('data.encoder.valued:Valued', vocabulary, overlap=0, **columns),
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=2,
         dropout=dropout,

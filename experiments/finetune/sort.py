@@ -21,7 +21,7 @@ def get_config() -> ConfigDict:
         task=dict(use='task.tagging:Tagging', measure=measure),
         data=dict(use='data.synthetic.sorting:Sorting', length=length, highest=highest, train=100_000, validation=1000),
         vocabulary=highest + 5,  # the numbers, and [PAD], [UNK], [CLS], [SEP], [MASK]
-        context=length + 2,  # the numbers between [CLS] and [SEP]
+        context_length=length + 2,  # the numbers between [CLS] and [SEP]
         width=64,
         layers=2,
         types=0,

@@ -18,7 +18,7 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context, dropout = FieldReference(4096), FieldReference(64), FieldReference(0.3)
+    vocabulary, context_length, dropout = FieldReference(4096), FieldReference(64), FieldReference(0.3)
     classes = FieldReference(9)
     measure, check = dict(use='metric.entity:tagged'), dict(use='metric.entity:require_bio')
     columns = dict(tokens='tokens', tags='tags', check=check)
@@ -26,10 +26,15 @@ def get_config() -> ConfigDict:
     config = finetune(
         task=dict(use='task.tagging:Tagging', measure=measure),
         data=of_records(
-            'data.encoder.tagged:Tagged', vocabulary, lowercase=False, classes=classes, overlap=context // 4, **columns
+            'data.encoder.tagged:Tagged',
+            vocabulary,
+            lowercase=False,
+            classes=classes,
+            overlap=context_length // 4,
+            **columns,
         ),
         vocabulary=vocabulary,
-        context=context,
+        context_length=context_length,
         width=128,
         layers=2,
         dropout=dropout,

@@ -17,7 +17,7 @@ def get_config() -> ConfigDict:
     gelu = dict(use='jax.nn:gelu', approximate=True)
     config = masked_lm(
         vocabulary=FieldReference(30000),
-        context=FieldReference(512),
+        context_length=FieldReference(512),
         width=768,
         layers=1,
         passes=12,

@@ -43,7 +43,7 @@ def bert_block(heads: Any, dropout: Any, ratio: Any = 4.0) -> dict[str, Any]:
     )
 
 
-def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any) -> ConfigDict:
+def masked_lm(vocabulary: FieldReference, context_length: FieldReference, **model: Any) -> ConfigDict:
     """Return an experiment with an encoder of these fields, whose data have its context and its vocabulary."""
     config = settings(steps=1000)
     config.eval_batches = 20
@@ -60,7 +60,7 @@ def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any)
         name='pydocs',
         path=placeholder(str),
         divide='',
-        context=context,
+        context_length=context_length,
         copies=1,
         pairing=dict(use='data.encoder.pairing:NextSentence'),
         tokenizer=dict(use='data.tokenizer.word_piece:WordPiece', vocabulary=vocabulary),
@@ -69,13 +69,13 @@ def masked_lm(vocabulary: FieldReference, context: FieldReference, **model: Any)
         dict(
             use='model.encoder:Encoder',
             vocabulary=vocabulary,
-            context=context,
+            context_length=context_length,
             types=2,
             passes=1,
             embedding_width=None,
             embedding_norm=NORM,
             embedding_init=NORMAL,
-            position=dict(use='position.learned:Learned', length=context),
+            position=dict(use='position.learned:Learned', length=context_length),
             norm=dict(use='norm.none:NoNorm'),
             run=dict(use='model.stack:Unrolled'),
             heads=dict(masked=MASKED, pooled=POOLED | dict(classes=2)),

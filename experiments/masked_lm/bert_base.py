@@ -21,7 +21,7 @@ def get_config() -> ConfigDict:
     dropout = FieldReference(0.1)
     config = masked_lm(
         vocabulary=FieldReference(30522),
-        context=FieldReference(512),
+        context_length=FieldReference(512),
         width=768,
         layers=12,
         dropout=dropout,

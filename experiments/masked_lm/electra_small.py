@@ -22,7 +22,7 @@ def get_config() -> ConfigDict:
     dropout = FieldReference(0.1)
     config = masked_lm(
         vocabulary=FieldReference(30522),
-        context=FieldReference(128),
+        context_length=FieldReference(128),
         types=FieldReference(2),
         embedding_width=FieldReference(128),
     )

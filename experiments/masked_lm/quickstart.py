@@ -14,13 +14,13 @@ from ml_collections import ConfigDict, FieldReference
 
 
 def get_config() -> ConfigDict:
-    context = FieldReference(64)
+    context_length = FieldReference(64)
     block = bert_block(heads=4, dropout=0.0) | dict(use='block.pre_norm:PreNorm')
     block['mixer']['position'] = dict(use='position.rotary:Rotary')
 
     config = masked_lm(
         vocabulary=FieldReference(2048),
-        context=context,
+        context_length=context_length,
         width=128,
         layers=4,
         dropout=0.0,

@@ -18,7 +18,7 @@ def get_config() -> ConfigDict:
     norm = dict(use='norm.layer:LayerNorm', epsilon=1e-5)
     config = masked_lm(
         vocabulary=vocabulary,
-        context=FieldReference(512),
+        context_length=FieldReference(512),
         width=768,
         layers=12,
         types=1,

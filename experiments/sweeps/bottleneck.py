@@ -35,6 +35,6 @@ def _data(task: str, length: int) -> dict:
     use = f'data.synthetic.sequences:{task.capitalize()}'
     return {
         'data.generator': dict(use=use, symbols=10, shortest=length, longest=length),
-        'data.source_context': length + 1,  # the end token is one
-        'data.context': length + 1,
+        'data.source_context_length': length + 1,  # the end token is one
+        'data.context_length': length + 1,
     }

@@ -3,7 +3,7 @@
 r"""Must the embedding be learned, or can the rest of the model absorb a frozen one, a random one, none at all?
 
     python launch/sweep.py --config=experiments/finetune/classify.py --sweep=experiments/sweeps/embeddings.py \
-        --workdir=runs/embeddings --jobs=2 --config.init_from=runs/bytes --config.data.context=128 \
+        --workdir=runs/embeddings --jobs=2 --config.init_from=runs/bytes --config.data.context_length=128 \
         --config.data.path=FILE --config.data.text=0 --config.data.label=1
 
 Without an embedding, tokens are one-hot vectors: so there must be as many features as tokens, and these are bytes.
@@ -12,7 +12,7 @@ Without an embedding, tokens are one-hot vectors: so there must be as many featu
     python launch/train.py --config=experiments/masked_lm/quickstart.py --workdir=runs/bytes \
         --config.data.tokenizer="{'use': 'data.tokenizer.byte:Byte', 'end': None, \
             'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}" \
-        --config.model.vocabulary=264 --config.model.width=264 --config.model.context=128
+        --config.model.vocabulary=264 --config.model.width=264 --config.model.context_length=128
 """
 
 NOTHING = dict(use='train.init.partial:nothing')

@@ -20,8 +20,8 @@ def get_config() -> ConfigDict:
     each_alone = dict(use='recurrent.mixer.convolution:Convolution', size=1, depthwise=False)
     model = transformer(
         vocabulary=config.model.get_ref('vocabulary'),
-        context=config.data.get_ref('context'),
-        source_context=config.data.get_ref('source_context'),
+        context_length=config.data.get_ref('context_length'),
+        source_context_length=config.data.get_ref('source_context_length'),
         width=128,
         heads=1,
         layers=1,

@@ -21,8 +21,8 @@ CAUSAL, FULL = dict(use='ops.mask:Causal'), dict(use='ops.mask:Full')
 
 def transformer(
     vocabulary: Any,
-    source_context: Any,
-    context: Any,
+    source_context_length: Any,
+    context_length: Any,
     width: Any,
     heads: Any,
     layers: Any,
@@ -34,7 +34,7 @@ def transformer(
     """Return the model: post-norm, sinusoids, ReLU, one embedding for both sides and the output, as in the paper.
 
     Args:
-        source_context, context: the longest sequence that is read, and that is written, in tokens.
+        source_context_length, context_length: the longest sequence that is read, and that is written, in tokens.
         dropout: of each branch, of the embedded tokens and of the weights of attention, as the authors' code has it.
         source_vocabulary: of the source, where it has one of its own; then the decoder alone is tied.
         pre_norm: norms before the branches, and one after each tower: it needs no warm-up.
@@ -61,12 +61,17 @@ def transformer(
         encoder=dict(
             use='model.encoder:Encoder',
             vocabulary=vocabulary if source_vocabulary is None else source_vocabulary,
-            context=source_context,
+            context_length=source_context_length,
             block=reads,
             **tower,
         ),
         decoder=dict(
-            use='model.decoder:Decoder', vocabulary=vocabulary, context=context, block=writes, tied=True, **tower
+            use='model.decoder:Decoder',
+            vocabulary=vocabulary,
+            context_length=context_length,
+            block=writes,
+            tied=True,
+            **tower,
         ),
     )
 

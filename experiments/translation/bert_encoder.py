@@ -4,7 +4,7 @@
 
     python launch/train.py --config=experiments/masked_lm/quickstart.py --workdir=runs/bert
     python launch/train.py --config=experiments/translation/bert_encoder.py --workdir=runs/bert2rnd \\
-        --config.init_from=runs/bert --config.data.source_context=64 --config.data.path=DIR
+        --config.init_from=runs/bert --config.data.source_context_length=64 --config.data.path=DIR
 
 Rothe et al. 2020, "Leveraging Pre-trained Checkpoints for Sequence Generation Tasks", BERT2RND,
 https://arxiv.org/abs/1907.12461. The encoder and the tokenizer are those of `init_from`, a run or a Hugging Face
@@ -18,20 +18,24 @@ from wmt14 import wmt14
 
 
 def get_config() -> ConfigDict:
-    vocabulary, source_context, context = FieldReference(2048), FieldReference(128), FieldReference(128)
+    vocabulary, source_context_length, context_length = FieldReference(2048), FieldReference(128), FieldReference(128)
 
     config = seq2seq(
         model=transformer(
             vocabulary=vocabulary,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
             width=128,
             heads=4,
             layers=4,
             dropout=0.1,
             pre_norm=True,
         ),
-        data=wmt14(dict(use='data.tokenizer.word_piece:WordPiece', vocabulary=vocabulary), source_context, context),
+        data=wmt14(
+            dict(use='data.tokenizer.word_piece:WordPiece', vocabulary=vocabulary),
+            source_context_length,
+            context_length,
+        ),
         metrics=[BLEU, CHRF],
         label_smoothing=0.1,
     )

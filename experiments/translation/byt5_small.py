@@ -17,11 +17,11 @@ from t5 import t5
 def get_config() -> ConfigDict:
     config = t5_small.get_config()
     config.data.tokenizer = dict(use='data.tokenizer.byte:Byte')
-    config.data.source_context = config.data.context = 512
+    config.data.source_context_length = config.data.context_length = 512
     config.model = t5(
         vocabulary=FieldReference(384),
-        source_context=config.data.get_ref('source_context'),
-        context=config.data.get_ref('context'),
+        source_context_length=config.data.get_ref('source_context_length'),
+        context_length=config.data.get_ref('context_length'),
         width=1472,
         heads=6,
         layers=12,

@@ -29,12 +29,12 @@ def get_config() -> ConfigDict:
     config = generated.get_config()
     config.data.generator = dict(use='data.synthetic.sequences:Copy', symbols=10, shortest=length, longest=length)
     config.data.train = 50_000
-    config.data.source_context = length + 1
-    config.data.context = length + 1
+    config.data.source_context_length = length + 1
+    config.data.context_length = length + 1
     config.model = recurrent(
         vocabulary=config.data.tokenizer.get_ref('vocabulary'),
-        context=config.data.get_ref('context'),
-        source_context=config.data.get_ref('source_context'),
+        context_length=config.data.get_ref('context_length'),
+        source_context_length=config.data.get_ref('source_context_length'),
         width=64,
         decoder=dict(use='recurrent.decoder.luong:Luong', attention=attention, input_feeding=False),
         dropout=0.0,

@@ -22,8 +22,8 @@ def get_config() -> ConfigDict:
     config.data.train = 30_000
     config.data.validation = 1000
     config.data.tokenizer = dict(use='data.tokenizer.character:Character')
-    config.data.source_context = 48
-    config.data.context = 12
+    config.data.source_context_length = 48
+    config.data.context_length = 12
     config.model.decoder.vocabulary = 80
     config.steps = 1500
     config.sample = dict(use='decode.translator:Translated', text='the third of March 1999')

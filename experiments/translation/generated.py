@@ -12,7 +12,8 @@ So are `Copy` and `Sort` of symbols, shortest and longest, and `Addition` of dig
     --config.data.generator="{'use': 'data.synthetic.sequences:Addition', 'digits': 3}" \
         --config.data.tokenizer="{'use': 'data.tokenizer.character:Character'}"
 
-Another length wants --config.data.source_context and --config.data.context of one token more than the longest has.
+Another length wants --config.data.source_context_length and --config.data.context_length of one token more than the
+longest has.
 """
 
 from base import transformer
@@ -21,13 +22,13 @@ from seq2seq import EXACT, seq2seq
 
 
 def get_config() -> ConfigDict:
-    vocabulary, source_context, context = FieldReference(64), FieldReference(24), FieldReference(24)
+    vocabulary, source_context_length, context_length = FieldReference(64), FieldReference(24), FieldReference(24)
 
     config = seq2seq(
         model=transformer(
             vocabulary=vocabulary,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
             width=64,
             heads=4,
             layers=2,
@@ -42,8 +43,8 @@ def get_config() -> ConfigDict:
             seed=0,
             held_out=0.1,
             tokenizer=dict(use='data.tokenizer.word:Word', vocabulary=vocabulary),
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
             start=None,
             buckets=(),
             source_tokenizer=None,

@@ -22,13 +22,13 @@ from seq2seq import BLEU, CHRF, beams, pairs, seq2seq
 
 
 def get_config() -> ConfigDict:
-    vocabulary, source_context, context = FieldReference(6000), FieldReference(60), FieldReference(60)
+    vocabulary, source_context_length, context_length = FieldReference(6000), FieldReference(60), FieldReference(60)
 
     config = seq2seq(
         model=transformer(
             vocabulary=vocabulary,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
             width=128,
             heads=4,
             layers=4,
@@ -41,8 +41,8 @@ def get_config() -> ConfigDict:
             name=None,
             buckets=(12, 16, 20, 24, 32),
             validation=0.05,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
         ),
         metrics=[dict(BLEU), dict(CHRF)],
         label_smoothing=0.1,

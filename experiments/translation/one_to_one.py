@@ -13,8 +13,8 @@ word is read follows from what the words are:
         'cell': {'use': 'recurrent.cell.gru:GRU', 'width': 128}}"
     --config.data.generator="{'use': 'data.synthetic.one_to_one:Permuted', 'symbols': 20, 'shortest': 10, \
         'longest': 10}"
-    --config.data.generator="{'use': 'data.synthetic.scan:Scan'}" --config.data.source_context=12 \
-        --config.data.context=49
+    --config.data.generator="{'use': 'data.synthetic.scan:Scan'}" --config.data.source_context_length=12 \
+        --config.data.context_length=49
 """
 
 import generated
@@ -25,12 +25,12 @@ from recurrent import recurrent
 def get_config() -> ConfigDict:
     config = generated.get_config()
     config.data.generator = dict(use='data.synthetic.one_to_one:OneToOne', symbols=20, shortest=10, longest=10)
-    config.data.source_context = 11
-    config.data.context = 11
+    config.data.source_context_length = 11
+    config.data.context_length = 11
     config.model = recurrent(
         vocabulary=config.model.decoder.get_ref('vocabulary'),
-        context=config.data.get_ref('context'),
-        source_context=config.data.get_ref('source_context'),
+        context_length=config.data.get_ref('context_length'),
+        source_context_length=config.data.get_ref('source_context_length'),
         width=FieldReference(128),
         decoder=dict(
             use='recurrent.decoder.luong:Luong',

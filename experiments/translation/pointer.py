@@ -27,12 +27,12 @@ def get_config() -> ConfigDict:
     config = generated.get_config()
     config.data.generator = dict(use='data.synthetic.sequences:Pointer', symbols=20, length=length)
     config.data.train = 100_000
-    config.data.source_context = length + 2
-    config.data.context = 2
+    config.data.source_context_length = length + 2
+    config.data.context_length = 2
     config.model = recurrent(
         vocabulary=config.data.tokenizer.get_ref('vocabulary'),
-        context=config.data.get_ref('context'),
-        source_context=config.data.get_ref('source_context'),
+        context_length=config.data.get_ref('context_length'),
+        source_context_length=config.data.get_ref('source_context_length'),
         width=width,
         decoder=dict(use='recurrent.decoder.luong:Luong', attention=attention, input_feeding=False),
         dropout=0.0,

@@ -18,8 +18,8 @@ def by_bahdanau(config: ConfigDict, width: int, dropout: float) -> ConfigDict:
     )
     config.model = recurrent(
         vocabulary=config.model.decoder.get_ref('vocabulary'),
-        context=config.data.get_ref('context'),
-        source_context=config.data.get_ref('source_context'),
+        context_length=config.data.get_ref('context_length'),
+        source_context_length=config.data.get_ref('source_context_length'),
         width=width,
         decoder=dict(use='recurrent.decoder.bahdanau:Bahdanau', attention=attention),
         dropout=dropout,
@@ -29,8 +29,8 @@ def by_bahdanau(config: ConfigDict, width: int, dropout: float) -> ConfigDict:
 
 def recurrent(
     vocabulary: Any,
-    context: Any,
-    source_context: Any,
+    context_length: Any,
+    source_context_length: Any,
     width: Any,
     decoder: dict[str, Any],
     layers: int = 1,
@@ -42,8 +42,8 @@ def recurrent(
     return dict(
         use='model.recurrent_seq2seq:RecurrentSeq2Seq',
         vocabulary=vocabulary,
-        context=context,
-        source_context=source_context,
+        context_length=context_length,
+        source_context_length=source_context_length,
         width=width,
         encoder=dict(use='recurrent.encoder:Encoder', bidirectional=True, **cells),
         bridge=dict(use='recurrent.decoder.projected:Projected'),

@@ -17,13 +17,13 @@ from seq2seq import BUCKETS, ROUGE, beams, pairs, seq2seq
 
 
 def get_config() -> ConfigDict:
-    vocabulary, source_context, context = FieldReference(16_000), FieldReference(128), FieldReference(32)
+    vocabulary, source_context_length, context_length = FieldReference(16_000), FieldReference(128), FieldReference(32)
 
     config = seq2seq(
         model=transformer(
             vocabulary=vocabulary,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
             width=256,
             heads=4,
             layers=4,
@@ -37,8 +37,8 @@ def get_config() -> ConfigDict:
             source='document',
             target='summary',
             validation=0.1,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
         ),
         metrics=[ROUGE],
         label_smoothing=0.1,

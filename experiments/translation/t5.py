@@ -25,8 +25,8 @@ STARTS = dict(kernel_init=by_inputs(1.0), output_init=by_inputs(1.0))
 
 def t5(
     vocabulary: Any,
-    source_context: Any,
-    context: Any,
+    source_context_length: Any,
+    context_length: Any,
     width: Any,
     heads: Any,
     layers: Any,
@@ -64,7 +64,7 @@ def t5(
         shared_embedding=True,
         encoder=dict(
             use='model.encoder:Encoder',
-            context=source_context,
+            context_length=source_context_length,
             layers=layers,
             block=reads,
             shared=_table(both_sides=True, stddev=root),
@@ -72,7 +72,7 @@ def t5(
         ),
         decoder=dict(
             use='model.decoder:Decoder',
-            context=context,
+            context_length=context_length,
             layers=layers if decoder_layers is None else decoder_layers,
             block=writes,
             shared=_table(both_sides=False, stddev=root),

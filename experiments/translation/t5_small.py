@@ -16,20 +16,20 @@ from wmt14 import wmt14
 
 
 def get_config() -> ConfigDict:
-    vocabulary, source_context, context = FieldReference(32_128), FieldReference(128), FieldReference(128)
+    vocabulary, source_context_length, context_length = FieldReference(32_128), FieldReference(128), FieldReference(128)
 
     config = seq2seq(
         model=t5(
             vocabulary=vocabulary,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
             width=512,
             heads=8,
             layers=6,
             inner=2048,
             dropout=0.1,
         ),
-        data=wmt14(dict(use='data.tokenizer.bpe:BPE', vocabulary=vocabulary), source_context, context),
+        data=wmt14(dict(use='data.tokenizer.bpe:BPE', vocabulary=vocabulary), source_context_length, context_length),
         metrics=[BLEU, CHRF],
     )
     config.steps = 50_000

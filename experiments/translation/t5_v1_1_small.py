@@ -17,8 +17,8 @@ def get_config() -> ConfigDict:
     config = t5_small.get_config()
     config.model = t5(
         vocabulary=config.data.tokenizer.get_ref('vocabulary'),
-        source_context=config.data.get_ref('source_context'),
-        context=config.data.get_ref('context'),
+        source_context_length=config.data.get_ref('source_context_length'),
+        context_length=config.data.get_ref('context_length'),
         width=512,
         heads=6,
         layers=8,

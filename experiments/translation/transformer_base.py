@@ -16,19 +16,19 @@ from wmt14 import wmt14
 
 def get_config() -> ConfigDict:
     vocabulary, width = FieldReference(37_000), FieldReference(512)
-    source_context, context = FieldReference(128), FieldReference(128)
+    source_context_length, context_length = FieldReference(128), FieldReference(128)
 
     config = seq2seq(
         model=transformer(
             vocabulary=vocabulary,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
             width=width,
             heads=8,
             layers=6,
             dropout=0.1,
         ),
-        data=wmt14(dict(use='data.tokenizer.bpe:BPE', vocabulary=vocabulary), source_context, context),
+        data=wmt14(dict(use='data.tokenizer.bpe:BPE', vocabulary=vocabulary), source_context_length, context_length),
         metrics=[BLEU, CHRF],
         label_smoothing=0.1,
         search=beams(4, alpha=0.6),

@@ -11,7 +11,7 @@ from typing import Any
 from seq2seq import BUCKETS, pairs
 
 
-def wmt14(tokenizer: dict[str, Any], source_context: Any, context: Any) -> dict[str, Any]:
+def wmt14(tokenizer: dict[str, Any], source_context_length: Any, context_length: Any) -> dict[str, Any]:
     """Return the data, of rows so long."""
-    sizes = dict(source_context=source_context, context=context)
+    sizes = dict(source_context_length=source_context_length, context_length=context_length)
     return pairs(tokenizer, name='wmt14_translate/de-en', buckets=BUCKETS, validation=0.1, **sizes)

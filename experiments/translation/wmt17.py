@@ -17,13 +17,13 @@ from seq2seq import BLEU, BUCKETS, CHRF, beams, pairs, seq2seq
 
 
 def get_config() -> ConfigDict:
-    vocabulary, source_context, context = FieldReference(32_000), FieldReference(128), FieldReference(128)
+    vocabulary, source_context_length, context_length = FieldReference(32_000), FieldReference(128), FieldReference(128)
 
     config = seq2seq(
         model=transformer(
             vocabulary=vocabulary,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
             width=512,
             heads=8,
             layers=6,
@@ -34,8 +34,8 @@ def get_config() -> ConfigDict:
             name='wmt17_translate/de-en',
             buckets=BUCKETS,
             validation=0.001,
-            source_context=source_context,
-            context=context,
+            source_context_length=source_context_length,
+            context_length=context_length,
         ),
         metrics=[dict(BLEU), dict(CHRF)],
         label_smoothing=0.1,

@@ -15,7 +15,7 @@ ELSEWHERE = {
     'width': 'hidden_size d_model n_embd dim embed_dim hidden_dim model_dim embedding_dim emb_dim',
     'layers': 'n_layer n_layers num_layers num_hidden_layers depth num_blocks',
     'head_norm': 'qk_norm qk_layernorm use_qk_norm query_key_norm',
-    'context': 'max_seq_len block_size seq_len seq_length n_positions n_ctx max_position_embeddings context_length '
+    'context_length': 'max_seq_len block_size seq_len seq_length n_positions n_ctx max_position_embeddings context '
     'max_length',
     'vocabulary': 'vocab_size n_vocab num_embeddings',
     'ratio': 'mlp_ratio ffn_ratio expansion',

@@ -38,11 +38,21 @@ _PARTS = {
 _PAST = {now: then for then, now in _MODULES.items()}
 # A field then and now -> the parts that have it. Fields of other people's parts are theirs.
 _FIELDS: Mapping[tuple[str, str], str] = {
+    ('context', 'context_length'): 'data.encoder.classified:Classified '
+    'data.encoder.passages:Passages data.encoder.questions:Questions data.encoder.tagged:Tagged '
+    'data.encoder.valued:Valued data.pairs.parallel:Parallel data.synthetic.generated:Generated '
+    'data.synthetic.sorting:Sorting data.text.marked:MarkedText data.text.skip_gram:SkipGramText '
+    'data.text.stream:TextData model.decoder:Decoder model.encoder:Encoder '
+    'model.recurrent_seq2seq:RecurrentSeq2Seq model.word_vectors:WordVectors '
+    'ops.rotary:llama3 ops.rotary:longrope ops.rotary:yarn',
     ('fading', 'decay'): 'attention.delta:Delta',
+    ('source_context', 'source_context_length'): 'data.pairs.parallel:Parallel data.synthetic.generated:Generated '
+    'model.prefix_decoder:PrefixDecoder model.recurrent_seq2seq:RecurrentSeq2Seq',
     ('weighting', 'softmax'): 'attention.blockwise:Blockwise attention.plain:Plain recurrent.decoder.hard:Hard '
     'recurrent.decoder.local_monotonic:LocalMonotonic recurrent.decoder.local_predictive:LocalPredictive '
     'recurrent.decoder.soft:Soft',
 }
+_OVERRIDDEN = re.compile(r'(?<=--config\.)((?:model|data)\.(?:[\w*]+\.)*(?:source_)?context)(?==)')
 _USE = re.compile(r"""(?<=['"])([a-z_.]+):(\w+)(?=['"])""")
 
 
@@ -68,5 +78,5 @@ def present_spec(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def present_text(text: str) -> str:
-    """The same for parts within a text, as `--config.model.norm={'use': 'norm.rms:RMSNorm'}`."""
-    return _USE.sub(lambda found: present(found[0]), text)
+    """The same for the overrides of a sweep, as `--config.model.norm={'use': 'norm.rms:RMSNorm'}`, in a text."""
+    return _OVERRIDDEN.sub(r'\1_length', _USE.sub(lambda found: present(found[0]), text))

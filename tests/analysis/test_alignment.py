@@ -17,7 +17,7 @@ from saccade.build import build
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.word import Word
 from saccade.train.config import load_config
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 CLOSE = 1e-6
 TOKENIZER = Word(vocabulary=9).train(['a b c d e f <g>'])
@@ -25,14 +25,16 @@ END = TOKENIZER.end
 
 
 def aligner(model, params, **choice):
-    return Aligner(model, params, TOKENIZER, PairFrame.of(TOKENIZER, model.source_context, model.context), **choice)
+    return Aligner(
+        model, params, TOKENIZER, PairFrame.of(TOKENIZER, model.source_context_length, model.context_length), **choice
+    )
 
 
 def initialised(model):
-    S, T = model.source_context, model.context
+    S, T = model.source_context_length, model.context_length
     source, tokens = jnp.ones((1, S), int), jnp.ones((1, T), int)
-    scopes = Scope(jnp.arange(S)[None], source), Scope(jnp.arange(T)[None], tokens)
-    return model.init(jax.random.key(0), source, scopes[0], tokens, scopes[1], False)['params']
+    contexts = LayerContext(jnp.arange(S)[None], source), LayerContext(jnp.arange(T)[None], tokens)
+    return model.init(jax.random.key(0), source, contexts[0], tokens, contexts[1], False)['params']
 
 
 def ids(text):
@@ -74,8 +76,8 @@ def recurrent():
         {
             'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
             'vocabulary': TOKENIZER.size,
-            'context': 8,
-            'source_context': 8,
+            'context_length': 8,
+            'source_context_length': 8,
             'width': 8,
             'tied': True,
             'bridge': {'use': 'recurrent.decoder.projected:Projected'},

@@ -15,14 +15,14 @@ from saccade.analysis.inspect.decomposition import Decomposed, ScoreTerms
 from saccade.build import build
 from saccade.task.translation import Translation
 from saccade.train.config import load_config
-from saccade.types import Part, Scope, UserError
+from saccade.types import LayerContext, Part, UserError
 
 FOLDER = Path(__file__).parents[2] / 'experiments/translation'
 B, S, T, V = 3, 7, 5, 12
 CLOSE = 1e-5
 CELL = {'use': 'recurrent.cell.gru:GRU', 'width': 8}
 LUONG = {'use': 'recurrent.decoder.luong:Luong', 'input_feeding': False, 'cell': CELL, 'layers': 2}
-SIZES = ('data.source_context=8', 'data.context=6')
+SIZES = ('data.source_context_length=8', 'data.context_length=6')
 
 
 def soft(score):
@@ -81,14 +81,14 @@ def drawn(model):
 def weights(model, params):
     """The model's own, [L B N T S]."""
     given = jax.tree.map(jnp.asarray, batch())
-    scopes = (
-        Scope(given['source_positions'], given['source_segments']),
-        Scope(given['positions'][:, :-1], given['segments'][:, :-1]),
+    contexts = (
+        LayerContext(given['source_positions'], given['source_segments']),
+        LayerContext(given['positions'][:, :-1], given['segments'][:, :-1]),
     )
 
     @jax.jit
     def run(params):
-        arguments = given['source'], scopes[0], given['tokens'][:, :-1], scopes[1], False
+        arguments = given['source'], contexts[0], given['tokens'][:, :-1], contexts[1], False
         return model().apply({'params': params}, *arguments, mutable=['weights'])[1]
 
     found = run(params)

@@ -188,7 +188,7 @@ def test_batches_are_a_function_of_their_number():
     size = SIZES['tiny']
     assert np.array_equal(rows(size, 3), rows(size, 3))
     assert not np.array_equal(rows(size, 3), rows(size, 4))
-    assert rows(size, 3).shape == (size.batch, size.context + 1)
+    assert rows(size, 3).shape == (size.batch, size.context_length + 1)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_mfu_refuses_a_cpu():
 def test_mfu_measures_traces_and_reads_the_trace(tmp_path):
     small = {'layers': 1, 'width': 32, 'block.mixer.heads': 2, 'vocabulary': 31}
     overrides = [f'--config.model.{field}={value}' for field, value in small.items()]
-    overrides += ['--config.data.context=16', '--config.batch_size=4', '--config.accumulate=1']
+    overrides += ['--config.data.context_length=16', '--config.batch_size=4', '--config.accumulate=1']
     options = Options(rounds=2, steps=1, matrix=64, trace=str(tmp_path), force=True)
     figures = mfu(str(ROOT / 'experiments/causal_lm/gpt2_124m.py'), overrides, options).figures
     assert figures['tokens_per_step'] == 64
@@ -289,7 +289,7 @@ def test_ours_is_nanogpts_model_with_large_weights(tmp_path, run):
     from saccade.benchmark import our_training
 
     torch_training = importlib.import_module('saccade.benchmark.torch_training')
-    size = asdict(replace(SIZES['tiny'], heads=4, context=13, batch=3, chunks=3))
+    size = asdict(replace(SIZES['tiny'], heads=4, context_length=13, batch=3, chunks=3))
     peer = torch_training.Training(size, compiled=False)
     with torch.no_grad():
         for parameter in peer._model.parameters():

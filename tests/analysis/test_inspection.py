@@ -21,7 +21,7 @@ T = 8
 
 
 def experiment(**changes):
-    small = {'model.vocabulary': 16, 'data.context': T, 'model.width': 12, 'model.layers': 2, 'batch_size': 2}
+    small = {'model.vocabulary': 16, 'data.context_length': T, 'model.width': 12, 'model.layers': 2, 'batch_size': 2}
     overrides = [f'--config.{name}={value}' for name, value in {**small, **changes}.items()]
     return Experiment.of(load_config(QUICKSTART, overrides))
 

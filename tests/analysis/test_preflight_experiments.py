@@ -23,7 +23,7 @@ from saccade.train.workdir import Workdir
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 FILES = sorted(path for path in EXPERIMENTS.rglob('*.py') if 'def get_config(' in path.read_text())
 LOOP = {'use': 'model.stack:Scanned', 'remat': 'nothing_saveable'}
-TOKENS = ('context', 'source_context', 'length')
+TOKENS = ('context_length', 'source_context_length', 'length')
 MOST = {'vocabulary': 1024, 'passes': 2, 'accumulate': 1}
 MESH = {'data': 4, 'fsdp': 4, 'tensor': 1}
 TEACHERS = {'distil': 'masked_lm/quickstart.py'}  # what an experiment starts from that does not start from nothing

@@ -16,7 +16,9 @@ ACCURACY = {('d:A', length): 0.9 for length in LENGTHS} | {('d:B', length): 8 / 
 
 def compared(folder, measured=ACCURACY):
     for (use, length), accuracy in measured.items():
-        settings = config(data={'use': use, 'longest': length, 'context': length + 1, 'source_context': length + 1})
+        settings = config(
+            data={'use': use, 'longest': length, 'context_length': length + 1, 'source_context_length': length + 1}
+        )
         logged = records(0, 1)
         logged[-1]['accuracy'] = accuracy
         write_run(folder / f'{use[-1]}{length}', settings, logged)

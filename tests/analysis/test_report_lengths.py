@@ -20,7 +20,7 @@ LONGER = {(heads, seed): 2.0 * heads + 0.1 * seed for heads in (1, 2) for seed i
 
 
 def run(folder, heads, seed, baseline=None):
-    settings = config(seed, heads, data={'context': CONTEXT}, batch_size=ROWS)
+    settings = config(seed, heads, data={'context_length': CONTEXT}, batch_size=ROWS)
     logged = records(seed, heads)
     logged[0] |= BYTES
     logged.append({'step': 40, 'split': 'validation_64', 'bits_per_byte': LONGER[heads, seed]})
@@ -63,7 +63,7 @@ def test_page_and_markdown_show_them(tmp_path):
 
 
 def test_runs_that_were_measured_at_one_length_have_no_such_table(tmp_path):
-    write_run(tmp_path / 'alone', config(data={'context': CONTEXT}), records(0, 1))
+    write_run(tmp_path / 'alone', config(data={'context_length': CONTEXT}), records(0, 1))
     assert lengths(compare(read_study(tmp_path), Question())) is None
 
 

@@ -59,7 +59,7 @@ class Undeclared(nn.Module):
     def init_state(self, k, v, capacity):
         return k
 
-    def step(self, q, k, v, scoring, state, scope):
+    def step(self, q, k, v, scoring, state, context):
         return q, state
 
 

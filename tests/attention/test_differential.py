@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from drawn import drawn
 
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D = 2, 7, 16
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 BLOCKWISE = {'use': 'attention.blockwise:Blockwise', 'query_block': 4, 'key_block': 3}
 SPEC = {
     'use': 'attention.differential:Differential',
@@ -27,7 +27,7 @@ SPEC = {
 
 
 def made(**changes):
-    return drawn({**SPEC, **changes}, X, SCOPE)
+    return drawn({**SPEC, **changes}, X, CONTEXT)
 
 
 def softmax(scores):
@@ -59,7 +59,7 @@ def test_it_is_its_equations(start, kernel):
     module, params = made(start=start, kernel=kernel)
     expected = looped(params, start)
     np.testing.assert_allclose(
-        module.apply(params, X, SCOPE, False), expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max()
+        module.apply(params, X, CONTEXT, False), expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max()
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from saccade.build import build
 from saccade.ops.flops import flops
 from saccade.ops.term import Softcap
-from saccade.types import Scope, Source, UserError
+from saccade.types import LayerContext, Source, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 LINEAR_EXPONENT = 1.1
@@ -20,7 +20,7 @@ DELTA = {'use': 'attention.delta:Delta', 'heads': N, 'value_width': 6, 'chunk': 
 SILU = {'use': 'jax.nn:silu'}
 BARE = {'head_norm': None, 'gate': None, 'position': {'use': 'position.none:NoPosition'}}
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 
 
 def assert_near(given, expected, relative=F32_RELATIVE):
@@ -31,13 +31,13 @@ def assert_near(given, expected, relative=F32_RELATIVE):
 
 def params_of(spec, seed=1):
     module, random = build(spec)(), np.random.default_rng(seed)
-    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), X, SCOPE, False))
+    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), X, CONTEXT, False))
     return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.5), leaf.dtype), shapes)
 
 
-def run(spec, params, scope=SCOPE, x=X):
+def run(spec, params, context=CONTEXT, x=X):
     module = build(spec)()
-    return jax.jit(lambda params: module.apply(params, x, scope, False))(params)
+    return jax.jit(lambda params: module.apply(params, x, context, False))(params)
 
 
 def silu(x):
@@ -146,40 +146,40 @@ def test_the_state_is_of_one_size_whatever_its_capacity(spec):
 def test_the_paths_of_the_gates_begin_in_their_published_ranges():
     heads = 2000
     spec = {'use': 'attention.delta:Delta', 'heads': heads, 'head_width': 1}
-    params = build(spec)().init(jax.random.key(0), X[:, :1], Scope(SCOPE.positions[:, :1]), False)['params']
+    params = build(spec)().init(jax.random.key(0), X[:, :1], LayerContext(CONTEXT.positions[:, :1]), False)['params']
     rates, steps = np.exp(params['log_rate']), np.log1p(np.exp(params['step_bias']))
     assert (rates.min(), rates.max()) == pytest.approx((1, 16), rel=0.05)
     assert (steps.min(), steps.max()) == pytest.approx((1e-3, 0.1), rel=0.05)
     assert np.median(steps) == pytest.approx(1e-2, rel=0.15)
 
 
-TERMS = Scope(SCOPE.positions, terms=(Softcap(1.0),))
-CROSS = Scope(SCOPE.positions, source=Source(X, SCOPE.positions))
+TERMS = LayerContext(CONTEXT.positions, terms=(Softcap(1.0),))
+CROSS = LayerContext(CONTEXT.positions, source=Source(X, CONTEXT.positions))
 BIASED = {'position': {'use': 'position.relative_bias:RelativeBias'}}
 REFUSED = {
     'a source': (DELTA, CROSS, 'attention.delta:Delta reads its own sequence alone'),
     'a term': (RETENTION, TERMS, 'attention.retention:Retention has no scores for ops.term:Softcap'),
-    'a bias by position': (RETENTION | BIASED, SCOPE, 'has no scores for ops.term:DistanceTable'),
-    'rates for other heads': (RETENTION | {'rates': [0.5]}, SCOPE, 'rates must be 2, above 0 and at most 1'),
-    'a rate that grows': (RETENTION | {'rates': [0.5, 1.5]}, SCOPE, 'rates must be 2, above 0 and at most 1'),
-    'heads that do not fit': (DELTA | {'heads': 3}, SCOPE, 'width 8 is not divisible by 3 heads'),
-    'chunks of none': (DELTA | {'chunk': 0}, SCOPE, 'chunk must be at least 1'),
-    'values of no width': (DELTA | {'value_width': 0}, SCOPE, 'value_width must be at least 1'),
+    'a bias by position': (RETENTION | BIASED, CONTEXT, 'has no scores for ops.term:DistanceTable'),
+    'rates for other heads': (RETENTION | {'rates': [0.5]}, CONTEXT, 'rates must be 2, above 0 and at most 1'),
+    'a rate that grows': (RETENTION | {'rates': [0.5, 1.5]}, CONTEXT, 'rates must be 2, above 0 and at most 1'),
+    'heads that do not fit': (DELTA | {'heads': 3}, CONTEXT, 'width 8 is not divisible by 3 heads'),
+    'chunks of none': (DELTA | {'chunk': 0}, CONTEXT, 'chunk must be at least 1'),
+    'values of no width': (DELTA | {'value_width': 0}, CONTEXT, 'value_width must be at least 1'),
 }
 
 
 @pytest.mark.parametrize('name', REFUSED)
 def test_what_a_mixer_cannot_serve_is_refused_by_name(name):
-    spec, scope, words = REFUSED[name]
+    spec, context, words = REFUSED[name]
     with pytest.raises(UserError, match=words):
-        build(spec)().init(jax.random.key(0), X, scope, False)
+        build(spec)().init(jax.random.key(0), X, context, False)
 
 
 def gradient_of(spec, length):
     module = build(spec | {'chunk': 64})()
-    x, scope = jax.ShapeDtypeStruct((1, length, D), jnp.float32), Scope(jnp.zeros((1, length), int))
-    params = jax.eval_shape(lambda: module.init(jax.random.key(0), X, SCOPE, False))
-    return jax.grad(lambda params, x: module.apply(params, x, scope, False).sum(), argnums=(0, 1)), (params, x)
+    x, context = jax.ShapeDtypeStruct((1, length, D), jnp.float32), LayerContext(jnp.zeros((1, length), int))
+    params = jax.eval_shape(lambda: module.init(jax.random.key(0), X, CONTEXT, False))
+    return jax.grad(lambda params, x: module.apply(params, x, context, False).sum(), argnums=(0, 1)), (params, x)
 
 
 def exponent(measure, lengths):

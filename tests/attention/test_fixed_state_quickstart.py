@@ -13,11 +13,11 @@ import pytest
 from saccade.build import build
 from saccade.train.config import load_config
 from saccade.train.learner import Learner
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 pytestmark = pytest.mark.slow
 QUICKSTART = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
-SMALL = ('width=24', 'layers=2', 'vocabulary=32', 'context=12')
+SMALL = ('width=24', 'layers=2', 'vocabulary=32', 'context_length=12')
 KERNEL, MIXER = 'block.mixer.kernel', 'block.mixer'
 CHOICES = {
     'linear': (KERNEL, {'use': 'attention.linear:Linear', 'chunk': 4}),
@@ -71,7 +71,7 @@ def test_linformer_is_refused_by_a_causal_model_and_trains_in_one_that_is_not():
         'position': {'use': 'position.none:NoPosition'},
     }
     module, x = build(mixer)(), jnp.array(np.random.default_rng(0).normal(size=(2, 12, 24)), jnp.float32)
-    scope = Scope(jnp.tile(jnp.arange(12), (2, 1)))
-    params = module.init(jax.random.key(0), x, scope, False)
-    gradients = jax.jit(jax.grad(lambda params: jnp.square(module.apply(params, x, scope, True) - x).mean()))(params)
+    context = LayerContext(jnp.tile(jnp.arange(12), (2, 1)))
+    params = module.init(jax.random.key(0), x, context, False)
+    gradients = jax.jit(jax.grad(lambda params: jnp.square(module.apply(params, x, context, True) - x).mean()))(params)
     assert all(np.isfinite(leaf).all() and np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(gradients))

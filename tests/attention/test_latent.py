@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from drawn import drawn
 
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D, N, R, H, RH, V = 2, 7, 16, 3, 5, 4, 2, 6
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 BLOCKWISE = {'use': 'attention.blockwise:Blockwise', 'query_block': 4, 'key_block': 3}
 SPEC = {
     'use': 'attention.latent:Latent',
@@ -30,7 +30,7 @@ SPEC = {
 
 
 def made(**changes):
-    return drawn({**SPEC, **changes}, X, SCOPE)
+    return drawn({**SPEC, **changes}, X, CONTEXT)
 
 
 def turned(pair, position):
@@ -68,15 +68,15 @@ def assert_near(given, expected):
 @pytest.mark.parametrize('kernel', [SPEC['kernel'], BLOCKWISE])
 def test_it_is_its_equations(query_rank, kernel):
     module, params = made(query_rank=query_rank, kernel=kernel)
-    assert_near(module.apply(params, X, SCOPE, False), looped(params, query_rank))
+    assert_near(module.apply(params, X, CONTEXT, False), looped(params, query_rank))
 
 
 def test_steps_over_latents_give_the_whole_sequence():
     module, params = made()
     state, outputs = module.apply(params, X[:, :1], T, method='init_state'), []
     for start, stop in ((0, 3), (3, 4), (4, 7)):
-        scope = Scope(SCOPE.positions[:, start:stop])
-        y, state = module.apply(params, X[:, start:stop], scope, state, method='step')
+        context = LayerContext(CONTEXT.positions[:, start:stop])
+        y, state = module.apply(params, X[:, start:stop], context, state, method='step')
         outputs.append(y)
     assert_near(jnp.concatenate(outputs, axis=1), looped(params))
 

@@ -20,7 +20,7 @@ from saccade.ops.mask import ByPosition, Causal, Either, Full, SameSegment, Wind
 from saccade.ops.random_features import orthogonal_directions
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import Softcap
-from saccade.types import Part, Scope, Source, UserError
+from saccade.types import LayerContext, Part, Source, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 LINEAR_EXPONENT = 1.1
@@ -237,11 +237,11 @@ def test_causal_kernels_want_as_many_keys_as_queries():
 
 
 def test_steps_are_causal_alone():
-    arrays, scope = inputs(), Scope(jnp.zeros((B, T), int))
+    arrays, context = inputs(), LayerContext(jnp.zeros((B, T), int))
     with pytest.raises(UserError, match=r'steps under ops\.mask:Causal alone'):
-        Linear().step(*arrays, Scoring(Full()), Linear().init_state(*arrays[1:3], 0), scope)
+        Linear().step(*arrays, Scoring(Full()), Linear().init_state(*arrays[1:3], 0), context)
     with pytest.raises(UserError, match='cannot decode'):
-        Linformer(length=12, slots=3).step(*arrays, Scoring(Full()), None, scope)
+        Linformer(length=12, slots=3).step(*arrays, Scoring(Full()), None, context)
 
 
 def test_cross_attention_reads_the_source_by_its_segments():
@@ -255,11 +255,13 @@ def test_cross_attention_reads_the_source_by_its_segments():
     module, random = build(spec)(), np.random.default_rng(0)
     x, hidden = (jnp.array(random.normal(size=(1, length, 8)), jnp.float32) for length in (4, 6))
     places = [jnp.zeros((1, length), int) for length in (4, 6)]
-    packed = Scope(places[0], jnp.array([[1, 1, 2, 2]]), Source(hidden, places[1], jnp.array([[1, 1, 2, 2, 2, 0]])))
+    packed = LayerContext(
+        places[0], jnp.array([[1, 1, 2, 2]]), Source(hidden, places[1], jnp.array([[1, 1, 2, 2, 2, 0]]))
+    )
     params = module.init(jax.random.key(0), x, packed, False)
     y = module.apply(params, x, packed, False)
     for queries, keys in ((slice(0, 2), slice(0, 2)), (slice(2, 4), slice(2, 5))):
-        alone = Scope(places[0][:, queries], None, Source(hidden[:, keys], places[1][:, keys]))
+        alone = LayerContext(places[0][:, queries], None, Source(hidden[:, keys], places[1][:, keys]))
         assert_near(y[:, queries], module.apply(params, x[:, queries], alone, False))
 
 

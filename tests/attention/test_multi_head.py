@@ -11,13 +11,13 @@ from drawn import drawn
 from saccade.build import build
 from saccade.ops.flops import count_primitive
 from saccade.position.rotary import Rotary
-from saccade.types import Scope, Source, UserError
+from saccade.types import LayerContext, Source, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D = 2, 9, 16
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
-PACKED = Scope(
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
+PACKED = LayerContext(
     jnp.array([[0, 0, 1, 2, 0, 1, 2, 3, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]]),
     jnp.array([[0, 1, 1, 1, 2, 2, 2, 2, 0], [1, 1, 1, 1, 1, 1, 1, 1, 1]]),
 )
@@ -40,12 +40,14 @@ def changed(**changes):
 
 
 def params_of(spec):
-    return drawn(spec, X, SCOPE)[1]
+    return drawn(spec, X, CONTEXT)[1]
 
 
-def run(spec, params=None, scope=SCOPE):
+def run(spec, params=None, context=CONTEXT):
     module = build(spec)()
-    return jax.jit(lambda params: module.apply(params, X, scope, False))(params_of(spec) if params is None else params)
+    return jax.jit(lambda params: module.apply(params, X, context, False))(
+        params_of(spec) if params is None else params
+    )
 
 
 def assert_near(given, expected, relative=F32_RELATIVE):
@@ -113,9 +115,9 @@ def test_one_head_has_the_parameters_and_the_products_of_many():
     assert sizes(changed(heads=1)) == sizes(changed(heads=4)) == 4 * D * D
 
 
-def test_a_packed_scope_of_one_segment_changes_nothing():
-    one = SCOPE.replace(segments=jnp.ones((B, T), int))
-    assert_near(run(changed(), scope=one), run(changed()))
+def test_a_packed_context_of_one_segment_changes_nothing():
+    one = CONTEXT.replace(segments=jnp.ones((B, T), int))
+    assert_near(run(changed(), context=one), run(changed()))
 
 
 def test_a_mask_without_direction_sees_the_keys_that_follow():
@@ -154,7 +156,9 @@ def test_each_projection_is_initialised_as_the_matrix_it_stands_for():
     }
     x = jnp.ones((1, 1, 64))
     module = build(changed(head_width=32, kernel_init=deviation, output_init=deviation))()
-    params = jax.jit(lambda key: module.init(key, x, Scope(jnp.zeros((1, 1), int)), False))(jax.random.key(0))['params']
+    params = jax.jit(lambda key: module.init(key, x, LayerContext(jnp.zeros((1, 1), int)), False))(jax.random.key(0))[
+        'params'
+    ]
     assert np.std(params['query']) == pytest.approx(64**-0.5, rel=0.05)
     assert np.std(params['output']) == pytest.approx((4 * 32) ** -0.5, rel=0.05)
 
@@ -164,7 +168,7 @@ def test_fused_projections_give_the_numbers_of_separate_ones():
 
     def loss(params, fused):
         module = build(changed(key_value_heads=2, fused=fused))()
-        return jnp.sin(module.apply(params, X, SCOPE, False)).sum()
+        return jnp.sin(module.apply(params, X, CONTEXT, False)).sum()
 
     separate, fused = (jax.jit(jax.value_and_grad(loss), static_argnums=1)(params, fused) for fused in (False, True))
     jax.tree.map(assert_near, fused, separate)
@@ -174,7 +178,7 @@ def test_fused_projections_give_the_numbers_of_separate_ones():
 def test_attention_is_four_products_with_fused_projections(fused, products):
     spec = changed(fused=fused)
     module, params = build(spec)(), params_of(spec)
-    assert count_primitive(lambda x: module.apply(params, x, SCOPE, False), 'dot_general', X) == products
+    assert count_primitive(lambda x: module.apply(params, x, CONTEXT, False), 'dot_general', X) == products
 
 
 def test_head_norm_is_over_each_head_before_the_positions():
@@ -194,7 +198,7 @@ def test_head_norm_is_over_each_head_before_the_positions():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Rotary, 'rotate', rotate)
-        build(spec)().apply(params, X, SCOPE, False)
+        build(spec)().apply(params, X, CONTEXT, False)
     for name, expected in normed.items():
         assert_near(seen[name], expected)
 
@@ -226,11 +230,11 @@ class TestCross:
     PLACES = jnp.tile(jnp.arange(5), (B, 1))
 
     def run(self, params, read, segments=None, kernel=PLAIN, fused=False):
-        scope = SCOPE.replace(source=Source(read, self.PLACES, segments))
+        context = CONTEXT.replace(source=Source(read, self.PLACES, segments))
         module = build({**self.SPEC, 'kernel': kernel, 'fused': fused})()
         if params is None:
-            return module.init(jax.random.key(0), X, scope, False)
-        return module.apply(params, X, scope, False)
+            return module.init(jax.random.key(0), X, context, False)
+        return module.apply(params, X, context, False)
 
     def test_it_is_its_equation(self):
         params = self.run(None, self.READ)
@@ -264,6 +268,6 @@ class TestCross:
     ],
 )
 def test_to_another_sequence_there_is_no_distance_whatever_the_model(changes):
-    across = SCOPE.replace(source=Source(X, SCOPE.positions))
+    across = CONTEXT.replace(source=Source(X, CONTEXT.positions))
     with pytest.raises(UserError, match='has no distance'):
-        run(changed(mask={'use': 'ops.mask:Full'}, **changes), scope=across)
+        run(changed(mask={'use': 'ops.mask:Full'}, **changes), context=across)

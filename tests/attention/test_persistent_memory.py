@@ -9,13 +9,13 @@ import pytest
 from drawn import drawn
 
 from saccade.build import build
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D, N, K, H, M = 2, 7, 16, 4, 2, 4, 3
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
 SEGMENTS = jnp.array([[1] * T, [0, 0] + [1] * (T - 2)])
-SCOPE = Scope(jnp.maximum(jnp.cumsum(SEGMENTS, axis=1) - 1, 0), SEGMENTS)
+CONTEXT = LayerContext(jnp.maximum(jnp.cumsum(SEGMENTS, axis=1) - 1, 0), SEGMENTS)
 REAL = SEGMENTS != 0
 CAUSAL, WINDOW = {'use': 'ops.mask:Causal'}, {'use': 'ops.mask:Window', 'left': 2}
 PLAIN = {'use': 'attention.plain:Plain'}
@@ -35,8 +35,8 @@ def changed(**changes):
     return {**SPEC, **changes}
 
 
-def run(spec, params, x=X, scope=SCOPE):
-    return jax.jit(lambda x: build(spec)().apply(params, x, scope, False))(x)
+def run(spec, params, x=X, context=CONTEXT):
+    return jax.jit(lambda x: build(spec)().apply(params, x, context, False))(x)
 
 
 def assert_near(given, expected):
@@ -47,7 +47,7 @@ def assert_near(given, expected):
 @pytest.mark.parametrize('kernel', [PLAIN, BLOCKWISE])
 def test_it_is_its_equation_and_a_bias_is_of_the_tokens_alone(kernel):
     spec = changed(kernel=kernel, mask=WINDOW, position={'use': 'position.alibi:ALiBi'})
-    params = drawn(spec, X, SCOPE)[1]
+    params = drawn(spec, X, CONTEXT)[1]
     p = {name: np.asarray(leaf) for name, leaf in params['params'].items()}
     assert p['memory_key'].shape == p['memory_value'].shape == (M, K, H)
     q, k, v = (np.einsum('btd,dnh->btnh', X, p[name]) for name in ('query', 'key', 'value'))
@@ -64,7 +64,7 @@ def test_it_is_its_equation_and_a_bias_is_of_the_tokens_alone(kernel):
 
 
 def test_it_is_tokens_that_all_others_see():
-    params = drawn(SPEC, X, SCOPE)[1]['params']
+    params = drawn(SPEC, X, CONTEXT)[1]['params']
     first = jnp.array(np.random.default_rng(3).normal(size=(M, D)), jnp.float32)
     memory = {f'memory_{name}': jnp.einsum('md,dkh->mkh', first, params[name]) for name in ('key', 'value')}
     tokens = jnp.concatenate([jnp.broadcast_to(first, (B, M, D)), X], axis=1)
@@ -72,9 +72,9 @@ def test_it_is_tokens_that_all_others_see():
     multi_head = {name: value for name, value in SPEC.items() if name != 'count'}
     multi_head |= {'use': 'attention.multi_head:MultiHead', 'mask': seen}
     plain = {name: leaf for name, leaf in params.items() if not name.startswith('memory')}
-    scope = Scope(jnp.tile(jnp.arange(M + T), (B, 1)))
-    expected = run(multi_head, {'params': plain}, tokens, scope)[:, M:]
-    assert_near(run(SPEC, {'params': {**params, **memory}}, X, Scope(jnp.tile(jnp.arange(T), (B, 1)))), expected)
+    context = LayerContext(jnp.tile(jnp.arange(M + T), (B, 1)))
+    expected = run(multi_head, {'params': plain}, tokens, context)[:, M:]
+    assert_near(run(SPEC, {'params': {**params, **memory}}, X, LayerContext(jnp.tile(jnp.arange(T), (B, 1)))), expected)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_it_is_tokens_that_all_others_see():
 )
 def test_steps_replay_the_whole_and_the_state_does_not_hold_the_memory(changes):
     spec = changed(**changes)
-    module, params = drawn(spec, X, SCOPE)
+    module, params = drawn(spec, X, CONTEXT)
     state, parts, start = module.init_state(X[:, :1], T), [], 0
     without = build({**{name: spec[name] for name in spec if name != 'count'}, 'use': 'attention.multi_head:MultiHead'})
     same = without().init_state(X[:, :1], T)
@@ -94,8 +94,8 @@ def test_steps_replay_the_whole_and_the_state_does_not_hold_the_memory(changes):
     step = jax.jit(lambda *chunk: module.apply(params, *chunk, method='step'))
     for count in (4, 1, 2):
         here = slice(start, start + count)
-        scope = jax.tree.map(lambda leaf, here=here: leaf[:, here], SCOPE)
-        y, after = step(X[:, here], scope, state)
+        context = jax.tree.map(lambda leaf, here=here: leaf[:, here], CONTEXT)
+        y, after = step(X[:, here], context, state)
         assert jax.tree.structure(after) == jax.tree.structure(state)
         parts, state, start = [*parts, y], after, start + count
     for kernel in (PLAIN, BLOCKWISE):
@@ -111,4 +111,4 @@ def test_steps_replay_the_whole_and_the_state_does_not_hold_the_memory(changes):
 )
 def test_what_does_not_fit_is_refused(changes, words):
     with pytest.raises(UserError, match=words):
-        drawn(changed(**changes), X, SCOPE)
+        drawn(changed(**changes), X, CONTEXT)

@@ -13,13 +13,13 @@ from drawn import drawn
 from saccade.build import build
 from saccade.ops.mask import ChunkedWithMemory, Window
 from saccade.ops.pattern import dilated_window, longformer, sparse_strided
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D = 2, 13, 16
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
 SEGMENTS = jnp.array([[1] * T, [0, 0, 0] + [1] * (T - 3)])
-SCOPE = Scope(jnp.maximum(jnp.cumsum(SEGMENTS, axis=1) - 1, 0), SEGMENTS)
+CONTEXT = LayerContext(jnp.maximum(jnp.cumsum(SEGMENTS, axis=1) - 1, 0), SEGMENTS)
 
 CAUSAL = {'use': 'ops.mask:Causal'}
 MULTI_HEAD = {
@@ -69,26 +69,26 @@ CHUNKS = ((5, 1, 1, 1, 1, 3, 1), (1, 3, 1, 5, 3))
 
 @functools.cache
 def params_of(mixer):
-    return drawn(MIXERS[mixer], X, SCOPE)[1]
+    return drawn(MIXERS[mixer], X, CONTEXT)[1]
 
 
-def part(scope, start, count):
-    return jax.tree.map(lambda leaf: leaf[:, start : start + count], scope)
+def part(context, start, count):
+    return jax.tree.map(lambda leaf: leaf[:, start : start + count], context)
 
 
 @functools.cache
 def made(mixer, mask):
     """The mixer under the mask, what calls it and what steps it."""
     module, params = build({**MIXERS[mixer], 'mask': MASKS[mask][0]})(), params_of(mixer)
-    call = jax.jit(lambda x, scope: module.apply(params, x, scope, False))
+    call = jax.jit(lambda x, context: module.apply(params, x, context, False))
     return module, call, jax.jit(lambda *chunk: module.apply(params, *chunk, method='step'))
 
 
-def stepped(made, scope, chunks):
+def stepped(made, context, chunks):
     module, _, step = made
     state, parts, start = module.init_state(X[:, :1], T), [], 0
     for count in chunks:
-        y, state = step(X[:, start : start + count], part(scope, start, count), state)
+        y, state = step(X[:, start : start + count], part(context, start, count), state)
         parts.append(y)
         start += count
     assert start == T
@@ -105,10 +105,10 @@ def assert_near(given, expected):
     [*((mixer, 'short') for mixer in MIXERS), *(('grouped', mask) for mask in MASKS if mask != 'short')],
 )
 def test_steps_replay_the_whole_sequence(mixer, mask):
-    whole = made(mixer, mask)[1](X, SCOPE)
+    whole = made(mixer, mask)[1](X, CONTEXT)
     real = SEGMENTS != 0
     for chunks in CHUNKS:
-        assert_near(stepped(made(mixer, mask), SCOPE, chunks)[real], whole[real])
+        assert_near(stepped(made(mixer, mask), CONTEXT, chunks)[real], whole[real])
 
 
 @pytest.mark.parametrize('mixer', MIXERS)
@@ -135,9 +135,9 @@ def test_the_bytes_of_keys_and_values_are_in_proportion_to_their_heads():
 def test_a_row_may_wait_while_others_go_on():
     """Row 1 has a token at every other place alone: nothing of it is lost to the places between."""
     segments = jnp.array([[1] * T, [1, 0] * (T // 2) + [1]])
-    scope = Scope(jnp.cumsum(segments, axis=1) - 1, segments)
-    waiting = stepped(made('grouped', 'short'), scope, CHUNKS[0])[1, ::2]
-    alone = made('grouped', 'short')[1](X[1:, ::2], Scope(jnp.arange(T // 2 + 1)[None]))
+    context = LayerContext(jnp.cumsum(segments, axis=1) - 1, segments)
+    waiting = stepped(made('grouped', 'short'), context, CHUNKS[0])[1, ::2]
+    alone = made('grouped', 'short')[1](X[1:, ::2], LayerContext(jnp.arange(T // 2 + 1)[None]))
     assert_near(waiting, alone[0])
 
 

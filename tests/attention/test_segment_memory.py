@@ -11,14 +11,14 @@ import pytest
 from drawn import drawn
 
 from saccade.build import build
-from saccade.types import Scope, Source, UserError
+from saccade.types import LayerContext, Source, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D, M, MEMORY = 2, 12, 16, 4, 3
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 # Row 0 is two documents, row 1 is padded on the left.
-PACKED = Scope(
+PACKED = LayerContext(
     jnp.array([[0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]),
     jnp.array([[1] * 5 + [2] * 7, [0, 0] + [1] * 10]),
 )
@@ -55,11 +55,11 @@ def masked(spec):
 
 @functools.cache
 def params_of(position):
-    return drawn(changed(position=POSITIONS[position]), X, SCOPE)[1]
+    return drawn(changed(position=POSITIONS[position]), X, CONTEXT)[1]
 
 
-def run(spec, params, scope):
-    return jax.jit(lambda x: build(spec)().apply(params, x, scope, False))(X)
+def run(spec, params, context):
+    return jax.jit(lambda x: build(spec)().apply(params, x, context, False))(X)
 
 
 def assert_near(given, expected):
@@ -79,8 +79,8 @@ def test_what_is_seen_is_the_mask(position, kernel):
 
 def test_a_segment_as_long_as_the_sequence_is_causal_attention():
     spec = changed(position=POSITIONS['rotary'], length=T, memory=0)
-    expected = run({**masked(spec), 'mask': CAUSAL}, params_of('rotary'), SCOPE)
-    assert_near(run(spec, params_of('rotary'), SCOPE), expected)
+    expected = run({**masked(spec), 'mask': CAUSAL}, params_of('rotary'), CONTEXT)
+    assert_near(run(spec, params_of('rotary'), CONTEXT), expected)
 
 
 @pytest.mark.parametrize('kernel', [SPEC['kernel'], BLOCKWISE])
@@ -91,7 +91,7 @@ def test_gradients_stop_between_segments_for_tokens_and_not_for_weights(kernel):
         @jax.jit
         def gradients(t):
             def read(params, x):
-                return jnp.sin(build(spec)().apply(params, x, SCOPE, False)[:, t]).sum()
+                return jnp.sin(build(spec)().apply(params, x, CONTEXT, False)[:, t]).sum()
 
             return jax.grad(read, argnums=(0, 1))(params, X)
 
@@ -110,9 +110,9 @@ def test_stepping_segment_by_segment_is_the_whole_in_a_state_of_one_segment_and_
     assert state.k.shape[2] == M + MEMORY
     step = jax.jit(lambda *chunk: module.apply(params, *chunk, method='step'))
     for start in range(0, T, M):
-        y, state = step(X[:, start : start + M], Scope(SCOPE.positions[:, start : start + M]), state)
+        y, state = step(X[:, start : start + M], LayerContext(CONTEXT.positions[:, start : start + M]), state)
         parts.append(y)
-    assert_near(jnp.concatenate(parts, axis=1), run(changed(position=POSITIONS['waves']), params, SCOPE))
+    assert_near(jnp.concatenate(parts, axis=1), run(changed(position=POSITIONS['waves']), params, CONTEXT))
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_stepping_segment_by_segment_is_the_whole_in_a_state_of_one_segment_and_
 )
 def test_what_does_not_fit_is_refused(changes, words):
     with pytest.raises(UserError, match=words):
-        drawn(changed(**changes), X, SCOPE)
+        drawn(changed(**changes), X, CONTEXT)
     with pytest.raises(UserError, match='its own sequence alone'):
-        drawn(SPEC, X, SCOPE.replace(source=Source(X, SCOPE.positions)))
+        drawn(SPEC, X, CONTEXT.replace(source=Source(X, CONTEXT.positions)))

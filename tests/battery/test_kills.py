@@ -33,7 +33,7 @@ ALL = (
     '--config.batch_size=8',
     '--config.schedule.warmup=2',
 )
-ON_TEXT = ('--config.data.context=16', '--config.model.vocabulary=300', '--config.model.width=16')
+ON_TEXT = ('--config.data.context_length=16', '--config.model.vocabulary=300', '--config.model.width=16')
 KINDS = {
     'causal LM (dropout, EMA)': (
         'causal_lm/quickstart.py',

@@ -222,7 +222,7 @@ OF_EXPERIMENT = {
     'schedule.peak': ['0', '-1', 'x', '1e999'],
     'schedule.floor': ['-1', '1.0'],
     'schedule.warmup': ['-1', '100000'],
-    'data.context': ['0', '-1', 'x'],
+    'data.context_length': ['0', '-1', 'x'],
     'data.path': ['{files}/not_there.txt'],
     'data.tokenizer': ['3', "{'use': 'data.tokenizer.tokenizer:Nothing'}"],
     'data.nonsense': ['3'],
@@ -363,7 +363,7 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--min_p=2', 'min_p'),
         ('--min_p=nan', 'min_p'),
         ('--max_tokens=100000', 'max_tokens|context'),
-        ('--prompt=' + 'word ' * 3000, 'context'),
+        ('--prompt=' + 'word ' * 3000, 'context_length'),
         ('--prompt=\udcff', 'udcff'),
         ('--chat --json', '--chat'),
         ('--init_from={run}', '--workdir'),
@@ -516,7 +516,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     text, run = folder / 'small.txt', folder / 'run'
     generator = random.Random(0)
     text.write_text(' '.join(generator.choice(['a', 'token', 'is', 'read', 'and', 'written']) for _ in range(4000)))
-    fields = ('data.context=16', 'batch_size=4', 'steps=2', 'schedule.warmup=1', 'eval_batches=1', 'checkpoint_every=1')
+    fields = (
+        'data.context_length=16',
+        'batch_size=4',
+        'steps=2',
+        'schedule.warmup=1',
+        'eval_batches=1',
+        'checkpoint_every=1',
+    )
     overrides = (*(f'model.{size}' for size in SMALL), *fields, f'data.path={text}', 'sample.tokens=4')
     again = (f'--config={LANGUAGE}', *(f'--config.{override}' for override in overrides))
     names = {'new': str(folder / 'new'), 'files': str(files), 'run': str(run), 'text': str(text)}

@@ -27,12 +27,12 @@ from saccade.block.res_dual import ResDual
 from saccade.block.rezero import ReZero
 from saccade.block.sandwich import Sandwich
 from saccade.norm.none import NoNorm
-from saccade.types import Part, Scope, UserError
+from saccade.types import LayerContext, Part, UserError
 
 NEAR = 1e-5  # of the largest element
 B, T, D = 2, 3, 4
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 KEY = jax.random.key(0)
 
 
@@ -58,7 +58,7 @@ def drawn(params: Any) -> Any:
 
 
 def apply(block: BlockBase, params: Any, x: jax.Array = X) -> jax.Array:
-    return block.apply(params, x, SCOPE, False)
+    return block.apply(params, x, CONTEXT, False)
 
 
 def assert_near(given: jax.Array, expected: jax.Array) -> None:
@@ -69,7 +69,7 @@ def assert_near(given: jax.Array, expected: jax.Array) -> None:
 def silent(name: str) -> tuple[BlockBase, Any]:
     """A block whose branches return zero."""
     block = toy(found()[name])
-    params = jax.tree.map(jnp.asarray, block.init(KEY, X, SCOPE, False))
+    params = jax.tree.map(jnp.asarray, block.init(KEY, X, CONTEXT, False))
     zero = {'output', 'down'}
     return block, jax.tree_util.tree_map_with_path(
         lambda path, leaf: jnp.zeros_like(leaf) if path[-1].key in zero else leaf, params
@@ -97,19 +97,19 @@ def jacobian(block: BlockBase, params: Any) -> jax.Array:
 
 
 def test_post_norm_is_deep_norm_with_nothing_scaled():
-    params = drawn(toy(PostNorm).init(KEY, X, SCOPE, False))
+    params = drawn(toy(PostNorm).init(KEY, X, CONTEXT, False))
     np.testing.assert_array_equal(apply(toy(DeepNorm, alpha=1.0, beta=1.0), params), apply(toy(PostNorm), params))
 
 
 def test_pre_norm_is_a_sandwich_without_outer_norms():
-    params = drawn(toy(PreNorm).init(KEY, X, SCOPE, False))
+    params = drawn(toy(PreNorm).init(KEY, X, CONTEXT, False))
     np.testing.assert_array_equal(apply(toy(Sandwich, output_norm=Part(NoNorm)), params), apply(toy(PreNorm), params))
 
 
 @pytest.mark.parametrize('start', [1.0, 0.25])
 def test_a_constant_layer_scale_is_a_scaled_pre_norm(start):
-    plain = drawn(toy(PreNorm).init(KEY, X, SCOPE, False))
-    fresh = toy(LayerScale, start=start).init(KEY, X, SCOPE, False)
+    plain = drawn(toy(PreNorm).init(KEY, X, CONTEXT, False))
+    fresh = toy(LayerScale, start=start).init(KEY, X, CONTEXT, False)
     params = {'params': {**fresh['params'], **plain['params']}}
     assert_near(apply(toy(LayerScale, start=start), params), apply(toy(PreNorm, branch_scale=start), plain))
 
@@ -117,7 +117,7 @@ def test_a_constant_layer_scale_is_a_scaled_pre_norm(start):
 @pytest.mark.parametrize('shared', [True, False])
 def test_rezero_starts_as_the_identity_whose_number_alone_has_a_gradient(shared):
     block = toy(ReZero, shared=shared)
-    params = block.init(KEY, X, SCOPE, False)
+    params = block.init(KEY, X, CONTEXT, False)
     np.testing.assert_array_equal(apply(block, params), X)
     gradients = jax.grad(lambda params: (X * apply(block, params)).sum())(params)['params']
     live = {path[-1].key for path, leaf in jax.tree_util.tree_leaves_with_path(gradients) if leaf.any()}
@@ -128,7 +128,7 @@ def test_rezero_starts_as_the_identity_whose_number_alone_has_a_gradient(shared)
 def test_parallel_branches_do_not_see_each_other(shared_norm):
     """What the block adds with both branches is what it adds with the one and with the other."""
     block = toy(Parallel, shared_norm=shared_norm)
-    params = drawn(block.init(KEY, X, SCOPE, False))
+    params = drawn(block.init(KEY, X, CONTEXT, False))
     alone = [
         apply(block, {'params': {**params['params'], name: jax.tree.map(jnp.zeros_like, params['params'][name])}}) - X
         for name in ('mixer', 'feedforward')
@@ -137,7 +137,7 @@ def test_parallel_branches_do_not_see_each_other(shared_norm):
 
 
 def test_macaron_without_its_first_half_step_is_pre_norm_with_half_of_the_second():
-    params = drawn(toy(Macaron).init(KEY, X, SCOPE, False))['params']
+    params = drawn(toy(Macaron).init(KEY, X, CONTEXT, False))['params']
     params['first_feedforward']['down'] *= 0.0
     mixed = {**params, 'feedforward': {'down': jnp.zeros((D, D))}}
     h = apply(toy(PreNorm), {'params': {name: mixed[name] for name in toy_names(PreNorm)}})
@@ -147,7 +147,7 @@ def test_macaron_without_its_first_half_step_is_pre_norm_with_half_of_the_second
 
 
 def toy_names(block: type[BlockBase]) -> set[str]:
-    return {*toy(block).init(KEY, X, SCOPE, False)['params']}
+    return {*toy(block).init(KEY, X, CONTEXT, False)['params']}
 
 
 @pytest.mark.parametrize('dynamic', [True, False])
@@ -155,8 +155,8 @@ def toy_names(block: type[BlockBase]) -> set[str]:
 def test_hyper_connections_start_as_pre_norm(streams, dynamic):
     """One stream is pre-norm; copies of it stay copies, and come to as many times pre-norm."""
     block = toy(HyperConnections, streams=streams, dynamic=dynamic)
-    plain = drawn(toy(PreNorm).init(KEY, X, SCOPE, False))
-    fresh = block.init(KEY, block.expand(X), SCOPE, False)
+    plain = drawn(toy(PreNorm).init(KEY, X, CONTEXT, False))
+    fresh = block.init(KEY, block.expand(X), CONTEXT, False)
     params = {'params': {**fresh['params'], **plain['params']}}
     after = apply(block, params, block.expand(X))
     expected = apply(toy(PreNorm), plain)
@@ -167,7 +167,11 @@ def test_hyper_connections_start_as_pre_norm(streams, dynamic):
 def test_hyper_connections_read_different_streams_in_different_layers():
     block = toy(HyperConnections, streams=4, dynamic=False)
     firsts = {
-        int(block.init(jax.random.key(seed), block.expand(X), SCOPE, False)['params'][name]['read_bias'][:, 0].argmax())
+        int(
+            block.init(jax.random.key(seed), block.expand(X), CONTEXT, False)['params'][name]['read_bias'][
+                :, 0
+            ].argmax()
+        )
         for seed in range(8)
         for name in ('mixer_connection', 'feedforward_connection')
     }
@@ -176,7 +180,7 @@ def test_hyper_connections_read_different_streams_in_different_layers():
 
 def test_two_streams_are_post_norm_beside_the_sum_of_what_was_added():
     block = toy(ResDual)
-    params = drawn(block.init(KEY, block.expand(X), SCOPE, False))
+    params = drawn(block.init(KEY, block.expand(X), CONTEXT, False))
     y, total = np.split(np.asarray(apply(block, params, block.expand(X))), 2, axis=-1)
     assert_near(y, apply(toy(PostNorm), params))
     scale = jnp.array([2.0, -1.0, 0.5, 3.0])
@@ -187,15 +191,15 @@ def test_two_streams_are_post_norm_beside_the_sum_of_what_was_added():
 
 
 def test_deep_norm_lightens_the_kernels_it_names_and_no_other():
-    light, plain = (toy(DeepNorm, beta=beta).init(KEY, X, SCOPE, False)['params'] for beta in (0.25, 1.0))
+    light, plain = (toy(DeepNorm, beta=beta).init(KEY, X, CONTEXT, False)['params'] for beta in (0.25, 1.0))
     np.testing.assert_array_equal(light['mixer']['output'], 0.25 * plain['mixer']['output'])
     np.testing.assert_array_equal(light['feedforward']['down'], 0.25 * plain['feedforward']['down'])
     np.testing.assert_array_equal(light['mixer_norm']['scale'], plain['mixer_norm']['scale'])
-    named = toy(DeepNorm, beta=0.25, scaled=('output', 'down', 'scale')).init(KEY, X, SCOPE, False)['params']
+    named = toy(DeepNorm, beta=0.25, scaled=('output', 'down', 'scale')).init(KEY, X, CONTEXT, False)['params']
     np.testing.assert_array_equal(named['mixer']['output'], light['mixer']['output'])
     np.testing.assert_array_equal(named['mixer_norm']['scale'], plain['mixer_norm']['scale'])
 
 
 def test_deep_norm_says_which_branch_has_none_of_the_kernels_it_names():
     with pytest.raises(UserError, match=r'mixer has no parameter named down, but output'):
-        toy(DeepNorm, scaled=('down',)).init(KEY, X, SCOPE, False)
+        toy(DeepNorm, scaled=('down',)).init(KEY, X, CONTEXT, False)

@@ -18,7 +18,7 @@ from saccade.block.rezero import ReZero
 from saccade.block.sandwich import Sandwich
 from saccade.block.shared_keys import SharedKeys
 from saccade.build import build
-from saccade.types import Part, Scope, Source, UserError
+from saccade.types import LayerContext, Part, Source, UserError
 
 NEAR = 1e-5  # of the largest element
 B, T, S, D = 2, 6, 5, 4
@@ -26,27 +26,27 @@ RANDOM = np.random.default_rng(0)
 X, READ = (jnp.array(RANDOM.normal(size=(B, length, D)), jnp.float32) for length in (T, S))
 PLACES = jnp.tile(jnp.arange(T), (B, 1))
 SOURCE = Source(READ, PLACES[:, :S])
-SCOPE = Scope(PLACES, source=SOURCE)
+CONTEXT = LayerContext(PLACES, source=SOURCE)
 OTHERS = ['mixer', 'feedforward', 'norm']
 
 
 class Meeting(nn.Module):
     """Reads a source: the sum of its tokens through one matrix, times each token. What it keeps is the product."""
 
-    def __call__(self, x, scope, train):
-        return self._meet(x, scope.source.hidden, None)
+    def __call__(self, x, context, train):
+        return self._meet(x, context.source.hidden, None)
 
     def init_state(self, x, capacity):
         raise NotImplementedError
 
-    def step(self, x, scope, state):
+    def step(self, x, context, state):
         raise NotImplementedError
 
     def precompute_kv(self, x, source):
         return self._meet(None, source.hidden, None)
 
-    def cross_attend(self, x, scope, state):
-        assert scope.source.hidden is None
+    def cross_attend(self, x, context, state):
+        assert context.source.hidden is None
         return self._meet(x, None, state)
 
     @nn.compact
@@ -110,7 +110,7 @@ CASES = {
 
 def drawn(name):
     block, random = CASES[name][0], np.random.default_rng(1)
-    shapes = jax.eval_shape(lambda: block.init(jax.random.key(0), X, SCOPE, False))['params']
+    shapes = jax.eval_shape(lambda: block.init(jax.random.key(0), X, CONTEXT, False))['params']
     return block, jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.7), leaf.dtype), shapes)
 
 
@@ -123,18 +123,18 @@ def test_the_source_is_read_between_the_mixer_and_the_feed_forward_layer_and_wir
     block, params = drawn(name)
     exact = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
     expected = in_turn(CASES[name][1])(exact, np.asarray(X, np.float64))
-    assert_near(block.apply({'params': params}, X, SCOPE, False), expected)
+    assert_near(block.apply({'params': params}, X, CONTEXT, False), expected)
 
 
 @pytest.mark.parametrize('name', CASES)
 def test_steps_beside_a_source_that_is_read_once_are_the_whole(name):
     block, params = drawn(name)
-    whole = block.apply({'params': params}, X, SCOPE, False)
+    whole = block.apply({'params': params}, X, CONTEXT, False)
     state = block.apply({'params': params}, X[:, :1], T, SOURCE, method='precompute_kv')
     parts = []
     for here in (slice(0, 3), slice(3, 4), slice(4, 6)):
-        scope = Scope(PLACES[:, here], source=SOURCE.replace(hidden=None))
-        part, state = block.apply({'params': params}, X[:, here], scope, state, method='step')
+        context = LayerContext(PLACES[:, here], source=SOURCE.replace(hidden=None))
+        part, state = block.apply({'params': params}, X[:, here], context, state, method='step')
         parts.append(part)
     assert_near(jnp.concatenate(parts, axis=1), whole)
 
@@ -143,14 +143,14 @@ def test_deep_norm_starts_what_reads_the_source_lighter_too():
     light, bare = (
         DeepNorm(**TOYS, **CROSS, alpha=2.0, beta=beta, scaled=('output', 'key', 'down')) for beta in (0.5, 1.0)
     )
-    given, expected = (block.init(jax.random.key(0), X, SCOPE, False)['params'] for block in (light, bare))
+    given, expected = (block.init(jax.random.key(0), X, CONTEXT, False)['params'] for block in (light, bare))
     np.testing.assert_array_equal(given['cross']['key'], 0.5 * expected['cross']['key'])
 
 
 def test_what_is_alike_without_a_source_stays_so():
     """A block without cross has the parameters and the state that it had, and its mixer may read a source itself."""
     block = PreNorm(**TOYS)
-    assert block.init(jax.random.key(0), X, SCOPE, False)['params'].keys() == {
+    assert block.init(jax.random.key(0), X, CONTEXT, False)['params'].keys() == {
         'mixer', 'mixer_norm', 'feedforward', 'feedforward_norm',
     }  # fmt: skip
     jax.tree.map(np.testing.assert_array_equal, block.precompute_kv(X, T, SOURCE), block.init_state(X, T))
@@ -159,7 +159,7 @@ def test_what_is_alike_without_a_source_stays_so():
 def test_without_a_source_there_is_nothing_to_read():
     block = CASES['pre-norm'][0]
     with pytest.raises(UserError, match='pre_norm:PreNorm: cross reads a source, and there is none'):
-        block.init(jax.random.key(0), X, Scope(PLACES), False)
+        block.init(jax.random.key(0), X, LayerContext(PLACES), False)
     with pytest.raises(UserError, match='cross needs a source to decode beside'):
         block.init_state(X, T)
 
@@ -192,7 +192,7 @@ def test_a_block_that_is_wired_otherwise_has_no_place_for_it(use):
 
 def test_layers_that_share_keys_cannot_read_a_source():
     with pytest.raises(UserError, match='SharedKeys reads no source'):
-        SharedKeys(**TOYS, **CROSS, sharing=2).init(jax.random.key(0), X, SCOPE, False)
+        SharedKeys(**TOYS, **CROSS, sharing=2).init(jax.random.key(0), X, CONTEXT, False)
 
 
 @pytest.mark.parametrize('use', ['retention:Retention', 'delta:Delta'])

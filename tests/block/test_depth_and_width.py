@@ -21,10 +21,10 @@ from saccade.model.stack import Scanned, Stack
 from saccade.norm.layer import LayerNorm
 from saccade.ops.mask import Causal
 from saccade.position.none import NoPosition
-from saccade.types import Part, Scope
+from saccade.types import LayerContext, Part
 
 B, T, D = 2, 6, 16
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 SEEDS = 4
 XAVIER = Part(nn.initializers.glorot_normal)
 
@@ -33,15 +33,15 @@ class Averaging(nn.Module):
     """Attention with uniform weights: the mean of the tokens so far, through a value and an output kernel."""
 
     @nn.compact
-    def __call__(self, x, scope, train):
+    def __call__(self, x, context, train):
         shape = 2 * x.shape[-1:]
         value, output = (self.param(name, XAVIER(), shape) for name in ('value', 'output'))
-        return jnp.cumsum(x, axis=1) / (1.0 + scope.positions[..., None]) @ value @ output
+        return jnp.cumsum(x, axis=1) / (1.0 + context.positions[..., None]) @ value @ output
 
     def init_state(self, x, capacity):
         raise NotImplementedError
 
-    def step(self, x, scope, state):
+    def step(self, x, context, state):
         raise NotImplementedError
 
 
@@ -66,11 +66,11 @@ def sizes(model: Stack, rate: float = 1e-3) -> Mapping[str, float]:
     x, target = jax.random.normal(jax.random.key(9), (2, B, T, D))
 
     def one(key):
-        params = model.init(key, x, SCOPE, False)
-        y, pull = jax.vjp(lambda params: model.apply(params, x, SCOPE, False), params)
+        params = model.init(key, x, CONTEXT, False)
+        y, pull = jax.vjp(lambda params: model.apply(params, x, CONTEXT, False), params)
         (by_params,) = pull(2 * (y - target) / y.size)
         moved = jax.tree.map(lambda leaf, slope: leaf - rate * slope, params, by_params)
-        return {'output': rms(y), 'update': rms(model.apply(moved, x, SCOPE, False) - y)}
+        return {'output': rms(y), 'update': rms(model.apply(moved, x, CONTEXT, False) - y)}
 
     drawn = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), SEEDS))
     return {name: float(np.exp(np.log(value).mean())) for name, value in drawn.items()}
@@ -117,11 +117,11 @@ def update_at(width: int, rate: float) -> float:
 
     @jax.jit
     def change(key):
-        params = block.init(key, x, SCOPE, False)
-        y, pull = jax.vjp(lambda params: block.apply(params, x, SCOPE, False), params)
+        params = block.init(key, x, CONTEXT, False)
+        y, pull = jax.vjp(lambda params: block.apply(params, x, CONTEXT, False), params)
         (slopes,) = pull(y - target)
         moved = jax.tree.map(lambda leaf, slope: leaf - rate * jnp.sign(slope), params, slopes)
-        return rms(block.apply(moved, x, SCOPE, False) - y)
+        return rms(block.apply(moved, x, CONTEXT, False) - y)
 
     return float(change(jax.random.key(0)))
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D = 2, 7, 8
 N, K, H = 4, 2, 4
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-PACKED = Scope(
+PACKED = LayerContext(
     jnp.array([[0, 0, 1, 2, 0, 1, 2], [0, 1, 2, 3, 4, 5, 6]]),
     jnp.array([[0, 1, 1, 1, 2, 2, 2], [1, 1, 1, 1, 1, 1, 1]]),
 )
@@ -64,7 +64,7 @@ def in_steps(spec, params, lengths=(3, 1, 3)):
     step = jax.jit(functools.partial(module.apply, method='step'))
     state = module.apply(params, X[:, :1], T, method='init_state')
     for here in np.split(np.arange(T), np.cumsum(lengths)[:-1]):
-        part, state = step(params, X[:, here], Scope(PACKED.positions[:, here], PACKED.segments[:, here]), state)
+        part, state = step(params, X[:, here], LayerContext(PACKED.positions[:, here], PACKED.segments[:, here]), state)
         parts.append(part)
     return jnp.concatenate(parts, axis=1)
 
@@ -149,7 +149,7 @@ def test_the_mixers_meet_in_one_write_of_each_key_and_value():
     module, params = build(shared(3))(), drawn(shared(3))
     state = module.apply(params, X[:, :1], 32, method='init_state')
     step = jax.jit(functools.partial(module.apply, method='step'), donate_argnums=3)
-    compiled = step.lower(params, X[:, :1], Scope(PACKED.positions[:, :1]), state).compile().as_text()
+    compiled = step.lower(params, X[:, :1], LayerContext(PACKED.positions[:, :1]), state).compile().as_text()
     assert len(re.findall(rf'= f32\[{B},{K},32,{H}\]\S* dynamic-update-slice\(', compiled)) == 2
 
 

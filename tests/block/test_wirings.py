@@ -22,12 +22,12 @@ from saccade.block.res_dual import ResDual
 from saccade.block.rezero import ReZero
 from saccade.block.sandwich import Sandwich
 from saccade.block.shared_keys import SharedKeys
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 NEAR = 1e-5  # of the largest element
 B, T, D = 2, 6, 4
 SEEDS = range(2)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 
 
 def mixer(p):
@@ -157,7 +157,7 @@ def drawn(name: str, seed: int) -> tuple[Any, Any, jax.Array]:
     block = CASES[name][0]
     random = np.random.default_rng(seed)
     x = jnp.array(random.normal(size=(B, T, D * getattr(block, 'count', 1))), jnp.float32)
-    shapes = jax.eval_shape(lambda: block.init(jax.random.key(0), x, SCOPE, False))['params']
+    shapes = jax.eval_shape(lambda: block.init(jax.random.key(0), x, CONTEXT, False))['params']
     params = jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.7), leaf.dtype), shapes)
     return block, params, x
 
@@ -171,18 +171,18 @@ def assert_near(given: Any, expected: Any) -> None:
 def test_a_wiring_is_its_equations(name, seed):
     block, params, x = drawn(name, seed)
     exact = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
-    assert_near(block.apply({'params': params}, x, SCOPE, False), CASES[name][1](exact, np.asarray(x, np.float64)))
+    assert_near(block.apply({'params': params}, x, CONTEXT, False), CASES[name][1](exact, np.asarray(x, np.float64)))
 
 
 @pytest.mark.parametrize('name', CASES)
 def test_steps_are_the_whole(name):
     block, params, x = drawn(name, 0)
-    whole = block.apply({'params': params}, x, SCOPE, False)
+    whole = block.apply({'params': params}, x, CONTEXT, False)
     state = block.apply({'params': params}, x[:, :1], T, method='init_state')
     parts = []
     for here in (slice(0, 3), slice(3, 4), slice(4, 6)):
-        scope = Scope(SCOPE.positions[:, here])
-        part, state = block.apply({'params': params}, x[:, here], scope, state, method='step')
+        context = LayerContext(CONTEXT.positions[:, here])
+        part, state = block.apply({'params': params}, x[:, here], context, state, method='step')
         parts.append(part)
     assert_near(jnp.concatenate(parts, axis=1), whole)
 
@@ -191,7 +191,7 @@ def test_steps_are_the_whole(name):
 def test_every_parameter_has_a_finite_gradient(name):
     block, params, x = drawn(name, 0)
     direction = jnp.array(np.random.default_rng(9).normal(size=x.shape), jnp.float32)
-    gradients = jax.grad(lambda p: (direction * block.apply({'params': p}, x, SCOPE, False)).sum())(params)
+    gradients = jax.grad(lambda p: (direction * block.apply({'params': p}, x, CONTEXT, False)).sum())(params)
     for leaf in jax.tree.leaves(gradients):
         assert np.isfinite(leaf).all()
         assert np.abs(leaf).max() > 0

@@ -14,27 +14,27 @@ class Averaging(nn.Module):
     It lends the sums; who borrows them adds its own token to each.
     """
 
-    def __call__(self, x, scope, train):
-        return self.share_kv(x, scope, train, None)[0]
+    def __call__(self, x, context, train):
+        return self.share_kv(x, context, train, None)[0]
 
     def init_state(self, x, capacity):
         return jnp.zeros((x.shape[0], x.shape[-1]), x.dtype)
 
-    def step(self, x, scope, state):
-        return self.share_kv_step(x, scope, state, None)[:2]
+    def step(self, x, context, state):
+        return self.share_kv_step(x, context, state, None)[:2]
 
-    def share_kv(self, x, scope, train, shared_kv):
+    def share_kv(self, x, context, train, shared_kv):
         sums = jnp.cumsum(x, axis=1) if shared_kv is None else shared_kv
-        return self._mix(sums if shared_kv is None else sums + x, scope), sums
+        return self._mix(sums if shared_kv is None else sums + x, context), sums
 
-    def share_kv_step(self, x, scope, state, shared_kv):
+    def share_kv_step(self, x, context, state, shared_kv):
         sums = state[:, None] + jnp.cumsum(x, axis=1) if shared_kv is None else shared_kv
-        return self._mix(sums if shared_kv is None else sums + x, scope), sums[:, -1], sums
+        return self._mix(sums if shared_kv is None else sums + x, context), sums[:, -1], sums
 
     @nn.compact
-    def _mix(self, sums, scope):
+    def _mix(self, sums, context):
         kernel = self.param('output', nn.initializers.lecun_normal(), 2 * sums.shape[-1:])
-        return (sums / (1.0 + scope.positions[..., None])) @ kernel
+        return (sums / (1.0 + context.positions[..., None])) @ kernel
 
 
 class Bending(nn.Module):

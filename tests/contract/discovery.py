@@ -22,7 +22,7 @@ from saccade.analysis.catalogue.catalogue import (
     Catalogue,
 )
 from saccade.build import build
-from saccade.types import Rows, Scope
+from saccade.types import LayerContext, Rows
 
 CHOSEN = os.environ.get('SACCADE_VARIANT')  # by `--variant`
 CATALOGUE = Catalogue.of(CHOSEN, '--variant') if CHOSEN else Catalogue.ours()
@@ -31,7 +31,7 @@ B, T, D = 2, 9, 16
 
 
 def mixes_tokens(spec: dict[str, Any]) -> bool:
-    """Whether a part that has no scope declares that a token depends on the others all the same."""
+    """Whether a part that has no context declares that a token depends on the others all the same."""
     return any(getattr(inner.target, 'sees_others', False) for inner in build(spec).walk())
 
 
@@ -119,7 +119,7 @@ def _drawn(init: Callable[[], Any]) -> Any:
 
 
 X = normal((B, T, D))
-SCOPE = Scope(positions())
+CONTEXT = LayerContext(positions())
 
 
 @functools.cache
@@ -127,7 +127,7 @@ def pointwise() -> dict[str, tuple[Any, ...]]:
     """What makes the subject of each part that treats every token by itself: spec, rest, flags."""
     norms = {name: (given, (), ()) for name, given in CATALOGUE.specs(NORM).items()}
     layers = {name: (given, (), (False,)) for name, given in CATALOGUE.feedforwards().items()}
-    places = {name: (given, (SCOPE.positions,), ()) for name, given in CATALOGUE.specs(TOKEN_POSITION).items()}
+    places = {name: (given, (CONTEXT.positions,), ()) for name, given in CATALOGUE.specs(TOKEN_POSITION).items()}
     return {**norms, **layers, **places}
 
 
@@ -135,7 +135,7 @@ def pointwise() -> dict[str, tuple[Any, ...]]:
 def mixing() -> dict[str, tuple[Any, ...]]:
     """The same for each part that moves information between tokens."""
     found = CATALOGUE.mixers() | CATALOGUE.specs(BLOCK)
-    return {name: (given, (SCOPE,), (False,)) for name, given in found.items()}
+    return {name: (given, (CONTEXT,), (False,)) for name, given in found.items()}
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from discovery import (
     CATALOGUE,
-    SCOPE,
+    CONTEXT,
     B,
     D,
     Subject,
@@ -119,8 +119,8 @@ def test_a_pairwise_position_keeps_shapes(name):
     q = normal((B, T, 4, D // 4))
 
     def use(position):
-        low, _ = position.rotate(*2 * [q.astype(jnp.bfloat16)], *2 * [SCOPE.positions])
-        return position.rotate(q, q, *2 * [SCOPE.positions])[0], low, position.terms(4)
+        low, _ = position.rotate(*2 * [q.astype(jnp.bfloat16)], *2 * [CONTEXT.positions])
+        return position.rotate(q, q, *2 * [CONTEXT.positions])[0], low, position.terms(4)
 
     (rotated, low, terms), _ = position.init_with_output(jax.random.key(0), method=use)
     assert rotated.shape == q.shape

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from discovery import (
     CATALOGUE,
-    SCOPE,
+    CONTEXT,
     B,
     D,
     Subject,
@@ -27,7 +27,7 @@ from discovery import (
 from saccade.analysis.catalogue.catalogue import KERNEL, can, in_multi_head
 from saccade.build import build
 from saccade.ops.term import RelativeKeys, Softcap
-from saccade.types import Scope, Source, UserError
+from saccade.types import LayerContext, Source, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 CHUNKS = (4, 1, 4)
@@ -37,9 +37,9 @@ ONE_DOCUMENT = jnp.array([[1, 1, 1, 1, 0, 0, 0, 0, 0]] * B)  # of the same shape
 
 
 def numbered(segments):
-    """The scope of rows whose tokens are numbered within each segment."""
+    """The context of rows whose tokens are numbered within each segment."""
     same = (segments[:, :, None] == segments[:, None, :]) & (jnp.arange(T)[:, None] > jnp.arange(T))
-    return Scope(same.sum(axis=-1) * (segments != 0), segments)
+    return LayerContext(same.sum(axis=-1) * (segments != 0), segments)
 
 
 @pytest.fixture(params=mixing())
@@ -74,9 +74,9 @@ def test_causality_by_the_jacobian(subject):
 
 @those_that('packed')
 def test_padding_is_not_read(subject):
-    scope = numbered(PADDED_LEFT)
-    before = subject.jitted(subject.params, X, scope)
-    after = subject.jitted(subject.params, jnp.where(PADDED_LEFT[..., None] == 0, 100.0 + X, X), scope)
+    context = numbered(PADDED_LEFT)
+    before = subject.jitted(subject.params, X, context)
+    after = subject.jitted(subject.params, jnp.where(PADDED_LEFT[..., None] == 0, 100.0 + X, X), context)
     np.testing.assert_array_equal(before[PADDED_LEFT != 0], after[PADDED_LEFT != 0])
 
 
@@ -90,14 +90,14 @@ def test_documents_packed_into_a_row_are_as_if_alone(subject):
 
 @those_that('cached')
 def test_steps_replay_the_whole(subject):
-    scope = numbered(PADDED_LEFT)
-    whole = subject.jitted(subject.params, X, scope)
+    context = numbered(PADDED_LEFT)
+    whole = subject.jitted(subject.params, X, context)
     step = jax.jit(lambda *chunk: subject.module.apply(subject.params, *chunk, method='step'))
     state = subject.module.apply(subject.params, X[:, :1], T + 2, method='init_state')
     parts, start = [], 0
     for count in CHUNKS:
         here = slice(start, start + count)
-        part, state = step(X[:, here], Scope(scope.positions[:, here], scope.segments[:, here]), state)
+        part, state = step(X[:, here], LayerContext(context.positions[:, here], context.segments[:, here]), state)
         parts.append(part)
         start += count
     real = PADDED_LEFT != 0
@@ -146,19 +146,19 @@ def test_what_cannot_decode_says_so(subject):
 @pytest.mark.parametrize('name', CATALOGUE.mixers())
 def test_tokens_that_change_places_change_no_more_where_that_is_declared(name):
     given = mixing()[name][0]
-    subject = subject_of(name) if uncovered(given) == given else Subject(uncovered(given), (SCOPE,), (False,))
+    subject = subject_of(name) if uncovered(given) == given else Subject(uncovered(given), (CONTEXT,), (False,))
     order = np.random.default_rng(0).permutation(T)
-    y = subject.jitted(subject.params, X, SCOPE)[:, order]
-    moved = subject.jitted(subject.params, X[:, order], SCOPE)
+    y = subject.jitted(subject.params, X, CONTEXT)[:, order]
+    moved = subject.jitted(subject.params, X[:, order], CONTEXT)
     near = np.abs(moved - y).max() < F32_RELATIVE * np.abs(y).max()
     assert near == can(given).equivariant
 
 
-def is_served(name, scope):
-    """Whether a mixer that may see every token takes the scope; it refuses in one line what it cannot serve."""
+def is_served(name, context):
+    """Whether a mixer that may see every token takes the context; it refuses in one line what it cannot serve."""
     module = build(uncovered(mixing()[name][0]))()
     try:
-        made = jax.eval_shape(lambda: module.apply(subject_of(name).params, X, scope, False))
+        made = jax.eval_shape(lambda: module.apply(subject_of(name).params, X, context, False))
     except UserError:
         return False
     return made.shape == X.shape
@@ -168,11 +168,11 @@ def is_served(name, scope):
 def test_what_a_mixer_serves_is_what_it_declares(name):
     declared = can(mixing()[name][0])
     other = Source(normal((B, 5, D), 2), positions(B, 5))
-    assert is_served(name, SCOPE.replace(source=other)) == declared.cross
-    assert is_served(name, SCOPE.replace(segments=TWO_DOCUMENTS)) == declared.packed
-    assert is_served(name, SCOPE.replace(terms=(Softcap(5.0),))) == declared.terms
+    assert is_served(name, CONTEXT.replace(source=other)) == declared.cross
+    assert is_served(name, CONTEXT.replace(segments=TWO_DOCUMENTS)) == declared.packed
+    assert is_served(name, CONTEXT.replace(terms=(Softcap(5.0),))) == declared.terms
     if declared.terms:
-        assert is_served(name, SCOPE.replace(terms=(RelativeKeys(normal((3, 4))),))) == declared.content
+        assert is_served(name, CONTEXT.replace(terms=(RelativeKeys(normal((3, 4))),))) == declared.content
 
 
 @pytest.mark.parametrize('name', CATALOGUE.mixers())
@@ -190,7 +190,7 @@ def test_returned_weights_sum_to_what_is_declared(name):
     kernel = KERNELS[name]
     module, declared = build(in_multi_head(kernel))(), rows(kernel)
     params = subject_of(f'MultiHead, {name}').params
-    y, returned = module.apply(params, X, SCOPE, False, mutable=['weights'])
+    y, returned = module.apply(params, X, CONTEXT, False, mutable=['weights'])
     weights = jax.tree.leaves(returned)
     assert bool(weights) == can(kernel).weights
     for leaf in weights:
@@ -198,4 +198,4 @@ def test_returned_weights_sum_to_what_is_declared(name):
         sums = leaf.sum(axis=-1)
         assert_near(sums, np.clip(sums, declared.least, declared.most), F32_RELATIVE)
         np.testing.assert_array_equal(np.triu(leaf, 1), 0.0)
-    assert_near(y, module.apply(params, X, SCOPE, False), F32_RELATIVE)
+    assert_near(y, module.apply(params, X, CONTEXT, False), F32_RELATIVE)

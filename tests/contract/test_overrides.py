@@ -33,7 +33,7 @@ EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 FILES = sorted(path for path in EXPERIMENTS.rglob('*.py') if 'def get_config(' in path.read_text())
 FOLDERS = ['causal_lm', 'denoising', 'embedding', 'finetune', 'masked_lm', 'translation']
 TEACHERS = {'distil': 'masked_lm/quickstart.py'}  # what an experiment starts from that does not start from nothing
-SIZES = ('vocabulary', 'context', 'source_context', 'length', 'classes')
+SIZES = ('vocabulary', 'context_length', 'source_context_length', 'length', 'classes')
 
 # Fields of a model that are not read, by their paths, with what has them be read.
 IDLE = {
@@ -158,12 +158,12 @@ def shared_sizes(experiment: Experiment) -> dict[str, tuple[int, int]]:
     source = getattr(data, 'source_tokenizer', None) or tokenizer
     own = {'vocabulary': tokenizer, 'source_vocabulary': source}
     needed = {name: dict(part.arguments).get('vocabulary') for name, part in own.items()}
-    needed |= {name: getattr(data, name, None) for name in ('context', 'source_context')}
+    needed |= {name: getattr(data, name, None) for name in ('context_length', 'source_context_length')}
     pairs = {name: (getattr(model, name, None), size) for name, size in needed.items()}
     for number, part in enumerate(experiment.model.walk()):
         inner = dict(part.arguments)
         length = dict(inner['position'].arguments).get('length') if 'position' in inner else None
-        pairs[f'position.length of {part.name} {number}'] = (length, inner.get('context'))
+        pairs[f'position.length of {part.name} {number}'] = (length, inner.get('context_length'))
         pairs[f'classes of {part.name} {number}'] = (inner.get('classes'), getattr(data, 'classes', None))
     return {name: pair for name, pair in pairs.items() if None not in pair}
 

@@ -97,16 +97,16 @@ def narrow(config: Spec) -> Spec:
     """The config with short rows, and towers of one pattern of 4 narrow heads, without dropout."""
     config = copy.deepcopy(config)
     data, model = config['data'], config['model']
-    data['context'] = LENGTH
-    if 'source_context' in data:
-        data |= {'source_context': LENGTH, 'buckets': []}
+    data['context_length'] = LENGTH
+    if 'source_context_length' in data:
+        data |= {'source_context_length': LENGTH, 'buckets': []}
     if data['use'].endswith(':Questions'):
         data |= {'longest_question': 6, 'stride': 4}
     for sized in [model, *(model[name] for name in getattr(load(model['use']), 'names', ()))]:
-        sized |= {name: CONTEXT for name in ('context', 'source_context') if name in sized}
+        sized |= {name: CONTEXT for name in ('context_length', 'source_context_length') if name in sized}
     for tower, _ in towers(model):
         length = 2 * CONTEXT  # room for a source and its target in one row
-        tower |= {'context': length, 'width': WIDTH, 'layers': len(blocks(tower)), 'vocabulary': VOCABULARY}
+        tower |= {'context_length': length, 'width': WIDTH, 'layers': len(blocks(tower)), 'vocabulary': VOCABULARY}
         tower |= {'run': {'use': 'model.stack:Unrolled'}}
         tower |= {'embedding_width': WIDTH} if tower.get('embedding_width') else {}
         if 'length' in tower['position']:
@@ -175,7 +175,7 @@ PLACES: dict[str, Callable[[Spec, Spec], None]] = {
     'cross': _each_block(lambda block, part: 'cross' in block and block.update(cross=part)),
     'block': _blocks,
     'tokens': lambda tower, part: tower.update(
-        position={**part, **({'length': tower['context']} if 'length' in part else {})}
+        position={**part, **({'length': tower['context_length']} if 'length' in part else {})}
     ),
 }
 

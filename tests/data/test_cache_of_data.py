@@ -26,7 +26,10 @@ TEXT = ''.join(f'the {number} words of a small text, and {number * 7 % 13} other
 def data(tmp_path):
     (tmp_path / 'small.txt').write_text(TEXT)
     return TextData(
-        tokenizer=Part(BPE).replace(vocabulary=280), context=8, pack=Part(Packed), path=str(tmp_path / 'small.txt')
+        tokenizer=Part(BPE).replace(vocabulary=280),
+        context_length=8,
+        pack=Part(Packed),
+        path=str(tmp_path / 'small.txt'),
     )
 
 
@@ -191,7 +194,7 @@ from saccade.data.text.stream import TextData
 from saccade.data.tokenizer.bpe import BPE
 from saccade.types import Part
 text, cache = map(Path, sys.argv[1:])
-data = TextData(tokenizer=Part(BPE).replace(vocabulary=280), context=8, pack=Part(Packed), path=str(text))
+data = TextData(tokenizer=Part(BPE).replace(vocabulary=280), context_length=8, pack=Part(Packed), path=str(text))
 sys.stdin.readline()
 rows = data.prepare(cache).splits['train'].rows
 print([rows[row]['tokens'].tolist() for row in range(len(rows))])

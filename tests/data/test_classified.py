@@ -47,7 +47,7 @@ def part(folder, kind='classified:Classified', **changes):
     own = {
         'use': f'data.encoder.{kind}',
         'tokenizer': TOKENIZER,
-        'context': CONTEXT,
+        'context_length': CONTEXT,
         'text': 'text',
         'path': str(folder),
     }
@@ -187,8 +187,8 @@ def test_the_tokenizer_knows_the_training_texts_alone(tmp_path):
         (dict(text='score'), r"train\.jsonl, line 1: 'score' is no text, but 0\.0"),
         (dict(pair='other', overlap=2), r'data\.overlap: pairs of texts are cut off'),
         (dict(overlap=10), r'data\.overlap: windows of 10 tokens cannot overlap by 10'),
-        (dict(context=2), r'data\.context: it has no room for text'),
-        (dict(context=3, pair='other'), r'data\.context: it has no room for text'),
+        (dict(context_length=2), r'data\.context: it has no room for text'),
+        (dict(context_length=3, pair='other'), r'data\.context: it has no room for text'),
         (dict(path=None), r"give either 'name', a known dataset, or 'path'"),
         (dict(tokenizer=TOKENIZER | {'specials': []}), r"no special token '\[CLS\]'"),
     ],

@@ -20,7 +20,7 @@ SHORT = dict(symbols=5, shortest=1, longest=4)
 
 
 def data(generator, **changes):
-    sizes = dict(source_context=48, context=48, train=120, validation=20)
+    sizes = dict(source_context_length=48, context_length=48, train=120, validation=20)
     tokenizer, made = Part(Character).replace(specials=('[UNK]',)), Part(generator[0]).replace(**generator[1])
     return Generated(tokenizer=tokenizer, generator=made, **(sizes | changes))
 

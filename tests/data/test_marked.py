@@ -29,7 +29,7 @@ def text(tmp_path):
 def data(text, sentinels=3, specials=SPECIALS, **settings):
     tokenizer = Part(Byte, (('specials', specials),))
     return MarkedText(
-        tokenizer=tokenizer, context=16, pack=Part(Windows), path=str(text), sentinels=sentinels, **settings
+        tokenizer=tokenizer, context_length=16, pack=Part(Windows), path=str(text), sentinels=sentinels, **settings
     )
 
 

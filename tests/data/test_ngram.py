@@ -30,21 +30,21 @@ def _documents(seed, count=40):
     return documents
 
 
-def _split(documents, pack=None, context=8):
+def _split(documents, pack=None, context_length=8):
     pack = pack or Packed()
     lengths = np.array([len(document) for document in documents])
     stops = np.cumsum(lengths)
-    index = pack.index(np.stack([stops - lengths, stops], axis=-1), context, True)
-    rows = pack.rows(np.concatenate(documents).astype(np.uint16), index, context)
+    index = pack.index(np.stack([stops - lengths, stops], axis=-1), context_length, True)
+    rows = pack.rows(np.concatenate(documents).astype(np.uint16), index, context_length)
     return TextSplit(rows=rows, targets=int(lengths.sum()), bytes=1, tokens=int(lengths.sum()), documents=len(lengths))
 
 
-def _slow_targets(documents, context=8):
+def _slow_targets(documents, context_length=8):
     """(history, word) for each target, the history at most two tokens and within its piece."""
     targets = []
     for document in documents:
-        for start in range(0, len(document) - 1, context):
-            piece = document[start : start + context + 1]
+        for start in range(0, len(document) - 1, context_length):
+            piece = document[start : start + context_length + 1]
             targets += [(tuple(piece[max(0, at - 2) : at]), piece[at]) for at in range(1, len(piece))]
     return targets
 

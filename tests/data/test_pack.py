@@ -12,12 +12,12 @@ from saccade.types import UserError
 LENGTHS = [1, 7, 0, 30, 2, 11, 5, 21, 6, 3, 12, 10, 9]
 
 
-def _rows(pack, context, lengths=LENGTHS, train=True):
+def _rows(pack, context_length, lengths=LENGTHS, train=True):
     """Rows of documents whose tokens are all different."""
     stops = np.cumsum(lengths)
     bounds = np.stack([stops - lengths, stops], axis=-1)
     tokens = np.arange(100, 100 + sum(lengths), dtype=np.uint16)
-    return pack.rows(tokens, pack.index(bounds, context, train), context)
+    return pack.rows(tokens, pack.index(bounds, context_length, train), context_length)
 
 
 def _targets(row):
@@ -31,9 +31,9 @@ def _expected(lengths=LENGTHS):
 
 
 @pytest.mark.parametrize('pack', [Packed(), Padded()], ids=str)
-@pytest.mark.parametrize('context', [1, 2, 5, 10, 64])
-def test_each_token_but_the_first_of_a_document_is_a_target_once(pack, context):
-    rows = _rows(pack, context)
+@pytest.mark.parametrize('context_length', [1, 2, 5, 10, 64])
+def test_each_token_but_the_first_of_a_document_is_a_target_once(pack, context_length):
+    rows = _rows(pack, context_length)
     assert sorted(target for row in rows for target in _targets(row)) == _expected()
 
 

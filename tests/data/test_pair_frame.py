@@ -13,7 +13,7 @@ from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
 from saccade.data.tokenizer.word import Word
 from saccade.types import UserError
 
-FRAME = PairFrame(source_context=4, context=3, start=7, end=9)
+FRAME = PairFrame(source_context_length=4, context_length=3, start=7, end=9)
 
 
 def test_a_source_ends_and_a_target_starts_and_ends():
@@ -72,7 +72,7 @@ def test_what_is_written_starts_with_the_end_token_or_one_that_is_named():
 
 
 def test_sizes_below_1_are_refused():
-    with pytest.raises(UserError, match='source_context must be at least 1'):
+    with pytest.raises(UserError, match='source_context_length must be at least 1'):
         PairFrame(0, 3, 0, 0)
 
 

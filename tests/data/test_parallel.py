@@ -41,7 +41,9 @@ def folder(tmp_path):
 
 
 def data(path, **changes):
-    settings = dict(tokenizer=WORDS, source='en', target='de', source_context=6, context=6, path=str(path))
+    settings = dict(
+        tokenizer=WORDS, source='en', target='de', source_context_length=6, context_length=6, path=str(path)
+    )
     return Parallel(**(settings | changes))
 
 
@@ -57,7 +59,7 @@ def refusal(tmp_path, made):
 
 
 def test_either_side_may_have_a_vocabulary_of_its_own(folder, tmp_path):
-    made = data(folder, source_tokenizer=Part(Character), source_context=32)
+    made = data(folder, source_tokenizer=Part(Character), source_context_length=32)
     prepared = made.prepare(tmp_path / 'cache')
     both = prepared.tokenizer
     row = prepared.splits['train'].rows[0]
@@ -73,13 +75,13 @@ def test_either_side_may_have_a_vocabulary_of_its_own(folder, tmp_path):
 
 
 def test_a_second_tokenizer_is_saved_beside_the_first_and_found_again(folder, tmp_path):
-    made = data(folder, source_tokenizer=Part(Character), source_context=32)
+    made = data(folder, source_tokenizer=Part(Character), source_context_length=32)
     both = made.prepare(tmp_path / 'cache').tokenizer
     both.save(tmp_path / 'tokenizer.json')
     loaded = Tokenizer.load(tmp_path / 'tokenizer.json')
     assert (loaded.digest, loaded.source.digest) == (both.digest, both.source.digest)
     assert loaded.digest != Tokenizer(both.backend).digest
-    kept = data(folder, source_tokenizer=Part(Character), source_context=32).prepare(
+    kept = data(folder, source_tokenizer=Part(Character), source_context_length=32).prepare(
         tmp_path / 'other', tmp_path / 'tokenizer.json'
     )
     assert kept.tokenizer.digest == both.digest
@@ -163,8 +165,8 @@ def test_a_dataset_of_tfds_by_its_name(name, source, tmp_path, monkeypatch):
     pytest.importorskip('tensorflow_datasets.translate')
     monkeypatch.setattr('saccade.data.pairs.parallel.open_records', lambda *given, **_: mocked(given[0]))
     target = 'de' if source == 'en' else 'en'
-    made = data('', source=source, target=target, tokenizer=Part(BPE).replace(vocabulary=300), context=500)
-    made = replace(made, path=None, name=name, source_context=500)
+    made = data('', source=source, target=target, tokenizer=Part(BPE).replace(vocabulary=300), context_length=500)
+    made = replace(made, path=None, name=name, source_context_length=500)
     splits = made.prepare(tmp_path).splits
     records = mocked(name).splits['train']
     assert pairs(splits['train']) == [(records[row][source], records[row][target]) for row in range(8)]
@@ -173,7 +175,7 @@ def test_a_dataset_of_tfds_by_its_name(name, source, tmp_path, monkeypatch):
 def test_an_empty_text_of_a_dataset_is_left_out_and_counted(tmp_path, monkeypatch, caplog):
     pytest.importorskip('tensorflow_datasets.translate')
     monkeypatch.setattr('saccade.data.pairs.parallel.open_records', lambda *given, **_: mocked(given[0], empty=2))
-    made = data('', tokenizer=Part(BPE).replace(vocabulary=300), context=500, source_context=500)
+    made = data('', tokenizer=Part(BPE).replace(vocabulary=300), context_length=500, source_context_length=500)
     with caplog.at_level(logging.WARNING):
         splits = replace(made, path=None, name='wmt17_translate/de-en').prepare(tmp_path).splits
     assert len(splits['train'].rows) == 7
@@ -184,16 +186,16 @@ def test_an_empty_text_of_a_dataset_is_left_out_and_counted(tmp_path, monkeypatc
 
 def test_what_is_too_long_is_left_out_of_training_and_judged_all_the_same(folder, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
-        splits = data(folder, source_context=4, context=5).prepare(tmp_path / 'cache').splits
+        splits = data(folder, source_context_length=4, context_length=5).prepare(tmp_path / 'cache').splits
     assert [source for source, _ in pairs(splits['train'])] == [EN[0], EN[1], EN[3]]
     said = [record.getMessage() for record in caplog.records if record.getMessage().startswith('train')]
     assert said == [
-        'train: 1 of 4 pairs are longer than their rows (data.source_context of 4 tokens: 1; data.context of 5: 0); '
-        f'the first is {folder}/train.{{en,de}}, line 3; training leaves them out'
+        'train: 1 of 4 pairs are longer than their rows (data.source_context_length of 4 tokens: 1; '
+        f'data.context_length of 5: 0); the first is {folder}/train.{{en,de}}, line 3; training leaves them out'
     ]
     caplog.clear()
     with caplog.at_level(logging.WARNING):
-        splits = data(folder, source_context=3, context=9).prepare(tmp_path / 'cache').splits
+        splits = data(folder, source_context_length=3, context_length=9).prepare(tmp_path / 'cache').splits
     assert len(splits['validation'].rows) == 2  # they count, and no token of them is read
     assert splits['validation'].rows[0]['source_segments'].sum() == 0
     assert splits['validation'].targets == 0
@@ -201,8 +203,8 @@ def test_what_is_too_long_is_left_out_of_training_and_judged_all_the_same(folder
 
 
 def test_nothing_short_enough_is_refused(folder, tmp_path):
-    made = data(folder, source_context=2)
-    assert 'no pair is short enough to learn from; raise data.source_context' in refusal(tmp_path, made)
+    made = data(folder, source_context_length=2)
+    assert 'no pair is short enough to learn from; raise data.source_context_length' in refusal(tmp_path, made)
 
 
 def test_unknown_tokens_are_counted_by_side_with_the_first_place(folder, tmp_path, caplog):
@@ -220,7 +222,7 @@ def test_unknown_tokens_are_counted_by_side_with_the_first_place(folder, tmp_pat
 def test_bytes_leave_nothing_unknown(folder, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         splits = (
-            data(folder, tokenizer=Part(BPE).replace(vocabulary=300), source_context=40, context=40)
+            data(folder, tokenizer=Part(BPE).replace(vocabulary=300), source_context_length=40, context_length=40)
             .prepare(tmp_path / 'cache')
             .splits
         )

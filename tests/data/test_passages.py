@@ -37,7 +37,7 @@ def prepared(folder, tmp_path, pairing='NextSentence', **changes):
     spec = {
         'use': 'data.encoder.passages:Passages',
         'tokenizer': TOKENIZER,
-        'context': CONTEXT,
+        'context_length': CONTEXT,
         'pairing': {'use': f'data.encoder.pairing:{pairing}'},
         'path': str(folder),
         'validation': 0.4,
@@ -210,7 +210,7 @@ def test_batches_have_the_shapes_that_were_said(folder, tmp_path):
     spec = {
         'use': 'data.encoder.passages:Passages',
         'tokenizer': TOKENIZER,
-        'context': CONTEXT,
+        'context_length': CONTEXT,
         'pairing': {'use': 'data.encoder.pairing:OnePassage'},
         'path': str(folder),
     }
@@ -229,7 +229,7 @@ def test_batches_have_the_shapes_that_were_said(folder, tmp_path):
     ('changes', 'words'),
     [
         ({'tokenizer': {'use': 'data.tokenizer.byte:Byte'}}, r"no special token '\[CLS\]' or '<s>'"),
-        ({'context': 3}, 'no room'),
+        ({'context_length': 3}, 'no room'),
         ({'copies': 0}, 'copies must be at least 1'),
         ({'divide': '('}, 'not a regular expression'),
     ],

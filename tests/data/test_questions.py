@@ -94,7 +94,7 @@ def folder(tmp_path):
 
 
 def prepared(path, cache, **fields):
-    given = {'tokenizer': WORDS, 'context': 17, 'stride': 5, 'longest_question': 4, 'path': path and str(path)}
+    given = {'tokenizer': WORDS, 'context_length': 17, 'stride': 5, 'longest_question': 4, 'path': path and str(path)}
     return Questions(**given | fields).prepare(cache)
 
 
@@ -112,7 +112,7 @@ def rows_of(split):
 
 
 def test_it_is_data(folder, tmp_path):
-    data = Questions(tokenizer=WORDS, context=17, stride=5, longest_question=4, path=str(folder))
+    data = Questions(tokenizer=WORDS, context_length=17, stride=5, longest_question=4, path=str(folder))
     assert isinstance(data, Data)
     split = data.prepare(tmp_path / 'cache').splits['train']
     assert isinstance(split.rows, RowSource)
@@ -134,7 +134,7 @@ def test_a_row_is_the_question_and_a_window_between_special_tokens(folder, tmp_p
 
 
 def test_the_shapes_of_a_batch_are_known_before_the_data_are_read(folder, tmp_path):
-    unread = Questions(tokenizer=WORDS, context=17, stride=5, longest_question=4, path=str(tmp_path / 'nowhere'))
+    unread = Questions(tokenizer=WORDS, context_length=17, stride=5, longest_question=4, path=str(tmp_path / 'nowhere'))
     expected = unread.batch_like(3)
     splits = prepared(folder, tmp_path / 'cache').splits
     batches = next(train_batches(splits['train'], 3, 0, 0)), *eval_batches(splits['validation'], 3)
@@ -158,7 +158,7 @@ def asking(data, question, context, tokenizer):
 @pytest.mark.parametrize('length', [1, 9, 10, 11, 14, 15, 16, 40])
 def test_windows_hold_every_token_and_every_span_that_is_no_longer_than_their_overlap(length):
     """By looking at every span: question of 4 tokens, windows of 10 every 6."""
-    data = Questions(tokenizer=WORDS, context=17, stride=6, longest_question=4, name='facts')
+    data = Questions(tokenizer=WORDS, context_length=17, stride=6, longest_question=4, name='facts')
     context = ' '.join(CONTEXT.split()[:length])
     tokenizer = WORDS().train([CONTEXT, 'what is it now'])
     rows = asking(data, 'what is it now', context, tokenizer).rows
@@ -173,7 +173,7 @@ def test_windows_hold_every_token_and_every_span_that_is_no_longer_than_their_ov
 @pytest.mark.parametrize('tokenizer', [WORDS, BYTES, PAIRS], ids=['words', 'bytes', 'pairs'])
 def test_targets_are_the_tokens_of_the_first_answer_or_the_first_token(folder, tmp_path, tokenizer):
     """Beside a search of each window for tokens that stand for a character of the answer."""
-    given = {'tokenizer': tokenizer, 'context': 40, 'stride': 10, 'longest_question': 16}
+    given = {'tokenizer': tokenizer, 'context_length': 40, 'stride': 10, 'longest_question': 16}
     split = prepared(folder, tmp_path / 'cache', **given).splits['train']
     for row, example in enumerate(split.examples.tolist()):
         rows, question = split.rows, split.questions[example]
@@ -213,13 +213,13 @@ def test_an_answer_longer_than_the_overlap_is_counted_and_left_out_of_training(f
     for name in ('train', 'dev'):
         written(folder / f'{name}.json', long)
     with caplog.at_level(logging.WARNING):
-        splits = prepared(folder, tmp_path / 'cache', context=9, stride=5, longest_question=1).splits
+        splits = prepared(folder, tmp_path / 'cache', context_length=9, stride=5, longest_question=1).splits
     assert [split.lost.tolist() for split in splits.values()] == [[0], [0]]
     assert set(rows_of(splits['train'])) == {'c'}
     assert set(rows_of(splits['validation'])) == {'b', 'c'}
     assert [split.targets for split in splits.values()] == [1, 2]
     assert 'train: the answers of 1 of 2 questions are whole in no window' in caplog.text
-    kept = prepared(folder, tmp_path / 'cache', context=9, stride=2, longest_question=1).splits
+    kept = prepared(folder, tmp_path / 'cache', context_length=9, stride=2, longest_question=1).splits
     assert [len(split.lost) for split in kept.values()] == [0, 0]
 
 
@@ -248,7 +248,7 @@ def test_an_answer_is_cut_out_of_the_text_as_it_was(tmp_path, answer):
     for tokenizer in (Part(TokenizerFile, (('path', str(vocabulary)),)), BYTES, PAIRS):
         content = squad(*((title, [(UNEVEN, [qa(title, 'was', (answer, UNEVEN.index(answer)))])]) for title in 'ab'))
         path = written(tmp_path / f'{tokenizer.name}.json', content)
-        split = prepared(path, tmp_path / 'cache', tokenizer=tokenizer, context=90, stride=40).splits['train']
+        split = prepared(path, tmp_path / 'cache', tokenizer=tokenizer, context_length=90, stride=40).splits['train']
         first, last = split.place(0, *split.rows.ends[0].tolist())
         assert target(split, 0) == UNEVEN[first:last] == answer
 
@@ -376,7 +376,7 @@ def test_a_split_without_a_question_is_refused(folder, tmp_path):
     ('fields', 'message'),
     [
         ({'stride': 11}, 'windows every 11 tokens would leave some out: .* of 4 tokens, .* of 17 has room for 10'),
-        ({'context': 5}, 'a context of 5 has room for 0'),
+        ({'context_length': 5}, 'a context of 5 has room for 0'),
         ({'stride': 0}, 'stride must be at least 1'),
         ({'longest_question': 0}, 'longest_question must be at least 1'),
         ({'validation': 1.5}, 'validation: 1.5 is not a fraction'),
@@ -486,13 +486,13 @@ def test_an_unknown_name_is_refused_with_the_nearest(tmp_path):
 
 
 def test_a_question_about_nothing_is_refused():
-    data = Questions(tokenizer=BYTES, context=40, stride=10, longest_question=16, name='facts')
+    data = Questions(tokenizer=BYTES, context_length=40, stride=10, longest_question=16, name='facts')
     with pytest.raises(UserError, match='text 1: the context has no word, so there is nothing to answer with'):
         asking(data, 'where?', '', BYTES().train([]))
 
 
 def test_one_question_by_itself():
-    data = Questions(tokenizer=BYTES, context=40, stride=10, longest_question=16, name='facts')
+    data = Questions(tokenizer=BYTES, context_length=40, stride=10, longest_question=16, name='facts')
     split = asking(data, 'where?', CONTEXT, BYTES().train([]))
     assert len(split.rows) > 5
     assert split.gold(0) == []
@@ -502,7 +502,7 @@ def test_one_question_by_itself():
     assert split.place(1, begins + 2, begins + 3) == (12, 14)
 
 
-FACTS = Questions(tokenizer=PAIRS, context=40, stride=14, longest_question=12, name='facts')
+FACTS = Questions(tokenizer=PAIRS, context_length=40, stride=14, longest_question=12, name='facts')
 
 
 @pytest.fixture(scope='module')

@@ -20,7 +20,7 @@ M = 50
 def data(folder, counts=COUNTS, vocabulary=40, **changes):
     words = np.random.default_rng(0).permutation([word for word, count in counts.items() for _ in range(count)])
     (folder / 'text.txt').write_text('\n\n'.join(' '.join(words[at : at + 40]) for at in range(0, len(words), 40)))
-    given = dict(tokenizer=Part(Word).replace(vocabulary=vocabulary), context=16, pack=Part(Packed), noise=M)
+    given = dict(tokenizer=Part(Word).replace(vocabulary=vocabulary), context_length=16, pack=Part(Packed), noise=M)
     return SkipGramText(path=str(folder / 'text.txt'), **given | changes)
 
 

@@ -9,7 +9,7 @@ from saccade.data.pipeline import eval_batches
 from saccade.data.synthetic.sorting import Sorting
 from saccade.types import IGNORED, Data, UserError
 
-SORTING = Sorting(context=9, length=6, highest=20, train=500, validation=50)
+SORTING = Sorting(context_length=9, length=6, highest=20, train=500, validation=50)
 
 
 def numbers(row, tokenizer):
@@ -40,7 +40,7 @@ def test_numbers_are_below_the_highest_and_all_occur(tmp_path):
 
 
 def test_nothing_of_validation_is_in_training(tmp_path):
-    prepared = Sorting(context=4, length=2, highest=10, train=1000, validation=30).prepare(tmp_path)
+    prepared = Sorting(context_length=4, length=2, highest=10, train=1000, validation=30).prepare(tmp_path)
     seen = {
         name: {tuple(numbers(split.rows[row], prepared.tokenizer)) for row in range(len(split.rows))}
         for name, split in prepared.splits.items()
@@ -64,9 +64,9 @@ def test_batches_are_as_announced(tmp_path):
 
 def test_a_tokenizer_that_is_given_is_used_or_refused(tmp_path):
     SORTING.prepare(tmp_path).tokenizer.save(tmp_path / 'tokenizer.json')
-    fewer = Sorting(context=8, length=6, highest=10)
+    fewer = Sorting(context_length=8, length=6, highest=10)
     assert fewer.prepare(tmp_path, tmp_path / 'tokenizer.json').tokenizer.size == 25
-    more = Sorting(context=8, length=6, highest=30)
+    more = Sorting(context_length=8, length=6, highest=30)
     with pytest.raises(UserError, match='no token of its own for each number below 30'):
         more.prepare(tmp_path, tmp_path / 'tokenizer.json')
 
@@ -74,7 +74,7 @@ def test_a_tokenizer_that_is_given_is_used_or_refused(tmp_path):
 @pytest.mark.parametrize(
     ('changes', 'message'),
     [
-        (dict(context=7), r'data\.context: 6 numbers need 8 tokens, not 7'),
+        (dict(context_length=7), r'data\.context: 6 numbers need 8 tokens, not 7'),
         (dict(length=0), 'length must be at least 1'),
         (dict(highest=0), 'highest must be at least 1'),
         (dict(length=1, highest=2), 'so few different sequences that validation leaves none for training'),
@@ -82,7 +82,7 @@ def test_a_tokenizer_that_is_given_is_used_or_refused(tmp_path):
 )
 def test_what_cannot_be_is_refused(tmp_path, changes, message):
     with pytest.raises(UserError, match=message):
-        Sorting(**dict(context=9, length=6, highest=20) | changes).prepare(tmp_path)
+        Sorting(**dict(context_length=9, length=6, highest=20) | changes).prepare(tmp_path)
 
 
 def test_it_is_data():

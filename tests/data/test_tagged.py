@@ -40,7 +40,7 @@ def write(folder, **splits):
 
 
 def part(folder, tokenizer='piece', **changes):
-    own = {'use': 'data.encoder.tagged:Tagged', 'context': 64, 'classes': 3, 'path': str(folder), 'check': CHECK}
+    own = {'use': 'data.encoder.tagged:Tagged', 'context_length': 64, 'classes': 3, 'path': str(folder), 'check': CHECK}
     return build(own | {'tokenizer': TOKENIZERS[tokenizer]} | changes)()
 
 
@@ -68,9 +68,9 @@ def test_the_first_piece_of_a_word_has_its_tag(tmp_path, tokenizer):
 
 
 @EACH
-@pytest.mark.parametrize(('context', 'overlap'), [(12, 0), (12, 3), (12, 8), (40, 20), (400, 5)])
-def test_each_word_has_its_tag_in_one_window(tmp_path, tokenizer, context, overlap):
-    data = prepared(tmp_path, tokenizer, context=context, overlap=overlap)
+@pytest.mark.parametrize(('context_length', 'overlap'), [(12, 0), (12, 3), (12, 8), (40, 20), (400, 5)])
+def test_each_word_has_its_tag_in_one_window(tmp_path, tokenizer, context_length, overlap):
+    data = prepared(tmp_path, tokenizer, context_length=context_length, overlap=overlap)
     split, found = data.splits['validation'], {0: [], 1: []}
     for number in range(len(split.rows)):
         row = split.rows[number]
@@ -81,7 +81,7 @@ def test_each_word_has_its_tag_in_one_window(tmp_path, tokenizer, context, overl
 
 
 def test_a_word_has_its_tag_where_it_is_further_from_a_cut(tmp_path):
-    rows = prepared(tmp_path, 'word', context=12, overlap=4).splits['validation'].rows
+    rows = prepared(tmp_path, 'word', context_length=12, overlap=4).splits['validation'].rows
     own = [np.flatnonzero(rows[number]['labels'] != IGNORED) - 1 for number in range(len(rows) - 1)]
     # Windows of 10 of the 56 words, which begin every 6.
     assert own[0].tolist() == list(range(8))
@@ -91,7 +91,7 @@ def test_a_word_has_its_tag_where_it_is_further_from_a_cut(tmp_path):
 
 @EACH
 def test_windows_hold_every_piece(tmp_path, tokenizer):
-    data = prepared(tmp_path, tokenizer, context=12, overlap=4)
+    data = prepared(tmp_path, tokenizer, context_length=12, overlap=4)
     rows, text = data.splits['validation'].rows, []
     for number in range(len(rows) - 1):
         pieces = rows[number]['tokens'][rows[number]['segments'] > 0][1:-1].tolist()
@@ -164,7 +164,7 @@ def test_tags_need_not_be_of_entities(tmp_path):
     [
         (dict(classes=5), r'data\.classes: 5, but the training split has 3: B-PLACE, I-PLACE, O; set --config'),
         (dict(tags='ner'), r"train\.conll: has no column 'ner'; it has tokens, tags"),
-        (dict(context=12, overlap=10), r'data\.overlap: windows of 10 tokens cannot overlap by 10'),
+        (dict(context_length=12, overlap=10), r'data\.overlap: windows of 10 tokens cannot overlap by 10'),
     ],
 )
 def test_what_does_not_fit_is_told_in_one_line(tmp_path, changes, message):

@@ -39,14 +39,14 @@ def use(monkeypatch):
     return replace
 
 
-def _data(tokenizer='Byte', pack='Packed', context=16, **arguments):
+def _data(tokenizer='Byte', pack='Packed', context_length=16, **arguments):
     spec = {
         'use': 'data.text.stream:TextData',
         'tokenizer': {
             'use': tokenizer if ':' in tokenizer else f'data.tokenizer.{tokenizer.lower()}:{tokenizer}',
             **arguments,
         },
-        'context': context,
+        'context_length': context_length,
         'pack': {'use': f'data.rows.pack:{pack}'},
         'path': 'toy.txt',
     }
@@ -77,7 +77,7 @@ def test_every_byte_is_a_target(tmp_path, pack, tokenizer):
 
 @pytest.mark.usefixtures('use')
 def test_documents_reach_from_end_to_end(tmp_path):
-    prepared = _data(pack='Padded', context=200).prepare(tmp_path)
+    prepared = _data(pack='Padded', context_length=200).prepare(tmp_path)
     row = prepared.splits['validation'].rows[1]
     ids = row['tokens'][row['segments'] == 1]
     assert ids.tolist() == [
@@ -89,7 +89,7 @@ def test_documents_reach_from_end_to_end(tmp_path):
 
 @pytest.mark.usefixtures('use')
 def test_without_an_end_token_documents_stand_alone(tmp_path):
-    prepared = _data(pack='Padded', context=60, end=None).prepare(tmp_path)
+    prepared = _data(pack='Padded', context_length=60, end=None).prepare(tmp_path)
     row = prepared.splits['validation'].rows[1]
     assert bytes(row['tokens'][row['segments'] == 1].tolist()) == b'words.'
     assert prepared.splits['validation'].targets == len(''.join(VALIDATION).encode()) - 2
@@ -117,7 +117,7 @@ def test_another_corpus_or_setting_is_prepared_anew(tmp_path, use):
         return {path for path in tmp_path.iterdir() if path.is_dir() and not path.name.startswith('tokenizer-')}
 
     seen = []
-    for data in [_data(), _data(context=17), _data(pack='Padded'), _data(end=None)]:
+    for data in [_data(), _data(context_length=17), _data(pack='Padded'), _data(end=None)]:
         data.prepare(tmp_path)
         seen.append(len(folders()))
     use(_corpus(digest='b'))
@@ -165,8 +165,8 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
 def test_corpus_too_short_for_a_row(tmp_path, use, pack):
     use(_corpus(train=['Twelve bytes']))
     with pytest.raises(UserError, match='train split has 14 tokens and needs at least 15'):
-        _data(pack=pack, context=14).prepare(tmp_path)
-    assert len(_data(pack=pack, context=13).prepare(tmp_path).splits['train'].rows) == 1
+        _data(pack=pack, context_length=14).prepare(tmp_path)
+    assert len(_data(pack=pack, context_length=13).prepare(tmp_path).splits['train'].rows) == 1
 
 
 @pytest.mark.parametrize('validation', [[], [''], ['', '']])
@@ -214,8 +214,8 @@ def test_bits_per_byte(tmp_path, use):
 
 
 def test_bad_context():
-    with pytest.raises(UserError, match='context'):
-        _data(context=0)
+    with pytest.raises(UserError, match='context_length'):
+        _data(context_length=0)
 
 
 def test_a_part_of_the_wrong_kind_is_refused():
@@ -224,7 +224,7 @@ def test_a_part_of_the_wrong_kind_is_refused():
             {
                 'use': 'data.text.stream:TextData',
                 'tokenizer': {'use': 'data.tokenizer.byte:Byte'},
-                'context': 4,
+                'context_length': 4,
                 'pack': {'use': 'data.tokenizer.byte:Byte'},
             }
         )

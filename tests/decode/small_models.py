@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from saccade.build import build
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 CONTEXT = 200
 WIDTH = 16
@@ -29,7 +29,7 @@ def model_spec(**changes: Any) -> dict[str, Any]:
     spec = {
         'use': 'model.decoder:Decoder',
         'vocabulary': 257,
-        'context': CONTEXT,
+        'context_length': CONTEXT,
         'width': WIDTH,
         'layers': 2,
         'tied': False,
@@ -49,7 +49,7 @@ def learned_spec() -> dict[str, Any]:
 
 def encoder_spec(**changes: Any) -> dict[str, Any]:
     """Every token sees every other, and the head predicts tokens."""
-    spec = model_spec(use='model.encoder:Encoder', vocabulary=40, context=32, types=2)
+    spec = model_spec(use='model.encoder:Encoder', vocabulary=40, context_length=32, types=2)
     del spec['tied']
     spec['block']['mixer']['mask'] = {'use': 'ops.mask:Full'}
     masked = {'use': 'head.masked:Masked', 'activation': {'use': 'jax.nn:gelu'}, 'norm': {'use': 'norm.rms:RMSNorm'}}
@@ -60,5 +60,5 @@ def make(spec: dict[str, Any]) -> tuple[Any, Any]:
     """Return a model and weights ten times as large as they are made, so that logits differ."""
     model = build(spec)()
     tokens = jnp.zeros((1, 4), jnp.int32)
-    params = model.init(jax.random.key(0), tokens, Scope(jnp.arange(4)[None]), False)['params']
+    params = model.init(jax.random.key(0), tokens, LayerContext(jnp.arange(4)[None]), False)['params']
     return model, jax.tree.map(lambda leaf: 10 * leaf if leaf.ndim > 1 else leaf, params)

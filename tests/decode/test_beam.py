@@ -17,12 +17,12 @@ from saccade.decode.beam import Beam, generate_beams
 from saccade.decode.generate import generate
 from saccade.decode.greedy import Greedy
 from saccade.decode.sampling import Sampler
-from saccade.types import Scope, Search, UserError
+from saccade.types import LayerContext, Search, UserError
 
 CLOSE = 1e-4  # nats; float32 sums in another order
 V, MOST, START, END = 5, 4, 1, 2
-MODEL, PARAMS = made(vocabulary=V, context=MOST, source_context=5, scale=0.8)
-FRAME = PairFrame(MODEL.source_context, MODEL.context, START, END)
+MODEL, PARAMS = made(vocabulary=V, context_length=MOST, source_context_length=5, scale=0.8)
+FRAME = PairFrame(MODEL.source_context_length, MODEL.context_length, START, END)
 SOURCES = ([3], [4, 3, 0], [0, 4, 1, 1], [1, 1])
 
 
@@ -37,8 +37,8 @@ def log_p():
 
     @jax.jit
     def run(read, tokens):
-        scopes = [Scope(jnp.arange(each.shape[1])[None], jnp.ones(each.shape, int)) for each in (read, tokens)]
-        return jax.nn.log_softmax(MODEL.apply({'params': PARAMS}, read, scopes[0], tokens, scopes[1], False))
+        contexts = [LayerContext(jnp.arange(each.shape[1])[None], jnp.ones(each.shape, int)) for each in (read, tokens)]
+        return jax.nn.log_softmax(MODEL.apply({'params': PARAMS}, read, contexts[0], tokens, contexts[1], False))
 
     known = {}
     for source in SOURCES:
@@ -181,11 +181,11 @@ def test_groups_that_are_told_apart_begin_apart():
 class Flat:
     """Every token is as likely as any other, whatever was written."""
 
-    vocabulary, context, source_context = V, MOST, 5
+    vocabulary, context_length, source_context_length = V, MOST, 5
 
-    def __call__(self, source, source_scope, tokens, scope, train): ...
+    def __call__(self, source, source_context, tokens, context, train): ...
 
-    def encode(self, source, source_scope, capacity): ...
+    def encode(self, source, source_context, capacity): ...
 
     def step(self, tokens, segments, state): ...
 
@@ -228,11 +228,11 @@ def test_a_language_model_is_searched_too(learned):
 
     @jax.jit
     def log_p(tokens, length):
-        logits = model.apply({'params': params}, tokens, Scope(jnp.arange(model.context)[None]), False)
+        logits = model.apply({'params': params}, tokens, LayerContext(jnp.arange(model.context_length)[None]), False)
         return jax.nn.log_softmax(logits[0, length - 1].astype(jnp.float32))
 
     def next_after(prompt, text):
-        padded = np.zeros((1, model.context), np.int32)
+        padded = np.zeros((1, model.context_length), np.int32)
         ids = [*(list(prompt) or [9]), *text]
         padded[0, : len(ids)] = ids
         return np.asarray(log_p(padded, len(ids)), np.float64)
@@ -261,11 +261,11 @@ def test_a_language_model_is_searched_too(learned):
 @pytest.fixture(scope='module')
 def few_words():
     """A language model of so few words that all texts can be listed, and what it says after any prompt."""
-    model, params = make(model_spec(vocabulary=V, context=8))
+    model, params = make(model_spec(vocabulary=V, context_length=8))
 
     @jax.jit
     def run(tokens):
-        return jax.nn.log_softmax(model.apply({'params': params}, tokens, Scope(jnp.arange(8)[None]), False)[0])
+        return jax.nn.log_softmax(model.apply({'params': params}, tokens, LayerContext(jnp.arange(8)[None]), False)[0])
 
     def log_p(ids):
         return np.asarray(run(np.array([[*ids, *(8 - len(ids)) * [0]]])), np.float64)

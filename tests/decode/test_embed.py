@@ -18,7 +18,7 @@ from saccade.data.tokenizer.word import Word
 from saccade.decode.embed import Embedder, cosines
 from saccade.model.stack import layer_states
 from saccade.ops import pool
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 SAME_NUMBERS = 1e-5  # of the largest, through two layers, in rows of other lengths
 TEXT = 'the dog saw a cat and this cat sat on that dog'
@@ -33,8 +33,8 @@ def embedder(encoder, words):
 @partial(jax.jit, static_argnums=(0, 2))
 def states(model, params, tokens):
     """What each layer makes of a row without padding."""
-    scope = Scope(jnp.arange(len(tokens))[None])
-    _, reported = model.apply({'params': params}, jnp.array([tokens]), scope, False, mutable=['hidden'])
+    context = LayerContext(jnp.arange(len(tokens))[None])
+    _, reported = model.apply({'params': params}, jnp.array([tokens]), context, False, mutable=['hidden'])
     return [state[0] for state in layer_states(reported['hidden'])]
 
 
@@ -47,9 +47,9 @@ def close(found, expected):
     assert apart(found, expected) < SAME_NUMBERS
 
 
-def local(context, **mask):
+def local(context_length, **mask):
     """A spec whose layers see a few tokens on either side, at any distance from the beginning."""
-    spec = encoder_spec(context=context)
+    spec = encoder_spec(context_length=context_length)
     spec['block']['mixer']['mask'] = {'use': 'ops.mask:Window', 'left': REACH, 'right': REACH}
     return spec
 
@@ -78,7 +78,7 @@ def test_without_an_end_token_a_decoder_reads_the_text_alone(rotary):
 
 def test_the_vector_of_a_word_is_the_mean_of_its_pieces_wherever_it_stands(encoder):
     pieces = BPE(270, end=None, specials=BERT).train(['the dog saw'])
-    model, params = make(encoder_spec(vocabulary=270, context=64))
+    model, params = make(encoder_spec(vocabulary=270, context_length=64))
     text = 'A doghouse: the dog, Dog. Saw the underdog'
     found = Embedder(model, params, pieces).embed(text)
     assert [text[slice(*each.place)] for each in found.occurrences('dog')] == ['dog', 'Dog']
@@ -110,14 +110,14 @@ def test_a_text_is_pooled_as_a_head_would_pool_its_row(encoder, words):
     assert apart(found.pooled(pool.mean), short.pooled(pool.mean)) > 0.01
 
 
-@pytest.mark.parametrize('context', [16, 31])
-def test_with_enough_overlap_chunks_of_an_encoder_give_what_a_long_context_gives(context, words):
-    _, params = make(local(context))
+@pytest.mark.parametrize('context_length', [16, 31])
+def test_with_enough_overlap_chunks_of_an_encoder_give_what_a_long_context_gives(context_length, words):
+    _, params = make(local(context_length))
     text = ' '.join(np.random.default_rng(0).choice(TEXT.split(), 90))
     whole = Embedder(build(local(128))(), params, words).embed(text)
     reach = 2 * REACH  # of two layers
     overlapping, cut = (
-        Embedder(build(local(context))(), params, words, -1, size).embed(text) for size in (2 * reach, 0)
+        Embedder(build(local(context_length))(), params, words, -1, size).embed(text) for size in (2 * reach, 0)
     )
     assert overlapping.tokens == whole.tokens == cut.tokens
     assert overlapping.places == whole.places
@@ -134,8 +134,8 @@ def test_half_of_a_chunk_is_the_overlap_where_none_is_given(words):
 
 
 def test_chunks_of_a_decoder_are_read_for_what_stands_before(tokenizer):
-    def spec(context):
-        given = model_spec(context=context)
+    def spec(context_length):
+        given = model_spec(context_length=context_length)
         given['block']['mixer']['mask'] = {'use': 'ops.mask:Window', 'left': REACH}
         return given
 

@@ -14,7 +14,7 @@ from saccade.data.tokenizer.bpe import BPE
 from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
 from saccade.data.tokenizer.word import Word
 from saccade.decode.fill import Filled, Filler
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 SAME_NUMBERS = 1e-5
 TEXT = 'the [MASK] saw [MASK] [MASK] and this [MASK] sat on [MASK] dog [MASK] mine'
@@ -35,8 +35,8 @@ def ids_of(tokenizer, text):
 def probabilities(encoder, tokenizer, ids):
     """Of each word of the vocabulary at each place, from a row without padding."""
     model, params = encoder
-    scope = Scope(jnp.arange(len(ids))[None])
-    logits = np.array(model.apply({'params': params}, jnp.array([ids]), scope, False)['masked'][0])
+    context = LayerContext(jnp.arange(len(ids))[None])
+    logits = np.array(model.apply({'params': params}, jnp.array([ids]), context, False)['masked'][0])
     logits[:, [*tokenizer.specials.values(), *range(tokenizer.size, model.vocabulary)]] = -np.inf
     return np.asarray(jax.nn.softmax(logits, axis=-1))
 

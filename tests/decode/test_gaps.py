@@ -18,7 +18,7 @@ from saccade.types import UserError, Written
 
 SENTINELS = tuple(SENTINEL.format(number) for number in range(3))
 TOKENIZER = Word(vocabulary=30, specials=(*SENTINELS, '[R]')).train(['a b c d e f g'])
-MODEL, PARAMS = made(vocabulary=TOKENIZER.size, context=9, source_context=9)
+MODEL, PARAMS = made(vocabulary=TOKENIZER.size, context_length=9, source_context_length=9)
 IDS = TOKENIZER.specials
 
 

@@ -14,7 +14,7 @@ from counting_position import Counting
 
 from saccade.decode.generate import CHUNK, _continue, generate
 from saccade.decode.sampling import Sampler
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 GREEDY = Sampler(0.0)
 SAMPLED = Sampler(1.0, 40, 0.95, 0.01)
@@ -26,7 +26,7 @@ NEW = 12
 
 @partial(jax.jit, static_argnums=(0, 2))
 def next_token(model, params, sampler, tokens, length, key):
-    logits = model.apply({'params': params}, tokens, Scope(jnp.arange(model.context)[None]), False)
+    logits = model.apply({'params': params}, tokens, LayerContext(jnp.arange(model.context_length)[None]), False)
     return sampler(logits[0, length - 1], key)
 
 
@@ -34,7 +34,7 @@ def plainly(model, params, prompt, sampler, max_tokens, key, end=None):
     """Generate one row, of which `key` is the row's own."""
     tokens, new = list(prompt) or [0 if end is None else end], []
     for step in range(max_tokens):
-        padded = np.zeros((1, model.context), np.int32)
+        padded = np.zeros((1, model.context_length), np.int32)
         padded[0, : len(tokens + new)] = tokens + new
         token = int(next_token(model, params, sampler, padded, len(tokens + new), jax.random.fold_in(key, step)))
         if token == end:
@@ -92,7 +92,7 @@ def test_an_empty_prompt_begins_with_the_end_token_or_else_with_token_0(rotary):
 
 def test_the_context_can_be_filled_to_the_last_token(learned):
     model, params = learned
-    prompt = [place % 251 for place in range(model.context - 2)]
+    prompt = [place % 251 for place in range(model.context_length - 2)]
     (new,) = generate(model, params, [prompt], GREEDY, 2, KEY)
     assert new == plainly(model, params, prompt, GREEDY, 2, KEY)
 

@@ -10,11 +10,11 @@ from toy_seq2seq import made
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.decode.greedy import Greedy, sample
 from saccade.decode.sampling import Sampler
-from saccade.types import Scope
+from saccade.types import LayerContext
 
-MODEL, PARAMS = made(context=9, scale=1.5)
+MODEL, PARAMS = made(context_length=9, scale=1.5)
 END = 8
-FRAME = PairFrame(MODEL.source_context, MODEL.context, start=0, end=END)
+FRAME = PairFrame(MODEL.source_context_length, MODEL.context_length, start=0, end=END)
 SOURCES = ([3], [4, 5, 6], [7, 9, 9, 10, 11, 3], [5, 4], [9, 9, 9, 3], [3, 8])
 
 
@@ -26,8 +26,8 @@ def batch(sources):
 def logits_after(source, written):
     """Logits of the token after those written, by the whole model on a source without padding."""
     read, tokens = jnp.array([[*source, FRAME.end]]), jnp.array([[FRAME.start, *written]])
-    scopes = (Scope(jnp.arange(each.shape[1])[None], jnp.ones(each.shape, int)) for each in (read, tokens))
-    return MODEL.apply({'params': PARAMS}, read, next(scopes), tokens, next(scopes), False)[0, -1]
+    contexts = (LayerContext(jnp.arange(each.shape[1])[None], jnp.ones(each.shape, int)) for each in (read, tokens))
+    return MODEL.apply({'params': PARAMS}, read, next(contexts), tokens, next(contexts), False)[0, -1]
 
 
 def plainly(source, most, choose=lambda logits, at: int(logits.argmax())):
@@ -47,13 +47,13 @@ def greedy():
 
 
 def test_it_equals_the_plain_loop_token_for_token(greedy):
-    assert greedy == [plainly(source, MODEL.context) for source in SOURCES]
+    assert greedy == [plainly(source, MODEL.context_length) for source in SOURCES]
 
 
 def test_rows_end_before_their_end_token_at_different_lengths(greedy):
     lengths = {len(ids) for ids in greedy}
     assert len(lengths) > 1
-    assert min(lengths) < MODEL.context
+    assert min(lengths) < MODEL.context_length
     assert all(FRAME.end not in ids for ids in greedy)
 
 
@@ -79,4 +79,6 @@ def test_samples_are_those_of_the_plain_loop_with_the_same_keys():
         def choose(logits, at, own=own):
             return int(sampler(logits, jax.random.fold_in(own, at)))
 
-        assert written.tokens[number, : written.counts[number]].tolist() == plainly(source, MODEL.context, choose)
+        assert written.tokens[number, : written.counts[number]].tolist() == plainly(
+            source, MODEL.context_length, choose
+        )

@@ -16,7 +16,7 @@ from saccade.types import UserError
 
 TOKENIZER = Word(vocabulary=9).train(['a b c d e f g'])
 MODEL, PARAMS = made(vocabulary=TOKENIZER.size, scale=1.5)
-FRAME = PairFrame.of(TOKENIZER, MODEL.source_context, MODEL.context)
+FRAME = PairFrame.of(TOKENIZER, MODEL.source_context_length, MODEL.context_length)
 TEXTS = ['a b', 'c', '', 'd e f', 'g g g g']
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from saccade.build import build
 from saccade.ops.flops import flops
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 NEAR = 1e-5
 B, T, D = 2, 7, 8
@@ -410,7 +410,8 @@ def test_padding_is_routed_as_any_token_and_disturbs_none():
 
 def decoder(feedforward, layers=2):
     return build({
-        'use': 'model.decoder:Decoder', 'vocabulary': 11, 'context': 8, 'width': D, 'layers': layers, 'tied': True,
+        'use': 'model.decoder:Decoder', 'vocabulary': 11, 'context_length': 8, 'width': D, 'layers': layers,
+        'tied': True,
         'run': {'use': 'model.stack:Scanned'},
         'position': {'use': 'position.none:NoPosition'},
         'norm': {'use': 'norm.rms:RMSNorm'},
@@ -430,9 +431,9 @@ def decoder(feedforward, layers=2):
 
 def test_a_decoder_with_experts_of_bounded_room_replays_step_by_step():
     model, tokens = decoder(spec(4, 2, {**CHOICE, 'capacity': 0.5})), jnp.array([[3, 1, 4, 1, 5, 9]])
-    scope = Scope(jnp.arange(6)[None])
-    params = jax.jit(lambda: model.init(KEY, tokens, scope, False))()
-    whole = jax.jit(lambda: model.apply(params, tokens, scope, False))()
+    context = LayerContext(jnp.arange(6)[None])
+    params = jax.jit(lambda: model.init(KEY, tokens, context, False))()
+    whole = jax.jit(lambda: model.apply(params, tokens, context, False))()
     state, parts = model.apply(params, tokens[:, :1], 6, method='init_state'), []
     step = jax.jit(lambda *chunk: model.apply(params, *chunk, method='step'))
     for here in (slice(0, 3), slice(3, 6)):
@@ -444,7 +445,7 @@ def test_a_decoder_with_experts_of_bounded_room_replays_step_by_step():
 def test_a_causal_decoder_refuses_expert_choice_by_name():
     model, tokens = decoder(spec(4, 2, EXPERTS_CHOOSE)), jnp.zeros((1, 4), int)
     with pytest.raises(UserError, match=r'Decoder is causal.*feedforward.expert_choice:ExpertChoice'):
-        jax.eval_shape(lambda: model.init(KEY, tokens, Scope(tokens), False))
+        jax.eval_shape(lambda: model.init(KEY, tokens, LayerContext(tokens), False))
 
 
 @pytest.mark.parametrize(

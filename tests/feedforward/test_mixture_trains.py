@@ -21,7 +21,7 @@ SMALL = [
     '--config.model.block.mixer.heads=2',
     '--config.model.layers=2',
     '--config.model.vocabulary=32',
-    '--config.data.context=12',
+    '--config.data.context_length=12',
 ]
 ROUTED = {'score': {'use': 'jax.nn:softmax'}, 'renormalised': True}
 SIGMOID = {'score': {'use': 'jax.nn:sigmoid'}, 'renormalised': True}

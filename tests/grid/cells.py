@@ -245,7 +245,7 @@ def decoder(cell: Cell) -> dict[str, Any]:
     return {
         'use': 'model.decoder:Decoder',
         'vocabulary': VOCABULARY,
-        'context': LENGTH,
+        'context_length': LENGTH,
         'width': WIDTH,
         'layers': LAYERS,
         'tied': True,

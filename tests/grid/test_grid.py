@@ -15,7 +15,7 @@ from cells import LENGTH, SEED, VOCABULARY, Cell, beside, cover, decoder, levels
 from saccade.analysis.catalogue.catalogue import can
 from saccade.build import build
 from saccade.ops.loss import cross_entropy
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 pytestmark = pytest.mark.grid
 
@@ -55,15 +55,15 @@ class Run:
         self.packed = self.capabilities.packed
         segments = SEGMENTS if self.packed else np.ones_like(SEGMENTS)
         self.segments = jnp.asarray(segments)
-        self.scope = Scope(jnp.asarray(positions(segments)), self.segments if self.packed else None)
-        self.params = drawn(self.model, self.scope, cell['dtype'])
+        self.context = LayerContext(jnp.asarray(positions(segments)), self.segments if self.packed else None)
+        self.params = drawn(self.model, self.context, cell['dtype'])
         self.learn, self.steps = jax.jit(self._learn), jax.jit(self._steps)
 
     def _learn(self, tokens: jax.Array) -> tuple[Any, Any, jax.Array]:
         """The loss, its gradients and the logits."""
 
         def loss(params: Any) -> tuple[jax.Array, jax.Array]:
-            logits, reports = self.model.apply({'params': params}, tokens, self.scope, False, mutable=['losses'])
+            logits, reports = self.model.apply({'params': params}, tokens, self.context, False, mutable=['losses'])
             losses = jnp.where(self.segments != 0, cross_entropy(logits, tokens, 0.0), 0.0)
             return losses.sum() + sum(leaf.sum() for leaf in jax.tree.leaves(reports)), logits
 
@@ -83,14 +83,14 @@ class Run:
         return jnp.concatenate(list(logits), axis=1)
 
 
-def drawn(model: Any, scope: Scope, dtype: str) -> Any:
+def drawn(model: Any, context: LayerContext, dtype: str) -> Any:
     """Parameters away from zero, and scales about one, of every layer.
 
     Running squares are those of large activations: by small ones nothing is normed, and scores grow layer by layer
     until their weights are all of one token, where nothing has a slope.
     """
     random = np.random.default_rng(SEED)
-    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), scope, False))['params']
+    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), context, False))['params']
 
     def draw(path: Any, leaf: jax.ShapeDtypeStruct) -> jax.Array:
         axes = leaf.ndim - is_stacked(path)
@@ -138,11 +138,11 @@ def test_a_decoder_keeps_its_promises(cell):
 
 @pytest.mark.parametrize('parts', refused(), ids=lambda parts: ' '.join(level.name for level in parts))
 def test_parts_that_cannot_meet_are_refused_by_name(parts):
-    scope = Scope(jnp.asarray(positions(np.ones_like(SEGMENTS))))
+    context = LayerContext(jnp.asarray(positions(np.ones_like(SEGMENTS))))
 
     def shapes() -> Any:
         model = build(decoder(beside(parts)))()
-        return jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), scope, False))
+        return jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), context, False))
 
     with pytest.raises(UserError) as refusal:
         shapes()

@@ -29,7 +29,7 @@ from saccade.block.base import BlockBase
 from saccade.task.translation import given
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 pytestmark = pytest.mark.grid
 
@@ -75,31 +75,33 @@ def test_statistics_move_and_a_mixtures_losses_are_learned_from(pair):
     assert metrics['balance_loss'] > 0
 
 
-def logits_of(experiment: Experiment, params: Any, batch: Any) -> tuple[jax.Array, list[Scope]]:
+def logits_of(experiment: Experiment, params: Any, batch: Any) -> tuple[jax.Array, list[LayerContext]]:
     """The logits of each token, and what the layers of all towers know of their tokens."""
-    model, scopes = experiment.model(), []
+    model, contexts = experiment.model(), []
 
     def watch(go: Any, arguments: Any, options: Any, context: Any) -> Any:
         if isinstance(context.module, BlockBase) and context.method_name == '__call__':
-            scopes.append(arguments[1].replace(source=None, terms=()))
+            contexts.append(arguments[1].replace(source=None, terms=()))
         return go(*arguments, **options)
 
-    inputs = given(batch) if 'source' in batch else (batch['tokens'], Scope(batch['positions'], batch['segments']))
+    inputs = (
+        given(batch) if 'source' in batch else (batch['tokens'], LayerContext(batch['positions'], batch['segments']))
+    )
     with nn.intercept_methods(watch):
         outputs = model.apply({'params': params}, *inputs, False)
-    return (next(iter(outputs.values())) if isinstance(outputs, dict) else outputs), scopes
+    return (next(iter(outputs.values())) if isinstance(outputs, dict) else outputs), contexts
 
 
 def steps_of(experiment: Experiment, params: Any, batch: Any) -> jax.Array:
     """The logits of each token of a target, a chunk at a time, after its source is read."""
     model = experiment.model()
-    source, source_scope, tokens, scope = given(batch)
+    source, source_context, tokens, context = given(batch)
     T = tokens.shape[1]
-    state = model.apply({'params': params}, source, source_scope, T, method='encode')
+    state = model.apply({'params': params}, source, source_context, T, method='encode')
     parts = []
     for start in range(0, T, CHUNK):
         here = slice(start, start + CHUNK)
-        step = (tokens[:, here], scope.segments[:, here], state)
+        step = (tokens[:, here], context.segments[:, here], state)
         logits, state = model.apply({'params': params}, *step, method='step')
         parts.append(logits)
     return jnp.concatenate(parts, axis=1)
@@ -129,10 +131,10 @@ def packed_rows() -> dict[str, np.ndarray]:
     return {name: jnp.asarray(leaf, jnp.int32) for name, leaf in batch.items()}
 
 
-def assert_positions_rise(scopes: list[Scope]) -> None:
+def assert_positions_rise(contexts: list[LayerContext]) -> None:
     """Within a segment positions rise by one per place, and there are no gaps."""
-    for scope in scopes:
-        positions, segments = np.asarray(scope.positions), np.asarray(scope.numbered)
+    for context in contexts:
+        positions, segments = np.asarray(context.positions), np.asarray(context.numbered)
         same = (segments[:, 1:] == segments[:, :-1]) & (segments[:, 1:] != 0)
         assert (np.diff(positions)[same] == 1).all()
         for row in segments:
@@ -163,12 +165,12 @@ def test_steps_are_the_whole_and_padding_is_not_read(pair, swap):
         experiment = experiment_of(pair, swap)
         params = drawn(experiment, batch_of(experiment))
         run = jax.jit(lambda params, batch: logits_of(experiment, params, batch))
-        whole, scopes = run(params, batch)
+        whole, contexts = run(params, batch)
     except UserError as error:
         refused(error, swap)
     real = np.asarray(batch['segments'][:, :-1]) != 0
     assert np.isfinite(np.asarray(whole)[real]).all()
-    assert_positions_rise(scopes)
+    assert_positions_rise(contexts)
     other = {**batch}
     for prefix, name in (('source_', 'source'), ('', 'tokens')):
         other[name] = jnp.where(batch[f'{prefix}segments'] == 0, 7, batch[name])
@@ -191,10 +193,10 @@ def test_packed_documents_are_as_if_alone_and_padding_is_not_read(pair, swap):
         experiment = experiment_of(pair, swap)
         params = drawn(experiment, batch)
         run = jax.jit(lambda params, batch: logits_of(experiment, params, batch))
-        found, scopes = run(params, batch)
+        found, contexts = run(params, batch)
     except UserError as error:
         refused(error, swap)
-    assert_positions_rise(scopes)
+    assert_positions_rise(contexts)
     found, first, both = np.asarray(found), 14, 22
     if swap.continuous:
         near(found[0, :first], found[1, :first])

@@ -14,7 +14,7 @@ from saccade.build import build, plain
 from saccade.hub import gpt2, llama
 from saccade.hub.load import spec_of
 from saccade.train.config import run_file
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 CONFIGS = Path(__file__).parents[2] / 'experiments'
 GPT2_PARAMETERS = 124_439_808
@@ -52,7 +52,7 @@ def config(name: str, kind: str = 'causal_lm') -> Any:
 
 def shapes(spec: Any) -> Any:
     model, tokens = build(plain(spec))(), jnp.zeros((1, 1), jnp.int32)
-    return jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, Scope(tokens), False))['params']
+    return jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, LayerContext(tokens), False))['params']
 
 
 def architecture(module: Any) -> Any:
@@ -96,18 +96,18 @@ def test_encoders_are_what_the_hub_loads(name, tmp_path):
 @pytest.mark.parametrize('name', ['gpt2_124m', 'llama_tiny'])
 def test_sizes_follow_one_another(name):
     changed = config(name)
-    changed.model.vocabulary, changed.model.context, changed.model.layers = 300, 32, 8
+    changed.model.vocabulary, changed.model.context_length, changed.model.layers = 300, 32, 8
     changed.data.path = 'somewhere'
     changed = plain(changed)
     assert changed['data']['tokenizer']['vocabulary'] == 300
-    assert changed['data']['context'] == 32
+    assert changed['data']['context_length'] == 32
     assert changed['model']['block']['mixer']['output_init']['stddev'] == 0.02 / 4
     assert changed['data']['path'] == 'somewhere'
 
 
 def test_dropout_is_one_number_and_positions_fill_the_context_of_gpt2():
     changed = config('gpt2_124m')
-    changed.model.dropout, changed.data.context = 0.1, 64
+    changed.model.dropout, changed.data.context_length = 0.1, 64
     model = plain(changed.model)
     block = model['block']
     parts = (block['mixer'], block['mixer']['kernel'], block['feedforward'])

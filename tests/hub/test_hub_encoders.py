@@ -14,7 +14,7 @@ from scipy.special import erf
 from saccade.build import build
 from saccade.hub.load import Pretrained, load, spec_of
 from saccade.train.trained import open_trained
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 TOLERANCE = 1e-4
 TOKENS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 0, 0]])
@@ -41,9 +41,9 @@ CONFIGS = {
 def outputs(pretrained: Pretrained) -> dict[str, np.ndarray]:
     model = build(pretrained.spec)()
     positions = jnp.broadcast_to(jnp.arange(TOKENS.shape[1]), TOKENS.shape)
-    scope = Scope(positions, jnp.asarray(SEGMENTS), types=jnp.asarray(TYPES))
+    context = LayerContext(positions, jnp.asarray(SEGMENTS), types=jnp.asarray(TYPES))
     variables = {'params': jax.tree.map(jnp.asarray, pretrained.params)}
-    found = model.apply(variables, jnp.asarray(TOKENS), scope, False)
+    found = model.apply(variables, jnp.asarray(TOKENS), context, False)
     return {name: np.asarray(array) for name, array in found.items()}
 
 
@@ -142,7 +142,7 @@ def test_the_positions_of_roberta_begin_behind_those_of_padding(bert):
     loaded = load(bert.write('roberta.'))
     expected = bert.tensors['embeddings.position_embeddings.weight'][2:]
     np.testing.assert_array_equal(loaded.params['position']['positions'], expected)
-    assert (loaded.spec['context'], loaded.spec['position']['length']) == (5, 5)
+    assert (loaded.spec['context_length'], loaded.spec['position']['length']) == (5, 5)
 
 
 def test_a_model_of_one_type_of_tokens_gives_it_to_the_second_text_too(bert):

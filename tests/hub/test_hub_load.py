@@ -10,7 +10,7 @@ import pytest
 
 from saccade.build import build
 from saccade.hub.load import Pretrained, load
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 TOLERANCE = 1e-4
 TOKENS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
@@ -20,7 +20,7 @@ def logits(pretrained: Pretrained) -> np.ndarray:
     model = build(pretrained.spec)()
     positions = jnp.broadcast_to(jnp.arange(TOKENS.shape[1]), TOKENS.shape)
     variables = {'params': jax.tree.map(jnp.asarray, pretrained.params)}
-    return np.asarray(model.apply(variables, jnp.asarray(TOKENS), Scope(positions), False))
+    return np.asarray(model.apply(variables, jnp.asarray(TOKENS), LayerContext(positions), False))
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -189,4 +189,4 @@ def test_llama3_falls_back_on_the_models_own_context(llama):
         'rope_type': 'llama3', 'factor': 8.0, 'low_freq_factor': 1.0, 'high_freq_factor': 4.0
     }  # fmt: skip
     scaling = load(llama.write()).spec['block']['mixer']['position']['scaling']
-    assert scaling == {'use': 'ops.rotary:llama3', 'factor': 8.0, 'low': 1.0, 'high': 4.0, 'context': 9}
+    assert scaling == {'use': 'ops.rotary:llama3', 'factor': 8.0, 'low': 1.0, 'high': 4.0, 'context_length': 9}

@@ -11,7 +11,7 @@ from saccade.build import build
 from saccade.ops import rotary
 from saccade.types import UserError
 
-LLAMA3 = {'factor': 8.0, 'low': 1.0, 'high': 4.0, 'context': 8192}
+LLAMA3 = {'factor': 8.0, 'low': 1.0, 'high': 4.0, 'context_length': 8192}
 
 
 def test_linear_scaling_by_four_sees_every_fourth_position():
@@ -39,7 +39,7 @@ def test_llama3_keeps_short_wavelengths_and_stretches_long_ones():
 
 
 @pytest.mark.parametrize(
-    'change', [{'factor': 0.0}, {'factor': -1.0}, {'context': 0}, {'low': 4.0}, {'low': 5.0}], ids=str
+    'change', [{'factor': 0.0}, {'factor': -1.0}, {'context_length': 0}, {'low': 4.0}, {'low': 5.0}], ids=str
 )
 def test_llama3_refuses_what_makes_no_frequencies(change):
     with pytest.raises(UserError, match=r'ops\.rotary:llama3'):

@@ -43,7 +43,7 @@ SMALL = (
     '--config.model.block.mixer.heads=2',
     '--config.model.layers=2',
     '--config.model.vocabulary=300',
-    '--config.data.context=16',
+    '--config.data.context_length=16',
     '--config.batch_size=8',
     '--config.steps=20',
     '--config.log_every=1',
@@ -60,7 +60,7 @@ WORD = {'use': 'data.tokenizer.word:Word', 'vocabulary': 40, 'end': None, 'speci
 ENCODER = (
     f'--config.data.tokenizer={WORD}',
     "--config.data.pairing={'use': 'data.encoder.pairing:OnePassage'}",
-    '--config.data.context=16',
+    '--config.data.context_length=16',
     # Positions that are weights, and that make a word differ from place to place before anything is learned.
     "--config.model.position={'use': 'position.learned:Learned', 'length': 16}",
     '--config.model.vocabulary=40',

@@ -14,7 +14,7 @@ DENOISERS = (
     " {'use': 'ops.denoising:Spans', 'rate': 0.5, 'mean': 8.0, 'mode': '[X]'}]"
 )
 SMALL = (
-    f'task.denoisers={DENOISERS}', 'data.context=24', 'model.decoder.vocabulary=400', 'model.decoder.width=16',
+    f'task.denoisers={DENOISERS}', 'data.context_length=24', 'model.decoder.vocabulary=400', 'model.decoder.width=16',
     'model.decoder.layers=1', 'batch_size=8', 'steps=2', 'eval_every=0', 'checkpoint_every=0', 'log_every=1',
     'sample.text=the [MASK] of',
 )  # fmt: skip

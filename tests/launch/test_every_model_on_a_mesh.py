@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 MESH = {'data': 2, 'fsdp': 2, 'tensor': 2}
 SAME_NUMBERS = 1e-5  # relative difference, of losses that are the same but for the order of sums
 
-NARROW = ('--config.model.width=32', '--config.model.vocabulary=304', '--config.data.context=16')
-BOTH = ('--config.model.decoder.vocabulary=400', '--config.model.decoder.width=16', '--config.data.context=24')
+NARROW = ('--config.model.width=32', '--config.model.vocabulary=304', '--config.data.context_length=16')
+BOTH = ('--config.model.decoder.vocabulary=400', '--config.model.decoder.width=16', '--config.data.context_length=24')
 MASKED = ("--config.data.pairing={'use': 'data.encoder.pairing:OnePassage'}", *NARROW)
 DATES = ('--config.data.train=64', '--config.data.validation=16')
 RUNS = {

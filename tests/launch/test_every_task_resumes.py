@@ -26,14 +26,14 @@ DATES = (
 )
 MASKED = (
     "--config.data.pairing={'use': 'data.encoder.pairing:OnePassage'}",
-    '--config.data.context=16',
+    '--config.data.context_length=16',
     '--config.model.vocabulary=300',
     '--config.model.width=16',
     '--config.batch_size=8',
     '--config.schedule.warmup=2',
 )
 DENOISED = (
-    '--config.data.context=24',
+    '--config.data.context_length=24',
     '--config.model.decoder.vocabulary=400',
     '--config.model.decoder.width=16',
     '--config.model.decoder.layers=1',

@@ -25,7 +25,7 @@ SMALL = (
     '--config.eval_every=2',
     '--config.checkpoint_every=2',
 )
-TEXT = ('--config.model.vocabulary=300', '--config.model.context=10')
+TEXT = ('--config.model.vocabulary=300', '--config.model.context_length=10')
 CASES = {
     'classify': ((*TEXT, '--config.data.overlap=2'), {'accuracy', 'f1', 'matthews'}),
     'regress': ((*TEXT, '--config.data.pair=None'), {'pearson', 'spearman', 'mean_squared_error'}),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 CONFIG = Path(__file__).parents[2] / 'experiments/causal_lm/llama_tiny.py'
-SMALL = ('--config.model.layers=1', '--config.model.width=64', '--config.model.context=64')
+SMALL = ('--config.model.layers=1', '--config.model.width=64', '--config.model.context_length=64')
 SMALL += ('--config.model.vocabulary=512',)
 
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 WORDS = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
 SMALL = (
     'model.decoder.width=16', 'model.decoder.layers=1', 'model.decoder.block.mixer.heads=2', 'batch_size=8', 'steps=3',
-    'eval_every=2', 'checkpoint_every=0', 'log_every=1', 'data.source_context=64', 'data.context=24',
+    'eval_every=2', 'checkpoint_every=0', 'log_every=1', 'data.source_context_length=64', 'data.context_length=24',
     'data.buckets=(16,)',
 )  # fmt: skip
 

@@ -14,13 +14,18 @@ from saccade.train.log.log import read
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 BRIEF = ('steps=4', 'log_every=1', 'eval_every=2', 'eval_batches=1', 'checkpoint_every=2', 'batch_size=8')
 LAYER = ('model.width=16', 'model.layers=1', 'model.block.mixer.heads=2')
-TEXT = ('data.context=32', 'model.vocabulary=300')
+TEXT = ('data.context_length=32', 'model.vocabulary=300')
 SEQ2SEQ = ('data.train=200', 'data.validation=16')
 MODES = (
     "[{'use': 'ops.denoising:Spans', 'rate': 0.15, 'mean': 3.0, 'mode': '[R]'},"
     " {'use': 'ops.denoising:Sequential', 'mode': '[S]'}]"
 )
-DENOISED = ('data.context=32', 'model.decoder.vocabulary=400', 'model.decoder.width=16', 'model.decoder.layers=1')
+DENOISED = (
+    'data.context_length=32',
+    'model.decoder.vocabulary=400',
+    'model.decoder.width=16',
+    'model.decoder.layers=1',
+)
 SMALL_PAIR = tuple(
     f'model.{part}.{field}'
     for part in ('generator', 'discriminator')
@@ -32,11 +37,11 @@ KINDS = {
     'causal_lm/linear_lm.py': ((*LAYER, *TEXT, 'model.position.length=64'), False),
     'causal_lm/mixtral_tiny.py': (('model.width=16', 'model.layers=1', *TEXT), False),
     'masked_lm/quickstart.py': ((*LAYER, *TEXT, "data.pairing={'use': 'data.encoder.pairing:OnePassage'}"), False),
-    'masked_lm/electra_small.py': ((*SMALL_PAIR, 'data.context=32', 'schedule.warmup=1'), False),
+    'masked_lm/electra_small.py': ((*SMALL_PAIR, 'data.context_length=32', 'schedule.warmup=1'), False),
     'denoising/t5.py': (DENOISED, False),
     'denoising/ul2.py': ((*DENOISED, f'task.denoisers={MODES}'), False),
     'denoising/prefix_lm.py': (DENOISED, False),
-    'embedding/skip_gram.py': (('data.context=32', 'model.vocabulary=64', 'model.width=16'), False),
+    'embedding/skip_gram.py': (('data.context_length=32', 'model.vocabulary=64', 'model.width=16'), False),
     'translation/dates.py': (SEQ2SEQ, None),
     'translation/dates_recurrent.py': (SEQ2SEQ, None),
     'finetune/sort.py': ((*LAYER, 'data.train=50', 'data.validation=20'), None),

@@ -26,7 +26,7 @@ def accuracy(decoder, length, backwards):
         return framed(symbols, symbols[:, ::-1] if backwards else symbols)
 
     lesson = Lesson(draw, rows=64, steps=400, peak=5e-3, enough=lambda learned: learned.tokens >= RIGHT)
-    sizes = {'vocabulary': 1 + SYMBOLS, 'source_context': length + 1, 'context': length + 1}
+    sizes = {'vocabulary': 1 + SYMBOLS, 'source_context_length': length + 1, 'context_length': length + 1}
     return lesson.taught(recurrent(decoder, WIDTH, bidirectional=True, **sizes)).tokens
 
 

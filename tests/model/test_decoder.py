@@ -11,13 +11,13 @@ import pytest
 
 from saccade.build import build
 from saccade.task.causal_lm import CausalLM
-from saccade.types import LanguageModel, Scope, UserError
+from saccade.types import LanguageModel, LayerContext, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 BF16_RELATIVE = 0.05  # eight bits, through one layer and back
 B, T, V, D = 2, 9, 13, 16
 TOKENS = jnp.array(np.random.default_rng(0).integers(0, V, (B, T)))
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 
 NORM = {'use': 'norm.layer:LayerNorm'}
 MIXER = {
@@ -32,7 +32,7 @@ MIXER = {
 FEEDFORWARD = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}}
 
 
-def decoder(heads=2, width=D, context=12, layers=2, vocabulary=V, **changes):
+def decoder(heads=2, width=D, context_length=12, layers=2, vocabulary=V, **changes):
     block = {
         'use': 'block.pre_norm:PreNorm',
         'mixer': {**MIXER, 'heads': heads},
@@ -42,11 +42,11 @@ def decoder(heads=2, width=D, context=12, layers=2, vocabulary=V, **changes):
     spec = {
         'use': 'model.decoder:Decoder',
         'vocabulary': vocabulary,
-        'context': context,
+        'context_length': context_length,
         'width': width,
         'layers': layers,
         'block': block,
-        'position': {'use': 'position.learned:Learned', 'length': context},
+        'position': {'use': 'position.learned:Learned', 'length': context_length},
         'norm': NORM,
         'run': {'use': 'model.stack:Unrolled'},
         'tied': True,
@@ -55,8 +55,8 @@ def decoder(heads=2, width=D, context=12, layers=2, vocabulary=V, **changes):
 
 
 def shapes(model, tokens=TOKENS):
-    scope = Scope(jnp.zeros(tokens.shape, int))
-    return jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, scope, False))['params']
+    context = LayerContext(jnp.zeros(tokens.shape, int))
+    return jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, context, False))['params']
 
 
 @functools.cache
@@ -67,8 +67,8 @@ def params():
 
 
 def logits_of(model, given, tokens=TOKENS):
-    scope = Scope(SCOPE.positions[:, : tokens.shape[1]])
-    return jax.jit(lambda given, tokens: model.apply(given, tokens, scope, False))(given, tokens)
+    context = LayerContext(CONTEXT.positions[:, : tokens.shape[1]])
+    return jax.jit(lambda given, tokens: model.apply(given, tokens, context, False))(given, tokens)
 
 
 def assert_near(given, expected):
@@ -86,7 +86,7 @@ def assert_near(given, expected):
     ],
 )
 def test_the_parameters_of_gpt2(layers, width, heads, published):
-    model = decoder(heads, width, context=1024, layers=layers, vocabulary=50257)
+    model = decoder(heads, width, context_length=1024, layers=layers, vocabulary=50257)
     counted = sum(leaf.size for leaf in jax.tree.leaves(shapes(model)))
     V, T, D, L = 50257, 1024, width, layers
     assert counted == published == V * D + T * D + L * (12 * D * D + 13 * D) + 2 * D
@@ -161,8 +161,8 @@ def test_steps_replay_the_whole_for_rows_of_different_lengths():
     segments = jnp.array([[1] * 9, [0, 0, 0, 1, 1, 1, 1, 1, 1]])
     positions = jnp.array([list(range(9)), [0, 0, 0, 0, 1, 2, 3, 4, 5]])
     model = decoder()
-    scope = Scope(positions, segments)
-    whole = jax.jit(lambda tokens: model.apply(params(), tokens, scope, False))(TOKENS)
+    context = LayerContext(positions, segments)
+    whole = jax.jit(lambda tokens: model.apply(params(), tokens, context, False))(TOKENS)
     state, parts = model.apply(params(), TOKENS, 11, method='init_state'), []
     step = jax.jit(lambda tokens, segments, state: model.apply(params(), tokens, segments, state, method='step'))
     for here in (slice(0, 4), slice(4, 5), slice(5, 9)):
@@ -213,7 +213,7 @@ def test_dropout_of_the_embedding_acts_in_training_alone():
 
     @jax.jit
     def run(key):
-        return [model.apply(params(), TOKENS, SCOPE, train, rngs={'dropout': key}) for train in (False, True)]
+        return [model.apply(params(), TOKENS, CONTEXT, train, rngs={'dropout': key}) for train in (False, True)]
 
     still, trained = run(jax.random.key(0))
     assert_near(still, logits_of(decoder(), params()))
@@ -226,11 +226,11 @@ def test_it_is_a_language_model():
 
 def test_a_sequence_longer_than_the_context_is_refused():
     with pytest.raises(UserError, match=r'9 tokens .* context of 8'):
-        shapes(decoder(context=8))
+        shapes(decoder(context_length=8))
 
 
 def test_a_context_longer_than_the_learned_positions_is_refused():
-    model = decoder(context=12, position={'use': 'position.learned:Learned', 'length': 8})
+    model = decoder(context_length=12, position={'use': 'position.learned:Learned', 'length': 8})
     with pytest.raises(UserError, match='8 learned positions'):
         shapes(model)
 
@@ -278,15 +278,17 @@ def test_a_mask_that_is_causal_by_its_values_is_taken(mask):
 
 def test_the_gradient_of_a_frequent_token_adds_up_in_bfloat16_too():
     """Sixteen thousand equal tokens: a sum kept in eight bits would stall long before it is complete."""
-    model, rows = decoder(layers=1, tied=False, context=64), 256
+    model, rows = decoder(layers=1, tied=False, context_length=64), 256
     tokens = jnp.ones((rows, 64), int)
-    scope = Scope(jnp.tile(jnp.arange(64), (rows, 1)))
-    exact = model.init(jax.random.key(0), tokens[:1], Scope(scope.positions[:1]), False)['params']
+    context = LayerContext(jnp.tile(jnp.arange(64), (rows, 1)))
+    exact = model.init(jax.random.key(0), tokens[:1], LayerContext(context.positions[:1]), False)['params']
     direction = jax.random.normal(jax.random.key(1), (V,))
 
     def gradient(dtype):
         def loss(params):
-            return (model.apply({'params': params}, tokens, scope, False) @ direction.astype(dtype)).astype(float).sum()
+            return (
+                (model.apply({'params': params}, tokens, context, False) @ direction.astype(dtype)).astype(float).sum()
+            )
 
         return jax.jit(jax.grad(loss))(jax.tree.map(lambda leaf: leaf.astype(dtype), exact))['embedding'][1]
 

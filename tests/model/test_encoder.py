@@ -9,12 +9,12 @@ import pytest
 
 from saccade.build import build
 from saccade.model.stack import layer_states
-from saccade.types import EncoderModel, Scope, UserError
+from saccade.types import EncoderModel, LayerContext, UserError
 
 F32_RELATIVE = 1e-5
 B, T, V, D, E = 2, 7, 11, 8, 4
 TOKENS = jnp.array(np.random.default_rng(0).integers(0, V, (B, T)))
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)), jnp.ones((B, T), int))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)), jnp.ones((B, T), int))
 NORM = {'use': 'norm.layer:LayerNorm'}
 HEAD = {'use': 'head.each_token:EachToken', 'classes': 3}
 MASKED = {'use': 'head.masked:Masked', 'activation': {'use': 'jax.nn:gelu'}, 'norm': NORM}
@@ -36,7 +36,7 @@ def spec(**changes):
     own = {
         'use': 'model.encoder:Encoder',
         'vocabulary': V,
-        'context': T,
+        'context_length': T,
         'width': D,
         'layers': 2,
         'block': block,
@@ -50,7 +50,7 @@ def spec(**changes):
 
 def made(**changes):
     model = build(spec(**changes))()
-    params = jax.jit(lambda key: model.init(key, TOKENS, SCOPE, False)['params'])(jax.random.key(0))
+    params = jax.jit(lambda key: model.init(key, TOKENS, CONTEXT, False)['params'])(jax.random.key(0))
     return model, params
 
 
@@ -63,8 +63,8 @@ def test_it_is_an_encoder_and_has_a_head_of_each_name():
     assert isinstance(model, EncoderModel)
     assert {'tokens_head', 'masked_head'} <= params.keys()
     at = jnp.array([[0, 3], [6, 6]])
-    outputs = model.apply({'params': params}, TOKENS, SCOPE, False, at)
-    everywhere = model.apply({'params': params}, TOKENS, SCOPE, False)['masked']
+    outputs = model.apply({'params': params}, TOKENS, CONTEXT, False, at)
+    everywhere = model.apply({'params': params}, TOKENS, CONTEXT, False)['masked']
     assert outputs['tokens'].shape == (B, T, 3)
     near(outputs['masked'], jnp.take_along_axis(everywhere, at[..., None], axis=1))
 
@@ -76,14 +76,17 @@ def test_passes_are_layers_of_the_same_weights(run):
     same = {**params, 'layers': jax.tree.map(lambda leaf: jnp.repeat(leaf, 3, axis=0), params['layers'])}
     assert {leaf.shape[0] for leaf in jax.tree.leaves(params['layers'])} == {1}
     near(
-        *(model.apply({'params': p}, TOKENS, SCOPE, False)['tokens'] for model, p in ((shared, params), (whole, same)))
+        *(
+            model.apply({'params': p}, TOKENS, CONTEXT, False)['tokens']
+            for model, p in ((shared, params), (whole, same))
+        )
     )
 
 
 @pytest.mark.parametrize(('layers', 'passes'), [(2, 1), (1, 3), (2, 2)])
 def test_states_are_the_embedded_tokens_and_what_each_layer_makes_of_them(layers, passes):
     model, params = made(layers=layers, passes=passes)
-    outputs, reported = model.apply({'params': params}, TOKENS, SCOPE, False, mutable=['hidden'])
+    outputs, reported = model.apply({'params': params}, TOKENS, CONTEXT, False, mutable=['hidden'])
     states = layer_states(reported['hidden'])
     assert len(states) == 1 + layers * passes
     near(states[0], params['embedding'][TOKENS] + params['position']['positions'])
@@ -93,11 +96,11 @@ def test_states_are_the_embedded_tokens_and_what_each_layer_makes_of_them(layers
 def test_states_of_a_pattern_come_in_the_order_of_the_layers():
     block = spec()['block']
     model, params = made(block=[block, block | {'use': 'block.pre_norm:PreNorm'}], layers=4)
-    _, reported = model.apply({'params': params}, TOKENS, SCOPE, False, mutable=['hidden'])
+    _, reported = model.apply({'params': params}, TOKENS, CONTEXT, False, mutable=['hidden'])
     states = layer_states(reported['hidden'])
     first = build(spec(block=block, layers=1))()
     alone = {**params, 'layers': {'pattern_0': jax.tree.map(lambda leaf: leaf[:1], params['layers']['pattern_0'])}}
-    _, of_first = first.apply({'params': alone}, TOKENS, SCOPE, False, mutable=['hidden'])
+    _, of_first = first.apply({'params': alone}, TOKENS, CONTEXT, False, mutable=['hidden'])
     assert len(states) == 5
     near(states[1], layer_states(of_first['hidden'])[1])
 
@@ -105,7 +108,7 @@ def test_states_of_a_pattern_come_in_the_order_of_the_layers():
 def test_types_are_added_and_are_0_where_none_are_given():
     model, params = made(types=2)
     plain, zeros, ones = (
-        model.apply({'params': params}, TOKENS, SCOPE.replace(types=types), False)['tokens']
+        model.apply({'params': params}, TOKENS, CONTEXT.replace(types=types), False)['tokens']
         for types in (None, jnp.zeros((B, T), int), jnp.ones((B, T), int))
     )
     near(plain, zeros)
@@ -125,7 +128,9 @@ def test_padding_changes_nothing_that_is_there():
     model, params = made()
     segments = jnp.where(jnp.arange(T) < 5, 1, 0) * jnp.ones((B, 1), int)
     outputs = [
-        model.apply({'params': params}, TOKENS.at[:, 5:].set(token), SCOPE.replace(segments=segments), False)['tokens']
+        model.apply({'params': params}, TOKENS.at[:, 5:].set(token), CONTEXT.replace(segments=segments), False)[
+            'tokens'
+        ]
         for token in (0, 7)
     ]
     near(outputs[0][:, :5], outputs[1][:, :5])
@@ -134,7 +139,7 @@ def test_padding_changes_nothing_that_is_there():
 def test_every_token_sees_what_follows_it():
     model, params = made()
     first, other = (
-        model.apply({'params': params}, TOKENS.at[:, -1].set(token), SCOPE, False)['tokens'] for token in (1, 2)
+        model.apply({'params': params}, TOKENS.at[:, -1].set(token), CONTEXT, False)['tokens'] for token in (1, 2)
     )
     assert (np.abs(np.asarray(first - other)).max(axis=-1) > 1e-6).all()
 
@@ -142,7 +147,7 @@ def test_every_token_sees_what_follows_it():
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [
-        ({'context': T - 1}, 'does not fit the context'),
+        ({'context_length': T - 1}, 'does not fit the context'),
         ({'passes': 0}, 'passes must be at least 1'),
         ({'dropout': 1.0}, 'dropout must be at least 0 and below 1'),
         ({'heads': {'tokens': HEAD | {'classes': 0}}}, 'classes must be at least 1'),

@@ -13,15 +13,15 @@ import pytest
 from saccade.build import build
 from saccade.model.stack import unstacked
 from saccade.ops.flops import count_primitive
-from saccade.types import Scope, Seq2Seq, UserError
+from saccade.types import LayerContext, Seq2Seq, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 BF16_RELATIVE = 0.05
 B, S, T, V, D, N, L = 2, 7, 6, 13, 16, 2, 2
 RANDOM = np.random.default_rng(0)
 SOURCE, TOKENS = (jnp.array(RANDOM.integers(0, V, (B, length))) for length in (S, T))
-READ = Scope(jnp.tile(jnp.arange(S), (B, 1)), jnp.array([[1] * 7, [1] * 4 + [0] * 3]))
-WRITTEN = Scope(jnp.tile(jnp.arange(T), (B, 1)), jnp.array([[1] * 6, [1] * 5 + [0]]))
+READ = LayerContext(jnp.tile(jnp.arange(S), (B, 1)), jnp.array([[1] * 7, [1] * 4 + [0] * 3]))
+WRITTEN = LayerContext(jnp.tile(jnp.arange(T), (B, 1)), jnp.array([[1] * 6, [1] * 5 + [0]]))
 REAL = np.asarray(WRITTEN.segments) != 0
 
 NORM = {'use': 'norm.rms:RMSNorm'}
@@ -49,7 +49,7 @@ def tower(use, block, run=UNROLLED, **changes):
     own = {
         'use': use,
         'vocabulary': V,
-        'context': 9,
+        'context_length': 9,
         'width': D,
         'layers': L,
         'block': block,
@@ -106,9 +106,14 @@ def assert_near(given, expected, relative=F32_RELATIVE):
 
 
 def test_it_is_a_sequence_to_sequence_model():
-    given = model(encoder={'context': 8})
+    given = model(encoder={'context_length': 8})
     assert isinstance(given, Seq2Seq)
-    assert (given.vocabulary, given.source_vocabulary, given.source_context, given.context) == (V, None, 8, 9)
+    assert (given.vocabulary, given.source_vocabulary, given.source_context_length, given.context_length) == (
+        V,
+        None,
+        8,
+        9,
+    )
 
 
 def test_padding_of_a_source_is_not_read():
@@ -119,9 +124,9 @@ def test_padding_of_a_source_is_not_read():
 
 def test_more_padding_changes_no_logits():
     row = slice(1, 2)
-    short = Scope(READ.positions[row, :4], READ.segments[row, :4])
+    short = LayerContext(READ.positions[row, :4], READ.segments[row, :4])
     alone = compiled()(
-        params(), SOURCE[row, :4], short, TOKENS[row], Scope(WRITTEN.positions[row], WRITTEN.segments[row])
+        params(), SOURCE[row, :4], short, TOKENS[row], LayerContext(WRITTEN.positions[row], WRITTEN.segments[row])
     )
     assert_near(alone[:, :5], logits_of()[row, :5])
 
@@ -131,7 +136,7 @@ def test_what_is_written_is_causal_and_sees_the_whole_source():
     given = model(decoder={'tied': False})
     alike = drawn(given)['params']
     source, tokens = jnp.arange(S)[None], S + jnp.arange(T)[None]
-    whole = Scope(READ.positions[:1]), Scope(WRITTEN.positions[:1])
+    whole = LayerContext(READ.positions[:1]), LayerContext(WRITTEN.positions[:1])
 
     @jax.jit
     def depends(place):
@@ -150,11 +155,18 @@ def test_what_is_written_is_causal_and_sees_the_whole_source():
 
 def test_pairs_packed_into_a_row_are_as_if_alone():
     places = jnp.array([[0, 1, 2, 3, 0, 1, 2]]), jnp.array([[0, 1, 2, 0, 1, 2]])
-    packed = Scope(places[0], jnp.array([[1] * 4 + [2] * 3])), Scope(places[1], jnp.array([[1] * 3 + [2] * 3]))
+    packed = (
+        LayerContext(places[0], jnp.array([[1] * 4 + [2] * 3])),
+        LayerContext(places[1], jnp.array([[1] * 3 + [2] * 3])),
+    )
     together = compiled()(params(), SOURCE[:1], packed[0], TOKENS[:1], packed[1])
     for read, written in ((slice(0, 4), slice(0, 3)), (slice(4, 7), slice(3, 6))):
         alone = compiled()(
-            params(), SOURCE[:1, read], Scope(places[0][:, read]), TOKENS[:1, written], Scope(places[1][:, written])
+            params(),
+            SOURCE[:1, read],
+            LayerContext(places[0][:, read]),
+            TOKENS[:1, written],
+            LayerContext(places[1][:, written]),
         )
         assert_near(together[:, written], alone)
 
@@ -333,8 +345,8 @@ SLOPES = {'use': 'ops.term:LinearBias', 'slopes': [0.5] * N}
         ({'cross': attention('Full', terms=[SLOPES])}, r'LinearBias has no distance'),
         ({'decoder': {'width': 8}}, rf'{V} x {D} cannot serve a decoder of {V} x 8'),
         ({'encoder': {'vocabulary': 5}}, rf'5 x {D} cannot serve a decoder of {V} x {D} .* shared_embedding'),
-        ({'encoder': {'context': 5}}, r'7 tokens does not fit the context of 5'),
-        ({'decoder': {'context': 5}}, r'6 tokens does not fit the context of 5'),
+        ({'encoder': {'context_length': 5}}, r'7 tokens does not fit the context of 5'),
+        ({'decoder': {'context_length': 5}}, r'6 tokens does not fit the context of 5'),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, words):

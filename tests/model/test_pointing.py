@@ -20,7 +20,7 @@ def pointed(key, count):
 
 
 def model(decoder):
-    sizes = {'vocabulary': 1 + SYMBOLS + LENGTH, 'source_context': LENGTH + 2, 'context': 2}
+    sizes = {'vocabulary': 1 + SYMBOLS + LENGTH, 'source_context_length': LENGTH + 2, 'context_length': 2}
     return recurrent(decoder, WIDTH, bidirectional=False, **sizes)
 
 

@@ -12,19 +12,19 @@ import pytest
 from saccade.build import build
 from saccade.decode.greedy import Greedy
 from saccade.model.stack import unstacked
-from saccade.types import LanguageModel, Scope, Seq2Seq, UserError
+from saccade.types import LanguageModel, LayerContext, Seq2Seq, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, S, T, V, D = 2, 5, 4, 13, 16
 RANDOM = np.random.default_rng(0)
 SOURCE, TOKENS = (jnp.array(RANDOM.integers(0, V, (B, length))) for length in (S, T))
-READ = Scope(jnp.tile(jnp.arange(S), (B, 1)), jnp.array([[1] * 5, [1] * 3 + [0] * 2]))
-WRITTEN = Scope(jnp.tile(jnp.arange(T), (B, 1)), jnp.array([[1] * 4, [1] * 3 + [0]]))
+READ = LayerContext(jnp.tile(jnp.arange(S), (B, 1)), jnp.array([[1] * 5, [1] * 3 + [0] * 2]))
+WRITTEN = LayerContext(jnp.tile(jnp.arange(T), (B, 1)), jnp.array([[1] * 4, [1] * 3 + [0]]))
 REAL = np.asarray(WRITTEN.segments) != 0
 NORM = {'use': 'norm.rms:RMSNorm'}
 
 
-def spec(mask='CausalAfterPrefix', kernel=None, context=S + T + 2, source_context=S, layers=2):
+def spec(mask='CausalAfterPrefix', kernel=None, context_length=S + T + 2, source_context_length=S, layers=2):
     mixer = {
         'use': 'attention.multi_head:MultiHead',
         'heads': 2,
@@ -35,11 +35,11 @@ def spec(mask='CausalAfterPrefix', kernel=None, context=S + T + 2, source_contex
     feedforward = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}}
     return {
         'use': 'model.prefix_decoder:PrefixDecoder',
-        'source_context': source_context,
+        'source_context_length': source_context_length,
         'decoder': {
             'use': 'model.decoder:Decoder',
             'vocabulary': V,
-            'context': context,
+            'context_length': context_length,
             'width': D,
             'layers': layers,
             'block': {'use': 'block.pre_norm:PreNorm', 'mixer': mixer, 'feedforward': feedforward, 'norm': NORM},
@@ -79,7 +79,7 @@ def assert_near(given, expected):
 def test_it_reads_and_writes_as_an_encoder_decoder_does_and_is_no_language_model():
     assert isinstance(model(), Seq2Seq)
     assert not isinstance(model(), LanguageModel)
-    assert (model().vocabulary, model().source_context, model().context) == (V, S, T + 2)
+    assert (model().vocabulary, model().source_context_length, model().context_length) == (V, S, T + 2)
 
 
 @pytest.mark.parametrize('mask', ['CausalAfterPrefix', 'Causal'])
@@ -88,7 +88,7 @@ def test_the_source_sees_all_of_itself_where_the_mask_says_so_and_what_is_writte
     given = model(mask=mask, layers=1)
     alone = drawn(given)['params']
     row = jnp.arange(S + T)[None]
-    whole = Scope(jnp.arange(S + T)[None], jnp.ones((1, S + T), int), prefix=jnp.array([S]))
+    whole = LayerContext(jnp.arange(S + T)[None], jnp.ones((1, S + T), int), prefix=jnp.array([S]))
 
     @jax.jit
     def depends(place):
@@ -106,7 +106,7 @@ def test_the_source_sees_all_of_itself_where_the_mask_says_so_and_what_is_writte
 
 def test_it_is_its_decoder_on_the_two_in_one_row():
     row = slice(0, 1)
-    both = Scope(jnp.arange(S + T)[None], prefix=jnp.array([S]))
+    both = LayerContext(jnp.arange(S + T)[None], prefix=jnp.array([S]))
     alone = {'params': params()['params']['decoder']}
     expected = model().decoder().apply(alone, jnp.concatenate([SOURCE[row], TOKENS[row]], axis=-1), both, False)
     assert_near(logits_of()[row], expected[:, S:])
@@ -116,8 +116,8 @@ def test_padding_of_a_source_is_not_read_and_more_of_it_changes_nothing():
     padded = np.asarray(READ.segments) == 0
     np.testing.assert_array_equal(logits_of(source=jnp.where(padded, (SOURCE + 1) % V, SOURCE)), logits_of())
     row = slice(1, 2)
-    short = Scope(READ.positions[row, :3], READ.segments[row, :3])
-    written = Scope(WRITTEN.positions[row], WRITTEN.segments[row])
+    short = LayerContext(READ.positions[row, :3], READ.segments[row, :3])
+    written = LayerContext(WRITTEN.positions[row], WRITTEN.segments[row])
     alone = logits_of(source=SOURCE[row, :3], read=short, tokens=TOKENS[row], written=written)
     assert_near(alone[:, :3], logits_of()[row, :3])
 
@@ -151,7 +151,7 @@ def test_what_is_written_greedily_is_the_most_probable_of_the_whole():
     }
     written = Greedy()(model(), params()['params'], batch)
     tokens = np.concatenate([TOKENS[:, :1], written.tokens], axis=1)
-    whole = Scope(jnp.tile(jnp.arange(T + 2), (B, 1)), jnp.ones((B, T + 2), int))
+    whole = LayerContext(jnp.tile(jnp.arange(T + 2), (B, 1)), jnp.ones((B, T + 2), int))
     logits = logits_of(tokens=jnp.array(tokens[:, :-1]), written=whole)
     np.testing.assert_array_equal(logits.argmax(axis=-1), tokens[:, 1:])
 
@@ -162,7 +162,7 @@ def test_a_kernel_that_cannot_see_a_prefix_is_refused():
         given.apply(params(), SOURCE, READ, TOKENS, WRITTEN, False)
 
 
-@pytest.mark.parametrize('source_context', [0, S + T + 2])
-def test_a_context_that_leaves_nothing_to_read_or_to_write_is_refused(source_context):
-    with pytest.raises(UserError, match='source_context'):
-        logits_of(model(source_context=source_context))
+@pytest.mark.parametrize('source_context_length', [0, S + T + 2])
+def test_a_context_that_leaves_nothing_to_read_or_to_write_is_refused(source_context_length):
+    with pytest.raises(UserError, match='source_context_length'):
+        logits_of(model(source_context_length=source_context_length))

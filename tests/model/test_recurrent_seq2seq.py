@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build, lacking
-from saccade.types import Scope, Seq2Seq, UserError
+from saccade.types import LayerContext, Seq2Seq, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, S, T, V, D = 3, 7, 6, 13, 8
@@ -35,8 +35,8 @@ def spec(decoder, cell='lstm:LSTM', bidirectional=True, bridge='projected:Projec
     given = {
         'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
         'vocabulary': V,
-        'context': 9,
-        'source_context': 8,
+        'context_length': 9,
+        'source_context_length': 8,
         'width': D,
         'encoder': {'use': 'recurrent.encoder:Encoder', 'cell': cell, 'layers': 1, 'bidirectional': bidirectional},
         'bridge': {'use': f'recurrent.decoder.{bridge}'},
@@ -46,23 +46,23 @@ def spec(decoder, cell='lstm:LSTM', bidirectional=True, bridge='projected:Projec
     return given | more
 
 
-def scope(segments):
-    return Scope(jnp.tile(jnp.arange(segments.shape[1]), (segments.shape[0], 1)), segments)
+def context(segments):
+    return LayerContext(jnp.tile(jnp.arange(segments.shape[1]), (segments.shape[0], 1)), segments)
 
 
 @functools.partial(jax.jit, static_argnames=('model', 'train', 'mutable'))
 def called(model, params, source=SOURCE, tokens=TOKENS, key=None, train=False, mutable=()):
     rngs = {} if key is None else {'dropout': key}
-    scopes = scope(SOURCE_SEGMENTS), scope(SEGMENTS)
+    contexts = context(SOURCE_SEGMENTS), context(SEGMENTS)
     logits, reported = model.apply(
-        params, source, scopes[0], tokens, scopes[1], train, rngs=rngs, mutable=list(mutable)
+        params, source, contexts[0], tokens, contexts[1], train, rngs=rngs, mutable=list(mutable)
     )
     return (logits, reported) if mutable else logits
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def read(model, params):
-    return model.apply(params, SOURCE, scope(SOURCE_SEGMENTS), T, method='encode')
+    return model.apply(params, SOURCE, context(SOURCE_SEGMENTS), T, method='encode')
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -74,7 +74,7 @@ def trained(decoder, **more):
     """A model, and parameters none of which is the zero or the one that it starts from."""
     model = build(spec(decoder, **more))()
     shapes = jax.eval_shape(
-        lambda: model.init(jax.random.key(0), SOURCE, scope(SOURCE_SEGMENTS), TOKENS, scope(SEGMENTS), False)
+        lambda: model.init(jax.random.key(0), SOURCE, context(SOURCE_SEGMENTS), TOKENS, context(SEGMENTS), False)
     )
     random = np.random.default_rng(1)
     return model, jax.tree.map(lambda leaf: jnp.array(random.normal(0, 0.5, leaf.shape), leaf.dtype), shapes)
@@ -131,7 +131,7 @@ def test_padding_of_the_source_and_of_what_is_written_changes_nothing(decoder):
     other_tokens = jnp.where(SEGMENTS == 0, (TOKENS + 1) % V, TOKENS)
     before, after = called(model, params), called(model, params, other_source, other_tokens)
     np.testing.assert_array_equal(before[SEGMENTS != 0], after[SEGMENTS != 0])
-    source, tokens = (SOURCE[1:2, :4], scope(SOURCE_SEGMENTS[1:2, :4])), (TOKENS[1:2, :3], scope(SEGMENTS[1:2, :3]))
+    source, tokens = (SOURCE[1:2, :4], context(SOURCE_SEGMENTS[1:2, :4])), (TOKENS[1:2, :3], context(SEGMENTS[1:2, :3]))
     alone = jax.jit(lambda params: model.apply(params, *source, *tokens, False))(params)
     assert_near(alone[0], before[1, :3])
 
@@ -150,7 +150,7 @@ def test_the_state_of_a_finished_row_stays_as_it_is(decoder):
 def test_no_token_depends_on_a_later_one_and_every_one_depends_on_all_of_the_source(decoder):
     """By the Jacobian of the logits by the embeddings of the tokens, of which every one has its own."""
     model, params = trained(decoder, source_vocabulary=V, tied=False)
-    places = [(jnp.arange(length)[None], scope(jnp.ones((1, length), int))) for length in (S, T)]
+    places = [(jnp.arange(length)[None], context(jnp.ones((1, length), int))) for length in (S, T)]
 
     def logits(by_source, by_tokens):
         own = params['params'] | {'source_embedding': by_source, 'embedding': by_tokens}
@@ -187,7 +187,7 @@ def test_weights_over_the_source_are_reported_as_attention_kernels_report_them(d
 @pytest.mark.parametrize('decoder', DECODERS)
 def test_reading_is_done_once_and_a_step_reads_no_token_of_the_source(decoder):
     model, params = trained(decoder)
-    state = jax.eval_shape(lambda: model.apply(params, SOURCE, scope(SOURCE_SEGMENTS), T, method='encode'))
+    state = jax.eval_shape(lambda: model.apply(params, SOURCE, context(SOURCE_SEGMENTS), T, method='encode'))
     encoder = jax.tree.map(lambda leaf: leaf, params['params'])
     del encoder['encoder'], encoder['bridge']
     logits, _ = jax.eval_shape(
@@ -205,7 +205,7 @@ def test_a_copied_state_is_the_one_that_the_encoder_ended_with():
     state = read(model, params)
     embedded = params['params']['embedding'][SOURCE]
     encoder = {'params': params['params']['encoder']}
-    encoded = model.encoder().apply(encoder, embedded, scope(SOURCE_SEGMENTS), False)
+    encoded = model.encoder().apply(encoder, embedded, context(SOURCE_SEGMENTS), False)
     for layer, begun in zip(encoded.states, state.decoder.cells, strict=True):
         np.testing.assert_array_equal(layer[0].h, begun.h)
         np.testing.assert_array_equal(layer[0].c, begun.c)
@@ -249,7 +249,9 @@ def test_a_tied_output_must_be_as_wide_as_the_embedding():
         trained('Luong', width=D + 1)
 
 
-@pytest.mark.parametrize(('what', 'short'), [('source', {'source_context': 6}), ('sequence', {'context': 5})])
+@pytest.mark.parametrize(
+    ('what', 'short'), [('source', {'source_context_length': 6}), ('sequence', {'context_length': 5})]
+)
 def test_what_is_too_long_is_refused(what, short):
     with pytest.raises(UserError, match=f'a {what} of . tokens does not fit'):
         trained('Bahdanau', **short)

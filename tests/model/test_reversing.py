@@ -25,7 +25,7 @@ def reversed_symbols(key, count):
 @pytest.mark.parametrize('fed', [False, True], ids=['initial state', 'every step'])
 def test_a_fixed_context_carries_up_to_ten_symbols(fed):
     decoder = {'use': 'recurrent.decoder.fixed_context:FixedContext', 'fed': fed}
-    sizes = {'vocabulary': SYMBOLS + 1, 'source_context': LONGEST + 1, 'context': LONGEST + 1}
+    sizes = {'vocabulary': SYMBOLS + 1, 'source_context_length': LONGEST + 1, 'context_length': LONGEST + 1}
     model = recurrent(decoder, WIDTH, bidirectional=False, bridge={'use': 'recurrent.decoder.copied:Copied'}, **sizes)
     lesson = Lesson(reversed_symbols, rows=64, steps=1500, peak=8e-3, enough=lambda learned: learned.rows >= EXACT)
     assert lesson.taught(model).rows >= EXACT

@@ -11,13 +11,13 @@ import pytest
 
 from saccade.build import build
 from saccade.model.stack import unstacked
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 NEAR = 1e-6
 SAME_LEAF = 1e-6
 B, T, D, L = 2, 5, 8, 4
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 
 NORM = {'use': 'norm.rms:RMSNorm'}
 
@@ -53,7 +53,7 @@ def stack(run='unrolled', pattern=None, layers=L):
 
 @functools.cache
 def params():
-    shapes = jax.eval_shape(lambda: stack().init(jax.random.key(0), X, SCOPE, False, mutable=['params']))
+    shapes = jax.eval_shape(lambda: stack().init(jax.random.key(0), X, CONTEXT, False, mutable=['params']))
     random = np.random.default_rng(1)
     return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
 
@@ -63,7 +63,7 @@ def outputs_and_gradients(run):
     """Of a training step with dropout."""
 
     def loss(params):
-        y = stack(run).apply(params, X, SCOPE, True, rngs={'dropout': jax.random.key(2)})
+        y = stack(run).apply(params, X, CONTEXT, True, rngs={'dropout': jax.random.key(2)})
         return (y * X).sum(), y
 
     return jax.jit(jax.grad(loss, has_aux=True))(params())
@@ -85,22 +85,22 @@ def test_layers_drop_independently(run):
     """Each layer adds its dropout of ones, so two layers that drop alike would add 0 or twice the same."""
     ones = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}, 'dropout': 0.5}
     layers = stack(run, [{**block(dropout=0.0), 'feedforward': ones}], layers=2)
-    shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, SCOPE, False))
+    shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, CONTEXT, False))
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), shapes)
     zeros['params']['pattern_0']['feedforward']['down_bias'] += 1.0
-    added = layers.apply(zeros, X, SCOPE, True, rngs={'dropout': jax.random.key(0)}) - X
+    added = layers.apply(zeros, X, CONTEXT, True, rngs={'dropout': jax.random.key(0)}) - X
     assert {0, 2, 4} == set(np.round(np.asarray(added)).astype(int).flat)
 
 
 def test_parameters_are_initialised_to_the_same_numbers_and_tree():
-    init = jax.jit(lambda key: [stack(run).init(key, X, SCOPE, False) for run in ('unrolled', 'scanned')])
+    init = jax.jit(lambda key: [stack(run).init(key, X, CONTEXT, False) for run in ('unrolled', 'scanned')])
     unrolled, scanned = init(jax.random.key(0))
     jax.tree.map(np.testing.assert_array_equal, unrolled, scanned)
 
 
 def test_every_layer_is_initialised_as_it_would_be_alone():
     """The scale of a stacked kernel is that of one layer's, and no two layers are the same."""
-    query = jax.jit(lambda key: stack().init(key, X, SCOPE, False)['params']['pattern_0']['mixer']['query'])(
+    query = jax.jit(lambda key: stack().init(key, X, CONTEXT, False)['params']['pattern_0']['mixer']['query'])(
         jax.random.key(0)
     )
     alone = D**-0.5
@@ -113,34 +113,34 @@ def test_a_stack_is_its_blocks_one_after_another():
     for number in range(L):
         given = PATTERN[number % 2]
         one = jax.tree.map(lambda leaf, number=number: leaf[number // 2], params()['params'][f'pattern_{number % 2}'])
-        x = build(given)().apply({'params': one}, x, SCOPE, False)
-    assert_near(stack().apply(params(), X, SCOPE, False), x)
+        x = build(given)().apply({'params': one}, x, CONTEXT, False)
+    assert_near(stack().apply(params(), X, CONTEXT, False), x)
 
 
 def test_leaves_are_depth_times_block():
     patterns = params()['params']
     assert patterns.keys() == {'pattern_0', 'pattern_1'}
     for number, given in enumerate(PATTERN):
-        one = jax.eval_shape(lambda given=given: build(given)().init(jax.random.key(0), X, SCOPE, False))['params']
+        one = jax.eval_shape(lambda given=given: build(given)().init(jax.random.key(0), X, CONTEXT, False))['params']
         stacked = patterns[f'pattern_{number}']
         assert jax.tree.map(lambda leaf: (L // 2, *leaf.shape), one) == jax.tree.map(jnp.shape, stacked)
 
 
 def test_steps_replay_the_whole_through_a_pattern():
-    whole = stack().apply(params(), X, SCOPE, False)
+    whole = stack().apply(params(), X, CONTEXT, False)
     state = stack().apply(params(), X[:, :1], T, method='init_state')
     assert len(state) == L
     parts = []
-    step = jax.jit(lambda x, scope, state: stack().apply(params(), x, scope, state, method='step'))
+    step = jax.jit(lambda x, context, state: stack().apply(params(), x, context, state, method='step'))
     for here in (slice(0, 3), slice(3, 5)):
-        part, state = step(X[:, here], Scope(SCOPE.positions[:, here]), state)
+        part, state = step(X[:, here], LayerContext(CONTEXT.positions[:, here]), state)
         parts.append(part)
     assert_near(jnp.concatenate(parts, axis=1), whole)
 
 
 def test_steps_take_parameters_that_are_cut_into_layers():
     state = stack().apply(params(), X[:, :1], T, method='init_state')
-    step = jax.jit(lambda params: stack().apply(params, X, SCOPE, state, method='step')[0])
+    step = jax.jit(lambda params: stack().apply(params, X, CONTEXT, state, method='step')[0])
     cut = unstacked(params())
     assert [len(layers) for layers in cut['params'].values()] == [L // 2, L // 2]
     np.testing.assert_array_equal(step(cut), step(params()))
@@ -153,7 +153,7 @@ def test_no_two_layers_share_a_buffer_of_a_fresh_state():
 
 @pytest.mark.parametrize('run', ['unrolled', 'scanned, rematerialised'])
 def test_what_layers_report_is_stacked(run):
-    _, reported = stack(run).apply(params(), X, SCOPE, False, mutable=['weights'])
+    _, reported = stack(run).apply(params(), X, CONTEXT, False, mutable=['weights'])
     shapes = [leaf.shape for leaf in jax.tree.leaves(reported)]
     assert shapes == [(L // 2, B, 2, T, T), (L // 2, B, 4, T, T)]
     for leaf in jax.tree.leaves(reported):
@@ -179,7 +179,7 @@ STREAMS = {
 @functools.cache
 def stream_params(name):
     layers = stack(pattern=[STREAMS[name]])
-    shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, SCOPE, False, mutable=['params']))
+    shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, CONTEXT, False, mutable=['params']))
     random = np.random.default_rng(1)
     return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
 
@@ -187,7 +187,7 @@ def stream_params(name):
 @functools.cache
 def stream_outputs_and_gradients(name, run):
     def loss(params):
-        y = stack(run, [STREAMS[name]]).apply(params, X, SCOPE, True)
+        y = stack(run, [STREAMS[name]]).apply(params, X, CONTEXT, True)
         return (y * X).sum(), y
 
     return jax.jit(jax.grad(loss, has_aux=True))(stream_params(name))
@@ -199,7 +199,7 @@ def test_streams_are_entered_before_the_layers_and_left_after_them(name):
     x = given.expand(X)
     for number in range(L):
         one = jax.tree.map(lambda leaf, number=number: leaf[number], params['pattern_0'])
-        x = given.apply({'params': one}, x, SCOPE, False)
+        x = given.apply({'params': one}, x, CONTEXT, False)
     expected = given.apply({'params': params.get('leave', {})}, x, method='reduce')
     assert expected.shape == X.shape
     assert_near(stream_outputs_and_gradients(name, 'unrolled')[1], expected)
@@ -214,10 +214,10 @@ def test_streams_are_the_same_scanned(name):
 def test_steps_through_streams_replay_the_whole(name):
     layers, params = stack(pattern=[STREAMS[name]]), unstacked(stream_params(name))
     state = layers.init_state(X[:, :1], T)
-    step = jax.jit(lambda x, scope, state: layers.apply(params, x, scope, state, method='step'))
+    step = jax.jit(lambda x, context, state: layers.apply(params, x, context, state, method='step'))
     parts = []
     for here in (slice(0, 3), slice(3, 5)):
-        part, state = step(X[:, here], Scope(SCOPE.positions[:, here]), state)
+        part, state = step(X[:, here], LayerContext(CONTEXT.positions[:, here]), state)
         parts.append(part)
     assert_near(jnp.concatenate(parts, axis=1), stream_outputs_and_gradients(name, 'unrolled')[1])
 
@@ -240,28 +240,28 @@ def test_what_streams_need_at_their_end_is_made_once():
 def test_blocks_that_do_not_hand_on_the_same_are_refused(pattern, words):
     layers = stack(pattern=pattern)
     with pytest.raises(UserError, match=words):
-        jax.eval_shape(lambda: layers.init(jax.random.key(0), X, SCOPE, False))
+        jax.eval_shape(lambda: layers.init(jax.random.key(0), X, CONTEXT, False))
     with pytest.raises(UserError, match=words):
         layers.init_state(X[:, :1], T)
 
 
 def test_blocks_that_read_streams_in_their_own_ways_can_take_turns():
     turns = [STREAMS['hyper-connections'], {**STREAMS['hyper-connections'], 'dynamic': False}]
-    y, _ = jax.eval_shape(lambda: stack(pattern=turns).init_with_output(jax.random.key(0), X, SCOPE, False))
+    y, _ = jax.eval_shape(lambda: stack(pattern=turns).init_with_output(jax.random.key(0), X, CONTEXT, False))
     assert y.shape == X.shape
 
 
 def test_layers_that_the_pattern_does_not_divide_are_refused():
     with pytest.raises(UserError, match=r'3 layers .* 2 blocks'):
-        jax.eval_shape(lambda: stack(layers=3).init(jax.random.key(0), X, SCOPE, False))
+        jax.eval_shape(lambda: stack(layers=3).init(jax.random.key(0), X, CONTEXT, False))
 
 
 def test_rematerialising_keeps_less():
     def kept(run):
         layers = stack(run, [block(dropout=0.0)])
-        shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, SCOPE, False))
+        shapes = jax.eval_shape(lambda: layers.init(jax.random.key(0), X, CONTEXT, False))
         residuals = jax.eval_shape(
-            lambda params: jax.vjp(lambda p: layers.apply(p, X, SCOPE, False), params)[1], shapes
+            lambda params: jax.vjp(lambda p: layers.apply(p, X, CONTEXT, False), params)[1], shapes
         )
         return sum(leaf.size for leaf in jax.tree.leaves(residuals))
 

@@ -26,7 +26,7 @@ from saccade.ops.mask import (
     within_segments,
 )
 from saccade.ops.pattern import big_bird, dilated_window, longformer, prefix_lm, sparse_fixed, sparse_strided
-from saccade.types import Scope, Source, UserError
+from saccade.types import LayerContext, Source, UserError
 
 T, S = 9, 11
 Q_SEGMENTS = np.array([[0, 0, 1, 1, 1, 2, 2, 2, 0], [1, 1, 1, 1, 3, 3, 3, 3, 3]])
@@ -219,7 +219,7 @@ def starts_anew(segments):
 def test_within_segments_a_mask_counts_from_the_start_of_each(name):
     mask, allowed = RULES[name]
     places = starts_anew(PACKED)
-    inside = within_segments(mask, Scope(jnp.array(places), jnp.array(PACKED)))
+    inside = within_segments(mask, LayerContext(jnp.array(places), jnp.array(PACKED)))
     whole = table(inside, range(S), range(S))
     expected = [
         [
@@ -240,7 +240,7 @@ def test_within_segments_a_mask_counts_from_the_start_of_each(name):
 
 @pytest.mark.parametrize('mask', [Chunked(3), Causal() & Chunked(3), prefix_lm(2), sparse_strided(3) & Window(4)])
 def test_far_blocks_of_packed_rows_are_known_to_be_empty(mask):
-    inside = within_segments(mask, Scope(jnp.array(starts_anew(PACKED)), jnp.array(PACKED)))
+    inside = within_segments(mask, LayerContext(jnp.array(starts_anew(PACKED)), jnp.array(PACKED)))
     assert not inside.live(range(2), range(8, 11))
 
 
@@ -248,7 +248,7 @@ def test_in_cross_attention_each_side_counts_its_own():
     source = Source(jnp.zeros((2, S, 1)), jnp.array(starts_anew(PACKED)), jnp.array(PACKED))
     segments = np.array([[2, 2, 1, 1], [1, 1, 1, 1]])
     places = np.array([[0, 1, 0, 1], [0, 1, 2, 3]])
-    inside = within_segments(Causal(), Scope(jnp.array(places), jnp.array(segments), source))
+    inside = within_segments(Causal(), LayerContext(jnp.array(places), jnp.array(segments), source))
     whole = table(inside, range(4), range(S))
     for b, i, j in np.ndindex(2, 4, S):
         assert whole[b, i, j] == (segments[b, i] == PACKED[b, j] and starts_anew(PACKED)[b, j] <= places[b, i])
@@ -257,7 +257,7 @@ def test_in_cross_attention_each_side_counts_its_own():
 
 def test_rows_of_one_segment_keep_their_mask():
     mask = Chunked(3)
-    assert within_segments(mask, Scope(jnp.arange(S)[None])) is mask
+    assert within_segments(mask, LayerContext(jnp.arange(S)[None])) is mask
 
 
 @pytest.mark.parametrize('mask', [mask for mask, _ in RULES.values()])
@@ -295,7 +295,7 @@ def test_a_mask_is_a_pytree_whose_shape_parameters_are_static():
 
 def test_after_a_prefix_of_its_own_a_row_is_causal():
     counts = np.array([0, 4])
-    mask = CausalAfterPrefix().of(Scope(jnp.zeros((2, T), int), prefix=jnp.array(counts)))
+    mask = CausalAfterPrefix().of(LayerContext(jnp.zeros((2, T), int), prefix=jnp.array(counts)))
     expected = [[[j <= i or j < count for j in range(S)] for i in range(T)] for count in counts]
     np.testing.assert_array_equal(table(mask), expected)
     np.testing.assert_array_equal(table(mask, range(2, 7), range(5, 9)), table(mask)[:, 2:7, 5:9])
@@ -304,14 +304,14 @@ def test_after_a_prefix_of_its_own_a_row_is_causal():
 
 def test_the_prefix_is_counted_by_positions_and_padding_is_none_of_it():
     places, segments = np.array([[0, 0, 0, 1, 2, 3]]), np.array([[0, 0, 1, 1, 1, 1]])
-    scope = Scope(jnp.array(places), jnp.array(segments), prefix=jnp.array([2]))
-    inside = np.asarray(within_segments(CausalAfterPrefix().of(scope), scope)(jnp.arange(6), jnp.arange(6)))[0]
+    context = LayerContext(jnp.array(places), jnp.array(segments), prefix=jnp.array([2]))
+    inside = np.asarray(within_segments(CausalAfterPrefix().of(context), context)(jnp.arange(6), jnp.arange(6)))[0]
     for i, j in np.ndindex(6, 6):
         assert inside[i, j] == (i > 1 and j > 1 and (j <= i or j < 4))
 
 
 def test_without_a_prefix_a_row_is_causal():
-    given, bare = Scope(jnp.zeros((2, T), int), prefix=jnp.array([3, 3])), Scope(jnp.zeros((2, T), int))
+    given, bare = LayerContext(jnp.zeros((2, T), int), prefix=jnp.array([3, 3])), LayerContext(jnp.zeros((2, T), int))
     assert isinstance(CausalAfterPrefix().of(bare), Causal)
     np.testing.assert_array_equal(table(CausalAfterPrefix()), table(Causal()))
     assert Window(2).of(given) == Window(2)

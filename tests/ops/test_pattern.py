@@ -13,12 +13,12 @@ from saccade.ops.flops import count_primitive, flops
 from saccade.ops.mask import Causal, Window
 from saccade.ops.pattern import longformer, prefix_lm, sparse_fixed, sparse_strided
 from saccade.ops.scoring import Scoring
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D = 2, 11, 8
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 LEFT = np.array([[1] * T, [0] * 3 + [1] * (T - 3)])
 TWO = np.array([[1] * 5 + [2] * 5 + [0], [1] * 5 + [2] * 5 + [0]])
 
@@ -58,7 +58,7 @@ def attention(mask, kernel=PLAIN):
 
 
 def drawn():
-    shapes = jax.eval_shape(lambda: attention(CAUSAL).init(jax.random.key(0), X, SCOPE, False))
+    shapes = jax.eval_shape(lambda: attention(CAUSAL).init(jax.random.key(0), X, CONTEXT, False))
     random = np.random.default_rng(1)
     return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.6), leaf.dtype), shapes)
 
@@ -68,11 +68,11 @@ PARAMS = drawn()
 
 def numbered(segments):
     same = (segments[:, :, None] == segments[:, None, :]) & (np.arange(T)[:, None] > np.arange(T))
-    return Scope(jnp.array(same.sum(axis=-1) * (segments != 0)), jnp.array(segments))
+    return LayerContext(jnp.array(same.sum(axis=-1) * (segments != 0)), jnp.array(segments))
 
 
-def run(module, x, scope):
-    return jax.jit(lambda x: module.apply(PARAMS, x, scope, False))(x)
+def run(module, x, context):
+    return jax.jit(lambda x: module.apply(PARAMS, x, context, False))(x)
 
 
 def assert_near(given, expected):
@@ -87,17 +87,19 @@ def mask(request):
 
 def test_each_output_depends_on_the_tokens_that_the_mask_allows(mask):
     module = attention(mask)
-    by_x = jax.jit(jax.jacrev(lambda x: module.apply(PARAMS, x[None], Scope(SCOPE.positions[:1]), False)[0]))(X[0])
+    by_x = jax.jit(jax.jacrev(lambda x: module.apply(PARAMS, x[None], LayerContext(CONTEXT.positions[:1]), False)[0]))(
+        X[0]
+    )
     given = np.abs(by_x).max(axis=(1, 3)) > 0
     index = jnp.arange(T)
     np.testing.assert_array_equal(given, build(mask)()(index, index))
 
 
 def test_the_blockwise_path_equals_the_plain_one(mask):
-    scope = numbered(TWO)
+    context = numbered(TWO)
 
     def loss(x, params, kernel):
-        y = attention(mask, kernel).apply(params, x, scope, False)
+        y = attention(mask, kernel).apply(params, x, context, False)
         return jnp.sin(y).sum(), y
 
     @jax.jit
@@ -109,18 +111,18 @@ def test_the_blockwise_path_equals_the_plain_one(mask):
 
 def test_documents_packed_into_a_row_are_as_if_alone(mask):
     packed = run(attention(mask), X, numbered(TWO))[:, :10].reshape(2 * B, 5, D)
-    alone = run(attention(mask), X[:, :10].reshape(2 * B, 5, D), Scope(jnp.tile(jnp.arange(5), (2 * B, 1))))
+    alone = run(attention(mask), X[:, :10].reshape(2 * B, 5, D), LayerContext(jnp.tile(jnp.arange(5), (2 * B, 1))))
     assert_near(packed, alone)
 
 
 @pytest.mark.parametrize('name', STEPPED)
 def test_steps_replay_the_whole_for_rows_of_different_lengths(name):
-    module, scope = attention(MASKS[name]), numbered(LEFT)
-    whole = run(module, X, scope)
+    module, context = attention(MASKS[name]), numbered(LEFT)
+    whole = run(module, X, context)
     state, parts = module.apply(PARAMS, X[:, :1], T, method='init_state'), []
     step = jax.jit(lambda *chunk: module.apply(PARAMS, *chunk, method='step'))
     for here in (slice(0, 6), slice(6, 7), slice(7, 11)):
-        y, state = step(X[:, here], Scope(scope.positions[:, here], scope.segments[:, here]), state)
+        y, state = step(X[:, here], LayerContext(context.positions[:, here], context.segments[:, here]), state)
         parts.append(y)
     assert_near(jnp.concatenate(parts, axis=1)[LEFT != 0], whole[LEFT != 0])
 

@@ -74,7 +74,7 @@ def test_linear_scaling_stretches_every_wavelength():
 def test_llama3_scaling_stretches_the_long_wavelengths_alone():
     plain = frequencies(64, 500_000.0)
     turns = 8192 * plain / (2 * np.pi)
-    ratio = llama3(plain, factor=8.0, low=1.0, high=4.0, context=8192) / plain
+    ratio = llama3(plain, factor=8.0, low=1.0, high=4.0, context_length=8192) / plain
     np.testing.assert_allclose(ratio[turns > 4], 1.0)
     np.testing.assert_allclose(ratio[turns < 1], 1 / 8)
     between = ratio[(turns >= 1) & (turns <= 4)]

@@ -16,7 +16,7 @@ from saccade.ops.mask import Causal, Full, Given
 from saccade.ops.scoring import Scoring
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.score.cosine import Cosine
-from saccade.types import Scope, Source
+from saccade.types import LayerContext, Source
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
 with warnings.catch_warnings():
@@ -167,8 +167,8 @@ def test_multi_head_attention_is_that_of_torch(seed):
 
     def run(x):
         read = None if not across else place(source, present)
-        scope = Scope(jnp.tile(jnp.arange(T), (B, 1)), jnp.array(queries, int), read)
-        y, returned = module.apply({'params': params}, x, scope, False, mutable=['weights'])
+        context = LayerContext(jnp.tile(jnp.arange(T), (B, 1)), jnp.array(queries, int), read)
+        y, returned = module.apply({'params': params}, x, context, False, mutable=['weights'])
         return (direction * queries[..., None] * y).sum(), (y, jax.tree.leaves(returned)[0])
 
     gradient, (y, weights) = jax.jit(jax.grad(run, has_aux=True))(x)

@@ -16,7 +16,7 @@ import pytest
 from saccade.build import build
 from saccade.hub.load import load, spec_of
 from saccade.model.stack import layer_states
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
 with warnings.catch_warnings():
@@ -129,9 +129,9 @@ def ours_of(folder: Path, types: bool) -> tuple[dict[str, np.ndarray], list[np.n
     """What each head makes of the tokens, and the hidden states."""
     pretrained = load(folder)
     model = build(pretrained.spec)()
-    scope = Scope(jnp.asarray(POSITIONS), jnp.asarray(PRESENT), types=jnp.asarray(TYPES) if types else None)
+    context = LayerContext(jnp.asarray(POSITIONS), jnp.asarray(PRESENT), types=jnp.asarray(TYPES) if types else None)
     outputs, reported = jax.jit(
-        lambda params: model.apply({'params': params}, jnp.asarray(TOKENS), scope, False, mutable=['hidden'])
+        lambda params: model.apply({'params': params}, jnp.asarray(TOKENS), context, False, mutable=['hidden'])
     )(pretrained.params)
     return outputs, layer_states(reported['hidden'])
 
@@ -193,5 +193,5 @@ def test_published_sizes(tmp_path, family, architecture, settings, parameters):
 
 def parameters_of(spec: dict[str, Any]) -> int:
     model, tokens = build(spec)(), jnp.zeros((1, 1), jnp.int32)
-    variables = jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, Scope(tokens), False))
+    variables = jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, LayerContext(tokens), False))
     return sum(leaf.size for leaf in jax.tree.leaves(variables))

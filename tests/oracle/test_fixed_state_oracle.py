@@ -9,7 +9,7 @@ import pytest
 
 from saccade.build import build
 from saccade.ops.linear_attention import Memory, retain
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 pytestmark = pytest.mark.oracle
 F32_RELATIVE = 1e-4  # of the largest element
@@ -57,8 +57,8 @@ def test_the_gated_delta_rule_is_that_of_olmo_hybrid(seed):
     spec = {'use': 'attention.delta:Delta', 'heads': N, 'value_width': V, 'gate': {'use': 'jax.nn:silu'}, 'chunk': 8}
     ours = build({**spec, 'head_norm': norm})()
     x = np.random.default_rng(seed).normal(size=(B, T, D)).astype(np.float32)
-    scope = Scope(jnp.tile(jnp.arange(T), (B, 1)))
-    given = jax.jit(lambda params: ours.apply({'params': params}, jnp.asarray(x), scope, False))(params)
+    context = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
+    given = jax.jit(lambda params: ours.apply({'params': params}, jnp.asarray(x), context, False))(params)
     with torch.no_grad():
         assert_near(given, theirs(torch.from_numpy(x)))
 

@@ -13,7 +13,7 @@ import pytest
 
 from saccade.build import build
 from saccade.hub.load import load
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
 with warnings.catch_warnings():
@@ -107,8 +107,8 @@ class Loaded:
         )
 
     def logits(self, positions: np.ndarray = POSITIONS, segments: np.ndarray = EVERYWHERE) -> np.ndarray:
-        scope = Scope(jnp.asarray(positions), jnp.asarray(segments))
-        return np.asarray(self._call(self.params, jnp.asarray(TOKENS), scope))
+        context = LayerContext(jnp.asarray(positions), jnp.asarray(segments))
+        return np.asarray(self._call(self.params, jnp.asarray(TOKENS), context))
 
     def greedy(self, prompt: np.ndarray, present: np.ndarray) -> np.ndarray:
         """The prompt and what follows it: the prompt in one step, then a token a step."""

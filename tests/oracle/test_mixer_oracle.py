@@ -9,7 +9,7 @@ import pytest
 from einops import rearrange
 
 from saccade.build import build
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 pytestmark = pytest.mark.oracle
 torch = pytest.importorskip('torch')
@@ -17,18 +17,18 @@ pytest.importorskip('transformers')
 
 ABSOLUTE = 1e-4
 B, T = 2, 11
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 CAUSAL = torch.full((1, 1, T, T), float('-inf')).triu(1)
 
 
 def ours(spec, weights, x):
     module, x = build(spec)(), jnp.asarray(x)
-    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), x, SCOPE, False))['params']
+    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), x, CONTEXT, False))['params']
 
     def weight(path, leaf):
         return jnp.asarray(weights['/'.join(key.key for key in path)]).reshape(leaf.shape)
 
-    return module.apply({'params': jax.tree_util.tree_map_with_path(weight, shapes)}, x, SCOPE, False)
+    return module.apply({'params': jax.tree_util.tree_map_with_path(weight, shapes)}, x, CONTEXT, False)
 
 
 def kernel(linear):

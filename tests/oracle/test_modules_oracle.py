@@ -21,7 +21,7 @@ from einops import rearrange
 from flax.traverse_util import unflatten_dict
 
 from saccade.build import build
-from saccade.types import Scope, Source
+from saccade.types import LayerContext, Source
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
 with warnings.catch_warnings():
@@ -340,7 +340,14 @@ def yarn(drawn):
             'beta_fast': fast,
             'attention_factor': gain,
         },
-        {'use': 'ops.rotary:yarn', 'factor': factor, 'context': context, 'slow': slow, 'fast': fast, 'gain': gain},
+        {
+            'use': 'ops.rotary:yarn',
+            'factor': factor,
+            'context_length': context,
+            'slow': slow,
+            'fast': fast,
+            'gain': gain,
+        },
     )
 
 
@@ -357,7 +364,7 @@ def longrope(drawn):
             'short_factor': short,
             'long_factor': long,
         },
-        {'use': 'ops.rotary:longrope', 'factor': factor, 'context': context, 'stretches': stretches},
+        {'use': 'ops.rotary:longrope', 'factor': factor, 'context_length': context, 'stretches': stretches},
     )
 
 
@@ -371,7 +378,7 @@ def llama3(drawn):
             'low_freq_factor': low,
             'high_freq_factor': high,
         },
-        {'use': 'ops.rotary:llama3', 'factor': factor, 'context': context, 'low': low, 'high': high},
+        {'use': 'ops.rotary:llama3', 'factor': factor, 'context_length': context, 'low': low, 'high': high},
     )
 
 
@@ -468,10 +475,10 @@ class Both:
     def module(self, kernel):
         return build({**self.case.spec, 'kernel': kernel})()
 
-    def scope(self, *source):
+    def context(self, *source):
         """That of all tokens, and of a source if there is one."""
         read = (Source(hidden, *self.drawn.source.ours()) for hidden in source)
-        return Scope(*self.drawn.tokens.ours(), *read)
+        return LayerContext(*self.drawn.tokens.ours(), *read)
 
     def assert_near(self, y):
         given, expected = (array[self.drawn.tokens.present] for array in (np.asarray(y), self.y))
@@ -510,7 +517,7 @@ def assert_same_outputs_and_gradients(both, kernel):
 
     def run(params, inputs):
         x, *source = inputs
-        y = module.apply({'params': params}, x, both.scope(*source), False)
+        y = module.apply({'params': params}, x, both.context(*source), False)
         return (both.direction * y).sum(), y
 
     gradients, y = jax.jit(jax.grad(run, (0, 1), has_aux=True))(both.params, both.inputs)
@@ -537,8 +544,8 @@ def test_steps(both):
     def run(x):
         state, found = module.init_state(x, drawn.T), []
         for here in (slice(0, first), slice(first, first + 1), slice(first + 1, drawn.T)):
-            scope = Scope(*drawn.tokens.ours(here))
-            y, state = module.apply({'params': both.params}, x[:, here], scope, state, method='step')
+            context = LayerContext(*drawn.tokens.ours(here))
+            y, state = module.apply({'params': both.params}, x[:, here], context, state, method='step')
             found.append(y)
         return jnp.concatenate(found, axis=1)
 
@@ -563,10 +570,10 @@ def test_one_head_is_what_the_notes_mean(seed):
     spec = mixer(heads=1, head_width=H, bias=bias, mask={'use': 'ops.mask:Full'}, kernel=PLAIN)
     params = converted(layers, linears(*QKV, 'output'), H, torch.Tensor.detach)
     params['output'] = jnp.eye(H, D)[None]
-    scope = Scope(jnp.tile(jnp.arange(drawn.T), (drawn.B, 1)))
+    context = LayerContext(jnp.tile(jnp.arange(drawn.T), (drawn.B, 1)))
 
     def run(x):
-        ours, returned = build(spec)().apply({'params': params}, x, scope, False, mutable=['weights'])
+        ours, returned = build(spec)().apply({'params': params}, x, context, False, mutable=['weights'])
         return (direction * ours[..., :H]).sum(), (ours[..., :H], jax.tree.leaves(returned))
 
     gradient, (ours, (given,)) = jax.jit(jax.grad(run, has_aux=True))(leaf.detach().numpy())

@@ -16,7 +16,7 @@ from saccade.build import build
 from saccade.hub.load import load
 from saccade.hub.t5 import spec as t5_spec
 from saccade.model.stack import unstacked
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
 with warnings.catch_warnings():
@@ -101,14 +101,14 @@ class Loaded:
         self._step = jax.jit(lambda *rest: self.model.apply(*rest, method='step'))
 
     def logits(self) -> np.ndarray:
-        return np.asarray(self._call(self.params, SOURCE, _scope(READ), TOKENS, _scope(WRITTEN)))
+        return np.asarray(self._call(self.params, SOURCE, _context(READ), TOKENS, _context(WRITTEN)))
 
     def _call(self, *rest: Any) -> jax.Array:
         return jax.jit(lambda *rest: self.model.apply(*rest, False))(*rest)
 
     def read(self) -> Any:
         read = jax.jit(lambda *rest: self.model.apply(*rest, 1 + NEW_TOKENS, method='encode'))
-        return read(self.params, SOURCE, _scope(READ))
+        return read(self.params, SOURCE, _context(READ))
 
     def in_steps(self) -> np.ndarray:
         state, parts = self.read(), []
@@ -127,8 +127,8 @@ class Loaded:
         return np.concatenate(written, axis=1)
 
 
-def _scope(present: np.ndarray) -> Scope:
-    return Scope(jnp.broadcast_to(jnp.arange(present.shape[1]), present.shape), jnp.asarray(present))
+def _context(present: np.ndarray) -> LayerContext:
+    return LayerContext(jnp.broadcast_to(jnp.arange(present.shape[1]), present.shape), jnp.asarray(present))
 
 
 @pytest.fixture(scope='module', params=CASES.values(), ids=CASES)
@@ -179,6 +179,6 @@ def test_t5_small_has_their_number_of_parameters(tmp_path, published):
     assert theirs.num_parameters() + apart * theirs.lm_head.weight.numel() == published
     model = build(t5_spec(settings))()
     tokens = jnp.zeros((1, 1), jnp.int32)
-    given = 2 * (tokens, Scope(tokens))
+    given = 2 * (tokens, LayerContext(tokens))
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), *given, False))
     assert sum(leaf.size for leaf in jax.tree.leaves(shapes)) == published

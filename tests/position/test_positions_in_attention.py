@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 LINEAR_EXPONENT = 1.1
 B, T, D, H = 2, 11, 16, 4
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
-PACKED = Scope(
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
+PACKED = LayerContext(
     jnp.array([[0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]]),
     jnp.array([[1] * 5 + [2] * 5 + [0], [1] * 11]),
 )
@@ -27,7 +27,10 @@ BLOCKWISE = {'use': 'attention.blockwise:Blockwise', 'query_block': 4, 'key_bloc
 SCHEMES = {
     'alibi': {'use': 'position.alibi:ALiBi'},
     'xpos': {'use': 'position.xpos:XPos', 'unit': 8.0},
-    'rotary': {'use': 'position.rotary:Rotary', 'scaling': {'use': 'ops.rotary:yarn', 'factor': 2.0, 'context': 8}},
+    'rotary': {
+        'use': 'position.rotary:Rotary',
+        'scaling': {'use': 'ops.rotary:yarn', 'factor': 2.0, 'context_length': 8},
+    },
     'partial rotary': {'use': 'position.rotary:Rotary', 'share': 0.5, 'pairing': {'use': 'ops.rotary:neighbours'}},
     'rotary_2d': {'use': 'position.rotary_2d:Rotary2D', 'columns': 3},
     'relative_bias': {'use': 'position.relative_bias:RelativeBias', 'buckets': 8, 'furthest': 20, 'both_sides': True},
@@ -51,7 +54,7 @@ def drawn(module, *inputs):
 
 @functools.cache
 def params_of(name):
-    return drawn(attention(SCHEMES[name]), X, SCOPE)
+    return drawn(attention(SCHEMES[name]), X, CONTEXT)
 
 
 def assert_near(given, expected, relative=F32_RELATIVE):
@@ -83,7 +86,7 @@ def test_moving_a_whole_sequence_changes_nothing(name):
     ys = []
     for start in (0, 37):
         state = module.apply(params_of(name), X[:, :1], T, method='init_state')
-        ys.append(run(X, Scope(start + SCOPE.positions), state)[0])
+        ys.append(run(X, LayerContext(start + CONTEXT.positions), state)[0])
     assert_near(*ys, 10 * F32_RELATIVE)
 
 
@@ -92,7 +95,7 @@ def test_order_matters(name):
     """Without a direction in the mask, the last query tells the order of the others by the scheme alone."""
     module = attention(SCHEMES[name], mask=FULL)
     order = np.array([*range(T - 3), T - 2, T - 3, T - 1])
-    run = jax.jit(lambda x: module.apply(params_of(name), x, SCOPE, False)[:, -1])
+    run = jax.jit(lambda x: module.apply(params_of(name), x, CONTEXT, False)[:, -1])
     assert np.abs(run(X) - run(X[:, order])).max() > 1e-3
 
 
@@ -102,9 +105,9 @@ def test_memory_of_forward_and_backward_grows_linearly(name):
     sizes = []
     module = attention(SCHEMES[name], {**BLOCKWISE, 'query_block': 128, 'key_block': 128})
     for length in (1024, 2048, 4096):
-        x, scope = jnp.zeros((1, length, D)), Scope(jnp.arange(length)[None])
-        step = jax.jit(jax.grad(lambda params, x, scope: module.apply(params, x, scope, False).sum()))
-        sizes.append(step.lower(params_of(name), x, scope).compile().memory_analysis().temp_size_in_bytes)
+        x, context = jnp.zeros((1, length, D)), LayerContext(jnp.arange(length)[None])
+        step = jax.jit(jax.grad(lambda params, x, context: module.apply(params, x, context, False).sum()))
+        sizes.append(step.lower(params_of(name), x, context).compile().memory_analysis().temp_size_in_bytes)
     assert np.polyfit(np.log([1024, 2048, 4096]), np.log(sizes), 1)[0] < LINEAR_EXPONENT
 
 
@@ -120,7 +123,7 @@ def decoder(position=NONE, shared=None, heads=(4,), kernel=PLAIN, run='Unrolled'
     spec = {
         'use': 'model.decoder:Decoder',
         'vocabulary': VOCABULARY,
-        'context': T,
+        'context_length': T,
         'width': D,
         'layers': 2,
         'tied': True,
@@ -134,11 +137,11 @@ def decoder(position=NONE, shared=None, heads=(4,), kernel=PLAIN, run='Unrolled'
 
 @functools.cache
 def shared_params(name):
-    return drawn(decoder(shared=SCHEMES[name]), TOKENS, SCOPE)
+    return drawn(decoder(shared=SCHEMES[name]), TOKENS, CONTEXT)
 
 
-def logits(module, params, scope=PACKED):
-    return jax.jit(lambda params: module.apply(params, TOKENS, scope, False))(params)
+def logits(module, params, context=PACKED):
+    return jax.jit(lambda params: module.apply(params, TOKENS, context, False))(params)
 
 
 @pytest.mark.parametrize('name', ['relative_bias', 'cope'])
@@ -181,7 +184,7 @@ def test_steps_replay_the_whole_with_shared_terms():
     segments = jnp.array([[1] * T, [0] * 3 + [1] * (T - 3)])
     positions = jnp.array([[*range(T)], [0, 0, 0, *range(T - 3)]])
     module, params = decoder(shared=SCHEMES['cope']), shared_params('cope')
-    whole = logits(module, params, Scope(positions, segments))
+    whole = logits(module, params, LayerContext(positions, segments))
     state, parts = module.apply(params, TOKENS, T, method='init_state'), []
     step = jax.jit(lambda *chunk: module.apply(params, *chunk, method='step'))
     for here in (slice(0, 6), slice(6, 7), slice(7, T)):
@@ -199,4 +202,4 @@ def test_steps_replay_the_whole_with_shared_terms():
 )
 def test_terms_that_cannot_be_shared_are_refused(settings, words):
     with pytest.raises(UserError, match=words):
-        jax.eval_shape(lambda: decoder(**settings).init(jax.random.key(0), TOKENS, SCOPE, False))
+        jax.eval_shape(lambda: decoder(**settings).init(jax.random.key(0), TOKENS, CONTEXT, False))

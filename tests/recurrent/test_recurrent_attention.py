@@ -12,7 +12,7 @@ import pytest
 from saccade.build import build
 from saccade.ops.flops import flops
 from saccade.recurrent.decoder.attention_base import over_source
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, S, D, C, A = 2, 4, 9, 6, 5, 3
@@ -37,7 +37,7 @@ def normal(shape, number=0):
 
 
 STATES, HIDDEN = normal((B, T, D), 1), normal((B, S, C), 2)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)), jnp.array([[1] * T, [1, 1, 1, 0]]))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)), jnp.array([[1] * T, [1, 1, 1, 0]]))
 
 
 @functools.cache
@@ -52,7 +52,7 @@ def attention(kind, score='general', query_width=D, key_width=C):
 @functools.partial(jax.jit, static_argnums=0)
 def looked(module, params, states=STATES, hidden=HIDDEN, key=None):
     attender = module.apply(params, states.shape[-1], hidden.shape[-1])
-    return attender(states, SCOPE, attender.encode_source(hidden, SEGMENTS), key)
+    return attender(states, CONTEXT, attender.encode_source(hidden, SEGMENTS), key)
 
 
 def assert_near(given, expected):
@@ -80,7 +80,7 @@ def closed_form(score, params, states, hidden):
     return np.array([[[one(s, h) for h in row] for s in states[b]] for b, row in enumerate(np.asarray(hidden))])
 
 
-ALLOWED = (np.asarray(SEGMENTS)[:, None] == 1) & (np.asarray(SCOPE.segments)[..., None] == 1)
+ALLOWED = (np.asarray(SEGMENTS)[:, None] == 1) & (np.asarray(CONTEXT.segments)[..., None] == 1)
 
 
 @pytest.mark.parametrize('score', ['dot', 'general', 'additive'])
@@ -139,7 +139,7 @@ def test_a_local_look_costs_the_same_at_any_length_of_the_source(kind):
         module, params = attention(kind)
         attender = module.apply(params, D, C)
         memory = attender.encode_source(jnp.zeros((B, length, C)), jnp.ones((B, length), int))
-        return flops(lambda states, memory: attender(states, SCOPE, memory, None).context, STATES, memory)
+        return flops(lambda states, memory: attender(states, CONTEXT, memory, None).context, STATES, memory)
 
     assert (cost(128) == cost(1024)) == kind.startswith('local')
 

@@ -11,7 +11,7 @@ import pytest
 
 from saccade.build import build
 from saccade.recurrent.encoder import Encoded
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 B, S, T, E, C, D = 1, 5, 3, 4, 6, 4
 CELL = {'use': 'recurrent.cell.rnn:RNN', 'width': D}
@@ -38,20 +38,20 @@ def decoder(kind, attention='soft', layers=1):
     module = build({**given, 'cell': CELL, 'layers': layers, 'attention': looks})()
 
     def whole(module):
-        return module(X, scope(T), module.begin(ENCODED, layers * (STATE,)), False)
+        return module(X, layer_context(T), module.begin(ENCODED, layers * (STATE,)), False)
 
     shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), method=whole))
     return module, jax.tree.map(lambda leaf: normal(leaf.shape, leaf.size), shapes)
 
 
-def scope(tokens):
-    return Scope(jnp.arange(tokens)[None], jnp.ones((B, tokens), jnp.int32))
+def layer_context(tokens):
+    return LayerContext(jnp.arange(tokens)[None], jnp.ones((B, tokens), jnp.int32))
 
 
 @functools.partial(jax.jit, static_argnames=('module', 'train', 'mutable'))
 def written(module, params, x=X, cells=(STATE,), key=None, train=False, mutable=('weights',)):
     def whole(module):
-        return module(x, scope(x.shape[1]), module.begin(ENCODED, cells), train)[0]
+        return module(x, layer_context(x.shape[1]), module.begin(ENCODED, cells), train)[0]
 
     rngs = {} if key is None else {'dropout': key}
     return module.apply(params, method=whole, mutable=list(mutable), rngs=rngs)

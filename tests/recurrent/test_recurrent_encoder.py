@@ -9,12 +9,12 @@ import pytest
 
 from saccade.build import build
 from saccade.recurrent.encoder import over
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 B, S, E, D = 3, 7, 4, 5
 LENGTHS = (7, 4, 1)
 SEGMENTS = jnp.array([[1] * length + [0] * (S - length) for length in LENGTHS])
-SCOPE = Scope(jnp.tile(jnp.arange(S), (B, 1)), SEGMENTS)
+CONTEXT = LayerContext(jnp.tile(jnp.arange(S), (B, 1)), SEGMENTS)
 X = jnp.array(np.random.default_rng(0).normal(size=(B, S, E)), jnp.float32)
 CELLS = ('rnn:RNN', 'lstm:LSTM', 'gru:GRU')
 
@@ -25,8 +25,8 @@ def encoder(name, bidirectional=False, layers=1, **more):
     return build(spec | more)()
 
 
-def encoded(module, x=X, scope=SCOPE, train=False, **more):
-    return module.init_with_output(jax.random.key(0), x, scope, train, **more)
+def encoded(module, x=X, layer_context=CONTEXT, train=False, **more):
+    return module.init_with_output(jax.random.key(0), x, layer_context, train, **more)
 
 
 @pytest.mark.parametrize('name', CELLS)
@@ -42,7 +42,7 @@ def test_the_context_is_the_state_at_the_last_token_that_is_none_of_the_padding(
 def test_what_stands_in_the_padding_changes_nothing(name, bidirectional):
     module = encoder(name, bidirectional, layers=2)
     before, params = encoded(module)
-    after = module.apply(params, jnp.where(SEGMENTS[..., None] == 0, 100.0, X), SCOPE, False)
+    after = module.apply(params, jnp.where(SEGMENTS[..., None] == 0, 100.0, X), CONTEXT, False)
     real = SEGMENTS != 0
     np.testing.assert_array_equal(before.hidden[real], after.hidden[real])
     np.testing.assert_array_equal(before.context, after.context)
@@ -76,5 +76,5 @@ def test_dropout_stands_between_the_layers_alone():
     for layers, changes in ((1, False), (2, True)):
         module = encoder('gru:GRU', layers=layers, dropout=0.5)
         still, params = encoded(module)
-        trained = module.apply(params, X, SCOPE, True, rngs={'dropout': jax.random.key(0)})
+        trained = module.apply(params, X, CONTEXT, True, rngs={'dropout': jax.random.key(0)})
         assert (trained.hidden != still.hidden).any() == changes

@@ -13,7 +13,7 @@ from saccade.build import build
 from saccade.ops.flops import sequential_steps
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 CONFIG = Path(__file__).parents[2] / 'experiments' / 'causal_lm' / 'minimal.py'
 D = 8
@@ -30,10 +30,10 @@ ATTENTION = {
 
 def mixer(spec, length, segments=None):
     """A mixer's function of one row, with parameters as training begins; and a row."""
-    module, scope = build(spec)(), Scope(jnp.arange(length)[None], segments)
+    module, layer_context = build(spec)(), LayerContext(jnp.arange(length)[None], segments)
     x = jnp.array(np.random.default_rng(0).normal(size=(1, length, D)), jnp.float32)
-    params = module.init(jax.random.key(0), x, scope, False)
-    return lambda x: module.apply(params, x, scope, False), x
+    params = module.init(jax.random.key(0), x, layer_context, False)
+    return lambda x: module.apply(params, x, layer_context, False), x
 
 
 @pytest.mark.parametrize('spec', [RECURRENT, CONVOLUTION, ATTENTION], ids=['recurrence', 'convolution', 'attention'])
@@ -41,9 +41,9 @@ def test_one_task_config_has_any_of_them_for_a_mixer(spec):
     config = load_config(str(CONFIG), [f'--config.model.block.mixer={spec}'])
     experiment = Experiment.of(config)
     model, tokens = experiment.model(), jnp.zeros((2, 6), jnp.int32)
-    scope = Scope(jnp.tile(jnp.arange(6), (2, 1)))
-    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, scope, False))
-    logits = jax.eval_shape(lambda params: model.apply(params, tokens, scope, False), shapes)
+    layer_context = LayerContext(jnp.tile(jnp.arange(6), (2, 1)))
+    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, layer_context, False))
+    logits = jax.eval_shape(lambda params: model.apply(params, tokens, layer_context, False), shapes)
     assert logits.shape == (2, 6, model.vocabulary)
     assert experiment.model['block']['mixer'].name == spec['use']
 
@@ -85,4 +85,4 @@ def test_what_looks_ahead_is_refused_by_a_causal_model(use, more):
     config = load_config(str(CONFIG), [f'--config.model.block.mixer={ {"use": use, **more} }'])
     model, tokens = Experiment.of(config).model(), jnp.zeros((1, 4), jnp.int32)
     with pytest.raises(UserError, match=f'is causal: it cannot have {use}'):
-        jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, Scope(jnp.arange(4)[None]), False))
+        jax.eval_shape(lambda: model.init(jax.random.key(0), tokens, LayerContext(jnp.arange(4)[None]), False))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from saccade.build import build
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D, N = 2, 11, 16, 4
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-PACKED = Scope(
+PACKED = LayerContext(
     jnp.array([[0, 0, 1, 2, 3, 0, 1, 2, 3, 4, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]]),
     jnp.array([[0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 0], [1] * T]),
 )

@@ -198,7 +198,7 @@ class TestRuns:
         assert configs(make([override], runs=runs))[0] != configs(make(runs=runs))[0]
 
     def test_a_field_that_the_sweep_needs_must_be_given(self, make):
-        asked = dict(runs={'list': [{}]}, needs={'init_from': 'a pretrained run', 'model.context': 'a length'})
+        asked = dict(runs={'list': [{}]}, needs={'init_from': 'a pretrained run', 'model.context_length': 'a length'})
         assert refusal(make, **asked) == '--config.init_from: this sweep needs it: a pretrained run'
         assert configs(make(['--config.init_from=runs/a'], **asked))[0]['init_from'] == 'runs/a'
 

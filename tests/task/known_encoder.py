@@ -19,27 +19,27 @@ class Known(nn.Module):
 
     heads: tuple[tuple[str, tuple[int, ...]], ...]
     vocabulary: int = 6
-    context: int = 8
+    context_length: int = 8
 
     @nn.compact
-    def __call__(self, tokens, scope, train, at=None):
-        assert tokens.shape == scope.positions.shape == scope.segments.shape == scope.types.shape
+    def __call__(self, tokens, context, train, at=None):
+        assert tokens.shape == context.positions.shape == context.segments.shape == context.types.shape
         return {name: self.param(name, nn.initializers.normal(2.0), shape) for name, shape in self.heads}
 
 
-def blank(rows, context):
+def blank(rows, context_length):
     """What a batch has beside what is predicted of it."""
-    return {name: jnp.zeros((rows, context), jnp.int32) for name in ('tokens', 'segments', 'positions', 'types')}
+    return {name: jnp.zeros((rows, context_length), jnp.int32) for name in ('tokens', 'segments', 'positions', 'types')}
 
 
-def framed(context, *texts):
+def framed(context_length, *texts):
     """A batch of rows of one text each; None is a row of padding."""
-    frame = Frame(context, opens=1, closes=2)
+    frame = Frame(context_length, opens=1, closes=2)
     rows = [frame.padding() if text is None else frame.row(text) for text in texts]
     return {name: jnp.array(np.stack([row[name] for row in rows])) for name in rows[0]}
 
 
-def encoder(context, **heads):
+def encoder(context_length, **heads):
     """A small encoder, whose weights do not depend on its context."""
     mixer = {
         'use': 'attention.multi_head:MultiHead',
@@ -53,7 +53,7 @@ def encoder(context, **heads):
         {
             'use': 'model.encoder:Encoder',
             'vocabulary': 30,
-            'context': context,
+            'context_length': context_length,
             'width': 16,
             'layers': 2,
             'types': 2,

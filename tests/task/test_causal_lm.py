@@ -24,11 +24,11 @@ class Known(nn.Module):
     """Logits that are its one parameter, whatever the tokens are."""
 
     vocabulary: int = V
-    context: int = 8
+    context_length: int = 8
 
     @nn.compact
-    def __call__(self, tokens, scope, train):
-        assert tokens.shape == scope.positions.shape == scope.segments.shape
+    def __call__(self, tokens, context, train):
+        assert tokens.shape == context.positions.shape == context.segments.shape
         return self.param('logits', nn.initializers.normal(2.0), (*tokens.shape, self.vocabulary))
 
     def init_state(self, tokens, capacity):
@@ -111,8 +111,8 @@ class Reporting(Known):
     """The same, with what two stacks of layers report: [2] of the one, [1] of the other."""
 
     @nn.compact
-    def __call__(self, tokens, scope, train):
-        logits = super().__call__(tokens, scope, train)
+    def __call__(self, tokens, context, train):
+        logits = super().__call__(tokens, context, train)
         for layers, value in (('one', jnp.array([0.1, 0.2])), ('other', jnp.array([0.6]))):
             for collection in filter(self.is_mutable_collection, ('losses', 'metrics')):
                 self.put_variable(collection, layers, {'router': {'balance': (value * logits.mean(),)}})

@@ -86,7 +86,7 @@ def test_predictions_are_of_each_row():
 
 
 def test_padding_changes_nothing_that_is_predicted():
-    short, long = (encoder(context, pooled=POOLED | {'classes': C}) for context in (8, 14))
+    short, long = (encoder(context_length, pooled=POOLED | {'classes': C}) for context_length in (8, 14))
     texts = ([5, 6, 7, 8, 9, 10], [11], [12, 13])
     answers = {'label': jnp.array([0, 1, 2]), 'example': jnp.arange(3)}
     params = Classification().init(short, jax.random.key(1), framed(8, *texts) | answers)

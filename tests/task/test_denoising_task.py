@@ -10,12 +10,12 @@ from toy_seq2seq import made
 
 from saccade.ops.denoising import Sequential, Spans
 from saccade.task.denoising import Denoising
-from saccade.types import Part, Scope, Task, UserError
+from saccade.types import LayerContext, Part, Task, UserError
 
 NEAR = 1e-5
 T, V, END, START, R, S = 16, 32, 0, 1, 2, 3
 SENTINELS = np.arange(4, 10)
-MODEL, PARAMS = made(vocabulary=V, context=20, source_context=20)
+MODEL, PARAMS = made(vocabulary=V, context_length=20, source_context_length=20)
 KEY = jax.random.key(5)
 SPANS = Part(Spans, (('mean', 2.0), ('mode', '[R]'), ('rate', 0.3)))
 REST = Part(Sequential, (('mode', '[S]'),))
@@ -46,11 +46,11 @@ def loss(train=False, rows=None, key=KEY, denoisers=MIXED, **settings):
 
 def test_the_loss_is_the_mean_surprise_at_what_is_written_and_at_nothing_else():
     rows, _ = corrupted(key=jax.random.key(0))
-    scopes = (
-        Scope(rows['source_positions'], rows['source_segments']),
-        Scope(rows['positions'][:, :-1], rows['segments'][:, :-1]),
+    contexts = (
+        LayerContext(rows['source_positions'], rows['source_segments']),
+        LayerContext(rows['positions'][:, :-1], rows['segments'][:, :-1]),
     )
-    logits = MODEL.apply({'params': PARAMS}, rows['source'], scopes[0], rows['tokens'][:, :-1], scopes[1], False)
+    logits = MODEL.apply({'params': PARAMS}, rows['source'], contexts[0], rows['tokens'][:, :-1], contexts[1], False)
     known, tokens = np.asarray(jax.nn.log_softmax(logits), np.float64), np.asarray(rows['tokens'])
     counts = np.asarray(rows['segments']).sum(axis=-1)
     expected = [-known[b, t, tokens[b, t + 1]] for b in range(3) for t in range(counts[b] - 1)]
@@ -131,9 +131,9 @@ def test_a_mode_that_the_data_do_not_name_is_refused():
         corrupted(rows)
 
 
-@pytest.mark.parametrize('sizes', [{'source_context': 16}, {'context': 15}], ids=str)
+@pytest.mark.parametrize('sizes', [{'source_context_length': 16}, {'context_length': 15}], ids=str)
 def test_a_model_that_is_too_short_for_what_is_read_or_written_is_refused(sizes):
-    longest = {'context': 16, 'source_context': 17}
+    longest = {'context_length': 16, 'source_context_length': 17}
     Denoising(MIXED).corrupted(made(vocabulary=V, **longest)[0], KEY, batch())
     with pytest.raises(UserError, match='17 are read and 16 written at most'):
         Denoising(MIXED).corrupted(made(vocabulary=V, **(longest | sizes))[0], KEY, batch())

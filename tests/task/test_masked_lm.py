@@ -11,7 +11,7 @@ import pytest
 
 from saccade.build import build
 from saccade.ops.masking import choose_words
-from saccade.task.base import scope_of
+from saccade.task.base import context_of
 from saccade.task.distillation import Distillation
 from saccade.task.masked_lm import MaskedLM
 from saccade.task.replaced_token import ReplacedToken
@@ -44,7 +44,7 @@ def spec(heads, width=16, **changes):
     own = {
         'use': 'model.encoder:Encoder',
         'vocabulary': V,
-        'context': T,
+        'context_length': T,
         'width': width,
         'layers': 2,
         'types': 2,
@@ -95,7 +95,7 @@ def test_it_is_a_task(task):
 def test_the_loss_is_the_surprise_at_the_hidden_tokens_and_at_the_label():
     task = MaskedLM(share=0.3)
     tokens, chosen = task.hide(jax.random.key(0), BATCH, V)
-    outputs = MODEL.apply({'params': PARAMS}, tokens, scope_of(BATCH), False)
+    outputs = MODEL.apply({'params': PARAMS}, tokens, context_of(BATCH), False)
     surprise = -np.asarray(jax.nn.log_softmax(outputs['masked']))
     hidden = [
         surprise[row, at, BATCH['tokens'][row, at]]
@@ -159,8 +159,8 @@ def test_padding_and_other_documents_change_nothing():
     packed = {**BATCH, 'segments': jnp.where(jnp.arange(T) < 10, 1, 2) * (BATCH['segments'] > 0)}
 
     def states(tokens):
-        scope = scope_of({**packed, 'tokens': tokens})
-        return MODEL.apply({'params': PARAMS}, tokens, scope, False)['masked']
+        context = context_of({**packed, 'tokens': tokens})
+        return MODEL.apply({'params': PARAMS}, tokens, context, False)['masked']
 
     first, second = (states(packed['tokens'].at[:, 12].set(token)) for token in (5, 9))
     np.testing.assert_allclose(first[:, :10], second[:, :10], rtol=NEAR, atol=NEAR)

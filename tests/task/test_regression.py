@@ -55,7 +55,7 @@ def test_the_chunks_of_an_example_are_pooled_by_their_mean():
 
 
 def test_padding_changes_nothing_that_is_predicted():
-    short, long = (encoder(context, pooled=POOLED | {'classes': 1}) for context in (8, 14))
+    short, long = (encoder(context_length, pooled=POOLED | {'classes': 1}) for context_length in (8, 14))
     texts = ([5, 6, 7, 8, 9, 10], [11])
     answers = {'value': jnp.array([0.5, 1.0]), 'example': jnp.arange(2)}
     params = Regression().init(short, jax.random.key(1), framed(8, *texts) | answers)

@@ -15,7 +15,7 @@ from saccade.types import UserError
 
 B, T, M, V, D = 2, 9, 4, 11, 6
 CLOSE = 1e-5
-MODEL = WordVectors(vocabulary=V, context=T, width=D)
+MODEL = WordVectors(vocabulary=V, context_length=T, width=D)
 
 
 def batch(**changes):

@@ -36,12 +36,12 @@ class Known(nn.Module):
     """Logits that are its one parameter, whatever the tokens are."""
 
     vocabulary: int = 16
-    context: int = T
+    context_length: int = T
     heads: tuple = (('tokens', 2),)
 
     @nn.compact
-    def __call__(self, tokens, scope, train, at=None):
-        assert tokens.shape == scope.types.shape == scope.segments.shape
+    def __call__(self, tokens, context, train, at=None):
+        assert tokens.shape == context.types.shape == context.segments.shape
         return {
             name: self.param(f'{name}_logits', nn.initializers.normal(2.0), (*tokens.shape, classes))
             for name, classes in self.heads

@@ -73,7 +73,7 @@ def test_predictions_are_of_each_token():
 
 def test_padding_changes_nothing_that_is_predicted():
     head = {'use': 'head.each_token:EachToken', 'classes': 3}
-    short, long = (encoder(context, tokens=head) for context in (6, 11))
+    short, long = (encoder(context_length, tokens=head) for context_length in (6, 11))
     texts = ([5, 6, 7, 8], [11, 12])
     labels = np.array([[X, 0, 1, 2, 0, X], [X, 2, 0, X, X, X]])
     wide = np.pad(labels, ((0, 1), (0, 5)), constant_values=IGNORED)

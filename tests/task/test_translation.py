@@ -15,7 +15,7 @@ from saccade.decode.greedy import Greedy
 from saccade.metric.exact import ExactMatch
 from saccade.task.translation import Translation
 from saccade.train.optimizer import path_of
-from saccade.types import Evaluator, Part, Scope, Task, UserError
+from saccade.types import Evaluator, LayerContext, Part, Task, UserError
 
 NEAR = 1e-5
 KEY = jax.random.key(0)
@@ -50,11 +50,11 @@ def task(**settings):
 
 def log_p():
     rows = batch()
-    scopes = (
-        Scope(rows['source_positions'], rows['source_segments']),
-        Scope(rows['positions'][:, :-1], rows['segments'][:, :-1]),
+    contexts = (
+        LayerContext(rows['source_positions'], rows['source_segments']),
+        LayerContext(rows['positions'][:, :-1], rows['segments'][:, :-1]),
     )
-    logits = MODEL.apply({'params': PARAMS}, rows['source'], scopes[0], rows['tokens'][:, :-1], scopes[1], False)
+    logits = MODEL.apply({'params': PARAMS}, rows['source'], contexts[0], rows['tokens'][:, :-1], contexts[1], False)
     return np.asarray(jax.nn.log_softmax(logits), np.float64)
 
 
@@ -125,8 +125,8 @@ def hard_attention():
     spec = {
         'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
         'vocabulary': MODEL.vocabulary,
-        'context': 7,
-        'source_context': 7,
+        'context_length': 7,
+        'source_context_length': 7,
         'width': 8,
         'encoder': {'use': 'recurrent.encoder:Encoder', 'cell': cell, 'layers': 1, 'bidirectional': False},
         'bridge': {'use': 'recurrent.decoder.copied:Copied'},

@@ -153,8 +153,8 @@ def test_a_part_that_is_there_by_default_is_changed_within():
 
 def test_references_follow_a_field_that_was_absent():
     """No reference is lost because another field of the part is given first."""
-    found = quickstart('model.block.mixer.key_value_heads=2', 'model.context=64', 'model.vocabulary=256')
-    assert (found['data']['context'], found['data']['tokenizer']['vocabulary']) == (64, 256)
+    found = quickstart('model.block.mixer.key_value_heads=2', 'model.context_length=64', 'model.vocabulary=256')
+    assert (found['data']['context_length'], found['data']['tokenizer']['vocabulary']) == (64, 256)
 
 
 def test_a_field_has_a_value_by_default():

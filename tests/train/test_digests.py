@@ -31,7 +31,7 @@ def text(tmp_path):
 
 @pytest.fixture
 def config(text):
-    return load_config(CONFIG, [f'--config.data.path={text}', '--config.data.context=16'])
+    return load_config(CONFIG, [f'--config.data.path={text}', '--config.data.context_length=16'])
 
 
 @pytest.fixture

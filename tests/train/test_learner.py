@@ -20,7 +20,7 @@ NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 MODEL = dict(
     use='model.decoder:Decoder',
     vocabulary=17,
-    context=8,
+    context_length=8,
     width=8,
     layers=2,
     tied=True,

@@ -28,7 +28,7 @@ TWO = Tokenizer(ONE.backend, Word(vocabulary=50).train(['a dog runs']))
 
 
 def model(**sizes):
-    return Part(SimpleNamespace).replace(context=8, **sizes)
+    return Part(SimpleNamespace).replace(context_length=8, **sizes)
 
 
 def pair(generator, discriminator):
@@ -67,7 +67,7 @@ def test_a_model_that_lacks_a_place_is_refused(given, tokenizer, message):
 
 
 def data(**tokenizers):
-    return SimpleNamespace(context=8, batch_like=print, prepare=print, **tokenizers)
+    return SimpleNamespace(context_length=8, batch_like=print, prepare=print, **tokenizers)
 
 
 @pytest.mark.parametrize(

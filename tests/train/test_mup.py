@@ -16,7 +16,7 @@ from saccade.train.config import load_config
 from saccade.train.learner import Learner
 from saccade.train.mup import MuP
 from saccade.train.optimizer import Optimizer, path_of
-from saccade.types import Part, Scope, UserError
+from saccade.types import LayerContext, Part, UserError
 
 MUP = str(Path(__file__).parents[2] / 'experiments/causal_lm/mup.py')
 BASE, WIDE = 32, 256
@@ -25,7 +25,7 @@ ALIKE, GROWN = 1.3, 3.0  # ratios of changes
 SMALL = [
     '--config.model.layers=2',
     '--config.model.vocabulary=24',
-    '--config.model.context=8',
+    '--config.model.context_length=8',
     "--config.model.run={'use': 'model.stack:Scanned', 'remat': None}",
 ]
 B, T = 4, 8
@@ -96,16 +96,16 @@ def changes(width: int, base: int) -> dict[str, float]:
     key = jax.random.key_data(jax.random.key(0))
     params = jax.eval_shape(lambda: task.init(model, jax.random.key(0), batch))
     learner = Learner(model, task, build(given['optimizer'])()(schedule, params), schedule, 'float32')
-    scope, block = Scope(positions[:, :-1]), build(given['model']['block'])()
+    context, block = LayerContext(positions[:, :-1]), build(given['model']['block'])()
 
     @jax.jit
     def coordinates(params):
         def layer(x, weights):
-            x = block.apply({'params': weights}, x, scope, False)
+            x = block.apply({'params': weights}, x, context, False)
             return x, x
 
         layers = jax.lax.scan(layer, params['embedding'][tokens[:, :-1]], params['layers']['pattern_0'])[1]
-        logits = model.apply({'params': params}, tokens[:, :-1], scope, False)
+        logits = model.apply({'params': params}, tokens[:, :-1], context, False)
         return {'layer 0': layers[0], 'layer 1': layers[1], 'logits': logits}
 
     @jax.jit

@@ -18,7 +18,7 @@ from saccade.types import Part, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments/masked_lm'
 BYTES = "data.tokenizer={'use': 'data.tokenizer.byte:Byte', 'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}"
-SIZES = ('vocabulary=264', 'width=16', 'layers=1', 'context=16', 'block.mixer.heads=2')
+SIZES = ('vocabulary=264', 'width=16', 'layers=1', 'context_length=16', 'block.mixer.heads=2')
 SMALL = (BYTES, *(f'model.{size}' for size in SIZES))
 TANH, NORM = {'use': 'jax.numpy:tanh'}, {'use': 'norm.layer:LayerNorm'}
 OUTPUT = ['pooled_head/output', 'pooled_head/output_bias']
@@ -95,7 +95,7 @@ def test_nothing_is_taken(pretrained):
 def test_a_part_of_the_run_is_taken_by_its_name(untrained_run):
     sizes = (*SIZES, 'embedding_width=16')
     parts = (f'model.{part}.{size}' for part in ('discriminator', 'generator') for size in sizes)
-    path = untrained_run('masked_lm/electra_small.py', BYTES, 'data.context=16', *parts)
+    path = untrained_run('masked_lm/electra_small.py', BYTES, 'data.context_length=16', *parts)
     there = open_run(path).params
     initial = jax.tree.map(np.zeros_like, there['discriminator'])
     assert_taken(begun(path, None, initial, 'discriminator'), flat(there['discriminator']), [])

@@ -43,7 +43,7 @@ SMALL = {
     'model.block.mixer.heads': 2,
     'batch_size': 8,
 }
-TEXT = {'model.vocabulary': 100, 'model.context': 14}
+TEXT = {'model.vocabulary': 100, 'model.context_length': 14}
 KINDS = {
     'classify': {**TEXT, 'data.overlap': 4, 'data.text': 'one', 'data.classes': 3},
     'classify a pair': {**TEXT, 'data.text': 'one', 'data.pair': 'two', 'data.classes': 3},
@@ -51,7 +51,7 @@ KINDS = {
     'regress a pair': {**TEXT, 'data.text': 'one', 'data.pair': 'two', 'data.value': 'number'},
     'tag': {**TEXT, 'data.classes': 3, 'data.overlap': 4},
     'sort': {'data.train': 40, 'data.validation': 17, 'data.length': 4, 'data.highest': 9},
-    'answer': {'model.vocabulary': 300, 'model.context': 40, 'data.stride': 6, 'data.longest_question': 8},
+    'answer': {'model.vocabulary': 300, 'model.context_length': 40, 'data.stride': 6, 'data.longest_question': 8},
 }
 
 

@@ -36,7 +36,7 @@ def experiment(path='causal_lm/quickstart.py', **changes):
 def test_the_cost_is_the_plan_of_the_step_that_is_compiled(changes, again):
     run = experiment(model__layers=2, **changes)
     backend = make_backend(run)
-    plan = Plan.of('', backend, run.model, run.batch_size * run.data().context)
+    plan = Plan.of('', backend, run.model, run.batch_size * run.data().context_length)
     cost = Cost.of(run)
     assert (cost.parameters, cost.flops, cost.tokens) == (plan.total, plan.flops, plan.tokens)
     (line,) = (line for line in plan.lines() if line.startswith('a step '))

@@ -14,7 +14,7 @@ from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.trained import Trained, averaged, param_shapes
-from saccade.types import Scope, UserError
+from saccade.types import LayerContext, UserError
 
 ELECTRA = str(Path(__file__).parents[2] / 'experiments/masked_lm/electra_small.py')
 
@@ -30,7 +30,7 @@ def electra():
 def test_one_of_two_has_all_the_parameters_that_it_needs(electra, name):
     one = electra.only(name)
     tokens = jnp.zeros((1, 4), jnp.int32)
-    alone = jax.eval_shape(lambda: one.model.init(jax.random.key(0), tokens, Scope(tokens), False))['params']
+    alone = jax.eval_shape(lambda: one.model.init(jax.random.key(0), tokens, LayerContext(tokens), False))['params']
     assert jax.tree.map(lambda leaf: leaf.shape, one.params) == jax.tree.map(lambda leaf: leaf.shape, alone)
     assert (one.config['model'], one.step) == (electra.config['model'][name], 7)
 

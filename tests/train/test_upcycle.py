@@ -8,12 +8,12 @@ import numpy as np
 
 from saccade.build import build
 from saccade.train.init.upcycle import grouped
-from saccade.types import Scope
+from saccade.types import LayerContext
 
 F32_RELATIVE = 1e-5  # of the largest element
 B, T, D, N, H, L = 2, 5, 16, 4, 4, 3
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
-SCOPE = Scope(jnp.tile(jnp.arange(T), (B, 1)))
+CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 
 
 def mixer(heads):
@@ -31,7 +31,7 @@ def mixer(heads):
 
 
 def shapes(heads):
-    made = jax.eval_shape(lambda: mixer(heads).init(jax.random.key(0), X, SCOPE, False))['params']
+    made = jax.eval_shape(lambda: mixer(heads).init(jax.random.key(0), X, CONTEXT, False))['params']
     return {name: leaf.shape for name, leaf in made.items()}
 
 
@@ -64,7 +64,7 @@ def test_heads_that_are_equal_within_a_group_say_the_same():
     for name in ('key', 'value', 'key_bias', 'value_bias'):
         params[name] = np.repeat(params[name][..., ::2, :], 2, axis=-2)
     before, after = (
-        mixer(heads).apply({'params': jax.tree.map(jnp.asarray, grouped(params, shapes(heads)))}, X, SCOPE, False)
+        mixer(heads).apply({'params': jax.tree.map(jnp.asarray, grouped(params, shapes(heads)))}, X, CONTEXT, False)
         for heads in (N, 2)
     )
     np.testing.assert_allclose(after, before, rtol=0, atol=F32_RELATIVE * np.abs(before).max())

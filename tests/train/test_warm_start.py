@@ -11,12 +11,12 @@ from flax.traverse_util import flatten_dict
 from saccade.build import build
 from saccade.train.init.partial import body, encoder
 from saccade.train.trained import open_run, spec_of, start_from
-from saccade.types import Part, Scope, UserError
+from saccade.types import LayerContext, Part, UserError
 
 BYTES = "data.tokenizer={'use': 'data.tokenizer.byte:Byte', 'specials': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']}"
-SIZES = ('vocabulary=264', 'width=16', 'layers=2', 'context=16', 'block.mixer.heads=2')
+SIZES = ('vocabulary=264', 'width=16', 'layers=2', 'context_length=16', 'block.mixer.heads=2')
 TOKENS = jnp.array([[7, 100, 31, 8, 9, 12]])
-PLACE = Scope(jnp.arange(6)[None], jnp.array([[1, 1, 1, 1, 1, 0]]))
+PLACE = LayerContext(jnp.arange(6)[None], jnp.array([[1, 1, 1, 1, 1, 0]]))
 
 
 @pytest.fixture(scope='module')
@@ -32,7 +32,7 @@ def with_decoder(spec, width=16):
     decoder = {
         'use': 'model.decoder:Decoder',
         'vocabulary': 264,
-        'context': 8,
+        'context_length': 8,
         'width': width,
         'layers': 1,
         'tied': True,

@@ -8,7 +8,7 @@ import jax
 from saccade.attention.cache import Cache
 from saccade.ops.scoring import Dropout, Scoring
 from saccade.softmax.softmax import Softmax
-from saccade.types import Keys, Mixed, Part, Queries, Scope, Share, SoftmaxVariant, Values, require_share
+from saccade.types import Keys, LayerContext, Mixed, Part, Queries, Share, SoftmaxVariant, Values, require_share
 
 
 class ScoreKernel(nn.Module):
@@ -38,6 +38,8 @@ class ScoreKernel(nn.Module):
         """Return an empty KV cache with `capacity` slots a row."""
         return Cache.empty(k, v, capacity)
 
-    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: Cache, scope: Scope) -> tuple[Mixed, Cache]:
+    def step(
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: Cache, context: LayerContext
+    ) -> tuple[Mixed, Cache]:
         """Add a chunk's keys and values to the KV cache and attend to it; return the output and the cache after it."""
-        return state.step(q, k, v, self.complete(scoring, q.shape[-2], False), scope)
+        return state.step(q, k, v, self.complete(scoring, q.shape[-2], False), context)

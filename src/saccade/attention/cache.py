@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int
 from saccade.ops import plain
 from saccade.ops.mask import Given, MaskBase
 from saccade.ops.scoring import Scoring
-from saccade.types import Keys, Mixed, Queries, Scope, Values
+from saccade.types import Keys, LayerContext, Mixed, Queries, Values
 
 _SLOT_AXES = {'k': 2, 'v': 2, 'positions': 1, 'segments': 1}
 
@@ -65,40 +65,40 @@ class Cache:
         """Return the values by slot."""
         return self.v
 
-    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, scope: Scope) -> tuple[Mixed, 'Cache']:
+    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, context: LayerContext) -> tuple[Mixed, 'Cache']:
         """Add a chunk to the cache and attend to it; return the output of its queries, and the cache after it."""
         lookback, slots = scoring.mask.lookback, self.positions.shape[1]
         if lookback is None or slots <= lookback:
-            seen = after = self.append(k, v, scope)
+            seen = after = self.append(k, v, context)
         elif k.shape[1] == 1:
-            after = self.renew(k, v, scope)
+            after = self.renew(k, v, context)
             seen = after.in_order() if jax.tree.leaves(scoring.init_carry(q)) else after
         else:
-            seen = self.in_order().extend(k, v, scope)
+            seen = self.in_order().extend(k, v, context)
             after = seen.newest(slots)
-        return seen.attend(q, scoring, scope), after
+        return seen.attend(q, scoring, context), after
 
-    def append(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
+    def append(self, k: Keys, v: Values, context: LayerContext) -> 'Cache':
         """Return the cache with a chunk written into the next slots, which are the same in every row."""
 
         def write(slots: Array, new: Array, axis: int) -> Array:
             return jax.lax.dynamic_update_slice_in_dim(slots, new, self.filled[0], axis)
 
-        return self._changed(write, k, v, scope).replace(filled=self.filled + k.shape[1])
+        return self._changed(write, k, v, context).replace(filled=self.filled + k.shape[1])
 
-    def renew(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
+    def renew(self, k: Keys, v: Values, context: LayerContext) -> 'Cache':
         """Return the cache with one token written over the oldest of each row; the next token overwrites padding."""
 
         def write(slots: Array, new: Array, axis: int) -> Array:
             index = (jnp.arange(slots.shape[0]), *(slice(None),) * (axis - 1), self.filled)
             return slots.at[index].set(jnp.take(new, 0, axis))
 
-        real = scope.numbered[:, 0] != 0
-        return self._changed(write, k, v, scope).replace(filled=(self.filled + real) % self.positions.shape[1])
+        real = context.numbered[:, 0] != 0
+        return self._changed(write, k, v, context).replace(filled=(self.filled + real) % self.positions.shape[1])
 
-    def extend(self, k: Keys, v: Values, scope: Scope) -> 'Cache':
+    def extend(self, k: Keys, v: Values, context: LayerContext) -> 'Cache':
         """Return the cache with slots of a chunk appended."""
-        return self._changed(lambda slots, new, axis: jnp.concatenate([slots, new], axis), k, v, scope)
+        return self._changed(lambda slots, new, axis: jnp.concatenate([slots, new], axis), k, v, context)
 
     def in_order(self) -> 'Cache':
         """Return the ring cut open: each row's oldest slot comes first."""
@@ -109,22 +109,24 @@ class Cache:
         """Return a ring of each row's newest tokens, from slots that are in order."""
         return self._taken(jnp.argsort(self.segments != 0, axis=-1, stable=True)[:, -slots:])
 
-    def attend(self, q: Queries, scoring: Scoring, scope: Scope) -> Mixed:
+    def attend(self, q: Queries, scoring: Scoring, context: LayerContext) -> Mixed:
         """Attend by the newest tokens to all slots; masks and terms are given positions for indices."""
-        scoring, k, v = self.read(scoring, scope)
-        return plain.attend(q, k, v, scoring, scope.positions, self.positions)[0]
+        scoring, k, v = self.read(scoring, context)
+        return plain.attend(q, k, v, scoring, context.positions, self.positions)[0]
 
-    def read(self, scoring: Scoring, scope: Scope) -> tuple[Scoring, Keys, Values]:
+    def read(self, scoring: Scoring, context: LayerContext) -> tuple[Scoring, Keys, Values]:
         """Return the scoring of these tokens over all slots, and the keys and values of the slots."""
-        segments = 1 if scope.segments is None else scope.segments[..., :, None]
+        segments = 1 if context.segments is None else context.segments[..., :, None]
         same = (self.segments[..., None, :] == segments) & (self.segments[..., None, :] != 0)
-        allowed = scoring.mask(scope.positions, self.positions) & same
+        allowed = scoring.mask(context.positions, self.positions) & same
         scoring = scoring.replace(mask=Given(allowed), dropout=None)
         return scoring, heads_first(self.k), heads_first(self.values())
 
-    def _changed(self, change: Callable[[Array, Array, int], Array], k: Keys, v: Values, scope: Scope) -> 'Cache':
+    def _changed(
+        self, change: Callable[[Array, Array, int], Array], k: Keys, v: Values, context: LayerContext
+    ) -> 'Cache':
         """Change each array by what a chunk brings it, and the axis of its slots."""
-        brought = (heads_first(k), heads_first(v), scope.positions, scope.numbered)
+        brought = (heads_first(k), heads_first(v), context.positions, context.numbered)
         found = {}
         for (name, axis), new in zip(_SLOT_AXES.items(), brought, strict=True):
             slots = getattr(self, name)

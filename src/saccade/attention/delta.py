@@ -25,7 +25,7 @@ from saccade.norm.rms import RMSNorm
 from saccade.ops.delta import correct, unit
 from saccade.ops.linear_attention import Memory
 from saccade.ops.project import project
-from saccade.types import Capabilities, Hidden, Norm, Part, Queries, Scope
+from saccade.types import Capabilities, Hidden, LayerContext, Norm, Part, Queries
 
 
 def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:
@@ -69,7 +69,7 @@ class Delta(FixedState):
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 6, 'activation': {'use': 'jax.nn:silu'}}
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
         """Apply the delta rule, gated where `decay` is set; return the heads' output [B T N V] and the memory after."""
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))

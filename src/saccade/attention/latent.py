@@ -29,6 +29,7 @@ from saccade.types import (
     Count,
     Hidden,
     Kernel,
+    LayerContext,
     Mask,
     Mixed,
     Norm,
@@ -37,7 +38,6 @@ from saccade.types import (
     Positive,
     Queries,
     Real,
-    Scope,
     ScoreTerm,
     Share,
     State,
@@ -98,13 +98,13 @@ class Latent(nn.Module):
     capabilities: ClassVar[Capabilities] = Capabilities(content=False, scores=True, state='S (R + H)')
     example: ClassVar[dict[str, Any]] = dict(rank=6, head_width=4, value_width=3, rotated_width=2)
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         def attend(kernel: Kernel, q: Queries, latent: Array, rotated: Array, scoring: Scoring) -> tuple[Mixed, None]:
             k, v = (project(latent, self._up(name, width)) for name, width in self._widths())
             k = jnp.concatenate([k, jnp.broadcast_to(rotated, (*k.shape[:-1], rotated.shape[-1]))], axis=-1)
-            return kernel(q, k, v, visible(scoring, scope), train), None
+            return kernel(q, k, v, visible(scoring, context), train), None
 
-        return self._around(x, scope, train, attend)[0]
+        return self._around(x, context, train, attend)[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return an empty cache of latents and rotated keys for up to `capacity` tokens a row."""
@@ -112,7 +112,7 @@ class Latent(nn.Module):
         k, nothing = (jnp.zeros((*one_head, width), x.dtype) for width in (self.rank + self.rotated_width, 0))
         return LatentCache.empty(k, nothing, slots_for(self.mask(), capacity), rank=self.rank)
 
-    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Attend over cached latents: Uk is multiplied into the queries, and Uv into the weighted sum of latents.
 
         Raises:
@@ -124,24 +124,24 @@ class Latent(nn.Module):
             plain, turned = q[..., : self.head_width], q[..., self.head_width :]
             q = jnp.concatenate([jnp.einsum('BTNH,RNH->BTNR', plain, up_key), turned], axis=-1)
             k = jnp.concatenate([latent[:, :, None], rotated], axis=-1)
-            mixed, advanced = kernel.step(q, k, k[..., :0], scoring, state, scope)
+            mixed, advanced = kernel.step(q, k, k[..., :0], scoring, state, context)
             return jnp.einsum('BTNR,RNH->BTNH', mixed, up_value), advanced
 
-        return self._around(x, scope, False, attend)
+        return self._around(x, context, False, attend)
 
     @nn.compact
     def _around(
-        self, x: Hidden, scope: Scope, train: bool, attend: Callable[..., tuple[Mixed, Any]]
+        self, x: Hidden, context: LayerContext, train: bool, attend: Callable[..., tuple[Mixed, Any]]
     ) -> tuple[Hidden, Any]:
         self._check()
-        source = scope.read(x)
-        q, position = self._queries(x, scope.real), self.position(name='position')
+        source = context.read(x)
+        q, position = self._queries(x, context.real), self.position(name='position')
         latent = self.norm(name='latent_norm')(self._down('latent', source.hidden, self.rank), source.real)
         rotated = self._down('rotated_key', source.hidden, self.rotated_width)[:, :, None]
-        turned, rotated = position.rotate(q[..., self.head_width :], rotated, scope.positions, source.positions)
+        turned, rotated = position.rotate(q[..., self.head_width :], rotated, context.positions, source.positions)
         q = jnp.concatenate([q[..., : self.head_width], turned], axis=-1)
-        terms = self._served((*position.terms(self.heads), *scope.terms))
-        scoring = Scoring(self.mask().of(scope), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
+        terms = self._served((*position.terms(self.heads), *context.terms))
+        scoring = Scoring(self.mask().of(context), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
         mixed, state = attend(self._by_scores(self.kernel(name='kernel')), q, latent, rotated, scoring)
         output = parameter(
             self, 'output', 'N H -> D', flat(self.output_init, 2), (self.heads, self.value_width, x.shape[-1])

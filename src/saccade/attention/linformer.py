@@ -25,10 +25,10 @@ from saccade.types import (
     Capabilities,
     Count,
     Keys,
+    LayerContext,
     Mixed,
     Part,
     Queries,
-    Scope,
     State,
     UserError,
     Values,
@@ -75,7 +75,7 @@ class Linformer(ScoreKernel, kw_only=True):
         """
         raise UserError('attention.linformer:Linformer cannot decode: each of its slots mixes all tokens')
 
-    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: State, scope: Scope) -> NoReturn:
+    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: State, context: LayerContext) -> NoReturn:
         """Refuse to decode.
 
         Raises:

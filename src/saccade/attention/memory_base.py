@@ -18,11 +18,11 @@ from saccade.types import (
     Count,
     Hidden,
     Keys,
+    LayerContext,
     Mixed,
     Norm,
     Part,
     Queries,
-    Scope,
     Share,
     UserError,
     Values,
@@ -60,7 +60,7 @@ class FeatureKernel(nn.Module):
         return LogScaledState.empty(k.shape[0], k.shape[2], width, v.shape[3] + 1)
 
     def step(
-        self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: LogScaledState, scope: Scope
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: LogScaledState, context: LayerContext
     ) -> tuple[Mixed, LogScaledState]:
         """Add a chunk's key features and values to the state and attend to it; return the output and the state after.
 
@@ -69,7 +69,7 @@ class FeatureKernel(nn.Module):
         """
         if not reach_of(self, scoring, q, k).causal:
             raise UserError(f'{Part(type(self)).name} steps under ops.mask:Causal alone')
-        segments = jnp.ones(k.shape[:2], int) if scope.segments is None else scope.segments
+        segments = jnp.ones(k.shape[:2], int) if context.segments is None else context.segments
         return self._read(q, k, v, scoring, segments, state)
 
     def _read(
@@ -106,31 +106,31 @@ class FixedState(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
         """Return each head's output [B T N V], and the memory after. To be overridden; called in a compact method."""
         raise NotImplementedError
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        return self._around(x, scope, train, self.init_state(x, 0))[0]
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        return self._around(x, context, train, self.init_state(x, 0))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> Memory:
         """Return the empty memory, whose size does not depend on the capacity."""
         N, H, V = self._sizes(x.shape[-1])
         return Memory.empty(x.shape[0], N, H, V)
 
-    def step(self, x: Hidden, scope: Scope, state: Memory) -> tuple[Hidden, Memory]:
+    def step(self, x: Hidden, context: LayerContext, state: Memory) -> tuple[Hidden, Memory]:
         """Run a chunk of tokens through the mixer; return its output [B T D] and the memory after it."""
-        return self._around(x, scope, False, state)
+        return self._around(x, context, False, state)
 
     @nn.compact
-    def _around(self, x: Hidden, scope: Scope, train: bool, state: Memory) -> tuple[Hidden, Memory]:
-        self._refuse(scope)
+    def _around(self, x: Hidden, context: LayerContext, train: bool, state: Memory) -> tuple[Hidden, Memory]:
+        self._refuse(context)
         N, H, V = self._sizes(x.shape[-1])
         q, k, v = (self._heads(name, x, width) for name, width in (('query', H), ('key', H), ('value', V)))
-        y, state = self.update_state(x, q, k, v, scope, scope.numbered, state)
+        y, state = self.update_state(x, q, k, v, context, context.numbered, state)
         if self.head_norm is not None:
-            y = each_head(self.head_norm(name='head_norm'), y, scope.real)
+            y = each_head(self.head_norm(name='head_norm'), y, context.real)
         y = y.astype(x.dtype)
         if self.gate is not None:
             y = y * self.gate(self._heads('gate', x, V))
@@ -141,11 +141,11 @@ class FixedState(nn.Module):
         shape = (x.shape[-1], self.heads, width)
         return project(x, parameter(self, name, 'D -> N H', flat(self.kernel_init, 1), shape))
 
-    def _refuse(self, scope: Scope) -> None:
+    def _refuse(self, context: LayerContext) -> None:
         name = Part(type(self)).name
-        if scope.source is not None:
+        if context.source is not None:
             raise UserError(f'{name} reads its own sequence alone, and no other')
-        refuse_terms(name, scope.terms)
+        refuse_terms(name, context.terms)
 
     def _sizes(self, D: int) -> tuple[int, int, int]:
         """N, H, and the width of the values, at width D."""

@@ -30,6 +30,7 @@ from saccade.types import (
     Hidden,
     Kernel,
     Keys,
+    LayerContext,
     Mask,
     Mixed,
     Norm,
@@ -38,7 +39,6 @@ from saccade.types import (
     Positive,
     Queries,
     Real,
-    Scope,
     ScoreTerm,
     Share,
     Source,
@@ -57,7 +57,7 @@ _HEADS = {'query': 'N', 'key': 'K', 'value': 'K', 'gate': 'N'}  # the axis of th
 
 
 class MultiHead(nn.Module):
-    """Multi-head self-attention; cross-attention where the scope has a source.
+    """Multi-head self-attention; cross-attention where the context has a source.
 
     Attributes:
         heads: N.
@@ -97,36 +97,40 @@ class MultiHead(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
     query_init: Part | None = None
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        return self.share_kv(x, scope, train, None)[0]
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        return self.share_kv(x, context, train, None)[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return the kernel's empty state; under a mask that looks back R tokens, R + 1 slots a row are enough."""
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
         return self.kernel(parent=None).init_state(k, v, slots_for(self._mask(), capacity))
 
-    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Attend by a chunk of tokens to the state and to the chunk; return the output and the state after it."""
-        return self.share_kv_step(x, scope, state, None)[:2]
+        return self.share_kv_step(x, context, state, None)[:2]
 
-    def share_kv(self, x: Hidden, scope: Scope, train: bool, shared_kv: SharedKV | None) -> tuple[Hidden, SharedKV]:
+    def share_kv(
+        self, x: Hidden, context: LayerContext, train: bool, shared_kv: SharedKV | None
+    ) -> tuple[Hidden, SharedKV]:
         """Attend over a whole sequence; return the output, and its keys [B S K H] and values for the next layers."""
-        y, _, shared_kv = self._with_parameters(self._around, x, scope, train, self._reading(scope, train), shared_kv)
+        y, _, shared_kv = self._with_parameters(
+            self._around, x, context, train, self._reading(context, train), shared_kv
+        )
         return y, shared_kv
 
     def share_kv_step(
-        self, x: Hidden, scope: Scope, state: State, shared_kv: SharedKV | None
+        self, x: Hidden, context: LayerContext, state: State, shared_kv: SharedKV | None
     ) -> tuple[Hidden, State, SharedKV]:
         """Attend by a chunk of tokens; return the output, the state after it, and the chunk's keys and values."""
-        return self._with_parameters(self._around, x, scope, False, self._stepping(scope, state), shared_kv)
+        return self._with_parameters(self._around, x, context, False, self._stepping(context, state), shared_kv)
 
     def precompute_kv(self, x: Hidden, source: Source) -> State:
         """Return keys and values of a source, heads before tokens, as the matrix products of a step need them."""
         return tuple(map(heads_first, self._with_parameters(self._keys, x.shape[-1], source)))
 
-    def cross_attend(self, x: Hidden, scope: Scope, state: State) -> Hidden:
+    def cross_attend(self, x: Hidden, context: LayerContext, state: State) -> Hidden:
         """Attend to the precomputed keys and values of the source, without dropout; return [B T D]."""
-        return self.share_kv(x, scope, False, tuple(map(heads_first, state)))[0]
+        return self.share_kv(x, context, False, tuple(map(heads_first, state)))[0]
 
     @nn.compact
     def _with_parameters(self, work: Callable[..., Any], *given: Any) -> Any:
@@ -134,45 +138,45 @@ class MultiHead(nn.Module):
         return work(*given)
 
     def _around(
-        self, x: Hidden, scope: Scope, train: bool, attend: Attend, shared_kv: SharedKV | None
+        self, x: Hidden, context: LayerContext, train: bool, attend: Attend, shared_kv: SharedKV | None
     ) -> tuple[Hidden, State, SharedKV]:
         N, _, H = self._sizes(x.shape[-1])
         position = self.position(name='position')
         q, k, v = (
-            self._own(x, scope, position) if shared_kv is None else (self._queries(x, scope, position), *shared_kv)
+            self._own(x, context, position) if shared_kv is None else (self._queries(x, context, position), *shared_kv)
         )
         own = (term for number, part in enumerate(self.terms) for term in _made(part, number, N))
-        terms = (*position.terms(N), *scope.terms, *own)
-        scoring = Scoring(self._mask().of(scope), terms, H**-0.5 if self.scale is None else self.scale)
+        terms = (*position.terms(N), *context.terms, *own)
+        scoring = Scoring(self._mask().of(context), terms, H**-0.5 if self.scale is None else self.scale)
         mixed, state = attend(self.kernel(name='kernel'), q, k, v, scoring)
-        return self._output(x, mixed, scope.real, train), state, (k, v)
+        return self._output(x, mixed, context.real, train), state, (k, v)
 
-    def _reading(self, scope: Scope, train: bool) -> Attend:
+    def _reading(self, context: LayerContext, train: bool) -> Attend:
         """Return how the queries of whole sequences attend."""
 
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            return kernel(q, k, v, visible(scoring, scope), train), None
+            return kernel(q, k, v, visible(scoring, context), train), None
 
         return attend
 
-    def _stepping(self, scope: Scope, state: State) -> Attend:
+    def _stepping(self, context: LayerContext, state: State) -> Attend:
         """Return how the queries of a chunk attend to the state and the chunk; this also gives the state after it."""
-        return lambda kernel, *rest: kernel.step(*rest, state, scope)
+        return lambda kernel, *rest: kernel.step(*rest, state, context)
 
-    def _own(self, x: Hidden, scope: Scope, position: PairPosition) -> tuple[Queries, Keys, Values]:
+    def _own(self, x: Hidden, context: LayerContext, position: PairPosition) -> tuple[Queries, Keys, Values]:
         """Queries of x, and keys and values of the source, or of x where there is none."""
-        source = scope.read(x)
+        source = context.read(x)
         made = self._projected({'query': x, 'key': source.hidden, 'value': source.hidden}, x.shape[-1])
-        q = self._normalised('query_norm', made['query'], scope.real)
+        q = self._normalised('query_norm', made['query'], context.real)
         k = self._normalised('key_norm', made['key'], source.real)
-        return *position.rotate(q, k, scope.positions, source.positions), made['value']
+        return *position.rotate(q, k, context.positions, source.positions), made['value']
 
-    def _queries(self, x: Hidden, scope: Scope, position: PairPosition) -> Queries:
+    def _queries(self, x: Hidden, context: LayerContext, position: PairPosition) -> Queries:
         """Queries of x, for shared keys and values."""
         N, _, H = self._sizes(x.shape[-1])
         q = self._biased('query', project(x, self._kernel('query', x, N, H)))
-        q = self._normalised('query_norm', q, scope.real)
-        return position.rotate(q, q, scope.positions, scope.positions)[0]
+        q = self._normalised('query_norm', q, context.real)
+        return position.rotate(q, q, context.positions, context.positions)[0]
 
     def _keys(self, D: int, source: Source) -> SharedKV:
         """Keys and values of a source, for queries made of tokens of width D."""
@@ -238,15 +242,15 @@ def _made(part: Part, number: int, heads: int) -> tuple[ScoreTerm, ...]:
     return part(name=f'term_{number}').terms(heads) if hasattr(part.target, 'terms') else (part(),)
 
 
-def visible(scoring: Scoring, scope: Scope) -> Scoring:
+def visible(scoring: Scoring, context: LayerContext) -> Scoring:
     """Return the scoring with its mask restricted to equal segments, without padding.
 
     Raises:
         UserError: keys are of another sequence, and a score term goes by distance.
     """
-    if scope.source is not None:
+    if context.source is not None:
         require_no_distance(scoring.terms)
-    return scoring.replace(mask=within_segments(scoring.mask, scope))
+    return scoring.replace(mask=within_segments(scoring.mask, context))
 
 
 def width_of_heads(D: int, heads: int, given: int | None) -> int:

@@ -30,12 +30,12 @@ from saccade.types import (
     Kernel,
     KeyIndex,
     Keys,
+    LayerContext,
     Mixed,
     Pairs,
     Part,
     Queries,
     QueryIndex,
-    Scope,
     Scores,
     ScoreTerm,
     State,
@@ -94,11 +94,11 @@ class CacheBesideMemory(Cache):
 
     memory: tuple[Keys, Values] | None = None
 
-    def attend(self, q: Queries, scoring: Scoring, scope: Scope) -> Mixed:
+    def attend(self, q: Queries, scoring: Scoring, context: LayerContext) -> Mixed:
         """Attend by the newest tokens to the memory and to all slots, without a copy that joins both."""
         k, v = self.memory
-        scoring, keys, values = self.read(scoring, scope)
-        pairs = scoring.pairs(scope.positions, self.positions)
+        scoring, keys, values = self.read(scoring, context)
+        pairs = scoring.pairs(context.positions, self.positions)
         of_tokens, _ = scoring.scores(q, keys, pairs, scoring.init_carry(q))
         of_memory = scoring.scale * grouped_products(q, k)
         allowed = jnp.concatenate([jnp.ones((*pairs.allowed.shape[:-1], k.shape[1]), bool), pairs.allowed], axis=-1)
@@ -124,21 +124,21 @@ class PersistentMemory(MultiHead, kw_only=True):
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
         return CacheBesideMemory.empty(k, v, slots_for(self._mask(), capacity))
 
-    def _reading(self, scope: Scope, train: bool) -> Attend:
+    def _reading(self, context: LayerContext, train: bool) -> Attend:
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
             memory = self._memory(kernel, k, v)
             k, v = (jnp.concatenate(pair, axis=1) for pair in zip(memory, (k, v), strict=True))
-            scoring = visible(scoring, scope)
+            scoring = visible(scoring, context)
             terms = tuple(OfTokens(term, self.count) for term in scoring.terms)
             scoring = scoring.replace(mask=BesideMemory(scoring.mask, self.count), terms=terms)
             return kernel(q, k, v, scoring, train), None
 
         return attend
 
-    def _stepping(self, scope: Scope, state: State) -> Attend:
+    def _stepping(self, context: LayerContext, state: State) -> Attend:
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
             beside = state.replace(memory=self._memory(kernel, k, v))
-            mixed, after = kernel.step(q, k, v, scoring, beside, scope)
+            mixed, after = kernel.step(q, k, v, scoring, beside, context)
             return mixed, after.replace(memory=None)
 
         return attend

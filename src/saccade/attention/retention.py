@@ -24,7 +24,7 @@ from saccade.norm.layer import LayerNorm
 from saccade.ops.linear_attention import Memory, retain
 from saccade.ops.reach import refuse_terms
 from saccade.position.rotary import Rotary
-from saccade.types import Capabilities, Hidden, Norm, PairPosition, Part, Queries, Scope, UserError
+from saccade.types import Capabilities, Hidden, LayerContext, Norm, PairPosition, Part, Queries, UserError
 
 
 class Retention(FixedState):
@@ -51,7 +51,7 @@ class Retention(FixedState):
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 8}
 
     def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, scope: Scope, segments: Array, state: Memory
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
         """Rotate q and k, and decay each head's memory at its rate; return the output [B T N V] and the memory after.
 
@@ -60,7 +60,7 @@ class Retention(FixedState):
         """
         position = self.position(name='position')
         refuse_terms('attention.retention:Retention', position.terms(self.heads))
-        q, k = position.rotate(q, k, scope.positions, scope.positions)
+        q, k = position.rotate(q, k, context.positions, context.positions)
         log_decay = jnp.broadcast_to(jnp.log(self._rates()), k.shape[:3])
         return retain(q, k.astype(jnp.float32) * k.shape[-1] ** -0.5, v, log_decay, segments, state, self.chunk)
 

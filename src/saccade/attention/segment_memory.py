@@ -30,11 +30,11 @@ from saccade.types import (
     Kernel,
     KeyIndex,
     Keys,
+    LayerContext,
     Mixed,
     Pairs,
     Queries,
     QueryIndex,
-    Scope,
     Scores,
     ScoreTerm,
     Source,
@@ -97,21 +97,23 @@ class SegmentMemory(MultiHead, kw_only=True):
     capabilities: ClassVar[Capabilities] = Capabilities(cross=False, scores=True, state='R K H')
     example: ClassVar[dict[str, Any]] = {'length': 16, 'memory': 4}
 
-    def share_kv(self, x: Hidden, scope: Scope, train: bool, shared_kv: SharedKV | None) -> tuple[Hidden, SharedKV]:
+    def share_kv(
+        self, x: Hidden, context: LayerContext, train: bool, shared_kv: SharedKV | None
+    ) -> tuple[Hidden, SharedKV]:
         """Attend to the tokens of a segment and to the memory before it; return the output, and the keys and values.
 
         Raises:
-            UserError: the scope has a source, since this mixer does not do cross-attention.
+            UserError: the context has a source, since this mixer does not do cross-attention.
         """
-        if scope.source is not None:
+        if context.source is not None:
             raise UserError('attention.segment_memory:SegmentMemory reads its own sequence alone, and no other')
-        return super().share_kv(x, scope.replace(source=self._twice(x, scope)), train, shared_kv)
+        return super().share_kv(x, context.replace(source=self._twice(x, context)), train, shared_kv)
 
-    def _reading(self, scope: Scope, train: bool) -> Attend:
+    def _reading(self, context: LayerContext, train: bool) -> Attend:
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            scoring = visible(scoring, scope.replace(source=None))
+            scoring = visible(scoring, context.replace(source=None))
             terms = tuple(OnceEach(term, q.shape[1]) for term in scoring.terms)
-            mask = HeldOrOwn(scoring.mask, scope.positions // self.length)
+            mask = HeldOrOwn(scoring.mask, context.positions // self.length)
             return kernel(q, k, v, scoring.replace(mask=mask, terms=terms), train), None
 
         return attend
@@ -119,7 +121,7 @@ class SegmentMemory(MultiHead, kw_only=True):
     def _mask(self) -> MaskBase:
         return super()._mask() & ChunkedWithMemory(self.length, self.memory)
 
-    def _twice(self, x: Hidden, scope: Scope) -> Source:
+    def _twice(self, x: Hidden, context: LayerContext) -> Source:
         """The tokens as they are held, then as they are."""
-        place = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf], axis=1), (scope.positions, scope.segments))
+        place = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf], axis=1), (context.positions, context.segments))
         return Source(jnp.concatenate([jax.lax.stop_gradient(x), x], axis=1), *place)

@@ -130,7 +130,7 @@ def _report(
     found: list[Cost],
     options: Options,
 ) -> Report:
-    tokens = config['batch_size'] * config['model']['context']
+    tokens = config['batch_size'] * config['model']['context_length']
     step = backend.learner.train_step, backend.like, backend.rows_like
     needed = model_flops(*step)
     shares = [needed / taken / rate for taken, rate in zip(seconds, rates, strict=True)]

@@ -34,11 +34,11 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     return {
         'use': 'model.decoder:Decoder',
         'vocabulary': config['vocabulary'],
-        'context': config['context'],
+        'context_length': config['context_length'],
         'width': config['width'],
         'layers': config['layers'],
         'tied': True,
-        'position': {'use': 'position.learned:Learned', 'length': config['context']},
+        'position': {'use': 'position.learned:Learned', 'length': config['context_length']},
         'norm': norm,
         'run': {'use': RUNS[config['run']]},
         'block': {

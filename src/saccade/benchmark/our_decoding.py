@@ -13,7 +13,7 @@ from saccade.build import build
 from saccade.decode.generate import generate
 from saccade.decode.sampling import Sampler
 from saccade.hub.load import load
-from saccade.types import Params, Scope
+from saccade.types import LayerContext, Params
 
 
 class Decoding:
@@ -39,8 +39,8 @@ class Decoding:
     def gap(self, prefix: list[int], first: int, second: int) -> float:
         """How far the logit of one next token is above that of another, after a prefix."""
         tokens = jnp.array([prefix], jnp.int32)
-        scope = Scope(jnp.arange(len(prefix))[None])
-        logits = self._model.apply({'params': self._params}, tokens, scope, False)[0, -1]
+        context = LayerContext(jnp.arange(len(prefix))[None])
+        logits = self._model.apply({'params': self._params}, tokens, context, False)[0, -1]
         return float(logits[first] - logits[second])
 
     def step(self, count: int, batch: int) -> float:

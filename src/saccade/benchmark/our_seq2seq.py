@@ -16,7 +16,7 @@ from saccade.build import build
 from saccade.decode.greedy import Greedy
 from saccade.hub.load import load
 from saccade.task.translation import Translation
-from saccade.types import Batch, Params, Part, Scope
+from saccade.types import Batch, LayerContext, Params, Part
 
 _NEVER = -1  # the token that ends a row
 
@@ -56,8 +56,8 @@ class Decoding(our_decoding.Decoding):
     def gap(self, prefix: list[int], first: int, second: int) -> float:
         """Return by how much one next token's logit exceeds another's after a source and a prefix of its target."""
         source, tokens = ([prefix[: self._size.prompt]], [[START, *prefix[self._size.prompt :]]])
-        scopes = (Scope(_places(jnp.array(rows))) for rows in (source, tokens))
-        given = [item for pair in zip(map(jnp.array, (source, tokens)), scopes, strict=True) for item in pair]
+        contexts = (LayerContext(_places(jnp.array(rows))) for rows in (source, tokens))
+        given = [item for pair in zip(map(jnp.array, (source, tokens)), contexts, strict=True) for item in pair]
         logits = self._model.apply({'params': self._params}, *given, False)[0, -1]
         return float(logits[first] - logits[second])
 

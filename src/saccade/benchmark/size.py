@@ -19,7 +19,7 @@ class Size:
     """GPT-2 without biases, and the batch it is trained on.
 
     Attributes:
-        context: tokens the model sees; batch: rows a step.
+        context_length: tokens the model sees; batch: rows a step.
         chunks: our setting: parts that the queries are taken in.
         runs: our setting: each way of running the layers is a variant.
     """
@@ -27,7 +27,7 @@ class Size:
     layers: int
     heads: int
     width: int
-    context: int
+    context_length: int
     batch: int
     vocabulary: int
     chunks: int = 1
@@ -36,7 +36,7 @@ class Size:
     @property
     def tokens(self) -> int:
         """Tokens a training step."""
-        return self.batch * self.context
+        return self.batch * self.context_length
 
     def tuned(self, chunks: int | None, runs: Sequence[str] | None) -> 'Size':
         """The same model in other settings of ours; None leaves what is there."""
@@ -44,20 +44,22 @@ class Size:
 
 
 SIZES: Mapping[str, Size] = {
-    'A': Size(layers=6, heads=6, width=384, context=256, batch=8, vocabulary=65, chunks=4),
-    'B': Size(layers=4, heads=8, width=512, context=128, batch=16, vocabulary=8192),
-    'deep': Size(layers=24, heads=4, width=128, context=64, batch=8, vocabulary=65, runs=('unrolled', 'scanned')),
+    'A': Size(layers=6, heads=6, width=384, context_length=256, batch=8, vocabulary=65, chunks=4),
+    'B': Size(layers=4, heads=8, width=512, context_length=128, batch=16, vocabulary=8192),
+    'deep': Size(
+        layers=24, heads=4, width=128, context_length=64, batch=8, vocabulary=65, runs=('unrolled', 'scanned')
+    ),
     # To see that everything works; its times mean nothing.
     'tiny': Size(
-        layers=2, heads=2, width=16, context=8, batch=2, vocabulary=11, chunks=2, runs=('unrolled', 'scanned')
+        layers=2, heads=2, width=16, context_length=8, batch=2, vocabulary=11, chunks=2, runs=('unrolled', 'scanned')
     ),
 }
 
 
 # A BERT, and the batch it is trained on.
 MASKED_SIZES: Mapping[str, Size] = {
-    'standard': Size(layers=4, heads=8, width=512, context=128, batch=16, vocabulary=30522),
-    'tiny': Size(layers=2, heads=2, width=16, context=16, batch=2, vocabulary=31, runs=('unrolled', 'scanned')),
+    'standard': Size(layers=4, heads=8, width=512, context_length=128, batch=16, vocabulary=30522),
+    'tiny': Size(layers=2, heads=2, width=16, context_length=16, batch=2, vocabulary=31, runs=('unrolled', 'scanned')),
 }
 
 
@@ -111,16 +113,18 @@ class Both:
     decoding: DecodingSize
 
     @classmethod
-    def of(cls, family: str, batch: int, batches: tuple[int, ...], context: int, new: int, **sizes: int) -> 'Both':
+    def of(
+        cls, family: str, batch: int, batches: tuple[int, ...], context_length: int, new: int, **sizes: int
+    ) -> 'Both':
         """Return one model's sizes for training and for decoding; `sizes` are layers, heads, width and vocabulary."""
         return cls(
-            PairSize(family=family, batch=batch, context=context, **sizes),
-            DecodingSize(family=family, batches=batches, prompt=context, new=new, **sizes),
+            PairSize(family=family, batch=batch, context_length=context_length, **sizes),
+            DecodingSize(family=family, batches=batches, prompt=context_length, new=new, **sizes),
         )
 
 
-_STANDARD = dict(layers=4, heads=8, width=512, vocabulary=8192, context=64, new=64, batch=16, batches=(1, 16))
-_TINY = dict(layers=2, heads=2, width=16, vocabulary=31, context=8, new=6, batch=2, batches=(1, 3))
+_STANDARD = dict(layers=4, heads=8, width=512, vocabulary=8192, context_length=64, new=64, batch=16, batches=(1, 16))
+_TINY = dict(layers=2, heads=2, width=16, vocabulary=31, context_length=8, new=6, batch=2, batches=(1, 3))
 SEQ2SEQ_SIZES: Mapping[str, Both] = {
     'marian': Both.of('marian', **_STANDARD),
     't5': Both.of('t5', **_STANDARD),
@@ -133,14 +137,14 @@ PADDING, START = 0, 1
 
 def rows(size: Size, number: int) -> np.ndarray:
     """Batch `number` of random tokens, [B T+1]: one more than the model sees, so that every input has a target."""
-    return np.random.default_rng(number).integers(size.vocabulary, size=(size.batch, size.context + 1))
+    return np.random.default_rng(number).integers(size.vocabulary, size=(size.batch, size.context_length + 1))
 
 
 def masked_rows(size: Size, number: int) -> dict[str, np.ndarray]:
     """Batch `number` of random tokens, and of them [B M] that are masked: all [MASK], which no speed depends on."""
     draw = np.random.default_rng(number)
-    tokens = draw.integers(MASK + 1, size.vocabulary, size=(size.batch, size.context))
-    count = max(1, round(MASK_SHARE * size.context))
+    tokens = draw.integers(MASK + 1, size.vocabulary, size=(size.batch, size.context_length))
+    count = max(1, round(MASK_SHARE * size.context_length))
     at = np.argsort(draw.random(tokens.shape), axis=-1)[:, :count]
     hidden = tokens.copy()
     np.put_along_axis(hidden, at, MASK, axis=-1)
@@ -155,7 +159,7 @@ def bert_settings(size: Size) -> dict[str, int | float]:
         'num_hidden_layers': size.layers,
         'num_attention_heads': size.heads,
         'intermediate_size': 4 * size.width,
-        'max_position_embeddings': size.context,
+        'max_position_embeddings': size.context_length,
         'hidden_dropout_prob': 0.0,
         'attention_probs_dropout_prob': 0.0,
     }
@@ -164,8 +168,8 @@ def bert_settings(size: Size) -> dict[str, int | float]:
 def pair_rows(size: PairSize, number: int) -> tuple[np.ndarray, np.ndarray]:
     """Batch `number` of random sources [B S], and of random tokens [B T+1], so that every input has a target."""
     draw = np.random.default_rng(number)
-    source = draw.integers(START + 1, size.vocabulary, size=(size.batch, size.context))
-    tokens = draw.integers(START + 1, size.vocabulary, size=(size.batch, size.context + 1))
+    source = draw.integers(START + 1, size.vocabulary, size=(size.batch, size.context_length))
+    tokens = draw.integers(START + 1, size.vocabulary, size=(size.batch, size.context_length + 1))
     tokens[:, 0] = START
     return source, tokens
 

@@ -72,7 +72,7 @@ class GPT(nn.Module):
     def __init__(self, size: Size) -> None:
         super().__init__()
         self.wte = nn.Embedding(size.vocabulary, size.width)
-        self.wpe = nn.Embedding(size.context, size.width)
+        self.wpe = nn.Embedding(size.context_length, size.width)
         self.h = nn.ModuleList(Block(size) for _ in range(size.layers))
         self.ln_f = nn.LayerNorm(size.width, bias=False)
         for name, parameter in self.named_parameters():

@@ -91,7 +91,7 @@ def _our_own(sides: Sides, run: str, size: Size) -> Worker:
 
 def _report(size: Size, checks: Mapping[str, Mapping[str, Any]], comparison: Comparison) -> Report:
     start = Table(
-        f'{size.layers} layers, {size.heads} heads, width {size.width}, context {size.context}, '
+        f'{size.layers} layers, {size.heads} heads, width {size.width}, context {size.context_length}, '
         f'batch {size.batch}, vocabulary {size.vocabulary}; float32',
         ('variant', 'parameters', 's to compile', 'loss', 'after one update'),
         [

@@ -16,7 +16,19 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.types import CrossMixer, FeedForward, Hidden, Mixer, Norm, Part, Real, Scope, Source, State, UserError
+from saccade.types import (
+    CrossMixer,
+    FeedForward,
+    Hidden,
+    LayerContext,
+    Mixer,
+    Norm,
+    Part,
+    Real,
+    Source,
+    State,
+    UserError,
+)
 
 Mix = Callable[[Mixer, Hidden], tuple[Hidden, Any]]
 CrossAttend = Callable[[CrossMixer, Hidden], Hidden]
@@ -45,16 +57,16 @@ class BlockBase(nn.Module):
         """
         raise NotImplementedError
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        return self.wire(x, train, scope.real, lambda mixer, h: (mixer(h, scope, train), None))[0]
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        return self.wire(x, train, context.real, lambda mixer, h: (mixer(h, context, train), None))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return the mixer's initial state, for `capacity` tokens a row."""
         return self.mixer(parent=None).init_state(x, capacity)
 
-    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Run a chunk of tokens through the block; return its output and the mixer's state after it."""
-        return self.wire(x, False, scope.real, lambda mixer, h: mixer.step(h, scope, state))
+        return self.wire(x, False, context.real, lambda mixer, h: mixer.step(h, context, state))
 
     def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> State:
         """Return the initial state of decoding with a source: without cross-attention that of `init_state`."""
@@ -109,14 +121,14 @@ class SequentialBlock(BlockBase):
         branch = self.feedforward(name='feedforward')(self.before('feedforward', x, real), train, real)
         return self.after('feedforward', x, branch, real), state
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         if self.cross is None:
-            return super().__call__(x, scope, train)
-        own, across = self._apart(scope)
+            return super().__call__(x, context, train)
+        own, across = self._apart(context)
         return self.wire(
             x,
             train,
-            scope.real,
+            context.real,
             lambda mixer, h: (mixer(h, own, train), None),
             lambda cross, h: cross(h, across, train),
         )[0]
@@ -139,15 +151,15 @@ class SequentialBlock(BlockBase):
         cross = self.cross(parent=None).apply(params, x, source, method='precompute_kv')
         return CrossState(self.mixer(parent=None).init_state(x, capacity), cross)
 
-    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Run a chunk of tokens through the block; with `cross` it attends to the precomputed keys and values."""
         if self.cross is None:
-            return super().step(x, scope, state)
-        own, across = self._apart(scope)
+            return super().step(x, context, state)
+        own, across = self._apart(context)
         x, mixer = self.wire(
             x,
             False,
-            scope.real,
+            context.real,
             lambda mixer, h: mixer.step(h, own, state.mixer),
             lambda cross, h: cross.cross_attend(h, across, state.cross),
         )
@@ -158,14 +170,14 @@ class SequentialBlock(BlockBase):
         """The names of the branches, in order."""
         return ('mixer', 'feedforward') if self.cross is None else ('mixer', 'cross', 'feedforward')
 
-    def _apart(self, scope: Scope) -> tuple[Scope, Scope]:
+    def _apart(self, context: LayerContext) -> tuple[LayerContext, LayerContext]:
         """Return the context of the mixer, without the source, and that of `cross`, without score terms."""
-        if scope.source is None:
+        if context.source is None:
             raise UserError(
                 f'{Part(type(self)).name}: cross reads a source, and there is none; the decoder of '
                 f'model.encoder_decoder:EncoderDecoder has one'
             )
-        return scope.replace(source=None), scope.replace(terms=())
+        return context.replace(source=None), context.replace(terms=())
 
 
 class ResidualStreams(BlockBase):

@@ -20,7 +20,7 @@ import flax.linen as nn
 from jaxtyping import PyTree
 
 from saccade.block.pre_norm import PreNorm
-from saccade.types import Count, Hidden, KVSharingMixer, Part, Real, Scope, State, UserError, require_positive
+from saccade.types import Count, Hidden, KVSharingMixer, LayerContext, Part, Real, State, UserError, require_positive
 
 
 class SharedKeys(PreNorm, kw_only=True):
@@ -34,21 +34,21 @@ class SharedKeys(PreNorm, kw_only=True):
 
     example: ClassVar[dict[str, Any]] = {'sharing': 2}
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         def mix(mixer: KVSharingMixer, h: Hidden, shared_kv: PyTree) -> tuple[Hidden, tuple[None, PyTree]]:
-            y, shared_kv = mixer.share_kv(h, scope, train, shared_kv)
+            y, shared_kv = mixer.share_kv(h, context, train, shared_kv)
             return y, (None, shared_kv)
 
-        return self.wire(x, train, scope.real, mix)[0]
+        return self.wire(x, train, context.real, mix)[0]
 
-    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Run a chunk of tokens through the M layers, which share one state; return the output and that state."""
 
         def mix(mixer: KVSharingMixer, h: Hidden, shared_kv: PyTree) -> tuple[Hidden, tuple[State, PyTree]]:
-            y, after, shared_kv = mixer.share_kv_step(h, scope, state, shared_kv)
+            y, after, shared_kv = mixer.share_kv_step(h, context, state, shared_kv)
             return y, (after, shared_kv)
 
-        return self.wire(x, False, scope.real, mix)
+        return self.wire(x, False, context.real, mix)
 
     @nn.compact
     def wire(

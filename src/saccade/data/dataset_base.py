@@ -50,11 +50,11 @@ class DatasetBase(ABC):
 
     Attributes:
         tokenizer: how to train the tokenizer.
-        context: tokens of a row.
+        context_length: tokens of a row.
     """
 
     tokenizer: Part[Trainer]
-    context: int
+    context_length: int
 
     _columns: tuple[str, ...] = ()  # those that are tokenised, where there are columns
 
@@ -90,7 +90,7 @@ class DatasetBase(ABC):
         Raises:
             UserError: it lacks one.
         """
-        return Frame.of(tokenizer, self.context)
+        return Frame.of(tokenizer, self.context_length)
 
     @property
     @abstractmethod

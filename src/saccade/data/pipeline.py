@@ -87,7 +87,7 @@ def random_windows(split: Split, batch_size: int, windows: int, seed: int) -> It
         windows >= 1 and windows % batch_size == 0,
         f'windows: {windows} must be a multiple of the batch of {batch_size} rows',
     )
-    every = dataclasses.replace(split, rows=WindowRows(split.rows.tokens, split.rows.context, 1))
+    every = dataclasses.replace(split, rows=WindowRows(split.rows.tokens, split.rows.context_length, 1))
     return itertools.islice(train_batches(every, batch_size, seed, 0), windows // batch_size)
 
 

@@ -120,7 +120,7 @@ class Beam:
 
     def translations(self, model: Seq2Seq, params: Params, batch: Batch) -> Texts:
         """Find K texts for each row of a batch."""
-        most = self.max_tokens or model.context
+        most = self.max_tokens or model.context_length
         return self.search(after_sources(model, params, batch, most), most, batch['end'])
 
     def search(self, opening: Opening, most: int, end: Int[Array, '*B']) -> Texts:

@@ -28,11 +28,11 @@ def chat(
     Raises:
         UserError: an answer would fill the whole context, or the opening cannot be encoded.
     """
-    context = writer.model.context
-    max_tokens = min(USUAL_TOKENS, max(1, context // 2)) if max_tokens is None else max_tokens
-    if max_tokens >= context:
+    context_length = writer.model.context_length
+    max_tokens = min(USUAL_TOKENS, max(1, context_length // 2)) if max_tokens is None else max_tokens
+    if max_tokens >= context_length:
         raise UserError(
-            f'max_tokens of {max_tokens} leaves no room for a transcript in the context of {context} tokens'
+            f'max_tokens of {max_tokens} leaves no room for a transcript in the context of {context_length} tokens'
         )
     transcript = writer.tokenizer.encode(opening)
     for turn, line in enumerate(lines):
@@ -41,9 +41,10 @@ def chat(
         except UserError as error:
             yield f'[{error}]'
             continue
-        cut = max(0, len(transcript) - (context - max_tokens))
+        cut = max(0, len(transcript) - (context_length - max_tokens))
         if cut:
-            yield f'[the oldest {cut} tokens are forgotten: the context is {context} tokens, an answer {max_tokens}]'
+            room = f'the context is {context_length} tokens, an answer {max_tokens}'
+            yield f'[the oldest {cut} tokens are forgotten: {room}]'
         transcript = transcript[cut:]
         (answer,) = writer.extend([transcript], jax.random.fold_in(key, turn), max_tokens)
         yield writer.text(transcript, answer)

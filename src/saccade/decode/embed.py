@@ -25,7 +25,7 @@ from saccade.data.rows.frame import Frame, Values
 from saccade.data.split import Row
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.model.stack import HIDDEN, layer_states
-from saccade.types import LanguageModel, Model, Params, Part, Scope, UserError
+from saccade.types import LanguageModel, LayerContext, Model, Params, Part, UserError
 
 Pool = Callable[[Float[Array, 'B T D']], Float[Array, 'B D']]
 Place = tuple[int, int]  # characters of a text, from and to
@@ -111,8 +111,8 @@ class Layout:
         """
         if isinstance(model, LanguageModel):
             begins = [] if tokenizer.end is None else [tokenizer.end]
-            return cls(begins, 0, model.context, partial(_unframed, model.context), before)
-        frame = Frame.of(tokenizer, model.context)
+            return cls(begins, 0, model.context_length, partial(_unframed, model.context_length), before)
+        frame = Frame.of(tokenizer, model.context_length)
         return cls([], next(frame.starts([])), frame.room(), frame.row, on_both_sides)
 
 
@@ -178,7 +178,9 @@ class Embedder:
             # What opens the first row and what closes the last one belong to the text.
             begin = layout.opens + first - start if start else 0
             end = layout.opens + last - start if stop < len(ids) else used
-            cut = {name: jnp.asarray(array[: _width(used, self.model.context)])[None] for name, array in row.items()}
+            cut = {
+                name: jnp.asarray(array[: _width(used, self.model.context_length)])[None] for name, array in row.items()
+            }
             yield row['tokens'][begin:end], np.asarray(_states(self.model, self.layer, self.params, cut))[begin:end]
 
     def _single(self, word: str) -> int:
@@ -203,8 +205,8 @@ def cosines(x: Float[np.ndarray, 'A D'], y: Float[np.ndarray, 'B D']) -> Float[n
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _states(model: Any, layer: int, params: Params, row: dict[str, Array]) -> Float[Array, 'T D']:
-    scope = Scope(row['positions'], row['segments'], types=row['types'])
-    _, reported = model.apply({'params': params}, row['tokens'], scope, False, mutable=[HIDDEN])
+    context = LayerContext(row['positions'], row['segments'], types=row['types'])
+    _, reported = model.apply({'params': params}, row['tokens'], context, False, mutable=[HIDDEN])
     states = layer_states(reported[HIDDEN])
     if not -len(states) <= layer < len(states):
         raise UserError(
@@ -214,17 +216,17 @@ def _states(model: Any, layer: int, params: Params, row: dict[str, Array]) -> Fl
     return states[layer][0]
 
 
-def _unframed(context: int, tokens: Values) -> Row:
-    there = np.arange(context) < len(tokens)
+def _unframed(context_length: int, tokens: Values) -> Row:
+    there = np.arange(context_length) < len(tokens)
     row = {
-        'tokens': np.pad(np.asarray(tokens), (0, context - len(tokens))),
+        'tokens': np.pad(np.asarray(tokens), (0, context_length - len(tokens))),
         'segments': there,
-        'positions': np.where(there, np.arange(context), 0),
-        'types': np.zeros(context),
+        'positions': np.where(there, np.arange(context_length), 0),
+        'types': np.zeros(context_length),
     }
     return {name: array.astype(np.int32) for name, array in row.items()}
 
 
-def _width(used: int, context: int) -> int:
+def _width(used: int, context_length: int) -> int:
     """A power of two with room for so many tokens, or the context: few widths to compile for."""
-    return min(context, 1 << (used - 1).bit_length())
+    return min(context_length, 1 << (used - 1).bit_length())

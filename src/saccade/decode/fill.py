@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 
 from saccade.data.rows.frame import MASK, Frame
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.types import EncoderModel, Params, PRNGKey, Scope, UserError
+from saccade.types import EncoderModel, LayerContext, Params, PRNGKey, UserError
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Filler:
 
     def _framed(self, text: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """The row of a text, and where it has masks."""
-        frame = Frame.of(self.tokenizer, self.model.context)
+        frame = Frame.of(self.tokenizer, self.model.context_length)
         ids = list(self._encoded(text))
         if self.mask not in ids:
             raise UserError(f'the text has no {self._name}, so there is nothing to fill in: {reprlib.repr(text)}')
@@ -147,8 +147,8 @@ class Filler:
 
 @partial(jax.jit, static_argnums=0)
 def _logits(model: EncoderModel, params: Params, row: dict[str, Array]) -> Float[Array, 'T V']:
-    scope = Scope(row['positions'], row['segments'], types=row['types'])
-    return model.apply({'params': params}, row['tokens'], scope, False)['masked'][0]
+    context = LayerContext(row['positions'], row['segments'], types=row['types'])
+    return model.apply({'params': params}, row['tokens'], context, False)['masked'][0]
 
 
 @dataclass(frozen=True)

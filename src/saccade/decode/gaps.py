@@ -45,7 +45,7 @@ class GapFiller:
             start: the special token that a target starts with; None: the end token.
             mode: that before the text; None for none.
         """
-        frame = PairFrame.of(tokenizer, model.source_context, model.context, start)
+        frame = PairFrame.of(tokenizer, model.source_context_length, model.context_length, start)
         return cls(Translator(model, params, tokenizer, frame, Greedy(), rows=1).in_mode(mode))
 
     def fill(self, text: str) -> Gapless:

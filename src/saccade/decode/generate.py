@@ -65,7 +65,7 @@ def laid_out(
     prompts = [start(prompt, end) for prompt in prompts]
     _check(model, prompts, max_tokens)
     lengths = np.array([len(prompt) for prompt in prompts], np.int32)
-    return _left_padded(prompts, min(CHUNK, model.context)), lengths
+    return _left_padded(prompts, min(CHUNK, model.context_length)), lengths
 
 
 def start(prompt: Sequence[int], end: int | None) -> list[int]:
@@ -77,16 +77,16 @@ def _check(model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: i
     if max_tokens < 1:
         raise UserError(f'max_tokens: must be at least 1, not {max_tokens}')
     for prompt in prompts:
-        room = model.context - len(prompt)
+        room = model.context_length - len(prompt)
         if room < 1:
             raise UserError(
-                f'a prompt of {len(prompt)} tokens leaves no room in the context of {model.context}; '
-                f'shorten it to {model.context - 1} tokens at most'
+                f'a prompt of {len(prompt)} tokens leaves no room in the context of {model.context_length}; '
+                f'shorten it to {model.context_length - 1} tokens at most'
             )
         if max_tokens > room:
             raise UserError(
                 f'a prompt of {len(prompt)} tokens and max_tokens of {max_tokens} do not fit the context of '
-                f'{model.context}; set max_tokens to {room} at most, or shorten the prompt'
+                f'{model.context_length}; set max_tokens to {room} at most, or shorten the prompt'
             )
         unknown = next((token for token in prompt if not 0 <= token < model.vocabulary), None)
         if unknown is not None:
@@ -128,7 +128,7 @@ def after_prompts(model: Any, params: Params, tokens: Tokens, lengths: Int[Array
     T = tokens.shape[1]
     step = stepper(model, params)
     state = model.apply({'params': params}, tokens, T - 1 + max_tokens, method='init_state')
-    state = _read(step, tokens[:, :-1], lengths - 1, min(CHUNK, model.context), state)
+    state = _read(step, tokens[:, :-1], lengths - 1, min(CHUNK, model.context_length), state)
     return Opening(step, state, tokens[:, -1], jnp.zeros(tokens.shape[0], bool))
 
 

@@ -33,5 +33,5 @@ def sample(
     model: Seq2Seq, params: Params, batch: Batch, sampler: Sampler, key: jax.Array, max_tokens: int = 0
 ) -> Written:
     """Write for each row of a batch by drawing each token."""
-    tokens = max_tokens or model.context
+    tokens = max_tokens or model.context_length
     return write(after_sources(model, params, batch, tokens), sampler, tokens, key, batch['end'])

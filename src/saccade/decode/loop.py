@@ -16,7 +16,7 @@ from flax import struct
 from jaxtyping import Array, Bool, Int
 
 from saccade.model.stack import unstacked
-from saccade.types import Batch, Logits, Params, PRNGKey, Scope, State, Tokens, Written
+from saccade.types import Batch, LayerContext, Logits, Params, PRNGKey, State, Tokens, Written
 
 Step = Callable[[Tokens, Tokens, State], tuple[Logits, State]]
 
@@ -50,8 +50,8 @@ def stepper(model: Any, params: Params) -> Step:
 def after_sources(model: Any, params: Params, batch: Batch, max_tokens: int) -> Opening:
     """Read the sources of a batch, with room for new tokens; a row without a source is ended."""
     source, segments = batch['source'], batch['source_segments']
-    scope = Scope(batch['source_positions'], segments)
-    state = model.apply({'params': params}, source, scope, max_tokens, method='encode')
+    context = LayerContext(batch['source_positions'], segments)
+    state = model.apply({'params': params}, source, context, max_tokens, method='encode')
     return Opening(stepper(model, params), state, batch['tokens'][:, 0], ~(segments != 0).any(axis=-1))
 
 

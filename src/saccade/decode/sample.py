@@ -84,7 +84,7 @@ class Writer:
     def room(self, prompt: str, most: int) -> int:
         """New tokens that the context leaves room for after a prompt, from 1 to `most`."""
         taken = len(start(self.tokenizer.encode(prompt), self.tokenizer.end))
-        return max(1, min(most, self.model.context - taken))
+        return max(1, min(most, self.model.context_length - taken))
 
     def text(self, ids: list[int], new: list[int]) -> str:
         """The text that new tokens add. Decoders may treat the first word unlike the rest, so they see it all."""

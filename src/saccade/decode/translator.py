@@ -152,7 +152,7 @@ class Translated:
 
     def __call__(self, model: Seq2Seq, params: Params, tokenizer: Tokenizer, key: PRNGKey) -> str:
         """Return the text and its translation."""
-        frame = PairFrame.of(tokenizer, model.source_context, model.context, self.start)
+        frame = PairFrame.of(tokenizer, model.source_context_length, model.context_length, self.start)
         translator = Translator(model, params, tokenizer, frame, self.search(), rows=1).in_mode(self.mode)
         (rendering,) = translator.translate([self.text])
         return f'{rendering.source}  =>  {rendering.text}'

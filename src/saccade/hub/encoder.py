@@ -40,15 +40,15 @@ def trunk(config: Mapping[str, Any], words: Words = Words()) -> dict[str, Any]:
     require(config, 'is_decoder', False)
     require(config, 'add_cross_attention', False)
     require(config, 'position_embedding_type', 'absolute')
-    context, norm = read(config, 'max_position_embeddings', int), layer_norm(config)
+    context_length, norm = read(config, 'max_position_embeddings', int), layer_norm(config)
     return {
         'use': 'model.encoder:Encoder',
         'vocabulary': read(config, 'vocab_size', int),
-        'context': context,
+        'context_length': context_length,
         'width': read(config, words.width, int),
         'layers': read(config, words.layers, int),
         'dropout': read(config, words.dropout, float),
-        'position': {'use': 'position.learned:Learned', 'length': context},
+        'position': {'use': 'position.learned:Learned', 'length': context_length},
         'embedding_norm': norm,
         'norm': {'use': 'norm.none:NoNorm'},
         'run': {'use': 'model.stack:Unrolled'},

@@ -49,17 +49,17 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     require(config, 'scale_attn_by_inverse_layer_idx', False)
     require(config, 'add_cross_attention', False)
-    context, width = read(config, 'n_positions', int), read(config, 'n_embd', int)
+    context_length, width = read(config, 'n_positions', int), read(config, 'n_embd', int)
     norm = {'use': 'norm.layer:LayerNorm', 'epsilon': read(config, 'layer_norm_epsilon', float, 1e-5)}
     return {
         'use': 'model.decoder:Decoder',
         'vocabulary': read(config, 'vocab_size', int),
-        'context': context,
+        'context_length': context_length,
         'width': width,
         'layers': read(config, 'n_layer', int),
         'tied': read(config, 'tie_word_embeddings', bool, True),
         'dropout': read(config, 'embd_pdrop', float, 0.1),
-        'position': {'use': 'position.learned:Learned', 'length': context},
+        'position': {'use': 'position.learned:Learned', 'length': context_length},
         'norm': norm,
         'run': {'use': 'model.stack:Unrolled'},
         'block': {

@@ -49,7 +49,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     return {
         'use': 'model.decoder:Decoder',
         'vocabulary': read(config, 'vocab_size', int),
-        'context': read(config, 'max_position_embeddings', int),
+        'context_length': read(config, 'max_position_embeddings', int),
         'width': read(config, 'hidden_size', int),
         'layers': read(config, 'num_hidden_layers', int),
         'tied': read(config, 'tie_word_embeddings', bool, False),
@@ -114,13 +114,13 @@ def _linear(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any
 
 def _llama3(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any]:
     longest = read(config, 'max_position_embeddings', int)
-    context = read(rope, 'original_max_position_embeddings', int, longest)
+    context_length = read(rope, 'original_max_position_embeddings', int, longest)
     return {
         'use': 'ops.rotary:llama3',
         'factor': read(rope, 'factor', float),
         'low': read(rope, 'low_freq_factor', float),
         'high': read(rope, 'high_freq_factor', float),
-        'context': read(config, 'original_max_position_embeddings', int, context),
+        'context_length': read(config, 'original_max_position_embeddings', int, context_length),
     }
 
 

@@ -19,7 +19,7 @@ from saccade.hub.family import Family, Head, find_family
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import read, require
 from saccade.hub.tensors import open_tensors, read_json
-from saccade.types import Params, Scope, Seq2Seq, UserError
+from saccade.types import LayerContext, Params, Seq2Seq, UserError
 
 TOKENIZERS = ('tokenizer.json', 'vocab.txt')
 
@@ -117,6 +117,6 @@ def _shapes(spec: dict[str, Any]) -> Shapes:
     """Shapes of the parameters by path, 'layers/pattern_0/mixer/query', without making any."""
     model = build(spec, 'model')()
     tokens = jnp.zeros((1, 1), jnp.int32)
-    sequences = (1 + isinstance(model, Seq2Seq)) * (tokens, Scope(tokens))
+    sequences = (1 + isinstance(model, Seq2Seq)) * (tokens, LayerContext(tokens))
     variables = jax.eval_shape(lambda: model.init(jax.random.key(0), *sequences, False))
     return {path: leaf.shape for path, leaf in flatten_dict(variables['params'], sep='/').items()}

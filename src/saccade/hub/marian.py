@@ -75,7 +75,7 @@ def _tower(config: Mapping[str, Any], name: str, mask: str) -> dict[str, Any]:
     width, dropout = read(config, 'd_model', int), read(config, 'dropout', float, 0.1)
     return {
         'vocabulary': read(config, 'vocab_size', int),
-        'context': read(config, 'max_position_embeddings', int),
+        'context_length': read(config, 'max_position_embeddings', int),
         'width': width,
         'layers': read(config, f'{name}_layers', int),
         'dropout': dropout,

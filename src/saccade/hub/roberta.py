@@ -37,9 +37,9 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
         UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
     require(config, 'pad_token_id', _PADDING)
-    context = read(config, 'max_position_embeddings', int) - _BEFORE
+    context_length = read(config, 'max_position_embeddings', int) - _BEFORE
     types = read(config, 'type_vocab_size', int)
-    return trunk({**config, 'max_position_embeddings': context}) | {'types': types}
+    return trunk({**config, 'max_position_embeddings': context_length}) | {'types': types}
 
 
 FAMILY = Family(

@@ -92,7 +92,7 @@ def _layers(config: Mapping[str, Any], both_ways: bool) -> dict[str, Any]:
     mixer = _mixer(config, 'Full' if both_ways else 'Causal')
     return {
         'vocabulary': read(config, 'vocab_size', int),
-        'context': read(config, 'n_positions', int, _TRAINED_ON),
+        'context_length': read(config, 'n_positions', int, _TRAINED_ON),
         'width': read(config, 'd_model', int),
         'dropout': read(config, 'dropout_rate', float, 0.1),
         'position': {'use': 'position.none:NoPosition'},

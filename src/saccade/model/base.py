@@ -15,12 +15,12 @@ from saccade.types import (
     Block,
     Count,
     Hidden,
+    LayerContext,
     Norm,
     PairPosition,
     Part,
     Positive,
     Runner,
-    Scope,
     ScoreTerm,
     Share,
     TokenPosition,
@@ -30,7 +30,7 @@ from saccade.types import (
     require_share,
 )
 
-Through = Callable[[Stack, Hidden, Scope], tuple[Hidden, Any]]
+Through = Callable[[Stack, Hidden, LayerContext], tuple[Hidden, Any]]
 Table = Float[Array, 'V E']
 
 
@@ -39,7 +39,7 @@ class Tower(nn.Module):
 
     Attributes:
         vocabulary: V, at least the tokenizer's size.
-        context: the longest sequence, in tokens.
+        context_length: the longest sequence, in tokens.
         width: D.
         layers: L.
         block: one block, or a pattern of blocks that is repeated.
@@ -55,7 +55,7 @@ class Tower(nn.Module):
     """
 
     vocabulary: Count
-    context: Count
+    context_length: Count
     width: Count
     layers: Count
     block: Part[Block] | tuple[Part[Block], ...]
@@ -71,7 +71,7 @@ class Tower(nn.Module):
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
         """Return the part that makes the same model for sequences of up to `length` tokens."""
-        return part.replace(context=length)
+        return part.replace(context_length=length)
 
     def _refuse(self, tokens: Tokens) -> None:
         """Refuse sizes that cannot be, and a sequence that is too long."""
@@ -80,8 +80,8 @@ class Tower(nn.Module):
         require_share(name, dropout=self.dropout)
         if not self.pattern:
             raise UserError(f'{name}: block is empty; it needs a block, or a pattern of blocks')
-        if tokens.shape[1] > self.context:
-            raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context}')
+        if tokens.shape[1] > self.context_length:
+            raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context_length}')
 
     def _table(self, width: int) -> Table:
         return parameter(self, 'embedding', 'V D', self.embedding_init(), (self.vocabulary, width))
@@ -90,13 +90,13 @@ class Tower(nn.Module):
         # Widened before the lookup, whose gradient sums over every place where a token stands.
         return self.embedding_scale * jnp.take(table.astype(jnp.float32), tokens, axis=0).astype(table.dtype)
 
-    def _contextual(self, x: Hidden, scope: Scope, through: Through) -> tuple[Hidden, Any]:
+    def _contextual(self, x: Hidden, context: LayerContext, through: Through) -> tuple[Hidden, Any]:
         """Take embedded tokens through the layers and the norm after them."""
         if self.is_mutable_collection(HIDDEN) and not self.is_initializing():
             self.put_variable(HIDDEN, 'embedded', x)
-        scope = scope.replace(terms=(*scope.terms, *self._shared()))
-        x, state = through(self._stack(name='layers'), x, scope)
-        return self.norm(name='norm')(x, scope.real), state
+        context = context.replace(terms=(*context.terms, *self._shared()))
+        x, state = through(self._stack(name='layers'), x, context)
+        return self.norm(name='norm')(x, context.real), state
 
     def _shared(self) -> tuple[ScoreTerm, ...]:
         """The score terms of all layers, for as many heads as each of them has."""

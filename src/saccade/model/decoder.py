@@ -21,7 +21,7 @@ from saccade.model.base import Table, Through, Tower
 from saccade.model.stack import Stack
 from saccade.ops.causality import require_causal
 from saccade.ops.project import project
-from saccade.types import Hidden, Logits, Norm, Part, Positive, Scope, Source, State, Tokens
+from saccade.types import Hidden, LayerContext, Logits, Norm, Part, Positive, Source, State, Tokens
 
 
 @struct.dataclass
@@ -58,10 +58,12 @@ class Decoder(Tower, kw_only=True):
     head_bias: bool = False
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
-    def __call__(self, tokens: Tokens, scope: Scope, train: bool, table: Table | None = None) -> Logits:
+    def __call__(self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None = None) -> Logits:
         """Return the logits. `table` is the embedding of another model, where that is shared."""
         self._refuse(tokens)
-        return self._around(tokens, scope, train, lambda stack, x, scope: (stack(x, scope, train), None), table)[0]
+        return self._around(tokens, context, train, lambda stack, x, context: (stack(x, context, train), None), table)[
+            0
+        ]
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
         """Return the state for `capacity` tokens a row, padding included. The context does not bound it."""
@@ -88,30 +90,30 @@ class Decoder(Tower, kw_only=True):
         """Run a chunk of tokens; return its logits and the state. At padding, segment 0, the position does not advance.
 
         Args:
-            prefix: length of each row's prefix, as in `Scope`; the chunk holds all of it.
+            prefix: length of each row's prefix, as in `LayerContext`; the chunk holds all of it.
         """
         count = jnp.cumsum(segments != 0, axis=-1)
         positions = state.position[:, None] + jnp.maximum(count - 1, 0)
-        scope = Scope(positions, segments, state.source, prefix=prefix)
+        context = LayerContext(positions, segments, state.source, prefix=prefix)
 
-        def through(stack: Stack, x: Hidden, scope: Scope) -> tuple[Hidden, tuple[State, ...]]:
-            return stack.step(x, scope, state.layers)
+        def through(stack: Stack, x: Hidden, context: LayerContext) -> tuple[Hidden, tuple[State, ...]]:
+            return stack.step(x, context, state.layers)
 
-        logits, layers = self._around(tokens, scope, False, through, table)
+        logits, layers = self._around(tokens, context, False, through, table)
         return logits, state.replace(layers=layers, position=state.position + count[:, -1])
 
     @nn.compact
     def _around(
-        self, tokens: Tokens, scope: Scope, train: bool, through: Through, table: Table | None
+        self, tokens: Tokens, context: LayerContext, train: bool, through: Through, table: Table | None
     ) -> tuple[Logits, Any]:
         require_causal('model.decoder:Decoder', *self.pattern)
         table = self._table(self.width) if table is None else table
         x = self._embedded(tokens, table)
         if self.embedding_norm is not None:
-            x = self.embedding_norm(name='embedding_norm')(x, scope.real)
-        x = self.position(name='position')(x, scope.positions)
+            x = self.embedding_norm(name='embedding_norm')(x, context.real)
+        x = self.position(name='position')(x, context.positions)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
-        x, state = self._contextual(x, scope, through)
+        x, state = self._contextual(x, context, through)
         return self._logits(self.logit_scale * x, table), state
 
     def _logits(self, x: Hidden, table: Table) -> Logits:

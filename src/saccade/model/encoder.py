@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.model.base import Table, Tower
 from saccade.ops.project import project
-from saccade.types import Count, CountOrZero, Head, Hidden, Norm, Part, Reading, Scope, Tokens
+from saccade.types import Count, CountOrZero, Head, Hidden, LayerContext, Norm, Part, Reading, Tokens
 
 
 class Encoder(Tower, kw_only=True):
@@ -44,37 +44,37 @@ class Encoder(Tower, kw_only=True):
     }
 
     def __call__(
-        self, tokens: Tokens, scope: Scope, train: bool, at: Int[Array, 'B M'] | None = None
+        self, tokens: Tokens, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]:
         """Return the output of each head, by name; heads that predict tokens do so `at` these places alone."""
 
         def read(x: Hidden, table: Table) -> dict[str, Array]:
-            reading = Reading(scope, table, at)
+            reading = Reading(context, table, at)
             return {name: head(name=f'{name}_head')(x, reading, train) for name, head in self.heads}
 
-        return self._around(tokens, scope, train, read)
+        return self._around(tokens, context, train, read)
 
-    def encode(self, tokens: Tokens, scope: Scope, train: bool) -> tuple[Hidden, Table]:
+    def encode(self, tokens: Tokens, context: LayerContext, train: bool) -> tuple[Hidden, Table]:
         """Return the last hidden states, and the token embedding; no head is run."""
-        return self._around(tokens, scope, train, lambda x, table: (x, table))
+        return self._around(tokens, context, train, lambda x, table: (x, table))
 
     @nn.compact
-    def _around(self, tokens: Tokens, scope: Scope, train: bool, read: Callable[[Hidden, Table], Any]) -> Any:
+    def _around(self, tokens: Tokens, context: LayerContext, train: bool, read: Callable[[Hidden, Table], Any]) -> Any:
         self._refuse(tokens)
         table = self._table(self.embedding_width or self.width)
-        x = self._entered(self._embedded(tokens, table), scope, train)
-        x, _ = self._contextual(x, scope, lambda stack, x, scope: (stack(x, scope, train), None))
+        x = self._entered(self._embedded(tokens, table), context, train)
+        x, _ = self._contextual(x, context, lambda stack, x, context: (stack(x, context, train), None))
         return read(x, table)
 
-    def _entered(self, x: Float[Array, 'B T E'], scope: Scope, train: bool) -> Hidden:
-        x = self.position(name='position')(x, scope.positions)
+    def _entered(self, x: Float[Array, 'B T E'], context: LayerContext, train: bool) -> Hidden:
+        x = self.position(name='position')(x, context.positions)
         if self.types:
             types = parameter(self, 'types', 'X D', self.embedding_init(), (self.types, x.shape[-1]))
-            alike = scope.types is None or self.types == 1
-            given = jnp.zeros_like(scope.positions) if alike else scope.types
+            alike = context.types is None or self.types == 1
+            given = jnp.zeros_like(context.positions) if alike else context.types
             x = x + jnp.take(types.astype(jnp.float32), given, axis=0).astype(x.dtype)
         if self.embedding_norm is not None:
-            x = self.embedding_norm(name='embedding_norm')(x, scope.real)
+            x = self.embedding_norm(name='embedding_norm')(x, context.real)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
         return x if self.embedding_width is None else self._widened(x)
 

@@ -20,7 +20,7 @@ from jaxtyping import Array, Int
 from saccade.model.base import Table
 from saccade.model.decoder import Decoder, DecoderState
 from saccade.model.encoder import Encoder
-from saccade.types import Logits, Part, Scope, Source, Tokens, UserError
+from saccade.types import LayerContext, Logits, Part, Source, Tokens, UserError
 
 _NAME = 'model.encoder_decoder:EncoderDecoder'
 
@@ -53,29 +53,34 @@ class EncoderDecoder(nn.Module):
         return None if self.shared_embedding else self.encoder['vocabulary']
 
     @property
-    def context(self) -> int:
+    def context_length(self) -> int:
         """The longest target, in tokens."""
-        return self.decoder['context']
+        return self.decoder['context_length']
 
     @property
-    def source_context(self) -> int:
+    def source_context_length(self) -> int:
         """The longest source, in tokens."""
-        return self.encoder['context']
+        return self.encoder['context_length']
 
     def __call__(
-        self, source: Int[Array, 'B S'], source_scope: Scope, tokens: Tokens, scope: Scope, train: bool
+        self,
+        source: Int[Array, 'B S'],
+        source_context: LayerContext,
+        tokens: Tokens,
+        context: LayerContext,
+        train: bool,
     ) -> Logits:
         def run(encoder: Encoder, decoder: Decoder) -> Logits:
-            read, table = self._encoded(encoder, source, source_scope, train)
-            return decoder(tokens, scope.replace(source=read), train, table)
+            read, table = self._encoded(encoder, source, source_context, train)
+            return decoder(tokens, context.replace(source=read), train, table)
 
         return self._with_towers(run)
 
-    def encode(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
+    def encode(self, source: Int[Array, 'B S'], source_context: LayerContext, capacity: int) -> DecoderState:
         """Encode the sources; return the state to decode `capacity` tokens a row, padding included."""
         return self._with_towers(
             lambda encoder, decoder: decoder.precompute_kv(
-                self._encoded(encoder, source, source_scope, False)[0], capacity
+                self._encoded(encoder, source, source_context, False)[0], capacity
             )
         )
 
@@ -90,11 +95,11 @@ class EncoderDecoder(nn.Module):
         return run(self.encoder(name='encoder'), self.decoder(name='decoder'))
 
     def _encoded(
-        self, encoder: Encoder, source: Int[Array, 'B S'], scope: Scope, train: bool
+        self, encoder: Encoder, source: Int[Array, 'B S'], context: LayerContext, train: bool
     ) -> tuple[Source, Table | None]:
         """Return the source of the cross-attention, and the embedding where it is the encoder's."""
-        hidden, table = encoder.encode(source, scope, train)
-        return Source(hidden, scope.positions, scope.segments), table if self.shared_embedding else None
+        hidden, table = encoder.encode(source, context, train)
+        return Source(hidden, context.positions, context.segments), table if self.shared_embedding else None
 
     def _refuse(self) -> None:
         """Refuse towers that do not fit each other."""

@@ -20,7 +20,7 @@ from jaxtyping import Array, Int
 
 from saccade.model.decoder import Decoder, DecoderState
 from saccade.ops.padding import padding_last
-from saccade.types import Count, Logits, Part, Scope, Tokens, UserError
+from saccade.types import Count, LayerContext, Logits, Part, Tokens, UserError
 
 _NAME = 'model.prefix_decoder:PrefixDecoder'
 
@@ -30,11 +30,11 @@ class PrefixDecoder(nn.Module):
 
     Attributes:
         decoder: of source and target in one row; its context is of both together.
-        source_context: the longest source, in tokens.
+        source_context_length: the longest source, in tokens.
     """
 
     decoder: Part[Decoder]
-    source_context: Count
+    source_context_length: Count
 
     why_not: ClassVar[dict[str, str]] = {
         'LanguageModel': 'it writes of a source that it is given: launch/translate.py has it do so',
@@ -46,32 +46,39 @@ class PrefixDecoder(nn.Module):
         return self.decoder['vocabulary']
 
     @property
-    def context(self) -> int:
+    def context_length(self) -> int:
         """The longest target, in tokens: the decoder's context less the source's."""
-        return self.decoder['context'] - self.source_context
+        return self.decoder['context_length'] - self.source_context_length
 
     def __call__(
-        self, source: Int[Array, 'B S'], source_scope: Scope, tokens: Tokens, scope: Scope, train: bool
+        self,
+        source: Int[Array, 'B S'],
+        source_context: LayerContext,
+        tokens: Tokens,
+        context: LayerContext,
+        train: bool,
     ) -> Logits:
-        prefix = _there(source_scope).sum(axis=-1)
-        segments = jnp.concatenate([_there(source_scope), _there(scope)], axis=-1)
-        positions = jnp.concatenate([source_scope.positions, prefix[:, None] + scope.positions], axis=-1)
+        prefix = _there(source_context).sum(axis=-1)
+        segments = jnp.concatenate([_there(source_context), _there(context)], axis=-1)
+        positions = jnp.concatenate([source_context.positions, prefix[:, None] + context.positions], axis=-1)
         # Masks and score terms count places in a row, so the padding of the source may not stand between the two.
         order = padding_last(segments)
         row, segments, positions = (
             jnp.take_along_axis(each, order, axis=-1)
             for each in (jnp.concatenate([source, tokens], axis=-1), segments, positions)
         )
-        logits = self._with_decoder(lambda decoder: decoder(row, Scope(positions, segments, prefix=prefix), train))
+        logits = self._with_decoder(
+            lambda decoder: decoder(row, LayerContext(positions, segments, prefix=prefix), train)
+        )
         of_tokens = jnp.argsort(order, axis=-1)[:, source.shape[1] :]
         return jnp.take_along_axis(logits, of_tokens[..., None], axis=-2)
 
-    def encode(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> DecoderState:
+    def encode(self, source: Int[Array, 'B S'], source_context: LayerContext, capacity: int) -> DecoderState:
         """Run the decoder over the sources; return the state to decode `capacity` tokens a row, padding included."""
 
         def run(decoder: Decoder) -> DecoderState:
             state = decoder.init_state(source, source.shape[1] + capacity)
-            there = _there(source_scope)
+            there = _there(source_context)
             return decoder.step(source, there, state, prefix=there.sum(axis=-1))[1]
 
         return self._with_decoder(run)
@@ -82,14 +89,15 @@ class PrefixDecoder(nn.Module):
 
     @nn.compact
     def _with_decoder(self, run: Callable[[Decoder], Any]) -> Any:
-        if not 0 < self.source_context < self.decoder['context']:
+        if not 0 < self.source_context_length < self.decoder['context_length']:
             raise UserError(
-                f'{_NAME}: source_context: {self.source_context} of the {self.decoder["context"]} tokens of '
-                f'decoder.context leave nothing to write; it must be at least 1 and less than these'
+                f'{_NAME}: source_context_length: {self.source_context_length} of the '
+                f'{self.decoder["context_length"]} tokens of decoder.context_length leave nothing to write; '
+                f'it must be at least 1 and less than these'
             )
         return run(self.decoder(name='decoder'))
 
 
-def _there(scope: Scope) -> Int[Array, 'B T']:
+def _there(context: LayerContext) -> Int[Array, 'B T']:
     """The segments of a side, which has one text."""
-    return (scope.numbered != 0).astype(jnp.int32)
+    return (context.numbered != 0).astype(jnp.int32)

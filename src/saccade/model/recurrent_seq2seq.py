@@ -19,7 +19,18 @@ from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
 from saccade.ops.project import project
-from saccade.types import Count, Hidden, Logits, Part, Scope, Share, Tokens, UserError, require_positive, require_share
+from saccade.types import (
+    Count,
+    Hidden,
+    LayerContext,
+    Logits,
+    Part,
+    Share,
+    Tokens,
+    UserError,
+    require_positive,
+    require_share,
+)
 
 Sources = Int[Array, 'B S']
 
@@ -40,8 +51,8 @@ class RecurrentSeq2Seq(nn.Module):
 
     Attributes:
         vocabulary: V of the target.
-        context: the longest target, in tokens.
-        source_context: the longest source, in tokens.
+        context_length: the longest target, in tokens.
+        source_context_length: the longest source, in tokens.
         width: E of the embedded tokens.
         encoder: of the source.
         bridge: makes the decoder's initial state from the encoder's states.
@@ -54,8 +65,8 @@ class RecurrentSeq2Seq(nn.Module):
     """
 
     vocabulary: Count
-    context: Count
-    source_context: Count
+    context_length: Count
+    source_context_length: Count
     width: Count
     encoder: Part
     bridge: Part
@@ -82,29 +93,34 @@ class RecurrentSeq2Seq(nn.Module):
         self.logits = None if self.tied else Head(self.vocabulary, self.head_init, name='head')
         self.drop = nn.Dropout(self.dropout)
 
-    def __call__(self, source: Sources, source_scope: Scope, tokens: Tokens, scope: Scope, train: bool) -> Logits:
-        for what, given, most in (('source', source, self.source_context), ('sequence', tokens, self.context)):
+    def __call__(
+        self, source: Sources, source_context: LayerContext, tokens: Tokens, context: LayerContext, train: bool
+    ) -> Logits:
+        for what, given, most in (
+            ('source', source, self.source_context_length),
+            ('sequence', tokens, self.context_length),
+        ):
             if given.shape[1] > most:
                 raise UserError(f'a {what} of {given.shape[1]} tokens does not fit the {what} context of {most}')
-        return self._write(tokens, scope, self._read(source, source_scope, train), train)[0]
+        return self._write(tokens, context, self._read(source, source_context, train), train)[0]
 
-    def encode(self, source: Sources, source_scope: Scope, capacity: int) -> Seq2SeqState:
+    def encode(self, source: Sources, source_context: LayerContext, capacity: int) -> Seq2SeqState:
         """Encode the sources; return the initial decoding state, whose size does not depend on the capacity."""
-        return Seq2SeqState(self._read(source, source_scope, False), jnp.zeros(source.shape[0], jnp.int32))
+        return Seq2SeqState(self._read(source, source_context, False), jnp.zeros(source.shape[0], jnp.int32))
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: Seq2SeqState) -> tuple[Logits, Seq2SeqState]:
         """Run a chunk of target tokens; return its logits and the state. Padding does not change a row's state."""
         count = jnp.cumsum(segments != 0, axis=-1)
-        scope = Scope(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
-        logits, decoder = self._write(tokens, scope, state.decoder, False)
+        context = LayerContext(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
+        logits, decoder = self._write(tokens, context, state.decoder, False)
         return logits, Seq2SeqState(decoder, state.position + count[:, -1])
 
-    def _read(self, source: Sources, scope: Scope, train: bool) -> Any:
-        encoded = self.reading(self._embedded(source, self.source_table, train), scope, train)
+    def _read(self, source: Sources, context: LayerContext, train: bool) -> Any:
+        encoded = self.reading(self._embedded(source, self.source_table, train), context, train)
         return self.writing.begin(encoded, self.beginning(encoded, self.writing.start(source.shape[0])))
 
-    def _write(self, tokens: Tokens, scope: Scope, state: Any, train: bool) -> tuple[Logits, Any]:
-        y, state = self.writing(self._embedded(tokens, self.table, train), scope, state, train)
+    def _write(self, tokens: Tokens, context: LayerContext, state: Any, train: bool) -> tuple[Logits, Any]:
+        y, state = self.writing(self._embedded(tokens, self.table, train), context, state, train)
         return self._logits(self.drop(y, deterministic=not train)), state
 
     def _logits(self, y: Float[Array, 'B T D']) -> Logits:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, PyTree
 from saccade.axes import parameters
 from saccade.block.base import ResidualStreams
 from saccade.ops import remat
-from saccade.types import Block, Hidden, Part, PRNGKey, Runner, Scope, Source, State, UserError
+from saccade.types import Block, Hidden, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
 
 # What layers may report beside their output, by Linen collection; stacked over the layers.
 HIDDEN = 'hidden'
@@ -88,8 +88,8 @@ class Stack(nn.Module):
     run: Part[Runner]
     passes: int = 1
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        return self._around(x, lambda x: (self._through(x, scope, train), None))[0]
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        return self._around(x, lambda x: (self._through(x, context, train), None))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> tuple[State, ...]:
         """Return one state a layer, as a tuple: a stack would be copied at every step."""
@@ -106,9 +106,9 @@ class Stack(nn.Module):
             for block, params in self._layers()
         )
 
-    def step(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
+    def step(self, x: Hidden, context: LayerContext, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
         """Run a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""
-        return self._around(x, lambda x: self._step_through(x, scope, states))
+        return self._around(x, lambda x: self._step_through(x, context, states))
 
     @property
     def pattern(self) -> tuple[Part[Block], ...]:
@@ -142,8 +142,8 @@ class Stack(nn.Module):
             )
         return blocks[0].expand(x) if isinstance(blocks[0], ResidualStreams) else x
 
-    def _through(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        stacked = self._stacked(x, scope)
+    def _through(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        stacked = self._stacked(x, context)
         if self.is_initializing():
             return x
         wanted = [name for name in REPORTED if self.is_mutable_collection(name)]
@@ -156,7 +156,7 @@ class Stack(nn.Module):
             for number, block in enumerate(self.pattern):
                 rngs = {} if key is None else {'dropout': jax.random.fold_in(key, number)}
                 variables = {'params': params[number]}
-                x, report = block(parent=None).apply(variables, x, scope, train, rngs=rngs, mutable=wanted)
+                x, report = block(parent=None).apply(variables, x, context, train, rngs=rngs, mutable=wanted)
                 reports[f'pattern_{number}'] = report | ({HIDDEN: x} if HIDDEN in wanted else {})
             return x, reports
 
@@ -171,10 +171,12 @@ class Stack(nn.Module):
                     self.put_variable(name, pattern, report[name])
         return x
 
-    def _step_through(self, x: Hidden, scope: Scope, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
+    def _step_through(
+        self, x: Hidden, context: LayerContext, states: tuple[State, ...]
+    ) -> tuple[Hidden, tuple[State, ...]]:
         advanced = []
         for (block, params), state in zip(self._layers(), states, strict=True):
-            x, state = block(parent=None).apply({'params': params}, x, scope, state, method='step')
+            x, state = block(parent=None).apply({'params': params}, x, context, state, method='step')
             advanced.append(state)
         return x, tuple(advanced)
 
@@ -184,9 +186,9 @@ class Stack(nn.Module):
             repeat, place = divmod(number % self.layers, len(self.pattern))
             yield self.pattern[place], _layer_of(self.get_variable('params', f'pattern_{place}'), repeat)
 
-    def _stacked(self, x: Hidden, scope: Scope) -> tuple[Any, ...]:
+    def _stacked(self, x: Hidden, context: LayerContext) -> tuple[Any, ...]:
         def initialised(block: Part[Block]) -> Callable[[PRNGKey], Any]:
-            return lambda key: block(parent=None).init(key, x, scope, False)
+            return lambda key: block(parent=None).init(key, x, context, False)
 
         return tuple(
             parameters(self, f'pattern_{number}', 'L', self.repeats, initialised(block))

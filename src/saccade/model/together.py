@@ -28,7 +28,7 @@ class ModelPair:
     names: ClassVar[tuple[str, str]]
 
     def __post_init__(self) -> None:
-        for field in ('vocabulary', 'context'):
+        for field in ('vocabulary', 'context_length'):
             self._require_same(field, attrgetter(field))
 
     def _require_same(self, field: str, value: Callable[[Any], Any]) -> None:
@@ -42,9 +42,9 @@ class ModelPair:
         return self.part(self.names[0])['vocabulary']
 
     @property
-    def context(self) -> int:
+    def context_length(self) -> int:
         """The longest sequence, in tokens, which both models share."""
-        return self.part(self.names[0])['context']
+        return self.part(self.names[0])['context_length']
 
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:

@@ -37,13 +37,13 @@ class WordVectors(nn.Module):
 
     Attributes:
         vocabulary: V, at least the tokenizer's size.
-        context: the longest row, in tokens.
+        context_length: the longest row, in tokens.
         width: D.
         embedding_init: of E.
     """
 
     vocabulary: Count
-    context: Count
+    context_length: Count
     width: Count
     embedding_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
@@ -54,7 +54,7 @@ class WordVectors(nn.Module):
     @classmethod
     def at_length(cls, part: Part, length: int) -> Part:
         """Return the part that makes the same model for rows of up to `length` tokens."""
-        return part.replace(context=length)
+        return part.replace(context_length=length)
 
     @nn.compact
     def __call__(self, tokens: Tokens, noise: Int[Array, 'B M']) -> Vectors:

@@ -24,10 +24,10 @@ from saccade.types import (
     Count,
     CountOrZero,
     KeyIndex,
+    LayerContext,
     Mask,
     Part,
     QueryIndex,
-    Scope,
     Source,
     UserError,
     require_positive,
@@ -65,8 +65,8 @@ class MaskBase:
         """Return `live` for a sequence that may start anywhere in the row: False where it is False for every start."""
         return self.live(q, k)
 
-    def of(self, scope: Scope) -> 'MaskBase':
-        """Return the mask for these rows, where it depends on the scope."""
+    def of(self, context: LayerContext) -> 'MaskBase':
+        """Return the mask for these rows, where it depends on the context."""
         return self
 
     def __and__(self, other: 'MaskBase') -> 'MaskBase':
@@ -90,9 +90,9 @@ class Both(MaskBase):
         """Return whether both masks are live for the block."""
         return self.first.live(q, k) and self.second.live(q, k)
 
-    def of(self, scope: Scope) -> MaskBase:
+    def of(self, context: LayerContext) -> MaskBase:
         """Return both masks for these rows, combined by `&`."""
-        return self.first.of(scope) & self.second.of(scope)
+        return self.first.of(context) & self.second.of(context)
 
     @property
     def anchored(self) -> bool:
@@ -128,9 +128,9 @@ class Either(MaskBase):
         """Return whether at least one mask is live for the block."""
         return self.first.live(q, k) or self.second.live(q, k)
 
-    def of(self, scope: Scope) -> MaskBase:
+    def of(self, context: LayerContext) -> MaskBase:
         """Return both masks for these rows, combined by `|`."""
-        return self.first.of(scope) | self.second.of(scope)
+        return self.first.of(context) | self.second.of(context)
 
     @property
     def anchored(self) -> bool:
@@ -405,9 +405,9 @@ class CausalAfterPrefix(Causal):
     as of a language model, are causal.
     """
 
-    def of(self, scope: Scope) -> MaskBase:
-        """Return the mask with each row's prefix, taken from the scope; plain causal where it has none."""
-        return self if scope.prefix is None else Causal() | PrefixOfRow(scope.prefix)
+    def of(self, context: LayerContext) -> MaskBase:
+        """Return the mask with each row's prefix, taken from the context; plain causal where it has none."""
+        return self if context.prefix is None else Causal() | PrefixOfRow(context.prefix)
 
 
 @struct.dataclass
@@ -545,18 +545,18 @@ class Given(MaskBase):
         raise TypeError('ops.mask:Given is of one set of queries and keys; it has no blocks')
 
 
-def within_segments(mask: MaskBase, scope: Scope) -> MaskBase:
+def within_segments(mask: MaskBase, context: LayerContext) -> MaskBase:
     """Return the mask for rows of several segments: tokens attend within their own, each a sequence by itself."""
-    keys = scope if scope.source is None else scope.source
-    if scope.segments is None and keys.segments is None:
+    keys = context if context.source is None else context.source
+    if context.segments is None and keys.segments is None:
         return mask
-    aligned = keys is scope
+    aligned = keys is context
     if mask.anchored or not aligned:
-        mask = ByPosition(mask, scope.positions, keys.positions, aligned)
-    return mask & SameSegment(_segments(scope), _segments(keys))
+        mask = ByPosition(mask, context.positions, keys.positions, aligned)
+    return mask & SameSegment(_segments(context), _segments(keys))
 
 
-def _segments(tokens: Scope | Source) -> Int[Array, 'B T']:
+def _segments(tokens: LayerContext | Source) -> Int[Array, 'B T']:
     return jnp.ones_like(tokens.positions) if tokens.segments is None else tokens.segments
 
 

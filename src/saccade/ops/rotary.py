@@ -50,7 +50,7 @@ def linear(frequencies: Frequencies, factor: float) -> Frequencies:
     return frequencies / factor
 
 
-def llama3(frequencies: Frequencies, factor: float, low: float, high: float, context: int) -> Frequencies:
+def llama3(frequencies: Frequencies, factor: float, low: float, high: float, context_length: int) -> Frequencies:
     """Stretch by the factor what turns less than `low` times in the context; leave what turns more than `high`.
 
     Between the two the frequency is interpolated. It is that of Llama 3.1, as its authors released it (Grattafiori
@@ -58,16 +58,16 @@ def llama3(frequencies: Frequencies, factor: float, low: float, high: float, con
 
     Args:
         low, high: turns within the context.
-        context: the length first trained on, in tokens.
+        context_length: the length first trained on, in tokens.
 
     Raises:
         UserError: the factor or the context is not positive, or low is not below high.
     """
-    if factor <= 0 or context <= 0:
-        raise UserError(f'ops.rotary:llama3: factor {factor} and context {context} must be positive')
+    if factor <= 0 or context_length <= 0:
+        raise UserError(f'ops.rotary:llama3: factor {factor} and context {context_length} must be positive')
     if low >= high:
         raise UserError(f'ops.rotary:llama3: low {low} must be less than high {high}')
-    turns = context * frequencies / (2 * np.pi)
+    turns = context_length * frequencies / (2 * np.pi)
     kept = np.clip((turns - low) / (high - low), 0.0, 1.0)
     return frequencies * (kept + (1 - kept) / factor)
 
@@ -89,7 +89,7 @@ def ntk(frequencies: Frequencies, factor: float) -> Frequencies:
 def yarn(
     frequencies: Frequencies,
     factor: float,
-    context: int,
+    context_length: int,
     fast: float = 32.0,
     slow: float = 1.0,
     gain: float | None = None,
@@ -101,7 +101,7 @@ def yarn(
     authors' code does; the paper interpolates over the number of turns.
 
     Args:
-        context: the length first trained on, in tokens.
+        context_length: the length first trained on, in tokens.
         fast, slow: turns within the context; 32 and 1 suit Llama, by section 3.2.
         gain: of queries and keys; None for the paper's 0.1 ln(factor) + 1, whose square divides the temperature.
 
@@ -109,17 +109,19 @@ def yarn(
         UserError: the factor or the context is not positive, slow is not below fast, or there are too few frequencies.
     """
     _require_scale('yarn', factor, frequencies)
-    if context <= 0 or not 0 < slow < fast:
-        raise UserError(f'ops.rotary:yarn: context {context} must be positive, and 0 < slow {slow} < fast {fast}')
+    if context_length <= 0 or not 0 < slow < fast:
+        raise UserError(
+            f'ops.rotary:yarn: context {context_length} must be positive, and 0 < slow {slow} < fast {fast}'
+        )
     ratio = math.log(frequencies[0] / frequencies[1])
-    low, high = (math.log(context * frequencies[0] / (2 * math.pi * turns)) / ratio for turns in (fast, slow))
+    low, high = (math.log(context_length * frequencies[0] / (2 * math.pi * turns)) / ratio for turns in (fast, slow))
     low, high = max(math.floor(low), 0), min(math.ceil(high), 2 * len(frequencies) - 1)
     stretched = np.clip((np.arange(len(frequencies)) - low) / max(high - low, 1e-3), 0.0, 1.0)
     gain = 0.1 * math.log(max(factor, 1.0)) + 1 if gain is None else gain
     return Waves(frequencies * (1 - stretched + stretched / factor), gain)
 
 
-def longrope(frequencies: Frequencies, stretches: tuple[float, ...], factor: float, context: int) -> Waves:
+def longrope(frequencies: Frequencies, stretches: tuple[float, ...], factor: float, context_length: int) -> Waves:
     """Stretch each wavelength by a factor of its own, found by search, and sharpen the scores a little.
 
     LongRoPE (Ding et al. 2024, section 3, https://arxiv.org/abs/2402.13753), with the gain of Phi-3's released code,
@@ -129,18 +131,20 @@ def longrope(frequencies: Frequencies, stretches: tuple[float, ...], factor: flo
     Args:
         stretches: one for each pair of features.
         factor: of the context's length.
-        context: the length first trained on, in tokens.
+        context_length: the length first trained on, in tokens.
 
     Raises:
         UserError: not one positive stretch for each pair, or the factor or context is not positive.
     """
     _require_scale('longrope', factor, frequencies)
-    if len(stretches) != len(frequencies) or min(stretches) <= 0 or context <= 1:
+    if len(stretches) != len(frequencies) or min(stretches) <= 0 or context_length <= 1:
         raise UserError(
             f'ops.rotary:longrope: {len(frequencies)} positive stretches are wanted and a context of more than 1, not '
-            f'{len(stretches)} stretches and a context of {context}'
+            f'{len(stretches)} stretches and a context of {context_length}'
         )
-    return Waves(frequencies / np.array(stretches), math.sqrt(1 + math.log(max(factor, 1.0)) / math.log(context)))
+    return Waves(
+        frequencies / np.array(stretches), math.sqrt(1 + math.log(max(factor, 1.0)) / math.log(context_length))
+    )
 
 
 def _require_scale(name: str, factor: float, frequencies: Frequencies) -> None:

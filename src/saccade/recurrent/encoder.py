@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
-from saccade.types import Count, Hidden, Part, Scope, Share, require_positive, require_share
+from saccade.types import Count, Hidden, LayerContext, Part, Share, require_positive, require_share
 
 
 @struct.dataclass
@@ -48,11 +48,11 @@ class Encoder(nn.Module):
     dropout: Share = 0.0
 
     @nn.compact
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Encoded:
+    def __call__(self, x: Hidden, layer_context: LayerContext, train: bool) -> Encoded:
         name = Part(type(self)).name
         require_positive(name, layers=self.layers)
         require_share(name, dropout=self.dropout)
-        segments = scope.numbered
+        segments = layer_context.numbered
         states, context = [], None
         for layer in range(self.layers):
             x = x if layer == 0 else nn.Dropout(self.dropout)(x, deterministic=not train)

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.loss import cross_entropy
-from saccade.types import Batch, EncoderModel, Params, Part, PRNGKey, Scope, Total, UserError
+from saccade.types import Batch, EncoderModel, LayerContext, Params, Part, PRNGKey, Total, UserError
 
 LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of a training step, and of every forward pass
 
@@ -114,7 +114,7 @@ class ReadsHead(TaskBase):
 
     def inputs(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
-        return batch['tokens'], scope_of(batch), False
+        return batch['tokens'], context_of(batch), False
 
     def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
         """Return what the head makes of a batch.
@@ -123,16 +123,16 @@ class ReadsHead(TaskBase):
             UserError: the model has no such head.
         """
         (head,) = self.heads['']
-        outputs = forward(model, params, batch['tokens'], scope_of(batch), forward.train, key=key)
+        outputs = forward(model, params, batch['tokens'], context_of(batch), forward.train, key=key)
         if head not in outputs:
             there = ', '.join(outputs) or 'none'
             raise UserError(f"{Part(type(self)).name} reads the head '{head}'; config.model.heads has {there}")
         return outputs[head]
 
 
-def scope_of(batch: Batch) -> Scope:
+def context_of(batch: Batch) -> LayerContext:
     """What an encoder's layers know of the tokens of a batch."""
-    return Scope(batch['positions'], batch['segments'], types=batch.get('types'))
+    return LayerContext(batch['positions'], batch['segments'], types=batch.get('types'))
 
 
 def scored(logits: Array, targets: Array, counts: Array, smoothing: float = 0.0) -> dict[str, Total]:

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool
 from saccade.ops.loss import cross_entropy
 from saccade.ops.reinforce import Choices, surrogate
 from saccade.task.base import Forward, TaskBase
-from saccade.types import Batch, LanguageModel, Logits, Params, PRNGKey, Scope, Share, Total, require_share
+from saccade.types import Batch, LanguageModel, LayerContext, Logits, Params, PRNGKey, Share, Total, require_share
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class CausalLM(TaskBase):
 
     def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
-        return batch['tokens'][:, :-1], scope_of(batch), False
+        return batch['tokens'][:, :-1], context_of(batch), False
 
     def totals(
         self, forward: Forward, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`."""
-        logits = forward(model, params, batch['tokens'][:, :-1], scope_of(batch), forward.train, key=key)
+        logits = forward(model, params, batch['tokens'][:, :-1], context_of(batch), forward.train, key=key)
         return totals_of(logits, batch, self.label_smoothing if forward.train else 0.0)
 
 
@@ -73,6 +73,6 @@ def is_target(batch: Batch) -> Bool[Array, 'B T']:
     return (segments[:, 1:] == segments[:, :-1]) & (segments[:, 1:] != 0)
 
 
-def scope_of(batch: Batch) -> Scope:
+def context_of(batch: Batch) -> LayerContext:
     """What the layers may know of the tokens that each have a next one."""
-    return Scope(batch['positions'][:, :-1], batch['segments'][:, :-1])
+    return LayerContext(batch['positions'][:, :-1], batch['segments'][:, :-1])

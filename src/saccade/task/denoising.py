@@ -112,11 +112,11 @@ class Denoising(TaskBase):
 
 
 def _require_room(model: Seq2Seq, mixture: Mixture) -> None:
-    (read, written), room = mixture.sizes, (model.source_context, model.context)
+    (read, written), room = mixture.sizes, (model.source_context_length, model.context_length)
     if read > room[0] or written > room[1]:
         raise UserError(
             f'task.denoisers: of rows of {mixture.length} tokens {read} are read and {written} written at most, and '
-            f'the model reads {room[0]} and writes {room[1]}; make its contexts longer, or data.context shorter'
+            f'the model reads {room[0]} and writes {room[1]}; make its contexts longer, or data.context_length shorter'
         )
 
 

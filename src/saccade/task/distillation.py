@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.model.stack import HIDDEN, layer_states
-from saccade.task.base import Forward, scope_of, scored
+from saccade.task.base import Forward, context_of, scored
 from saccade.task.masked_lm import MaskedLM
 from saccade.types import Batch, EncoderModel, Model, NotNegative, Params, Part, Positive, PRNGKey, Total
 
@@ -58,7 +58,7 @@ class Distillation(MaskedLM):
         drop, hide = jax.random.split(key)
         at_random = forward.train and not self.static
         tokens, chosen = self.hide(hide if at_random else jax.random.key(0), batch, model.vocabulary)
-        given = (tokens, scope_of(batch))
+        given = (tokens, context_of(batch))
         # What the teacher reports is neither learned from nor logged.
         teacher, student = Forward(train=False, further=(HIDDEN,)), replace(forward, further=(*forward.further, HIDDEN))
         of_teacher = model.member('teacher', jax.lax.stop_gradient(params))

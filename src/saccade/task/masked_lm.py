@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.ops.masking import Chosen, budget, choose_tokens, corrupt, row_keys
-from saccade.task.base import Forward, TaskBase, scope_of, scored
+from saccade.task.base import Forward, TaskBase, context_of, scored
 from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Probability, Range, Total, UserError
 
 
@@ -57,7 +57,7 @@ class MaskedLM(TaskBase):
 
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
-        return batch['tokens'], scope_of(batch), False, self.places(batch)
+        return batch['tokens'], context_of(batch), False, self.places(batch)
 
     def places(self, batch: Batch) -> Array:
         """As many places of each row as are predicted."""
@@ -75,7 +75,7 @@ class MaskedLM(TaskBase):
         tokens, chosen = self.hide(
             hide if forward.train and not self.static else jax.random.key(0), batch, model.vocabulary
         )
-        outputs = forward(model, params, tokens, scope_of(batch), forward.train, chosen.at, key=drop)
+        outputs = forward(model, params, tokens, context_of(batch), forward.train, chosen.at, key=drop)
         masked = scored(outputs['masked'], chosen.read(batch['tokens']), chosen.counts)
         totals = {'loss': masked['loss'], **{f'masked_{name}': total for name, total in masked.items()}}
         return self._with_pairs(totals, outputs['pooled'], batch) if 'pooled' in outputs else totals

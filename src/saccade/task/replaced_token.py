@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.ops.masking import budget, choose_tokens, corrupt, row_keys
-from saccade.task.base import Forward, TaskBase, scope_of, scored
+from saccade.task.base import Forward, TaskBase, context_of, scored
 from saccade.types import Batch, EncoderModel, Model, NotNegative, Params, Part, PRNGKey, Range, Total
 
 
@@ -52,7 +52,7 @@ class ReplacedToken(TaskBase):
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
         at = jnp.zeros((batch['tokens'].shape[0], budget(self.share, batch['tokens'].shape[1])), jnp.int32)
-        return batch['tokens'], scope_of(batch), False, at
+        return batch['tokens'], context_of(batch), False, at
 
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals over the masked tokens, `masked_loss` and `masked_accuracy`, and over all, `replaced_loss` and
@@ -61,13 +61,13 @@ class ReplacedToken(TaskBase):
         hide, sample, first, second = jax.random.split(key if forward.train else jax.random.key(0), 4)
         keys = row_keys(hide, batch['row'])
         chosen = choose_tokens(keys, batch['words'], self.share)
-        originals, scope = chosen.read(batch['tokens']), scope_of(batch)
+        originals, context = chosen.read(batch['tokens']), context_of(batch)
         masked = chosen.write(batch['tokens'], corrupt(keys, originals, batch['mask'], model.vocabulary, (1.0, 0.0)))
         generator, discriminator = (model.member(name, params) for name in model.names)
-        logits = forward(*generator, masked, scope, forward.train, chosen.at, key=first, name='generator')['masked']
+        logits = forward(*generator, masked, context, forward.train, chosen.at, key=first, name='generator')['masked']
         generated = scored(logits, originals, chosen.counts)
         filled = chosen.write(batch['tokens'], _sampled(row_keys(sample, batch['row']), logits))
-        found = forward(*discriminator, filled, scope, forward.train, key=second, name='discriminator')['tokens'][
+        found = forward(*discriminator, filled, context, forward.train, key=second, name='discriminator')['tokens'][
             ..., 0
         ]
         told = _told(found, filled != batch['tokens'], (batch['segments'] != 0).astype(jnp.float32))

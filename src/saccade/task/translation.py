@@ -18,14 +18,14 @@ from jaxtyping import Array
 
 from saccade.ops.reinforce import choices_in
 from saccade.task.base import Forward, TaskBase
-from saccade.task.causal_lm import CausalLM, scope_of, totals_of
+from saccade.task.causal_lm import CausalLM, context_of, totals_of
 from saccade.types import (
     Batch,
     Estimate,
+    LayerContext,
     Params,
     Part,
     PRNGKey,
-    Scope,
     Search,
     Seq2Seq,
     Share,
@@ -84,7 +84,7 @@ class Translation(TaskBase):
         return {name: each for metric in self.metrics for name, each in metric()(texts, references).items()}
 
 
-def given(batch: Batch) -> tuple[Array, Scope, Array, Scope]:
+def given(batch: Batch) -> tuple[Array, LayerContext, Array, LayerContext]:
     """Return the model's inputs of a batch: the source, and the target tokens before each target."""
-    source = Scope(batch['source_positions'], batch['source_segments'])
-    return batch['source'], source, batch['tokens'][:, :-1], scope_of(batch)
+    source = LayerContext(batch['source_positions'], batch['source_segments'])
+    return batch['source'], source, batch['tokens'][:, :-1], context_of(batch)

@@ -130,8 +130,8 @@ class Experiment:
                 f'{self.model.name} has a context for its source and one for its target, so there is no one length of '
                 f'{length} tokens to evaluate it at; it is evaluated at that of its training alone'
             )
-        rows = max(self.batch_size * self.data().context // length, 1)
-        data, model = self.data.replace(context=length), self.model.target.at_length(self.model, length)
+        rows = max(self.batch_size * self.data().context_length // length, 1)
+        data, model = self.data.replace(context_length=length), self.model.target.at_length(self.model, length)
         return replace(self, data=data, model=model, batch_size=rows, accumulate=1)
 
     @classmethod

@@ -56,7 +56,7 @@ def _frame(trained: Trained, asked: Asked) -> PairFrame:
     if isinstance(data, FromPairs):
         return data.frame(trained.tokenizer)
     model, start = trained.model, asked.start or getattr(data, 'start', None)
-    return PairFrame.of(trained.tokenizer, model.source_context, model.context, start)
+    return PairFrame.of(trained.tokenizer, model.source_context_length, model.context_length, start)
 
 
 def _search(trained: Trained, asked: Asked) -> Search:

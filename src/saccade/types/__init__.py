@@ -48,7 +48,7 @@ from saccade.types.attention import (
     SoftmaxVariant,
     TermMaker,
 )
-from saccade.types.context import Scope, Source
+from saccade.types.context import LayerContext, Source
 from saccade.types.data import Bucketed, Data
 from saccade.types.errors import (
     Count,
@@ -90,6 +90,7 @@ __all__ = [
     'KeyIndex',
     'Keys',
     'LanguageModel',
+    'LayerContext',
     'Logits',
     'Mask',
     'Metrics',
@@ -117,7 +118,6 @@ __all__ = [
     'RowSoftmax',
     'Rows',
     'Runner',
-    'Scope',
     'ScoreTerm',
     'Scores',
     'Search',

@@ -9,7 +9,7 @@ from flax import struct
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from saccade.types.arrays import Hidden, KeyIndex, Keys, Mixed, Queries, QueryIndex, Scores, State, Values
-from saccade.types.context import Scope, Source
+from saccade.types.context import LayerContext, Source
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,9 @@ class Kernel(Protocol):
         """
         ...
 
-    def step(self, q: Queries, k: Keys, v: Values, scoring: Any, state: State, scope: Scope) -> tuple[Mixed, State]:
+    def step(
+        self, q: Queries, k: Keys, v: Values, scoring: Any, state: State, context: LayerContext
+    ) -> tuple[Mixed, State]:
         """Attend by a chunk of queries to the state and to the chunk; return the output and the state after it."""
         ...
 
@@ -219,13 +221,13 @@ class Kernel(Protocol):
 class Mixer(Protocol):
     """Token mixer: the only part that moves information between tokens."""
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden: ...
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden: ...
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return the state for `capacity` tokens, in the batch, width and dtype of x; axis 0 of each leaf is B."""
         ...
 
-    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Run a chunk of one or more tokens that follow those already in the state; return output and state.
 
         Past the capacity the newest slots are overwritten: the caller keeps count. A state whose size the capacity does
@@ -241,11 +243,13 @@ class KVSharingMixer(Mixer, Protocol):
     `shared_kv` is what the first of these layers made; where it is None, a mixer makes its own.
     """
 
-    def share_kv(self, x: Hidden, scope: Scope, train: bool, shared_kv: PyTree) -> tuple[Hidden, PyTree]:
+    def share_kv(self, x: Hidden, context: LayerContext, train: bool, shared_kv: PyTree) -> tuple[Hidden, PyTree]:
         """Return the output of `__call__`, and the keys and values for the next layers."""
         ...
 
-    def share_kv_step(self, x: Hidden, scope: Scope, state: State, shared_kv: PyTree) -> tuple[Hidden, State, PyTree]:
+    def share_kv_step(
+        self, x: Hidden, context: LayerContext, state: State, shared_kv: PyTree
+    ) -> tuple[Hidden, State, PyTree]:
         """Return the output and state of `step`, and the keys and values of this chunk for the next layers."""
         ...
 
@@ -258,6 +262,6 @@ class CrossMixer(Mixer, Protocol):
         """Return keys and values of the source, for tokens in the width and dtype of x; axis 0 of each leaf is B."""
         ...
 
-    def cross_attend(self, x: Hidden, scope: Scope, state: State) -> Hidden:
+    def cross_attend(self, x: Hidden, context: LayerContext, state: State) -> Hidden:
         """Return the output of `__call__` outside of training, from precomputed k and v; `source.hidden` is None."""
         ...

@@ -17,7 +17,7 @@ class Source:
 
     Attributes:
         hidden: the tokens, in any width; None where their keys and values were made before, by a `CrossMixer`.
-        positions, segments: of each of them, as in `Scope`.
+        positions, segments: of each of them, as in `LayerContext`.
     """
 
     hidden: Float[Array, 'B S D'] | None
@@ -31,7 +31,7 @@ class Source:
 
 
 @struct.dataclass
-class Scope:
+class LayerContext:
     """Layer context: what a layer may know of its tokens besides their activations.
 
     Attributes:

@@ -12,7 +12,7 @@ import jax
 class Data(Protocol):
     """Dataset, with a tokenizer and splits, from which batches are made."""
 
-    context: int
+    context_length: int
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes and dtypes of a batch, which are known before any data is loaded."""

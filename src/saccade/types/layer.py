@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from saccade.types.arrays import Hidden, Real, State
-from saccade.types.context import Scope
+from saccade.types.context import LayerContext
 
 
 @runtime_checkable
@@ -55,13 +55,13 @@ class Block(Protocol):
 
     identity: ClassVar[bool]
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden: ...
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden: ...
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return the state for decoding `capacity` tokens a row, in the batch, width and dtype of x."""
         ...
 
-    def step(self, x: Hidden, scope: Scope, state: State) -> tuple[Hidden, State]:
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Run a chunk of tokens through the block; return its output and the state after it."""
         ...
 

@@ -8,7 +8,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.types.arrays import Hidden, Logits, State, Tokens
-from saccade.types.context import Scope
+from saccade.types.context import LayerContext
 from saccade.types.part import Part
 
 
@@ -17,7 +17,7 @@ class Model(Protocol):
     """A model to train. Each task says how it calls its models."""
 
     vocabulary: int
-    context: int
+    context_length: int
 
 
 @runtime_checkable
@@ -35,12 +35,12 @@ class Reading:
     """Input of an output head besides the hidden states.
 
     Attributes:
-        scope: of the tokens.
+        context: of the tokens.
         table: the token embedding, for a head with tied weights.
         at: the tokens to predict, by their place in the row; None for all.
     """
 
-    scope: Scope
+    context: LayerContext
     table: Float[Array, 'V E']
     at: Int[Array, 'B M'] | None = None
 
@@ -57,7 +57,7 @@ class EncoderModel(Model, Protocol):
     """Encoder: tokens in, the output of each head out, by the head's name."""
 
     def __call__(
-        self, tokens: Tokens, scope: Scope, train: bool, at: Int[Array, 'B M'] | None = None
+        self, tokens: Tokens, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]: ...
 
 
@@ -65,7 +65,7 @@ class EncoderModel(Model, Protocol):
 class LanguageModel(Model, Protocol):
     """Language model: tokens in, logits out; whole sequences by `__call__`, chunks by `init_state` and `step`."""
 
-    def __call__(self, tokens: Tokens, scope: Scope, train: bool) -> Logits: ...
+    def __call__(self, tokens: Tokens, context: LayerContext, train: bool) -> Logits: ...
 
     def init_state(self, tokens: Tokens, capacity: int) -> State:
         """Return the state for decoding `capacity` tokens a row; axis 0 of each leaf is B."""
@@ -80,16 +80,21 @@ class LanguageModel(Model, Protocol):
 class Seq2Seq(Model, Protocol):
     """Sequence-to-sequence model: a source and the target so far in, logits of the next target tokens out.
 
-    `context` bounds the target, and `source_context` the source, in tokens.
+    `context_length` bounds the target, and `source_context_length` the source, in tokens.
     """
 
-    source_context: int
+    source_context_length: int
 
     def __call__(
-        self, source: Int[Array, 'B S'], source_scope: Scope, tokens: Tokens, scope: Scope, train: bool
+        self,
+        source: Int[Array, 'B S'],
+        source_context: LayerContext,
+        tokens: Tokens,
+        context: LayerContext,
+        train: bool,
     ) -> Logits: ...
 
-    def encode(self, source: Int[Array, 'B S'], source_scope: Scope, capacity: int) -> State:
+    def encode(self, source: Int[Array, 'B S'], source_context: LayerContext, capacity: int) -> State:
         """Encode the sources, once: the state before the first of `capacity` tokens a row; axis 0 of each leaf is B."""
         ...
 

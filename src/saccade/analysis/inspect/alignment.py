@@ -22,7 +22,7 @@ from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.translator import Translator
 from saccade.train.optimizer import path_of
-from saccade.types import Params, Scope, Seq2Seq, UserError
+from saccade.types import LayerContext, Params, Seq2Seq, UserError
 
 _PATTERN = re.compile(r'(?:.*/)?pattern_(\d+)(?:/|$)')
 _SPACE = '\N{OPEN BOX}'
@@ -74,9 +74,9 @@ class Aligner:
         Raises:
             UserError: they are too long, there is no such layer or head, or attention over the source reports none.
         """
-        room = self.frame.context
+        room = self.frame.context_length
         read = self.frame.read(source)
-        if len(read) > self.frame.source_context or len(target) > room:
+        if len(read) > self.frame.source_context_length or len(target) > room:
             raise UserError(f'{len(read)} tokens read and {len(target)} written do not fit the rows of the model')
         # A text that took all the room there is has no end token.
         given, written = [self.frame.start, *target][:room], [*target, self.frame.end][:room]
@@ -117,7 +117,7 @@ def _sizes(T: int, S: int, frame: PairFrame) -> tuple[int, int]:
     """How many tokens to lay out on each side so that there are not as many on both: padding is one where need be."""
     if T != S:
         return T, S
-    return (T, S + 1) if frame.source_context > S else (T + 1, S)
+    return (T, S + 1) if frame.source_context_length > S else (T + 1, S)
 
 
 def _padded(ids: list[int], size: int) -> np.ndarray:
@@ -130,9 +130,9 @@ def _there(count: int, size: int) -> np.ndarray:
 
 @partial(jax.jit, static_argnums=0)
 def _reported(model: Any, params: Params, source: Any, there: Any, tokens: Any, written: Any) -> PyTree:
-    scopes = [Scope(np.arange(each.shape[1])[None] * each, each) for each in (there, written)]
+    contexts = [LayerContext(np.arange(each.shape[1])[None] * each, each) for each in (there, written)]
     variables = {'params': params}
-    return model.apply(variables, source, scopes[0], tokens, scopes[1], False, mutable=['weights'])[1].get(
+    return model.apply(variables, source, contexts[0], tokens, contexts[1], False, mutable=['weights'])[1].get(
         'weights', {}
     )
 

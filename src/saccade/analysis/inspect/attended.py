@@ -25,8 +25,8 @@ from saccade.recurrent.decoder.hard import HardAttender
 from saccade.recurrent.decoder.layers import Layers
 from saccade.recurrent.decoder.soft import SoftAttender
 from saccade.recurrent.encoder import Encoded
-from saccade.task.causal_lm import scope_of
-from saccade.types import Batch, Keys, Params, Part, Queries, Scope, UserError
+from saccade.task.causal_lm import context_of
+from saccade.types import Batch, Keys, LayerContext, Params, Part, Queries, UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,16 +56,16 @@ class _Seen:
     hidden: Float[Array, 'B T D'] | None = None
     attender: Any = None
 
-    def take(self, go: Callable[..., Any], given: tuple, named: dict, context: nn.module.InterceptorContext) -> Any:
+    def take(self, go: Callable[..., Any], given: tuple, named: dict, call: nn.module.InterceptorContext) -> Any:
         """Let a method of a module do its work, and keep what is of use."""
-        made, module = go(*given, **named), context.module
+        made, module = go(*given, **named), call.module
         if module.is_initializing():  # Linen does so in passing, to know the shapes that parameters must have
             return made
-        if isinstance(module, ScoreKernel) and 'cross' in module.path and context.method_name == '__call__':
+        if isinstance(module, ScoreKernel) and 'cross' in module.path and call.method_name == '__call__':
             q, k, _, scoring, _ = given
             scale = None if scoring.terms else scoring.scale
             self.layers.append((q, repeat(k, 'B S K H -> B S (K G) H', G=q.shape[2] // k.shape[2]), scale))
-        elif isinstance(module, Layers) and context.method_name == 'whole':
+        elif isinstance(module, Layers) and call.method_name == 'whole':
             self.hidden = made[0]
         elif isinstance(made, Encoded):
             self.encoded = made
@@ -101,9 +101,9 @@ def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
     @jax.jit  # so that the logits, which nobody asks for, are not made
     def run(params: Params, batch: Batch) -> list[tuple[Queries, Keys]]:
         seen = _Seen()
-        source = Scope(batch['source_positions'], batch['source_segments'])
+        source = LayerContext(batch['source_positions'], batch['source_segments'])
         with nn.intercept_methods(seen.take):
-            whole.apply({'params': params}, batch['source'], source, batch['tokens'][:, :-1], scope_of(batch), False)
+            whole.apply({'params': params}, batch['source'], source, batch['tokens'][:, :-1], context_of(batch), False)
         scales.extend(seen.scales())
         return seen.compared()
 

@@ -103,7 +103,7 @@ class Preflight:
             parameters=by_role(step.like.params),
             flops=model_flops(*traced),
             hardware_flops=flops(*traced),
-            tokens=experiment.batch_size * experiment.data().context,
+            tokens=experiment.batch_size * experiment.data().context_length,
             held={
                 'parameters': _on_one(step.like.params),
                 'optimizer': _on_one(step.like.opt_state),

@@ -57,7 +57,7 @@ class Lengths:
 
 def lengths(comparison: Comparison) -> Lengths | None:
     """The metric by length; None where the runs were not measured at other lengths, or trained at several."""
-    trained = {trial.config['data'].get('context') for trial in comparison.study.trials if trial.config}
+    trained = {trial.config['data'].get('context_length') for trial in comparison.study.trials if trial.config}
     measured = _measured(comparison)
     if len(trained) != 1 or None in trained or not measured - trained:
         return None

@@ -26,7 +26,7 @@ from saccade.benchmark.report import Report, Table
 from saccade.build import build
 from saccade.decode.loop import stepper
 from saccade.ops.flops import flops
-from saccade.types import Params, Scope, State, UserError
+from saccade.types import LayerContext, Params, State, UserError
 
 VOCABULARY, WIDTH, LAYERS = 256, 128, 4  # layers in all
 SAID, REPLIED = 32, 32  # m and r, in tokens
@@ -74,11 +74,11 @@ def _rereading(turns: int, rounds: int) -> Turns:
     model = build(_encoder_decoder(turns * (SAID + REPLIED)))()
 
     def turn(params: Params, transcript: Heard) -> Heard:
-        state = model.apply({'params': params}, transcript, _scope(transcript), REPLIED, method='encode')
+        state = model.apply({'params': params}, transcript, _context(transcript), REPLIED, method='encode')
         return _reply(stepper(model, params), transcript[:, -1:], state)[0]
 
-    one, scope = jnp.ones((1, 1), jnp.int32), _scope(jnp.ones((1, 1), jnp.int32))
-    params = model.init(jax.random.key(0), one, scope, one, scope, False)['params']
+    one, context = jnp.ones((1, 1), jnp.int32), _context(jnp.ones((1, 1), jnp.int32))
+    params = model.init(jax.random.key(0), one, context, one, context, False)['params']
     heard = [jnp.ones((1, count * (SAID + REPLIED) - REPLIED), jnp.int32) for count in range(1, turns + 1)]
     return Turns(
         [flops(turn, params, transcript) for transcript in heard],
@@ -95,7 +95,7 @@ def _going_on(turns: int, rounds: int) -> Turns:
         return _reply(step, said[:, -1:], state)
 
     said = jnp.ones((1, SAID), jnp.int32)
-    params = model.init(jax.random.key(0), said, _scope(said), False)['params']
+    params = model.init(jax.random.key(0), said, _context(said), False)['params']
     state = model.apply({'params': params}, said, capacity, method='init_state')
     compiled, found = jax.jit(turn), Turns([], [])
     for _ in range(turns):
@@ -127,8 +127,8 @@ def _milliseconds(run: Callable[..., Any], rounds: int, *given: Any) -> float:
     return median(taken[1:])
 
 
-def _scope(tokens: Heard) -> Scope:
-    return Scope(jnp.arange(tokens.shape[1])[None], jnp.ones(tokens.shape, jnp.int32))
+def _context(tokens: Heard) -> LayerContext:
+    return LayerContext(jnp.arange(tokens.shape[1])[None], jnp.ones(tokens.shape, jnp.int32))
 
 
 def _encoder_decoder(context: int) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _decoder(context: int) -> dict[str, Any]:
 def _tower(context: int, layers: int) -> dict[str, Any]:
     return {
         'vocabulary': VOCABULARY,
-        'context': context,
+        'context_length': context,
         'width': WIDTH,
         'layers': layers,
         'dropout': 0.0,

@@ -28,7 +28,7 @@ from saccade.benchmark.memory import exponent
 from saccade.benchmark.report import Report, Table
 from saccade.build import build
 from saccade.ops.flops import sequential_steps
-from saccade.types import Params, Scope, UserError
+from saccade.types import LayerContext, Params, UserError
 
 LENGTHS = (8, 16, 32, 64, 128, 256)  # tokens
 WIDTH, TAPS, DRAWS = 32, 3, 8
@@ -68,14 +68,14 @@ class Mixing:
 
     def params(self, seed: int = 0) -> Params:
         """Return the mixer's initial parameters for a seed."""
-        return self.module.init(jax.random.key(seed), self.x, self._scope, False)
+        return self.module.init(jax.random.key(seed), self.x, self._context, False)
 
     def __call__(self, params: Params, x: Float[Array, 'B T D']) -> Float[Array, 'B T D']:
-        return self.module.apply(params, x, self._scope, False)
+        return self.module.apply(params, x, self._context, False)
 
     @property
-    def _scope(self) -> Scope:
-        return Scope(jnp.broadcast_to(jnp.arange(self.x.shape[1]), self.x.shape[:2]))
+    def _context(self) -> LayerContext:
+        return LayerContext(jnp.broadcast_to(jnp.arange(self.x.shape[1]), self.x.shape[:2]))
 
 
 def interaction(lengths: Sequence[int] = LENGTHS) -> Claim:

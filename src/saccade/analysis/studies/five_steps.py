@@ -21,7 +21,7 @@ import numpy as np
 
 from saccade.benchmark.report import Report, Table
 from saccade.build import build
-from saccade.types import Params, Scope, UserError
+from saccade.types import LayerContext, Params, UserError
 
 START = '<start>'
 
@@ -94,8 +94,8 @@ def _model(vocabulary: int, longest: int, width: int) -> Any:
         {
             'use': 'model.recurrent_seq2seq:RecurrentSeq2Seq',
             'vocabulary': vocabulary,
-            'context': longest,
-            'source_context': longest,
+            'context_length': longest,
+            'source_context_length': longest,
             'width': width,
             'encoder': {'use': 'recurrent.encoder:Encoder', 'cell': cell, 'layers': 1, 'bidirectional': False},
             'bridge': {'use': 'recurrent.decoder.copied:Copied'},
@@ -115,19 +115,19 @@ def _model(vocabulary: int, longest: int, width: int) -> Any:
 
 def _drawn(model: Any, source: jax.Array, seed: int) -> Params:
     """Weights large enough that attention is not everywhere alike."""
-    scope = _scope(source)
-    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), source, scope, source, scope, False))['params']
+    context = _context(source)
+    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), source, context, source, context, False))['params']
     random = np.random.default_rng(seed)
     return jax.tree.map(lambda leaf: jnp.array(random.normal(0, leaf.shape[0] ** -0.5, leaf.shape), leaf.dtype), shapes)
 
 
-def _scope(tokens: jax.Array) -> Scope:
-    return Scope(jnp.arange(tokens.shape[1])[None], jnp.ones(tokens.shape, jnp.int32))
+def _context(tokens: jax.Array) -> LayerContext:
+    return LayerContext(jnp.arange(tokens.shape[1])[None], jnp.ones(tokens.shape, jnp.int32))
 
 
 def _encoded(model: Any, params: Params, source: jax.Array) -> tuple[np.ndarray, np.ndarray]:
     """The hidden state of each word, and the state that the decoder begins with."""
-    state = model.apply({'params': params}, source, _scope(source), 0, method='encode').decoder
+    state = model.apply({'params': params}, source, _context(source), 0, method='encode').decoder
     return np.asarray(state.source.values[0], np.float64), np.asarray(state.cells[0][0], np.float64)
 
 
@@ -155,7 +155,7 @@ def _by_hand(
 def _difference(model: Any, params: Params, source: jax.Array, tokens: jax.Array, turns: Sequence[Turn]) -> float:
     """The largest between the weights and logits by hand and the module's, which is given the same words."""
     logits, reported = model.apply(
-        {'params': params}, source, _scope(source), tokens, _scope(tokens), False, mutable=['weights']
+        {'params': params}, source, _context(source), tokens, _context(tokens), False, mutable=['weights']
     )
     (weights,) = reported['weights']['decoder']['attention']
     pairs = ((weights[0, 0], [turn.weights for turn in turns]), (logits[0], [turn.logits for turn in turns]))

@@ -37,7 +37,7 @@ class Passages(DatasetBase):
     Attributes:
     tokenizer: how to train the tokenizer; it needs BERT's special tokens, as `data.tokenizer.word_piece:WordPiece` has
         them.
-    context: tokens of a row.
+    context_length: tokens of a row.
     pairing: how sentences become rows, as `data.encoder.pairing:NextSentence`.
     name: a known corpus.
     path: the user's own text, which takes the place of a named corpus.
@@ -48,7 +48,7 @@ class Passages(DatasetBase):
     """
 
     tokenizer: Part[Trainer]
-    context: int
+    context_length: int
     pairing: Part[Pairing]
     name: str | None = None
     path: str | None = None
@@ -57,17 +57,19 @@ class Passages(DatasetBase):
     copies: int = 1
 
     def __post_init__(self) -> None:
-        require_positive('data', context=self.context, copies=self.copies)
+        require_positive('data', context_length=self.context_length, copies=self.copies)
         if self._room() < 2:
-            raise UserError(f'data.context: {self.context} tokens have no room for text between the special tokens')
+            raise UserError(
+                f'data.context_length: {self.context_length} tokens have no room for text between the special tokens'
+            )
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        return batch_of(_padding(Frame(self.context, 0, 0)), batch_size)
+        return batch_of(_padding(Frame(self.context_length, 0, 0)), batch_size)
 
     @property
     def _key(self) -> Any:
-        return 'passages', spec(self.pairing), self.context, self.divide, self.copies
+        return 'passages', spec(self.pairing), self.context_length, self.divide, self.copies
 
     def _open(self, cache: Path) -> Corpus:
         return open_corpus(None if self.path else self.name, self.path, cache, self.validation)
@@ -76,7 +78,7 @@ class Passages(DatasetBase):
         return (document['text'] for document in each(examples))
 
     def _room(self) -> int:
-        return Frame(self.context, 0, 0).room(self.pairing().texts)
+        return Frame(self.context_length, 0, 0).room(self.pairing().texts)
 
     def _arrays(self, source: Corpus, tokenizer: Tokenizer) -> BySplit:
         return {
@@ -207,4 +209,4 @@ def _lengths_and_labels(rows: PassageRows) -> tuple[np.ndarray, np.ndarray]:
 def _padding(frame: Frame) -> dict[str, Any]:
     row = frame.padding()
     numbers = {'mask': np.int32(0), 'row': np.int32(0), 'label': np.int32(IGNORED)}
-    return {**row, 'words': np.zeros(frame.context, np.int32), **numbers}
+    return {**row, 'words': np.zeros(frame.context_length, np.int32), **numbers}

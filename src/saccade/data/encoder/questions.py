@@ -136,7 +136,7 @@ class Questions(DatasetBase):
 
     Attributes:
         tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
-        context: tokens of a row.
+        context_length: tokens of a row.
         stride: tokens from one window on a context to the next; fewer to the last, which ends where the context does.
         name: 'facts', or a TFDS dataset in the form of its `squad`.
         path: the user's own questions in SQuAD's format, which take the place of named ones.
@@ -145,7 +145,7 @@ class Questions(DatasetBase):
     """
 
     tokenizer: Part[Trainer]
-    context: int
+    context_length: int
     stride: int
     name: str | None = None
     path: str | None = None
@@ -156,16 +156,16 @@ class Questions(DatasetBase):
 
     def __post_init__(self) -> None:
         require_positive('data', stride=self.stride, longest_question=self.longest_question)
-        window = Frame(self.context, opens=0, closes=0).room(2) - self.longest_question
+        window = Frame(self.context_length, opens=0, closes=0).room(2) - self.longest_question
         if self.stride > window:
             raise UserError(
                 f'data.stride: windows every {self.stride} tokens would leave some out: beside a question of '
-                f'{self.longest_question} tokens, a context of {self.context} has room for {max(window, 0)}'
+                f'{self.longest_question} tokens, a context of {self.context_length} has room for {max(window, 0)}'
             )
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        return batch_of(_blank(Frame(self.context, opens=0, closes=0)), batch_size)
+        return batch_of(_blank(Frame(self.context_length, opens=0, closes=0)), batch_size)
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -299,5 +299,7 @@ def _learnable(split: QuestionSplit) -> QuestionSplit:
     """Leave out the questions whose answer is whole in no window: they would be learned to have none."""
     found = np.setdiff1d(np.arange(len(split.questions)), split.lost)
     if not len(found):
-        raise UserError('data: no answer of the training split is whole in a window; raise context or lower stride')
+        raise UserError(
+            'data: no answer of the training split is whole in a window; raise context_length or lower stride'
+        )
     return replace(split, rows=split.rows.only(found), targets=len(found))

@@ -24,7 +24,7 @@ class FromRecords(DatasetBase):
 
     Attributes:
     tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
-    context: tokens of a row.
+    context_length: tokens of a row.
     name: a TFDS dataset, as 'glue/sst2'.
     path: the user's own file or folder, as in `data.corpus.records`, which takes the place of a named dataset.
     validation: the share of records kept for validation, where there is no split of its own.
@@ -32,7 +32,7 @@ class FromRecords(DatasetBase):
     """
 
     tokenizer: Part[Trainer]
-    context: int
+    context_length: int
     name: str | None = None
     path: str | None = None
     validation: float = 0.1
@@ -54,7 +54,7 @@ class FromRecords(DatasetBase):
 
     def _frame(self) -> Frame:
         """What can be said of rows before there is a tokenizer."""
-        return Frame(self.context, opens=0, closes=0)
+        return Frame(self.context_length, opens=0, closes=0)
 
     @property
     @abstractmethod

@@ -94,8 +94,8 @@ class FromPairs(DatasetBase):
 
     Attributes:
     tokenizer: how to train the tokenizer, on both sides; it needs an end token.
-    source_context: tokens of the source, the end token among them.
-    context: tokens of the target, the end token among them.
+    source_context_length: tokens of the source, the end token among them.
+    context_length: tokens of the target, the end token among them.
     start: the special token that the target starts with; None: the end token.
     buckets: lengths, in tokens of a side, of pairs that are learned from in batches of their own, with as many more
         rows as such pairs are shorter, as far as they are below the contexts; empty for rows of one length.
@@ -105,15 +105,15 @@ class FromPairs(DatasetBase):
     """
 
     tokenizer: Part[Trainer]
-    source_context: int
-    context: int
+    source_context_length: int
+    context_length: int
     start: str | None = None
     buckets: tuple[int, ...] = ()
     source_tokenizer: Part[Trainer] | None = None
     mode: str | None = None
 
     def __post_init__(self) -> None:
-        PairFrame(self.source_context, self.context, start=0, end=0)
+        PairFrame(self.source_context_length, self.context_length, start=0, end=0)
         if any(shorter >= longer for shorter, longer in itertools.pairwise((0, *self.buckets))):
             raise UserError(f'data.buckets: {list(self.buckets)} must be lengths of 1 or more that grow')
 
@@ -123,7 +123,7 @@ class FromPairs(DatasetBase):
 
     def batches_like(self, batch_size: int) -> list[dict[str, jax.ShapeDtypeStruct]]:
         """Return the shapes of all batches that are learned from; first of the longest rows, last of the shortest."""
-        *shorter, frame = self._frames(PairFrame(self.source_context, self.context, start=0, end=0))
+        *shorter, frame = self._frames(PairFrame(self.source_context_length, self.context_length, start=0, end=0))
         frames = [frame, *reversed(shorter)]
         return [batch_of(each.padding(), bucketed(batch_size, frame.tokens / each.tokens)) for each in frames]
 
@@ -133,12 +133,12 @@ class FromPairs(DatasetBase):
         Raises:
             UserError: the tokenizer lacks a special token.
         """
-        frame = PairFrame.of(tokenizer, self.source_context, self.context, self.start)
+        frame = PairFrame.of(tokenizer, self.source_context_length, self.context_length, self.start)
         return frame.in_mode(tokenizer, self.mode)
 
     def _frames(self, frame: PairFrame) -> list[PairFrame]:
         """The frames of pairs by their length, the longest last."""
-        longest = max(self.source_context, self.context)
+        longest = max(self.source_context_length, self.context_length)
         return [*(frame.shorter(length) for length in self.buckets if length < longest), frame]
 
     @property
@@ -288,14 +288,16 @@ class _Prepared:
             return self
         training = self.name == 'train'
         _LOG.warning(
-            '%s: %d of %d pairs are longer than their rows (data.source_context of %d tokens: %d; data.context of %d: '
-            '%d); the first is %s; %s',
-            self.name, len(long), len(self.record), frame.source_context, longer[:, 0].sum(), frame.context,
-            longer[:, 1].sum(), self._place(int(long[0])),
+            '%s: %d of %d pairs are longer than their rows (data.source_context_length of %d tokens: %d; '
+            'data.context_length of %d: %d); the first is %s; %s',
+            self.name, len(long), len(self.record), frame.source_context_length, longer[:, 0].sum(),
+            frame.context_length, longer[:, 1].sum(), self._place(int(long[0])),
             'training leaves them out' if training else 'they are judged, but no such source is translated',
         )  # fmt: skip
         if training and len(long) == len(self.record):
-            raise UserError('data: no pair is short enough to learn from; raise data.source_context and data.context')
+            raise UserError(
+                'data: no pair is short enough to learn from; raise data.source_context_length and data.context_length'
+            )
         return self.only(np.flatnonzero(~longer.any(axis=-1))) if training else self
 
     def _say_unknown(self, tokenizer: Tokenizer) -> None:

@@ -26,22 +26,22 @@ class Frame:
     Attributes: tokens of a row; the ids that open it and that close each text.
     """
 
-    context: int
+    context_length: int
     opens: int
     closes: int
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, context: int) -> 'Frame':
+    def of(cls, tokenizer: Tokenizer, context_length: int) -> 'Frame':
         """Take the special tokens of a tokenizer.
 
         Raises:
             UserError: it lacks one.
         """
-        return cls(context, tokenizer.special(*OPENS), tokenizer.special(*CLOSES))
+        return cls(context_length, tokenizer.special(*OPENS), tokenizer.special(*CLOSES))
 
     def room(self, texts: int = 1) -> int:
         """Tokens that so many texts may have together."""
-        return self.context - 1 - texts
+        return self.context_length - 1 - texts
 
     def row(self, *texts: Values) -> Row:
         """Tokens, segments, positions and types of a row of these texts."""
@@ -56,7 +56,7 @@ class Frame:
 
     def beside(self, fill: int, *values: Values) -> np.ndarray:
         """Put values, one a token of each text, where these tokens stand; `fill` is everywhere else."""
-        array = np.full(self.context, fill, np.int32)
+        array = np.full(self.context_length, fill, np.int32)
         for start, text in zip(self.starts(*values), values, strict=True):
             array[start : start + len(text)] = text
         return array
@@ -70,4 +70,4 @@ class Frame:
 
     def padding(self) -> Row:
         """A row without a token."""
-        return {name: np.zeros(self.context, np.int32) for name in ('tokens', 'segments', 'positions', 'types')}
+        return {name: np.zeros(self.context_length, np.int32) for name in ('tokens', 'segments', 'positions', 'types')}

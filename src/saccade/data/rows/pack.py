@@ -23,7 +23,7 @@ class Rows(RowSource, Protocol):
     """Protocol of rows with random access."""
 
     tokens: np.ndarray
-    context: int
+    context_length: int
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the starts and lengths, in `tokens`, of pieces that hold each target exactly once."""
@@ -34,7 +34,7 @@ class Rows(RowSource, Protocol):
 class Pack(Protocol):
     """Protocol of what a config's `pack` names."""
 
-    def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
+    def index(self, bounds: np.ndarray, context_length: int, train: bool) -> dict[str, np.ndarray]:
         """Return the small arrays from which rows are made: all that must be stored next to the stream.
 
         Args:
@@ -43,7 +43,7 @@ class Pack(Protocol):
         """
         ...
 
-    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context_length: int) -> Rows:
         """Return rows of context + 1 tokens, made from the stream and the arrays that `index` returned."""
         ...
 
@@ -52,28 +52,28 @@ class Pack(Protocol):
 class Packed:
     """Sequence packing: several pieces of documents to a row where they fit, with a segment number each."""
 
-    def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
+    def index(self, bounds: np.ndarray, context_length: int, train: bool) -> dict[str, np.ndarray]:
         """Cut the documents and pack the pieces, best fit first."""
-        starts, lengths = _cut(bounds, context)
-        return _by_row(starts, lengths, best_fit(lengths, context + 1))
+        starts, lengths = _cut(bounds, context_length)
+        return _by_row(starts, lengths, best_fit(lengths, context_length + 1))
 
-    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context_length: int) -> Rows:
         """Return rows that hold one or more pieces each."""
-        return PieceRows(tokens, context, index['starts'], index['lengths'], index['offsets'])
+        return PieceRows(tokens, context_length, index['starts'], index['lengths'], index['offsets'])
 
 
 @dataclass(frozen=True)
 class Padded:
     """Padding: one piece of a document a row; the rest of the row is padding."""
 
-    def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
+    def index(self, bounds: np.ndarray, context_length: int, train: bool) -> dict[str, np.ndarray]:
         """Cut the documents."""
-        starts, lengths = _cut(bounds, context)
+        starts, lengths = _cut(bounds, context_length)
         return _by_row(starts, lengths, np.arange(len(starts)))
 
-    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context_length: int) -> Rows:
         """Return rows that hold one piece each."""
-        return PieceRows(tokens, context, index['starts'], index['lengths'], index['offsets'])
+        return PieceRows(tokens, context_length, index['starts'], index['lengths'], index['offsets'])
 
 
 @dataclass(frozen=True)
@@ -87,19 +87,19 @@ class Windows:
 
     stride: int | None = None
 
-    def index(self, bounds: np.ndarray, context: int, train: bool) -> dict[str, np.ndarray]:
+    def index(self, bounds: np.ndarray, context_length: int, train: bool) -> dict[str, np.ndarray]:
         """Return the stride.
 
         Raises:
             UserError: the stride would leave tokens out, or is not positive.
         """
-        if self.stride is not None and not 1 <= self.stride <= context:
-            raise UserError(f'pack.stride: {self.stride} must lie between 1 and the context of {context} tokens')
-        return {'stride': np.array([self.stride if train and self.stride else context])}
+        if self.stride is not None and not 1 <= self.stride <= context_length:
+            raise UserError(f'pack.stride: {self.stride} must lie between 1 and the context of {context_length} tokens')
+        return {'stride': np.array([self.stride if train and self.stride else context_length])}
 
-    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context: int) -> Rows:
+    def rows(self, tokens: np.ndarray, index: Mapping[str, np.ndarray], context_length: int) -> Rows:
         """Return rows that are windows on the stream, a stride apart."""
-        return WindowRows(tokens, context, int(index['stride'][0]))
+        return WindowRows(tokens, context_length, int(index['stride'][0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +110,11 @@ class Rowed:
     """
 
     tokens: np.ndarray
-    context: int
+    context_length: int
 
     def padding(self) -> Row:
         """Return a row without a token."""
-        return {name: np.zeros(self.context + 1, np.int32) for name in ('tokens', 'segments', 'positions')}
+        return {name: np.zeros(self.context_length + 1, np.int32) for name in ('tokens', 'segments', 'positions')}
 
     def _filled(self, pieces: Iterable[tuple[int, int]]) -> Row:
         """Return a row of these pieces, given by their starts and lengths, each a segment of its own."""
@@ -158,17 +158,17 @@ class WindowRows(Rowed):
     stride: int
 
     def __len__(self) -> int:
-        return 1 + max(0, -(-(len(self.tokens) - self.context - 1) // self.stride))
+        return 1 + max(0, -(-(len(self.tokens) - self.context_length - 1) // self.stride))
 
     def __getitem__(self, row: int) -> Row:
         _check_row(row, len(self))
         start = row * self.stride
-        length = min(self.context + 1, len(self.tokens) - start)
+        length = min(self.context_length + 1, len(self.tokens) - start)
         return self._filled([(start, length)])
 
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the starts and lengths, in tokens, of windows on the stream that hold each target exactly once."""
-        return _cut(np.array([[0, len(self.tokens)]]), self.context)
+        return _cut(np.array([[0, len(self.tokens)]]), self.context_length)
 
 
 def best_fit(lengths: np.ndarray, capacity: int) -> np.ndarray:
@@ -211,13 +211,13 @@ def _by_row(starts: np.ndarray, lengths: np.ndarray, rows: np.ndarray) -> dict[s
     return {'starts': starts[order], 'lengths': lengths[order].astype(np.int32), 'offsets': offsets}
 
 
-def _cut(bounds: np.ndarray, context: int) -> tuple[np.ndarray, np.ndarray]:
+def _cut(bounds: np.ndarray, context_length: int) -> tuple[np.ndarray, np.ndarray]:
     """Return starts and lengths of the pieces of documents; a lone token has no target and makes none."""
     begins, stops = bounds[:, 0], bounds[:, 1]
-    counts = np.maximum(0, -(-(stops - begins - 1) // context))
+    counts = np.maximum(0, -(-(stops - begins - 1) // context_length))
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = np.repeat(begins, counts) + place * context
-    return starts, np.minimum(context + 1, np.repeat(stops, counts) - starts)
+    starts = np.repeat(begins, counts) + place * context_length
+    return starts, np.minimum(context_length + 1, np.repeat(stops, counts) - starts)
 
 
 def _check_row(row: int, count: int) -> None:

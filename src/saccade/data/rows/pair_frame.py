@@ -28,24 +28,26 @@ class PairFrame:
     """Special tokens around a source and its target.
 
     Attributes:
-    source_context, context: tokens of the source, and of the target.
+    source_context_length, context_length: tokens of the source, and of the target.
     start, end: the ids that start and end the target.
     source_end: the id that ends the source, where this has a vocabulary of its own.
     mode: that of the token before each source; None for none.
     """
 
-    source_context: int
-    context: int
+    source_context_length: int
+    context_length: int
     start: int
     end: int
     source_end: int | None = None
     mode: int | None = None
 
     def __post_init__(self) -> None:
-        require_positive('data', source_context=self.source_context, context=self.context)
+        require_positive('data', source_context_length=self.source_context_length, context_length=self.context_length)
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, source_context: int, context: int, start: str | None = None) -> 'PairFrame':
+    def of(
+        cls, tokenizer: Tokenizer, source_context_length: int, context_length: int, start: str | None = None
+    ) -> 'PairFrame':
         """Take the special tokens of a tokenizer; without a name the target starts with the end token.
 
         Raises:
@@ -54,7 +56,9 @@ class PairFrame:
         end, source_end = tokenizer.end, tokenizer.source.end
         if end is None or source_end is None:
             raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
-        return cls(source_context, context, end if start is None else tokenizer.special(start), end, source_end)
+        return cls(
+            source_context_length, context_length, end if start is None else tokenizer.special(start), end, source_end
+        )
 
     def in_mode(self, tokenizer: Tokenizer, mode: str | None) -> 'PairFrame':
         """The same with this special token before each source.
@@ -67,24 +71,28 @@ class PairFrame:
     @property
     def room(self) -> tuple[int, int]:
         """Tokens that a source may have, and a target, not counting the one that ends each, and the mode."""
-        return self.source_context - len(self.read([])), self.context - 1
+        return self.source_context_length - len(self.read([])), self.context_length - 1
 
     def shorter(self, length: int) -> 'PairFrame':
         """The frame of pairs of which neither side is longer than so many tokens."""
-        return replace(self, source_context=min(length, self.source_context), context=min(length, self.context))
+        return replace(
+            self,
+            source_context_length=min(length, self.source_context_length),
+            context_length=min(length, self.context_length),
+        )
 
     @property
     def tokens(self) -> int:
         """Tokens of both sides."""
-        return self.source_context + self.context
+        return self.source_context_length + self.context_length
 
     def row(self, source: Ids, target: Ids = ()) -> Row:
         """The row of a pair. A side that is longer than its room is left empty, and then nothing is to be learned."""
         row = self.padding()
         read, written = self.read(source), [self.start, *target, self.end]
-        if len(read) <= self.source_context:
+        if len(read) <= self.source_context_length:
             _put(row, _READ, read)
-            if len(written) <= self.context + 1:
+            if len(written) <= self.context_length + 1:
                 _put(row, _WRITTEN, written)
         return row
 
@@ -95,7 +103,7 @@ class PairFrame:
 
     def padding(self) -> Row:
         """A row of which nothing counts."""
-        sizes = {**dict.fromkeys(_READ, self.source_context), **dict.fromkeys(_WRITTEN, self.context + 1)}
+        sizes = {**dict.fromkeys(_READ, self.source_context_length), **dict.fromkeys(_WRITTEN, self.context_length + 1)}
         row: Row = {name: np.zeros(size, np.int32) for name, size in sizes.items()}
         row['tokens'][0] = self.start  # whether or not what follows is known
         return row | {'end': np.int32(self.end), 'row': np.int32(-1)}

@@ -83,7 +83,7 @@ def windows(lengths: np.ndarray, room: int, overlap: int) -> tuple[np.ndarray, n
 def require_windows(room: int, overlap: int) -> None:
     """Refuse a row without room for text, and windows that would never get to the end of one."""
     if room < 1:
-        raise UserError('data.context: it has no room for text beside the special tokens')
+        raise UserError('data.context_length: it has no room for text beside the special tokens')
     if not 0 <= overlap < room:
         raise UserError(
             f'data.overlap: windows of {room} tokens cannot overlap by {overlap}; at least 0 and less than {room} is'

@@ -32,13 +32,13 @@ class Sorting(DatasetBase):
     """Sorting: the label of place n is the n-th smallest number.
 
     Attributes:
-    context: tokens of a row, two more than there are numbers or longer.
+    context_length: tokens of a row, two more than there are numbers or longer.
     length: numbers of a sequence.
     highest: numbers are 0, 1, ... and below this.
     train, validation: sequences drawn for each split.
     """
 
-    context: int
+    context_length: int
     length: int
     highest: int
     train: int = 100_000
@@ -50,7 +50,9 @@ class Sorting(DatasetBase):
         sizes = {name: getattr(self, name) for name in ('length', 'highest', 'train', 'validation')}
         require_positive('data', **sizes)
         if self.length > self._frame().room():
-            raise UserError(f'data.context: {self.length} numbers need {self.length + 2} tokens, not {self.context}')
+            raise UserError(
+                f'data.context_length: {self.length} numbers need {self.length + 2} tokens, not {self.context_length}'
+            )
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is drawn."""
@@ -121,7 +123,7 @@ class Sorting(DatasetBase):
         return {name: TaggedSplit.of(found, frame, overlap=0, unit='numbers') for name, found in arrays.items()}
 
     def _frame(self) -> Frame:
-        return Frame(self.context, opens=0, closes=0)
+        return Frame(self.context_length, opens=0, closes=0)
 
 
 def _drawn(seed: int, sequences: int, length: int, highest: int) -> np.ndarray:

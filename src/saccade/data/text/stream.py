@@ -55,7 +55,7 @@ class TextData(DatasetBase):
 
     Attributes:
         tokenizer: how to train the tokenizer, as in `data.tokenizer.bpe:BPE`.
-        context: tokens the model sees; a row has one more.
+        context_length: tokens the model sees; a row has one more.
         pack: how documents become rows, as in `data.rows.pack:Packed`.
         name: a known corpus.
         path: the user's own text, which takes the place of a named corpus.
@@ -63,19 +63,19 @@ class TextData(DatasetBase):
     """
 
     tokenizer: Part[Trainer]
-    context: int
+    context_length: int
     pack: Part[Pack]
     name: str | None = None
     path: str | None = None
     validation: float = 0.1
 
     def __post_init__(self):
-        if self.context < 1:
-            raise UserError(f'data.context: {self.context} must be at least 1 token')
+        if self.context_length < 1:
+            raise UserError(f'data.context_length: {self.context_length} must be at least 1 token')
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        shape = jax.ShapeDtypeStruct((batch_size, self.context + 1), np.int32)
+        shape = jax.ShapeDtypeStruct((batch_size, self.context_length + 1), np.int32)
         return dict.fromkeys(('tokens', 'segments', 'positions'), shape)
 
     def frame(self, tokenizer: Tokenizer) -> Any:
@@ -83,7 +83,7 @@ class TextData(DatasetBase):
 
     @property
     def _key(self) -> Any:
-        return 'text', spec(self.pack), self.context
+        return 'text', spec(self.pack), self.context_length
 
     def _open(self, cache: Path) -> Corpus:
         return open_corpus(None if self.path else self.name, self.path, cache, self.validation)
@@ -101,16 +101,16 @@ class TextData(DatasetBase):
         bounds, size = _write_stream(documents, tokenizer, folder / 'tokens.npy')
         tokens = int(bounds[-1, 1]) if len(bounds) else 0
         self._check_length(name, tokens, int(np.diff(bounds).max(initial=0)))
-        write_arrays(folder, self.pack().index(bounds, self.context, name == 'train'))
+        write_arrays(folder, self.pack().index(bounds, self.context_length, name == 'train'))
         targets = int((self._rows(read_arrays(folder)).pieces()[1] - 1).sum())
         write_arrays(folder, {'counts': np.array([targets, size, tokens, len(bounds)])})
 
     def _check_length(self, name: str, tokens: int, longest: int) -> None:
-        least = self.context + 1 if name == 'train' else 2
+        least = self.context_length + 1 if name == 'train' else 2
         if tokens < least:
             raise UserError(
                 f'data: the {name} split has {tokens} tokens and needs at least {least} at a context of '
-                f'{self.context}; give more text or a smaller context'
+                f'{self.context_length}; give more text or a smaller context'
             )
         if longest < 2:
             raise UserError(f'data: no document of the {name} split has two tokens, so there is none to predict')
@@ -123,7 +123,7 @@ class TextData(DatasetBase):
         return TextSplit(rows=self._rows(arrays), targets=targets, bytes=size, tokens=tokens, documents=documents)
 
     def _rows(self, arrays: Arrays) -> Rows:
-        return self.pack().rows(arrays['tokens'], arrays, self.context)
+        return self.pack().rows(arrays['tokens'], arrays, self.context_length)
 
 
 def bits_per_byte(nats_per_token: float, split: TextSplit) -> float:

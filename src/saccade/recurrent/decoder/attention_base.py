@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from saccade.ops.mask import SameSegment
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
-from saccade.types import PRNGKey, RowSoftmax, Scope, ScoreTerm
+from saccade.types import LayerContext, PRNGKey, RowSoftmax, ScoreTerm
 
 
 @struct.dataclass
@@ -86,7 +86,7 @@ class Attender(Protocol):
         ...
 
     def __call__(
-        self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: Memory, key: PRNGKey | None
     ) -> AttentionOutput: ...
 
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.recurrent.decoder.base import AttentionDecoder, Inputs, Writing, joined, one_by_one
-from saccade.types import Count, PRNGKey, Scope
+from saccade.types import Count, LayerContext, PRNGKey
 
 
 class Bahdanau(AttentionDecoder):
@@ -28,19 +28,21 @@ class Bahdanau(AttentionDecoder):
         super().setup()
         self.readout = Maxout(self.stack.cells[-1].width)
 
-    def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:
+    def __call__(
+        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool
+    ) -> tuple[Float[Array, 'B T D'], Writing]:
         E, memory = x.shape[-1], state.source
         C = memory.values.shape[-1]
         steps, attender = self.stack.recurrences(E + C), self.attender(C)
 
-        def write(cells: tuple, u: Array, scope: Scope, key: PRNGKey | None) -> tuple[tuple, tuple]:
-            output = attender(self.stack.hidden(cells)[:, None], scope, memory, key)
+        def write(cells: tuple, u: Array, layer_context: LayerContext, key: PRNGKey | None) -> tuple[tuple, tuple]:
+            output = attender(self.stack.hidden(cells)[:, None], layer_context, memory, key)
             u = u + steps[0].products(output.context[:, 0], first=E)
             cells = self.stack.one(steps, u, cells, key)
             return cells, (self.stack.hidden(cells), output)
 
         keys = self.keys(x.shape[1], train)
-        cells, (hidden, output) = one_by_one(write, state.cells, steps[0].products(x), scope, keys)
+        cells, (hidden, output) = one_by_one(write, state.cells, steps[0].products(x), layer_context, keys)
         output = joined(output)
         self.report(output, memory.segments.shape[1])
         seen = jnp.concatenate([hidden.astype(x.dtype), x, output.context], axis=-1)

@@ -16,10 +16,10 @@ from saccade.recurrent.cell.base import Cell
 from saccade.recurrent.decoder.attention_base import Attender, AttentionOutput, over_source
 from saccade.recurrent.decoder.layers import Layers
 from saccade.recurrent.encoder import Encoded
-from saccade.types import Count, Part, PRNGKey, Scope, Share
+from saccade.types import Count, LayerContext, Part, PRNGKey, Share
 
 Inputs = Float[Array, 'B T E']
-Write = Callable[[Any, Float[Array, 'B F'], Scope, PRNGKey | None], tuple[Any, PyTree]]
+Write = Callable[[Any, Float[Array, 'B F'], LayerContext, PRNGKey | None], tuple[Any, PyTree]]
 
 
 @struct.dataclass
@@ -86,16 +86,16 @@ class AttentionDecoder(nn.Module):
 
 
 def one_by_one(
-    write: Write, carry: Any, u: Float[Array, 'B T F'], scope: Scope, keys: PRNGKey | None
+    write: Write, carry: Any, u: Float[Array, 'B T F'], layer_context: LayerContext, keys: PRNGKey | None
 ) -> tuple[Any, PyTree]:
     """Run `write` token after token; return the carry, which padding does not change, and the output of each token."""
 
     def body(carry: Any, this: tuple[Array, ...]) -> tuple[Any, PyTree]:
         u, positions, segments, key = this
-        new, made = write(carry, u, Scope(positions[:, None], segments[:, None]), key)
+        new, made = write(carry, u, LayerContext(positions[:, None], segments[:, None]), key)
         return held(segments != 0, new, carry), made
 
-    tokens = (time_first(u), time_first(scope.positions), time_first(scope.numbered), keys)
+    tokens = (time_first(u), time_first(layer_context.positions), time_first(layer_context.numbered), keys)
     carry, made = jax.lax.scan(body, carry, tokens)
     return carry, jax.tree.map(time_first, made)
 

@@ -16,7 +16,7 @@ from saccade.recurrent.cell.base import Cell
 from saccade.recurrent.decoder.base import Inputs, Writing
 from saccade.recurrent.decoder.layers import Layers
 from saccade.recurrent.encoder import Encoded
-from saccade.types import Count, Part, Scope, Share
+from saccade.types import Count, LayerContext, Part, Share
 
 
 class FixedContext(nn.Module):
@@ -42,11 +42,13 @@ class FixedContext(nn.Module):
         """Return the decoder's state before the first token, with the context vector where it is fed."""
         return Writing(encoded.context if self.fed else None, cells)
 
-    def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:
+    def __call__(
+        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool
+    ) -> tuple[Float[Array, 'B T D'], Writing]:
         E, context = x.shape[-1], state.source
         steps = self.stack.recurrences(E if context is None else E + context.shape[-1])
         u = steps[0].products(x)
         if context is not None:
             u = u + steps[0].products(context, first=E)[:, None]
-        hidden, cells = self.stack.whole(steps, u, scope.numbered, state.cells, train)
+        hidden, cells = self.stack.whole(steps, u, layer_context.numbered, state.cells, train)
         return hidden.astype(x.dtype), state.replace(cells=cells)

@@ -18,7 +18,7 @@ from saccade.ops.scoring import weighted_values
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory, ScoreFunction
 from saccade.recurrent.decoder.estimator_base import Estimator, likeliest
 from saccade.softmax.softmax import Softmax
-from saccade.types import Part, PRNGKey, RowSoftmax, Scope, SoftmaxVariant
+from saccade.types import LayerContext, Part, PRNGKey, RowSoftmax, SoftmaxVariant
 
 
 @struct.dataclass
@@ -33,10 +33,10 @@ class HardAttender(AttenderBase):
     estimator: Estimator
 
     def __call__(
-        self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: Memory, key: PRNGKey | None
     ) -> AttentionOutput:
         k, v = memory.heads()
-        q, scoring = self.score_function.queries(states, k), self.scoring(scope.numbered, memory)
+        q, scoring = self.score_function.queries(states, k), self.scoring(layer_context.numbered, memory)
         pairs = scoring.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
         odds = plain.attention_weights(q, k, scoring, pairs)[:, 0]
         chosen, report = (likeliest(odds), {}) if key is None else self.estimator(odds, states, key)

@@ -19,7 +19,7 @@ from saccade.ops import plain
 from saccade.ops.mask import Given
 from saccade.ops.scoring import Scoring
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory
-from saccade.types import Count, PRNGKey, RowSoftmax, Scope, Scores
+from saccade.types import Count, LayerContext, PRNGKey, RowSoftmax, Scores
 
 
 class LocalAttender(AttenderBase):
@@ -27,7 +27,9 @@ class LocalAttender(AttenderBase):
 
     reach: Count
 
-    def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
+    def centre(
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, lengths: Int[Array, 'B']
+    ) -> Float[Array, 'B T']:
         """Return p of each state, in tokens from the first of the source, whose rows have these lengths."""
         raise NotImplementedError
 
@@ -36,20 +38,20 @@ class LocalAttender(AttenderBase):
         return softmax
 
     def __call__(
-        self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: Memory, key: PRNGKey | None
     ) -> AttentionOutput:
         T, S = states.shape[1], memory.segments.shape[1]
         W = min(2 * self.reach + 1, S)
         real = memory.segments != 0
         start = jnp.argmax(real, axis=1)  # where a source is padded on the left
-        p = start[:, None] + self.centre(states, scope, real.sum(axis=1))
+        p = start[:, None] + self.centre(states, layer_context, real.sum(axis=1))
         first = jnp.clip(jnp.ceil(p - self.reach).astype(jnp.int32), 0, S - W)
         # Every state has keys of its own: states become rows of the batch.
         own = jax.tree.map(lambda leaf: _windows(leaf, first, W), memory)
         distance = rearrange(first[..., None] + jnp.arange(W) - p[..., None], 'B T W -> (B T) 1 1 W')
         k, v = own.heads()
         q = rearrange(self.score_function.queries(states, k), 'B T N A -> (B T) 1 N A')
-        asked = rearrange(scope.numbered, 'B T -> (B T) 1')
+        asked = rearrange(layer_context.numbered, 'B T -> (B T) 1')
         scoring = self._within(own, asked, distance)
         context, weights = plain.attend(q, k, v, scoring, jnp.arange(1), jnp.arange(W))
         context = rearrange(context, '(B T) 1 1 C -> B T C', T=T)

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.recurrent.decoder.local_base import LocalAttender
 from saccade.softmax.softmax import Softmax
-from saccade.types import Count, Part, RowSoftmax, Scope, SoftmaxVariant, require_positive
+from saccade.types import Count, LayerContext, Part, RowSoftmax, SoftmaxVariant, require_positive
 
 
 @struct.dataclass
@@ -31,9 +31,11 @@ class LocalMonotonicAttender(LocalAttender):
     softmax: RowSoftmax
     reach: int = struct.field(pytree_node=False)
 
-    def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
+    def centre(
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, lengths: Int[Array, 'B']
+    ) -> Float[Array, 'B T']:
         """Return p_t = t, at most the last token of the source."""
-        return jnp.minimum(scope.positions, lengths[:, None] - 1).astype(jnp.float32)
+        return jnp.minimum(layer_context.positions, lengths[:, None] - 1).astype(jnp.float32)
 
 
 class LocalMonotonic(nn.Module):

@@ -21,7 +21,7 @@ from saccade.ops.project import project
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.recurrent.decoder.local_base import Faded, LocalAttender
 from saccade.softmax.softmax import Softmax
-from saccade.types import Count, Part, RowSoftmax, Scope, SoftmaxVariant, require_positive
+from saccade.types import Count, LayerContext, Part, RowSoftmax, SoftmaxVariant, require_positive
 
 
 @struct.dataclass
@@ -37,7 +37,9 @@ class LocalPredictiveAttender(LocalAttender):
     out: Float[Array, 'D 1']
     reach: int = struct.field(pytree_node=False)
 
-    def centre(self, states: Float[Array, 'B T D'], scope: Scope, lengths: Int[Array, 'B']) -> Float[Array, 'B T']:
+    def centre(
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, lengths: Int[Array, 'B']
+    ) -> Float[Array, 'B T']:
         """Return p_t = (S - 1) sigmoid(v . tanh(s_t W_p)), in tokens."""
         share = jax.nn.sigmoid(project(jnp.tanh(project(states.astype(self.hidden.dtype), self.hidden)), self.out))
         return share[..., 0].astype(jnp.float32) * (lengths[:, None] - 1)

@@ -21,10 +21,10 @@ from saccade.ops.project import project
 from saccade.recurrent.decoder.attention_base import AttentionOutput
 from saccade.recurrent.decoder.base import AttentionDecoder, Inputs, Writing, joined, one_by_one
 from saccade.recurrent.encoder import Encoded
-from saccade.types import Count, PRNGKey, Scope
+from saccade.types import Count, LayerContext, PRNGKey
 
 Written = tuple[Float[Array, 'B T D'], AttentionOutput, Writing]
-Attend = Callable[[Float[Array, 'B T D'], Scope, PRNGKey | None], tuple[Float[Array, 'B T D'], AttentionOutput]]
+Attend = Callable[[Float[Array, 'B T D'], LayerContext, PRNGKey | None], tuple[Float[Array, 'B T D'], AttentionOutput]]
 
 
 class Luong(AttentionDecoder, kw_only=True):
@@ -46,39 +46,41 @@ class Luong(AttentionDecoder, kw_only=True):
         batch, width = encoded.context.shape[0], self.stack.cells[-1].width
         return state.replace(fed=jnp.zeros((batch, width), encoded.hidden.dtype)) if self.input_feeding else state
 
-    def __call__(self, x: Inputs, scope: Scope, state: Writing, train: bool) -> tuple[Float[Array, 'B T D'], Writing]:
+    def __call__(
+        self, x: Inputs, layer_context: LayerContext, state: Writing, train: bool
+    ) -> tuple[Float[Array, 'B T D'], Writing]:
         memory = state.source
         attender, kernel = self.attender(memory.values.shape[-1]), self.joining(memory.values.shape[-1])
 
         def attend(
-            hidden: Float[Array, 'B T D'], scope: Scope, key: PRNGKey | None
+            hidden: Float[Array, 'B T D'], layer_context: LayerContext, key: PRNGKey | None
         ) -> tuple[Float[Array, 'B T D'], AttentionOutput]:
-            output = attender(hidden, scope, memory, key)
+            output = attender(hidden, layer_context, memory, key)
             both = jnp.concatenate([output.context, hidden.astype(output.context.dtype)], axis=-1)
             return jnp.tanh(project(both, kernel)), output
 
         write = self._fed if self.input_feeding else self._at_once
-        y, output, state = write(attend, x, scope, state, train)
+        y, output, state = write(attend, x, layer_context, state, train)
         self.report(output, memory.segments.shape[1])
         return y, state
 
-    def _at_once(self, attend: Attend, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:
+    def _at_once(self, attend: Attend, x: Inputs, layer_context: LayerContext, state: Writing, train: bool) -> Written:
         steps = self.stack.recurrences(x.shape[-1])
-        hidden, cells = self.stack.whole(steps, steps[0].products(x), scope.numbered, state.cells, train)
-        return *attend(hidden, scope, self.key(train)), state.replace(cells=cells)
+        hidden, cells = self.stack.whole(steps, steps[0].products(x), layer_context.numbered, state.cells, train)
+        return *attend(hidden, layer_context, self.key(train)), state.replace(cells=cells)
 
-    def _fed(self, attend: Attend, x: Inputs, scope: Scope, state: Writing, train: bool) -> Written:
+    def _fed(self, attend: Attend, x: Inputs, layer_context: LayerContext, state: Writing, train: bool) -> Written:
         E = x.shape[-1]
         steps = self.stack.recurrences(E + state.fed.shape[-1])
 
-        def write(carry: tuple, u: Array, scope: Scope, key: PRNGKey | None) -> tuple[tuple, tuple]:
+        def write(carry: tuple, u: Array, layer_context: LayerContext, key: PRNGKey | None) -> tuple[tuple, tuple]:
             cells, fed = carry
             cells = self.stack.one(steps, u + steps[0].products(fed, first=E), cells, key)
-            y, output = attend(self.stack.hidden(cells)[:, None], scope, key)
+            y, output = attend(self.stack.hidden(cells)[:, None], layer_context, key)
             return (cells, y[:, 0]), (y[:, 0], output)
 
         u, keys = steps[0].products(x), self.keys(x.shape[1], train)
-        (cells, fed), (y, output) = one_by_one(write, (state.cells, state.fed), u, scope, keys)
+        (cells, fed), (y, output) = one_by_one(write, (state.cells, state.fed), u, layer_context, keys)
         return y, joined(output), state.replace(cells=cells, fed=fed)
 
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from saccade.ops import plain
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory, ScoreFunction
 from saccade.softmax.softmax import Softmax
-from saccade.types import Part, PRNGKey, RowSoftmax, Scope, SoftmaxVariant
+from saccade.types import LayerContext, Part, PRNGKey, RowSoftmax, SoftmaxVariant
 
 
 @struct.dataclass
@@ -31,10 +31,10 @@ class SoftAttender(AttenderBase):
     softmax: RowSoftmax
 
     def __call__(
-        self, states: Float[Array, 'B T D'], scope: Scope, memory: Memory, key: PRNGKey | None
+        self, states: Float[Array, 'B T D'], layer_context: LayerContext, memory: Memory, key: PRNGKey | None
     ) -> AttentionOutput:
         k, v = memory.heads()
-        q, scoring = self.score_function.queries(states, k), self.scoring(scope.numbered, memory)
+        q, scoring = self.score_function.queries(states, k), self.scoring(layer_context.numbered, memory)
         context, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
         return AttentionOutput(context[:, :, 0], weights[:, 0])
 

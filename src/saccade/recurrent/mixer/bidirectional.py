@@ -18,7 +18,7 @@ from saccade.ops.project import project
 from saccade.recurrent.cell.base import Cell
 from saccade.recurrent.encoder import over
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Capabilities, Hidden, Part, Scope, Share, State, UserError
+from saccade.types import Capabilities, Hidden, LayerContext, Part, Share, State, UserError
 
 
 class Bidirectional(nn.Module):
@@ -38,8 +38,8 @@ class Bidirectional(nn.Module):
     example: ClassVar[dict[str, Any]] = {'cell': {'use': 'recurrent.cell.gru:GRU', 'width': 12}}
 
     @nn.compact
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        segments = own_segments(self, scope)
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        segments = own_segments(self, context)
         ways = {'forward': False, 'backward': True}
         hidden = [over(self.cell(name=way), x, segments, reverse)[0] for way, reverse in ways.items()]
         both = jnp.concatenate(hidden, axis=-1)
@@ -54,7 +54,7 @@ class Bidirectional(nn.Module):
         """
         raise UserError('recurrent.mixer.bidirectional:Bidirectional cannot decode: every token depends on later ones')
 
-    def step(self, x: Hidden, scope: Scope, state: State) -> NoReturn:
+    def step(self, x: Hidden, context: LayerContext, state: State) -> NoReturn:
         """Refuse to decode.
 
         Raises:

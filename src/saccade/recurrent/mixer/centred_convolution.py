@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn
 
 from saccade.recurrent.mixer.convolution import Convolution
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Capabilities, Hidden, Scope, State, UserError
+from saccade.types import Capabilities, Hidden, LayerContext, State, UserError
 
 
 class CentredConvolution(Convolution):
@@ -27,9 +27,9 @@ class CentredConvolution(Convolution):
     sees_others: ClassVar[bool] = True
     example: ClassVar[dict[str, Any]] = {'size': 17, 'depthwise': True}  # sees all of the rows that it is tried on
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         ahead = self.size // 2
-        return self._around(x, own_segments(self, scope), self.size - 1 - ahead, ahead, train)
+        return self._around(x, own_segments(self, context), self.size - 1 - ahead, ahead, train)
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
         """Refuse to decode.
@@ -39,7 +39,7 @@ class CentredConvolution(Convolution):
         """
         raise UserError('recurrent.mixer.centred_convolution:CentredConvolution cannot decode: it looks ahead')
 
-    def step(self, x: Hidden, scope: Scope, state: State) -> NoReturn:
+    def step(self, x: Hidden, context: LayerContext, state: State) -> NoReturn:
         """Refuse to decode.
 
         Raises:

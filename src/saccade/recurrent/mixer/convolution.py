@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.ops.convolution import convolve
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Capabilities, Count, Hidden, Part, Scope, Share, require_positive
+from saccade.types import Capabilities, Count, Hidden, LayerContext, Part, Share, require_positive
 
 
 @struct.dataclass
@@ -49,8 +49,8 @@ class Convolution(nn.Module):
     )
     example: ClassVar[dict[str, Any]] = {'size': 9, 'depthwise': False}  # as wide as the rows that it is tried on
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        return self._around(x, own_segments(self, scope), self.size - 1, 0, train)
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        return self._around(x, own_segments(self, context), self.size - 1, 0, train)
 
     def init_state(self, x: Hidden, capacity: int) -> Newest:
         """Return M - 1 empty places a row, whatever the capacity.
@@ -62,9 +62,9 @@ class Convolution(nn.Module):
         B, _, D = x.shape
         return Newest(jnp.zeros((B, self.size - 1, D), x.dtype), jnp.zeros((B, self.size - 1), jnp.int32))
 
-    def step(self, x: Hidden, scope: Scope, state: Newest) -> tuple[Hidden, Newest]:
+    def step(self, x: Hidden, context: LayerContext, state: Newest) -> tuple[Hidden, Newest]:
         """Convolve a chunk with the M - 1 tokens before it; return the output and the newest M - 1 tokens."""
-        segments = jnp.concatenate([state.segments, own_segments(self, scope)], axis=1)
+        segments = jnp.concatenate([state.segments, own_segments(self, context)], axis=1)
         # What is no token stands first, so that no tap is spent on padding between a row's tokens.
         order = jnp.argsort(segments != 0, axis=1, stable=True)
         x, segments = (

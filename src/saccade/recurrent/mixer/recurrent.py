@@ -20,7 +20,7 @@ from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
-from saccade.types import Capabilities, Hidden, Part, Scope, Share, UserError, require_share
+from saccade.types import Capabilities, Hidden, LayerContext, Part, Share, UserError, require_share
 
 
 class Recurrent(nn.Module):
@@ -45,20 +45,20 @@ class Recurrent(nn.Module):
     )
     example: ClassVar[dict[str, Any]] = {'cell': {'use': 'recurrent.cell.lstm:LSTM', 'width': 12}}
 
-    def __call__(self, x: Hidden, scope: Scope, train: bool) -> Hidden:
-        return self._around(x, scope, train, self.init_state(x, 0))[0]
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        return self._around(x, context, train, self.init_state(x, 0))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> Carried:
         """Return the cell's initial state, whose size does not depend on the capacity."""
         return Carried.before(self.cell(parent=None).start(x.shape[0]))
 
-    def step(self, x: Hidden, scope: Scope, state: Carried) -> tuple[Hidden, Carried]:
+    def step(self, x: Hidden, context: LayerContext, state: Carried) -> tuple[Hidden, Carried]:
         """Run the cell over a chunk of tokens; return the output and the state after it."""
-        return self._around(x, scope, False, state)
+        return self._around(x, context, False, state)
 
     @nn.compact
-    def _around(self, x: Hidden, scope: Scope, train: bool, state: Carried) -> tuple[Hidden, Carried]:
-        segments = own_segments(self, scope)
+    def _around(self, x: Hidden, context: LayerContext, train: bool, state: Carried) -> tuple[Hidden, Carried]:
+        segments = own_segments(self, context)
         cell = self.cell(name='cell')
         step = cell.recurrence(x.shape[-1])
         hidden, state = run(step, cell.hidden, step.products(x), segments, state)
@@ -67,15 +67,15 @@ class Recurrent(nn.Module):
         return nn.Dropout(self.dropout)(y, deterministic=not train), state
 
 
-def own_segments(mixer: nn.Module, scope: Scope) -> Int[Array, 'B T']:
+def own_segments(mixer: nn.Module, context: LayerContext) -> Int[Array, 'B T']:
     """Return the segments of the tokens, for a mixer without cross-attention and without scores.
 
     Raises:
-        UserError: the scope has another source, or score terms.
+        UserError: the context has another source, or score terms.
     """
     name = Part(type(mixer)).name
     require_share(name, dropout=mixer.dropout)
-    if scope.source is not None:
+    if context.source is not None:
         raise UserError(f'{name} reads its own sequence alone, and no other')
-    refuse_terms(name, scope.terms)
-    return scope.numbered
+    refuse_terms(name, context.terms)
+    return context.numbered
