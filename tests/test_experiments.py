@@ -22,7 +22,7 @@ from saccade.train.trained import param_shapes
 from saccade.train.workdir import Workdir
 
 ROOT = Path(__file__).parents[1]
-SWEEPS = sorted((ROOT / 'experiments/sweeps').glob('*.py'))
+SWEEPS = sorted(path for path in (ROOT / 'experiments/sweeps').glob('*.py') if 'def get_sweep(' in path.read_text())
 FILES = sorted(path for path in (ROOT / 'experiments/causal_lm').glob('*.py') if 'def get_config(' in path.read_text())
 VOCABULARY, CONTEXT, ROWS = 64, 16, 2
 NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln V

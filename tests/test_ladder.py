@@ -4,6 +4,7 @@
 
 import ast
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,9 +86,9 @@ def breaches(source: Path) -> list[str]:
 
 
 def foreign(config: Path) -> set[str]:
-    """What an experiment imports beside ml_collections, the standard library, and files of its folder and above."""
-    beside = {path.stem for folder in (config.parent, config.parent.parent) for path in folder.glob('*.py')}
-    return {module.split('.')[0] for module in imports(config)} - {'ml_collections'} - beside - sys.stdlib_module_names
+    """What an experiment imports beside ml_collections, the standard library, and other experiments."""
+    others = [module for module in imports(config) if not module.startswith('saccade.experiments')]
+    return {module.split('.')[0] for module in others} - {'ml_collections'} - sys.stdlib_module_names
 
 
 def test_the_ladder_holds():
@@ -97,6 +98,17 @@ def test_the_ladder_holds():
 def test_every_package_has_a_row():
     known = {name for names in ROWS for name in names} | BESIDE.keys()
     assert {package_of(file, SOURCE) for file in SOURCE.rglob('*.py')} <= known | {'__init__'}
+
+
+def test_every_package_is_installed():
+    """Setuptools takes a list of packages where a folder is mapped to another place."""
+    listed = tomllib.loads((REPOSITORY / 'pyproject.toml').read_text())['tool']['setuptools']['packages']
+    found = [
+        '.'.join((name, *file.parent.relative_to(folder).parts))
+        for name, folder in (('saccade', SOURCE), ('saccade.experiments', REPOSITORY / 'experiments'))
+        for file in folder.rglob('__init__.py')
+    ]
+    assert listed == sorted(found)
 
 
 def test_experiments_import_ml_collections_alone():

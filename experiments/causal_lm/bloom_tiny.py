@@ -12,8 +12,8 @@ parameters, is
     --config.model.layers=24 --config.model.block.mixer.heads=16
 """
 
-from base import causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import causal_lm, starts
 
 
 def get_config() -> ConfigDict:

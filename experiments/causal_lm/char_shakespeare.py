@@ -10,9 +10,9 @@ Settings: https://github.com/karpathy/nanoGPT, README ("I only have a macbook"),
 character as estimated on random windows. Training draws windows at any offset; the loss is over the whole last tenth.
 """
 
-from base import NO_POSITION, causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
+from saccade.experiments.causal_lm.base import NO_POSITION, causal_lm, starts
 
 
 def get_config() -> ConfigDict:

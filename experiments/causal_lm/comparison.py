@@ -10,8 +10,8 @@ at the end, which served 240 steps best (README, learning rate by schedule). Tok
 better than a bigram model of the same bytes has learned nothing from attention.
 """
 
-from base import causal_lm
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import causal_lm
 
 
 def get_config() -> ConfigDict:

@@ -18,8 +18,8 @@ within a sequence, and no limit to the devices that serve a token. The sizes of 
 which makes 703,797,827,840 parameters, and 671 B of the published model with its dense layers.
 """
 
-from base import NORMAL, causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import NORMAL, causal_lm, starts
 
 
 def get_config() -> ConfigDict:

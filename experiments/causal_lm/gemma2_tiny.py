@@ -16,8 +16,8 @@ and differs under weight decay alone. Both kinds of layer share their sizes, so 
 
 from typing import Any
 
-from base import causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import causal_lm, starts
 
 
 def get_config() -> ConfigDict:

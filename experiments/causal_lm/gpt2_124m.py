@@ -10,8 +10,8 @@ https://github.com/karpathy/nanoGPT, config/train_gpt2.py: 480 rows, half a mill
 serves to try it out; to train, give it gigabytes of your own.
 """
 
-from base import NO_POSITION, causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import NO_POSITION, causal_lm, starts
 
 
 def get_config() -> ConfigDict:

@@ -14,8 +14,8 @@ is for both; a pattern of another length, or of other blocks, is a change of the
 
 from typing import Any
 
-from base import NO_POSITION, causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import NO_POSITION, causal_lm, starts
 
 
 def get_config() -> ConfigDict:

@@ -12,8 +12,8 @@ and all. What decodes keeps a state of one size, however long the text. Other mi
     --config.model.block.mixer="{'use': 'attention.retention:Retention', 'heads': 4}"
 """
 
-from base import NO_POSITION, causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import NO_POSITION, causal_lm, starts
 
 
 def get_config() -> ConfigDict:

@@ -10,8 +10,8 @@ chip holds and sends is in experiments/RESULTS.md. The layers are a loop over on
 pass. The embedded corpus that it names serves to try it out; to train, give it terabytes of your own.
 """
 
-import llama_tiny
 from ml_collections import ConfigDict
+from saccade.experiments.causal_lm import llama_tiny
 
 
 def get_config() -> ConfigDict:

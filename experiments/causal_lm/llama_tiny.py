@@ -12,8 +12,8 @@ Widths follow from `model.width`. Llama 2 7B (https://arxiv.org/abs/2307.09288),
     --config.model.block.feedforward.ratio=2.6875
 """
 
-from base import NORMAL, causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import NORMAL, causal_lm, starts
 
 
 def get_config() -> ConfigDict:

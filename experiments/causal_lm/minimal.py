@@ -10,8 +10,8 @@ without what it adds to these). Residual connections alone are kept: without the
 for its block, it learns in its first 150 steps how frequent each token is, and little more.
 """
 
-from base import NO_POSITION, causal_lm
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import NO_POSITION, causal_lm
 
 
 def get_config() -> ConfigDict:

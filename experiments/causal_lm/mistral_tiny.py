@@ -12,8 +12,8 @@ of W tokens, what is L (W - 1) tokens back can still be felt. Mistral 7B, of 7,2
     --config.model.block.mixer.mask.left=4095 --config.model.block.feedforward.ratio=3.5
 """
 
-from llama_tiny import get_config as llama
 from ml_collections import ConfigDict
+from saccade.experiments.causal_lm.llama_tiny import get_config as llama
 
 
 def get_config() -> ConfigDict:

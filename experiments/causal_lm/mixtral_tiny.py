@@ -13,9 +13,9 @@ how its router was kept balanced: the losses here are those of Switch and of ST-
     --config.model.block.feedforward.expert.ratio=3.5
 """
 
-from base import NORMAL
-from llama_tiny import get_config as llama
 from ml_collections import ConfigDict
+from saccade.experiments.causal_lm.base import NORMAL
+from saccade.experiments.causal_lm.llama_tiny import get_config as llama
 
 
 def get_config() -> ConfigDict:

@@ -11,8 +11,8 @@ https://www.databricks.com/blog/mpt-7b. MPT-7B, of 6,649,286,656 parameters, is
     --config.model.layers=32 --config.model.block.mixer.heads=32
 """
 
-from base import causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import causal_lm, starts
 
 
 def get_config() -> ConfigDict:

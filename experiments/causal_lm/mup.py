@@ -9,8 +9,8 @@ the width follows from `model.width` and `optimizer.rates.base_width`; with both
 parametrisation at that width. `experiments/sweeps/mup.py` compares the two.
 """
 
-from base import causal_lm
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import causal_lm
 
 
 def get_config() -> ConfigDict:

@@ -8,8 +8,8 @@ Nothing is downloaded: the text is the documentation topics and docstrings of th
 here, of the data, the optimizer or the devices, is in base.py beside it, and all of it in the run's config.json.
 """
 
-from base import causal_lm, starts
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.causal_lm.base import causal_lm, starts
 
 
 def get_config() -> ConfigDict:

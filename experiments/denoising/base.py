@@ -10,7 +10,7 @@ from typing import Any
 
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
-from run_settings import settings
+from saccade.experiments.run_settings import settings
 
 SENTINELS = 100  # as many as T5 has
 CAUSAL, FULL = dict(use='ops.mask:Causal'), dict(use='ops.mask:Full')

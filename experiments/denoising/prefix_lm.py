@@ -10,8 +10,8 @@ Liu et al. 2018, https://arxiv.org/abs/1801.10198; Dong et al. 2019, https://arx
 `--config.task.denoisers="[{'use': 'ops.denoising:Sequential'}]"`.
 """
 
-from base import denoising, one_decoder, sequential
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.denoising.base import denoising, one_decoder, sequential
 
 
 def get_config() -> ConfigDict:

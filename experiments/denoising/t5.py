@@ -9,8 +9,8 @@ Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Te
 https://arxiv.org/abs/1910.10683. Another rate or length is `--config.task.denoisers.0.rate=0.5`.
 """
 
-from base import denoising, encoder_decoder, spans
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.denoising.base import denoising, encoder_decoder, spans
 
 
 def get_config() -> ConfigDict:

@@ -12,8 +12,8 @@ long spans. Rows of its 512 tokens are `--config.data.context_length=512`. Data 
 `data.pairs.parallel:Parallel`, tune a model so trained in one of its modes by their field `mode`.
 """
 
-from base import denoising, encoder_decoder, sequential, spans
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.denoising.base import denoising, encoder_decoder, sequential, spans
 
 MIXTURE = [
     spans(rate=0.15, mean=3.0, mode='[R]'),

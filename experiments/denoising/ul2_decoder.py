@@ -9,9 +9,9 @@ Tay et al. 2022, section 3.2, https://arxiv.org/abs/2205.05131. The source sees 
 `--config.model.decoder.block.mixer.mask="{'use': 'ops.mask:Causal'}"`. What is not said here is as in ul2.py.
 """
 
-import ul2
-from base import denoising, one_decoder
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.denoising import ul2
+from saccade.experiments.denoising.base import denoising, one_decoder
 
 
 def get_config() -> ConfigDict:

@@ -16,7 +16,7 @@ which any other model starts whose table is as large, with its tokenizer; learne
 
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
-from run_settings import settings
+from saccade.experiments.run_settings import settings
 
 
 def get_config() -> ConfigDict:

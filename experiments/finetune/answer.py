@@ -16,9 +16,9 @@ model that was pretrained:
 Where questions may have no answer, as in SQuAD 2.0, --config.task.null=0.0 lets the model say that there is none.
 """
 
-from base import finetune, of_records
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
+from saccade.experiments.finetune.base import finetune, of_records
 
 
 def get_config() -> ConfigDict:

@@ -13,9 +13,9 @@ line of names; `data.pair` is that of a second text. `data.classes` is how many 
 the context is read in chunks.
 """
 
-from base import finetune, of_records
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
+from saccade.experiments.finetune.base import finetune, of_records
 
 
 def get_config() -> ConfigDict:

@@ -11,8 +11,8 @@ It must be told of what, as classify.py beside it; glue/stsb of TFDS is `data.na
 `data.pair=None` is for single texts.
 """
 
-from base import finetune, of_records
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.finetune.base import finetune, of_records
 
 
 def get_config() -> ConfigDict:

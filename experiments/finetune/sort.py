@@ -9,8 +9,8 @@
 Nothing is downloaded: the sequences are drawn.
 """
 
-from base import finetune
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.finetune.base import finetune
 
 
 def get_config() -> ConfigDict:

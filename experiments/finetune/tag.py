@@ -13,8 +13,8 @@ many tags there are. For tags that are not BIO, such as parts of speech, set `da
 "{'use': 'metric.sequence:matched'}" both `task.measure` and `baseline.measure`.
 """
 
-from base import finetune, of_records
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.finetune.base import finetune, of_records
 
 
 def get_config() -> ConfigDict:

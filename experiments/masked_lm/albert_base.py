@@ -9,8 +9,8 @@ Lan et al. 2020, https://arxiv.org/abs/1909.11942, tables 1 and 2: 11,683,584 pa
 adds. Made for accelerators.
 """
 
-from base import MASKED, POOLED, TANH, bert_block, masked_lm
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.masked_lm.base import MASKED, POOLED, TANH, bert_block, masked_lm
 
 
 def get_config() -> ConfigDict:

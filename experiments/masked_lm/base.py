@@ -10,7 +10,7 @@ from typing import Any
 
 from ml_collections import ConfigDict, FieldReference
 from ml_collections.config_dict import placeholder
-from run_settings import settings
+from saccade.experiments.run_settings import settings
 
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 GELU = dict(use='jax.nn:gelu', approximate=False)

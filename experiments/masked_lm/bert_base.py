@@ -13,8 +13,8 @@ Made for accelerators. The embedded corpus that it names serves to try it out; t
 and its vocabulary by --config.data.tokenizer="{'use': 'data.tokenizer.file:TokenizerFile', 'path': 'vocab.txt'}".
 """
 
-from base import bert_block, masked_lm
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.masked_lm.base import bert_block, masked_lm
 
 
 def get_config() -> ConfigDict:

@@ -13,9 +13,9 @@ directory; the student here is that of the quickstart's. Of BERT base's teacher 
     --config.model.student.width=768 --config.model.student.layers=6 ... with experiments/masked_lm/bert_base.py's sizes
 """
 
-import quickstart
-from base import MASKED
 from ml_collections import ConfigDict
+from saccade.experiments.masked_lm import quickstart
+from saccade.experiments.masked_lm.base import MASKED
 
 
 def get_config() -> ConfigDict:

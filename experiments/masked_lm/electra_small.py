@@ -14,8 +14,8 @@ try it on a CPU: --config.model.discriminator.layers=2 --config.model.generator.
 
 from typing import Any
 
-from base import GELU, MASKED, NORMAL, bert_block, masked_lm
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.masked_lm.base import GELU, MASKED, NORMAL, bert_block, masked_lm
 
 
 def get_config() -> ConfigDict:

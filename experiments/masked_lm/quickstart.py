@@ -9,8 +9,8 @@ What is not said here is in base.py beside it. In a run as short as this pre-nor
 post-norm, and rotary positions much sooner than learned ones, which must find out first what is next to what.
 """
 
-from base import NO_POSITION, NORM, bert_block, masked_lm
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.masked_lm.base import NO_POSITION, NORM, bert_block, masked_lm
 
 
 def get_config() -> ConfigDict:

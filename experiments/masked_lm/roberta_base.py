@@ -9,8 +9,8 @@ Liu et al. 2019, https://arxiv.org/abs/1907.11692, sections 4 and 5 and table 9:
 published model has 1,536 more, for two positions that it never uses. Its tokens are byte pairs. Made for accelerators.
 """
 
-from base import MASKED, bert_block, masked_lm
 from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.masked_lm.base import MASKED, bert_block, masked_lm
 
 
 def get_config() -> ConfigDict:

@@ -6,7 +6,7 @@ r"""What attention was invented for: captions translated without it, with Bahdan
         --sweep=experiments/sweeps/multi30k_decoders.py --workdir=runs/m30k_decoders --config.data.path=DIR
 """
 
-from decoders import decoders, side_by_side
+from saccade.experiments.sweeps.decoders import decoders, side_by_side
 
 
 def get_sweep() -> dict:

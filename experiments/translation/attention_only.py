@@ -10,9 +10,9 @@ side is feed-forward. Ours is a layer of the Transformer in one head, whose self
 stands in for; so it has the residual connections and the projections of queries, keys and values, which theirs has not.
 """
 
-import one_to_one
-from base import NO_NORM, transformer
 from ml_collections import ConfigDict
+from saccade.experiments.translation import one_to_one
+from saccade.experiments.translation.base import NO_NORM, transformer
 
 
 def get_config() -> ConfigDict:

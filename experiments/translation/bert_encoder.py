@@ -11,10 +11,10 @@ https://arxiv.org/abs/1907.12461. The encoder and the tokenizer are those of `in
 directory; for bert-base set `model.decoder.vocabulary` to 30522. Without it all is trained from scratch.
 """
 
-from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import BLEU, CHRF, seq2seq
-from wmt14 import wmt14
+from saccade.experiments.translation.base import transformer
+from saccade.experiments.translation.seq2seq import BLEU, CHRF, seq2seq
+from saccade.experiments.translation.wmt14 import wmt14
 
 
 def get_config() -> ConfigDict:

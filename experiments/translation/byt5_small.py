@@ -9,9 +9,9 @@ https://arxiv.org/abs/2105.13626. Its 384 tokens are 256 bytes and special ones,
 0.4% of it, and no tokenizer needs to be trained. Made for accelerators.
 """
 
-import t5_small
 from ml_collections import ConfigDict, FieldReference
-from t5 import t5
+from saccade.experiments.translation import t5_small
+from saccade.experiments.translation.t5 import t5
 
 
 def get_config() -> ConfigDict:

@@ -17,9 +17,9 @@ All sequences are of one length, `data.generator.longest`, which rows and model 
 so much of them (Cho et al. 2014, https://arxiv.org/abs/1409.1259): experiments/sweeps/bottleneck.py.
 """
 
-import generated
 from ml_collections import ConfigDict, FieldReference
-from recurrent import recurrent
+from saccade.experiments.translation import generated
+from saccade.experiments.translation.recurrent import recurrent
 
 
 def get_config() -> ConfigDict:

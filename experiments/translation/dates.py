@@ -10,8 +10,8 @@ Nothing is downloaded: the dates are generated, and none of those that it is jud
 said here is as in generated.py beside it.
 """
 
-import generated
 from ml_collections import ConfigDict
+from saccade.experiments.translation import generated
 
 
 def get_config() -> ConfigDict:

@@ -11,9 +11,9 @@ Another attention is one line, and experiments/sweeps/decoders.py compares all, 
         'score': {'use': 'recurrent.score.general:General'}}"
 """
 
-import dates
 from ml_collections import ConfigDict
-from recurrent import by_bahdanau
+from saccade.experiments.translation import dates
+from saccade.experiments.translation.recurrent import by_bahdanau
 
 
 def get_config() -> ConfigDict:

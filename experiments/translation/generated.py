@@ -16,9 +16,9 @@ Another length wants --config.data.source_context_length and --config.data.conte
 longest has.
 """
 
-from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import EXACT, seq2seq
+from saccade.experiments.translation.base import transformer
+from saccade.experiments.translation.seq2seq import EXACT, seq2seq
 
 
 def get_config() -> ConfigDict:

@@ -16,9 +16,9 @@ What differs is made to learn sooner: norms before the branches, half as many to
 and not 10,000, and a moving average of the parameters where they average their last 10 checkpoints.
 """
 
-from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import BLEU, CHRF, beams, pairs, seq2seq
+from saccade.experiments.translation.base import transformer
+from saccade.experiments.translation.seq2seq import BLEU, CHRF, beams, pairs, seq2seq
 
 
 def get_config() -> ConfigDict:

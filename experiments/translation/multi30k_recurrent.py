@@ -8,9 +8,9 @@ r"""The captions of multi30k.py by an LSTM in both directions and a decoder with
 experiments/sweeps/multi30k_decoders.py compares it with no attention and with Luong's.
 """
 
-import multi30k
 from ml_collections import ConfigDict
-from recurrent import by_bahdanau
+from saccade.experiments.translation import multi30k
+from saccade.experiments.translation.recurrent import by_bahdanau
 
 
 def get_config() -> ConfigDict:

@@ -17,9 +17,9 @@ word is read follows from what the words are:
         --config.data.context_length=49
 """
 
-import generated
 from ml_collections import ConfigDict, FieldReference
-from recurrent import recurrent
+from saccade.experiments.translation import generated
+from saccade.experiments.translation.recurrent import recurrent
 
 
 def get_config() -> ConfigDict:

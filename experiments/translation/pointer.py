@@ -11,9 +11,9 @@ learned by straight-through estimates; the other estimators of its gradient, sof
 experiments/sweeps/estimators.py.
 """
 
-import generated
 from ml_collections import ConfigDict, FieldReference
-from recurrent import recurrent
+from saccade.experiments.translation import generated
+from saccade.experiments.translation.recurrent import recurrent
 
 
 def get_config() -> ConfigDict:

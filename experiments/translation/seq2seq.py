@@ -10,7 +10,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 from ml_collections.config_dict import placeholder
-from run_settings import settings
+from saccade.experiments.run_settings import settings
 
 GREEDY = dict(use='decode.greedy:Greedy', max_tokens=0)
 BLEU = dict(use='metric.translation:BLEU', tokenize='13a', lowercase=False)

@@ -11,9 +11,9 @@ The first takes Gigaword of TFDS, 3.8 million pairs (Rush et al. 2015, https://a
 accelerators; the second a table of the user's own, or a folder of line-aligned files named after splits and columns.
 """
 
-from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import BUCKETS, ROUGE, beams, pairs, seq2seq
+from saccade.experiments.translation.base import transformer
+from saccade.experiments.translation.seq2seq import BUCKETS, ROUGE, beams, pairs, seq2seq
 
 
 def get_config() -> ConfigDict:

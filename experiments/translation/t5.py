@@ -9,7 +9,7 @@ by the root of a head's width. An experiment imports it from beside itself.
 
 from typing import Any
 
-from base import CAUSAL, FULL, NO_POSITION, RELU, reference
+from saccade.experiments.translation.base import CAUSAL, FULL, NO_POSITION, RELU, reference
 
 NORM = dict(use='norm.rms:RMSNorm', epsilon=1e-6)
 GELU = dict(use='jax.nn:gelu', approximate=True)

@@ -10,9 +10,9 @@ tokenizer it comes with. Made for accelerators.
 """
 
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import BLEU, CHRF, seq2seq
-from t5 import t5
-from wmt14 import wmt14
+from saccade.experiments.translation.seq2seq import BLEU, CHRF, seq2seq
+from saccade.experiments.translation.t5 import t5
+from saccade.experiments.translation.wmt14 import wmt14
 
 
 def get_config() -> ConfigDict:

@@ -8,9 +8,9 @@ Shazeer 2020, "GLU Variants Improve Transformer", https://arxiv.org/abs/2002.052
 2020, https://arxiv.org/abs/1910.10683. Data, and how to begin from published weights, are as in t5_small.py beside it.
 """
 
-import t5_small
 from ml_collections import ConfigDict
-from t5 import t5
+from saccade.experiments.translation import t5_small
+from saccade.experiments.translation.t5 import t5
 
 
 def get_config() -> ConfigDict:

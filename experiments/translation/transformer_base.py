@@ -8,10 +8,10 @@ Vaswani et al. 2017, "Attention Is All You Need", sections 3 and 5, https://arxi
 million. Its batches held 25,000 tokens of either language. Made for accelerators.
 """
 
-from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import BLEU, CHRF, beams, seq2seq
-from wmt14 import wmt14
+from saccade.experiments.translation.base import transformer
+from saccade.experiments.translation.seq2seq import BLEU, CHRF, beams, seq2seq
+from saccade.experiments.translation.wmt14 import wmt14
 
 
 def get_config() -> ConfigDict:

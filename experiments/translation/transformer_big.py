@@ -8,8 +8,8 @@ Vaswani et al. 2017, "Attention Is All You Need", https://arxiv.org/abs/1706.037
 not said here is as in transformer_base.py beside it. Made for accelerators.
 """
 
-import transformer_base
 from ml_collections import ConfigDict
+from saccade.experiments.translation import transformer_base
 
 
 def get_config() -> ConfigDict:

@@ -8,7 +8,7 @@ An experiment imports it from beside itself.
 
 from typing import Any
 
-from seq2seq import BUCKETS, pairs
+from saccade.experiments.translation.seq2seq import BUCKETS, pairs
 
 
 def wmt14(tokenizer: dict[str, Any], source_context_length: Any, context_length: Any) -> dict[str, Any]:

@@ -11,9 +11,9 @@ file_format='array_record'; its folder is then --config.data.path. The big model
     --config.model.decoder.width=1024 --config.model.decoder.block.mixer.heads=16 --config.model.decoder.dropout=0.3
 """
 
-from base import transformer
 from ml_collections import ConfigDict, FieldReference
-from seq2seq import BLEU, BUCKETS, CHRF, beams, pairs, seq2seq
+from saccade.experiments.translation.base import transformer
+from saccade.experiments.translation.seq2seq import BLEU, BUCKETS, CHRF, beams, pairs, seq2seq
 
 
 def get_config() -> ConfigDict:

@@ -286,8 +286,8 @@ def two_folders(tmp_path: Path) -> list[Path]:
         (folder / 'beside.py').write_text(
             f'from ml_collections import ConfigDict\nbase = ConfigDict(dict(name={name!r}))'
         )
-        (folder / 'config.py').write_text('from beside import base\ndef get_config():\n    return base')
-        (folder / 'late.py').write_text('def get_config():\n    from beside import base\n    return base')
+        (folder / 'config.py').write_text('from .beside import base\ndef get_config():\n    return base')
+        (folder / 'late.py').write_text('def get_config():\n    from .beside import base\n    return base')
     return [tmp_path / name for name in ('first', 'second')]
 
 
@@ -299,28 +299,34 @@ def test_a_config_imports_the_files_beside_it_and_no_others(tmp_path, monkeypatc
         assert load_config(str(second / file)) == {'name': 'second'}
     monkeypatch.chdir(first)
     assert load_config('config.py', ['--config.name=changed']) == {'name': 'changed'}
-    assert (sys.path, 'beside' in sys.modules) == (paths, False)
-    assert set(sys.modules) == modules
-
-
-def test_a_config_imports_the_files_above_it_that_nothing_installed_is_called_like(tmp_path):
-    paths, modules = list(sys.path), set(sys.modules)
-    for name in ('first', 'second'):
-        (tmp_path / name / 'below').mkdir(parents=True)
-        (tmp_path / name / 'above.py').write_text(f'name = {name!r}')
-        (tmp_path / name / 'tabnanny.py').write_text('raise AssertionError')  # Python has one, which is not loaded yet
-        (tmp_path / name / 'below' / 'config.py').write_text(
-            'import tabnanny\nfrom above import name\nfrom ml_collections import ConfigDict\n'
-            'def get_config():\n    return ConfigDict(dict(name=name))'
-        )
-        assert load_config(str(tmp_path / name / 'below' / 'config.py')) == {'name': name}
     assert (sys.path, set(sys.modules)) == (paths, modules)
+
+
+def test_a_shipped_config_may_be_copied_and_changed(tmp_path):
+    shipped = Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py'
+    (tmp_path / 'mine.py').write_text(shipped.read_text().replace('FieldReference(512)', 'FieldReference(300)'))
+    before = list(sys.path)
+    assert load_config(str(tmp_path / 'mine.py'))['model']['vocabulary'] == 300
+    assert sys.path == before
+
+
+def test_a_config_may_load_another(tmp_path):
+    first, second = two_folders(tmp_path)
+    (first / 'both.py').write_text(
+        'from saccade.train.config import load_config\n'
+        f'def get_config():\n    other = load_config({str(second / "late.py")!r})\n'
+        '    from .beside import base\n    return {**base, "other": other["name"]}'
+    )
+    assert load_config(str(first / 'both.py')) == {'name': 'first', 'other': 'second'}
 
 
 def test_what_a_config_imports_and_cannot_have_is_named(tmp_path):
     first, _ = two_folders(tmp_path)
     (first / 'beside.py').unlink()
-    with pytest.raises(UserError, match=r"config\.py: No module named 'beside'; it may import files beside it"):
+    with pytest.raises(
+        UserError,
+        match=r"config\.py: No module named '\.beside'; it may import what is installed, and",
+    ):
         load_config(str(first / 'config.py'))
     (first / 'beside.py').write_text('base = (')
     with pytest.raises(UserError, match=r'config\.py: beside\.py: line 1: '):

@@ -21,8 +21,8 @@ reaches every field of that name that the config has:
 import ast
 import difflib
 import functools
+import itertools
 import re
-import runpy
 import sys
 import types
 import typing
@@ -46,6 +46,7 @@ PREFIX = '--config.'
 _ANY = '**'  # in the path of a field: any number of names
 # Fields that decide what the model is, so that other overrides may change it.
 _BEFORE_MODEL = ('init_from', 'inherit', 'init_part')
+_FOLDERS = itertools.count()  # a file may load another
 _DEEPEST = 100  # levels of a config
 _EXAMPLE = 80  # characters of a value that a message repeats
 # What stands in a config for a value of another type.
@@ -77,7 +78,7 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
 def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
     """Run the Python file that a flag names; return a copy of what its function returns, and the file's docstring.
 
-    The file may import those beside it, as a script may, and those of the folder above.
+    The file may import what is installed, `saccade.experiments` among it, and files beside it, `from .base import x`.
 
     Raises:
         UserError: there is no such file, it is not Python, it imports what there is not, or it does not define the
@@ -89,28 +90,30 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
             f'{where}: it is JSON, and this takes a Python file that defines {function}(); a run goes on by the '
             'command that started it, with its --config=FILE.py and --workdir=FOLDER'
         )
-    _require_python(where, path)
-    with _files_beside(path):
+    code = _compiled(where, path)
+    with _package_of(Path(path)) as package:
         try:
-            names = runpy.run_path(path)
+            names = {'__name__': f'{package}.__config__', '__package__': package, '__file__': path}
+            exec(code, names)
         except SyntaxError as error:  # of a file that it imports
             place = f'{Path(error.filename).name}: line {error.lineno}: ' if error.filename else ''
             raise UserError(f'{where}: {place}{error.msg}') from None
         except ImportError as error:
+            said = str(error).replace(f'{package}.', '.')
             raise UserError(
-                f'{where}: {error}; it may import files beside it or above it, and what is installed'
+                f'{where}: {said}; it may import what is installed, and a file beside it by `from .name import ...`'
             ) from error
         if not callable(names.get(function)):
             raise UserError(f'{where}: it defines no {function}()')
         needed = [name for name, parameter in signature(names[function]).parameters.items() if _is_needed(parameter)]
         if needed:
             raise UserError(f'{where}: {function}() must take no arguments; it needs {", ".join(needed)}')
-        return _unshared(names[function](), f'{where}: {function}()'), names['__doc__'] or ''
+        return _unshared(names[function](), f'{where}: {function}()'), names.get('__doc__') or ''
 
 
-def _require_python(where: str, path: str) -> None:
+def _compiled(where: str, path: str) -> types.CodeType:
     try:
-        compile(Path(path).read_bytes(), path, 'exec')
+        return compile(Path(path).read_bytes(), path, 'exec')
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise UserError(f'{where}: there is no such file; those we ship are under experiments/') from None
     except OSError as error:
@@ -130,26 +133,16 @@ def _is_needed(parameter: Parameter) -> bool:
 
 
 @contextmanager
-def _files_beside(path: str) -> Iterator[None]:
-    """Let a file import those beside it, and those above that nothing installed is called like.
-
-    They are forgotten after it: in another folder the same name is another file.
-    """
-    folder = Path(path).resolve().parent
-    modules, paths = set(sys.modules), sys.path[:]
-    sys.path[:] = [str(folder), *paths, str(folder.parent)]
+def _package_of(file: Path) -> Iterator[str]:
+    """Name a package whose modules are the files beside this one; they are forgotten after it."""
+    package = types.ModuleType(f'saccade_config_files_{next(_FOLDERS)}')
+    package.__path__ = [str(file.resolve().parent)]
+    sys.modules[package.__name__] = package
     try:
-        yield
+        yield package.__name__
     finally:
-        sys.path[:] = paths
-        for name in set(sys.modules) - modules:
-            if any(_stands_in(place, name.partition('.')[0]) for place in (folder, folder.parent)):
-                del sys.modules[name]
-
-
-def _stands_in(folder: Path, name: str) -> bool:
-    """Whether a file or a package of this name is in the folder."""
-    return any((folder / place).is_file() for place in (f'{name}.py', f'{name}/__init__.py'))
+        for name in [name for name in sys.modules if name.partition('.')[0] == package.__name__]:
+            del sys.modules[name]
 
 
 def _unshared(value: Any, where: str, above: tuple[int, ...] = ()) -> Any:
