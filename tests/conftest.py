@@ -74,7 +74,7 @@ jaxtyping.install_import_hook('saccade', 'beartype.beartype')
 ONLY_ON_REQUEST = ('long', 'slow', 'slices', 'oracle', 'grid')
 # The contracts of parts, each of which can be asked of one part alone.
 OF_PARTS = ('test_every_part.py', 'test_mixing.py', 'test_axes.py', 'test_wholes.py')
-CONTRACT, GRID = (Path(__file__).parent / name for name in ('contract', 'grid'))
+CONTRACT, GRID, ORACLE = (Path(__file__).parent / name for name in ('contract', 'grid', 'oracle'))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -97,10 +97,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Of a variant look at the contract tests alone; and draw no grid that is not asked for."""
+    """Of a variant look at the contract tests alone; draw no grid and import no oracle that is not asked for."""
     inside = collection_path == CONTRACT or (collection_path.parent == CONTRACT and collection_path.name in OF_PARTS)
     elsewhere = config.option.variant and not inside and collection_path not in CONTRACT.parents
-    return True if elsewhere or (collection_path == GRID and 'grid' not in config.option.markexpr) else None
+    unasked = collection_path in (GRID, ORACLE) and collection_path.name not in config.option.markexpr
+    return True if elsewhere or unasked else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
