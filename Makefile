@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
+# `make grid SAMPLE=4` and `make slow SAMPLE=4` run one test in four, which the commit chooses, as CI does.
+SAMPLE ?= 1
 # `make slow SLICES=` leaves out the half hour in which every experiment is compiled for a TPU slice.
 SLICES ?= slices
 # `make slow BATTERIES=` leaves out the half hour of kills, damages, wrong inputs and hostile folders.
@@ -11,7 +13,7 @@ BATTERIES ?= batteries
 # `make grid TRACES=` leaves out the minutes in which every field of every model is traced.
 TRACES ?= traces
 
-.PHONY: train test lint oracle grid slow slices compiled format clean
+.PHONY: train test long lint oracle grid slow nightly slices compiled format clean
 
 train: $(VENV)/.installed
 	$(BIN)/python launch/train.py --config=$(CONFIG) --workdir=$(WORKDIR)
@@ -19,14 +21,21 @@ train: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -q
 
+# Whole runs of launchers and of models: those tests that take a second and a half or more.
+long: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -q -m long
+
 oracle: $(VENV)/.installed-oracle
 	$(BIN)/python -m pytest -q -m oracle
 
 grid: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q -m grid --dist worksteal --timeout=1800 $(if $(TRACES),,-k 'not its_trace') tests/grid tests/contract
+	$(BIN)/python -m pytest -q -m grid --sample=$(SAMPLE) --dist worksteal --timeout=1800 $(if $(TRACES),,-k 'not its_trace') tests/grid tests/contract
 
 slow: $(VENV)/.installed-test $(SLICES)
-	$(BIN)/python -m pytest -q -m slow --timeout=1800 --dist worksteal $(if $(BATTERIES),,--ignore=tests/battery)
+	$(BIN)/python -m pytest -q -m slow --sample=$(SAMPLE) --timeout=1800 --dist worksteal $(if $(BATTERIES),,--ignore=tests/battery)
+
+# All that CI samples.
+nightly: grid slow
 
 # Where libtpu is installed JAX looks for a TPU, so what compiles for one has an environment of its own.
 slices:

@@ -27,7 +27,9 @@ else:
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0')
 
 import functools
+import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -69,14 +71,15 @@ flax.struct.dataclass = unchecked(flax.struct.dataclass)
 jaxtyping.jaxtyped = but_closures(jaxtyping.jaxtyped)
 jaxtyping.install_import_hook('saccade', 'beartype.beartype')
 
-ONLY_ON_REQUEST = ('slow', 'slices', 'oracle', 'grid')
+ONLY_ON_REQUEST = ('long', 'slow', 'slices', 'oracle', 'grid')
 # The contracts of parts, each of which can be asked of one part alone.
 OF_PARTS = ('test_every_part.py', 'test_mixing.py', 'test_axes.py', 'test_wholes.py')
-CONTRACT, GRID = (Path(__file__).parent / name for name in ('contract', 'grid'))
+CONTRACT, GRID, ORACLE = (Path(__file__).parent / name for name in ('contract', 'grid', 'oracle'))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption('--variant', metavar='MODULE:CLASS', help='run the contract tests, on this part alone')
+    parser.addoption('--sample', metavar='N', type=int, default=1, help='run one in N tests, chosen by the commit')
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,20 +97,42 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Of a variant look at the contract tests alone; and draw no grid that is not asked for."""
+    """Of a variant look at the contract tests alone; draw no grid and import no oracle that is not asked for."""
     inside = collection_path == CONTRACT or (collection_path.parent == CONTRACT and collection_path.name in OF_PARTS)
     elsewhere = config.option.variant and not inside and collection_path not in CONTRACT.parents
-    return True if elsewhere or (collection_path == GRID and 'grid' not in config.option.markexpr) else None
+    unasked = collection_path in (GRID, ORACLE) and collection_path.name not in config.option.markexpr
+    return True if elsewhere or unasked else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of a marker that `-m` does not mention, and those that a variant gives nothing to."""
+    """Leave out the tests of a marker that `-m` does not mention, and all but this commit's sample.
+
+    A variant is put through the long tests too, and not through those that it gives nothing to.
+    """
     unasked = {marker for marker in ONLY_ON_REQUEST if marker not in config.option.markexpr}
-    unasked |= {'skip'} if config.option.variant else set()  # what pytest makes of a test without parameters
-    left_out = [item for item in items if unasked & {marker.name for marker in item.iter_markers()}]
+    if config.option.variant:
+        unasked = unasked - {'long'} | {'skip'}  # what pytest makes of a test without parameters
+    share = this_share(config.option.sample)
+    left_out = [item for item in items if unasked & markers_of(item) or not share(item.nodeid)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def markers_of(item: pytest.Item) -> set[str]:
+    """Return the names of a test's markers; what is slow is not merely long, as a case of a long test may be."""
+    names = {marker.name for marker in item.iter_markers()}
+    return names - {'long'} if 'slow' in names else names
+
+
+def this_share(count: int) -> Callable[[str], bool]:
+    """Return which tests, by their names, are in this commit's share of `count`: other commits run the others."""
+    if count == 1:
+        return lambda name: True
+    commit = subprocess.run(
+        ['git', 'rev-parse', 'HEAD'], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    ).stdout
+    return lambda name: zlib.crc32(name.encode()) % count == int(commit, 16) % count
 
 
 @pytest.fixture(scope='module', autouse=True)

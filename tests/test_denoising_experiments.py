@@ -101,6 +101,7 @@ def test_ul2_has_the_seven_denoisers_of_its_table():
     assert experiment('ul2_decoder').task().denoisers == experiment('ul2').task().denoisers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', NAMES)
 def test_a_step_learns(name):
     made = narrow(name)

@@ -94,6 +94,7 @@ def narrow(file):
     return load_config(str(file), [f'--config.{each}' for each in (*(f'model.{field}=1' for field in fields), *small)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('file', list(map(with_a_step, ALONE)), ids=lambda path: path.stem)
 def test_a_step_is_finite(file):
     experiment = Experiment.of(narrow(file))

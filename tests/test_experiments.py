@@ -113,6 +113,7 @@ def with_a_step(path):
     return pytest.param(path, marks=[] if path.stem in STEPPED_BY_DEFAULT else [pytest.mark.slow])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('file', list(map(with_a_step, FILES)), ids=lambda path: path.stem)
 def test_a_step_from_equal_odds_is_finite(file):
     learner = make_learner(Experiment.of(narrow(file)))

@@ -69,6 +69,7 @@ def test_the_exponential_stands_in_the_denominator_too():
     assert noted.min() < 0  # a sum of scores may have any sign
 
 
+@pytest.mark.long
 def test_minus_infinity_goes_into_the_scores_and_zero_comes_out_as_the_weight():
     q, k, v = heads(T, 0), heads(T, 1), heads(T, 2)
     mixed, weights = attended(Causal(), q, k, v)

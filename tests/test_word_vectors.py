@@ -63,6 +63,7 @@ def words(folder):
     return folder / 'run'
 
 
+@pytest.mark.long
 def test_words_of_the_same_contexts_are_nearest_to_each_other(words):
     run = open_run(str(words))
     embedder = Embedder(run.model, run.params, run.tokenizer)
@@ -79,6 +80,7 @@ def test_a_text_has_no_vectors_where_there_are_no_layers(words):
         Embedder(run.model, run.params, run.tokenizer).embed('one0')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', STARTED)
 def test_another_model_starts_from_the_vectors_bit_for_bit(name, words, folder, tmp_path):
     path = folder / ('labelled.tsv' if 'classify' in name else 'text.txt')

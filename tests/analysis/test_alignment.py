@@ -88,6 +88,7 @@ def recurrent():
     return model, initialised(model)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('make', 'what'), [(transformer, 'layer 2 of 2, mean of its heads'), (recurrent, 'layer 1 of 1')]
 )

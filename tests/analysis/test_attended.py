@@ -96,6 +96,7 @@ def weights(model, params):
     return np.concatenate([np.asarray(leaf).reshape(-1, *leaf.shape[-4:]) for leaf in layers])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', MODELS)
 def test_the_nine_terms_make_the_weights_of_the_model(name):
     model, params = MODELS[name](), drawn(MODELS[name]())
@@ -114,6 +115,7 @@ def test_the_nine_terms_make_the_weights_of_the_model(name):
     assert expected.max() > 0.5  # so that it is not everywhere alike
 
 
+@pytest.mark.long
 def test_a_kernel_that_makes_no_weights_compares_the_same():
     plain = transformer('generated')
     blockwise = transformer('generated', kernel={'use': 'attention.blockwise:Blockwise'})

@@ -251,6 +251,7 @@ def test_mfu_refuses_a_cpu():
         mfu('unread.py', (), Options(1, 1, 64, 'unwritten'))
 
 
+@pytest.mark.long
 def test_mfu_measures_traces_and_reads_the_trace(tmp_path):
     small = {'layers': 1, 'width': 32, 'block.mixer.heads': 2, 'vocabulary': 31}
     overrides = [f'--config.model.{field}={value}' for field, value in small.items()]

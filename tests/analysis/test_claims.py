@@ -21,18 +21,21 @@ def figures(claim):
     return json.loads(claim.report.json())
 
 
+@pytest.mark.long
 def test_the_distance_of_tokens_grows_with_the_length_in_a_recurrence_and_not_in_attention():
     found = figures(interaction(LENGTHS))
     assert found['steps'] == {'RNN': [8, 16, 32], 'convolution': [4, 8, 16], 'attention': [1, 1, 1]}
     assert found['layers'] == {'RNN': [1, 1, 1], 'convolution': [4, 8, 16], 'attention': [1, 1, 1]}
 
 
+@pytest.mark.long
 def test_a_way_that_no_gradient_survives_is_found_all_the_same():
     found = figures(interaction((256,)))
     assert (found['steps']['RNN'], found['layers']['RNN']) == ([256], [1])
     assert figures(gradient((256,)))['norms']['RNN'] == [0.0]
 
 
+@pytest.mark.long
 def test_the_gradient_of_a_plain_recurrence_decays_exponentially_and_that_of_attention_not_at_all():
     norms = {name: np.array(values) for name, values in figures(gradient((8, 16, 24, 32)))['norms'].items()}
     decay = norms['RNN'][1:] / norms['RNN'][:-1]
@@ -43,12 +46,14 @@ def test_the_gradient_of_a_plain_recurrence_decays_exponentially_and_that_of_att
     assert norms['attention'][-1] > 1000 * norms['RNN'][-1]
 
 
+@pytest.mark.long
 def test_every_mixer_is_timed_beside_its_sequential_steps():
     found = figures(wall_time((8, 16), rounds=1))
     assert found['steps'] == {'RNN': [16, 32], 'LSTM': [16, 32], 'convolution': [0, 0], 'attention': [0, 0]}
     assert all(time > 0 for times in found['milliseconds'].values() for time in times)
 
 
+@pytest.mark.long
 def test_a_transcript_that_is_read_anew_costs_the_square_of_the_turns_and_a_cache_as_much_at_each():
     found = figures(conversation(turns=4, rounds=1))
     anew, cached = (np.array(found['models'][name]['flops']) for name in ('encoder-decoder', 'cached decoder'))

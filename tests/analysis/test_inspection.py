@@ -67,6 +67,7 @@ def test_every_head_of_every_layer_is_seen_whatever_the_kernel():
     assert len({head.entropy for head in plain}) == len(plain)
 
 
+@pytest.mark.long
 def test_a_kernel_that_makes_no_weights_has_layers_and_no_heads():
     layers, heads = inspected(**{'model.block.mixer.kernel': '{"use": "attention.linear:Linear"}'})
     assert heads == []

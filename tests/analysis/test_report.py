@@ -148,6 +148,7 @@ def read_number(text: str) -> tuple[float, float]:
     return float(number) * PREFIXES[prefix], 0.5000001 * 10**-decimals * PREFIXES[prefix]
 
 
+@pytest.mark.long
 def test_the_numbers_of_the_ranking_are_those_of_the_files(folder, files):
     data = Data(files['index.html'])
     ranked = [row for row in data.rows if len(row) > 1]
@@ -436,6 +437,7 @@ def test_nothing_finished_yet_is_said(tmp_path):
     assert 'nothing to rank yet' in (tmp_path / 'report/index.html').read_text()
 
 
+@pytest.mark.long
 def test_above_twelve_variants_the_best_twelve_are_drawn(tmp_path):
     for width in range(14):
         settings = config()
@@ -477,6 +479,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.long
 def test_names_of_runs_fields_and_metrics_are_text_in_every_file(tmp_path):
     name = '=' + ' '.join(HOSTILE)
     for place, each in enumerate(HOSTILE):
@@ -576,6 +579,7 @@ def test_a_part_that_runs_name_is_never_imported(tmp_path, monkeypatch):
     assert not any(name.partition('.')[0] == 'evil' for name in sys.modules)
 
 
+@pytest.mark.long
 def test_a_place_that_cannot_be_written_to_is_refused(folder, tmp_path):
     (tmp_path / 'out').write_text('')
     with pytest.raises(UserError, match='cannot be written to'):

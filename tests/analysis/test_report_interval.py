@@ -83,6 +83,7 @@ def by_loop(groups: list[list[float]], which: int) -> Interval:
     return Interval(float(np.mean(group) - high * error), float(np.mean(group) - low * error))
 
 
+@pytest.mark.long
 def test_an_interval_is_what_a_plain_loop_gives():
     groups = [[1.0, 2.0, 4.0], [0.1, 0.2, 0.25, 0.6], [5.0, 5.5]]
     for which in (0, 1):

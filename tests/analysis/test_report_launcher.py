@@ -25,6 +25,7 @@ def folder(tmp_path_factory) -> Path:
     return write_study(tmp_path_factory.mktemp('sweeps') / 'heads', title='How many heads?')
 
 
+@pytest.mark.long
 def test_people_get_the_ranking_and_where_the_files_are(folder):
     done = launch(f'--workdir={folder}')
     assert done.returncode == 0, done.stderr
@@ -36,6 +37,7 @@ def test_people_get_the_ranking_and_where_the_files_are(folder):
     assert all((folder / 'report' / name).stat().st_size > 100 for name in ('index.html', 'report.md', 'runs.csv'))
 
 
+@pytest.mark.long
 def test_programs_get_one_json_object(folder, tmp_path):
     done = launch(f'--workdir={folder}', f'--out={tmp_path}', '--metric=accuracy', '--best=lowest', '--json')
     found = json.loads(done.stdout)
@@ -44,6 +46,7 @@ def test_programs_get_one_json_object(folder, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ['index.html', 'report.md', 'runs.csv']
 
 
+@pytest.mark.long
 def test_a_mistake_is_one_line(tmp_path):
     done = launch(f'--workdir={tmp_path / "absent"}')
     assert done.returncode == 2

@@ -53,6 +53,7 @@ def test_each_variant_is_measured_at_each_length(tmp_path):
         assert longer.interval == intervals[heads]
 
 
+@pytest.mark.long
 def test_page_and_markdown_show_them(tmp_path):
     compared(tmp_path)
     page, markdown, _ = (file.read_text() for file in report(tmp_path).files)
@@ -67,6 +68,7 @@ def test_runs_that_were_measured_at_one_length_have_no_such_table(tmp_path):
     assert lengths(compare(read_study(tmp_path), Question())) is None
 
 
+@pytest.mark.long
 def test_what_is_behind_the_baseline_is_named(tmp_path):
     baseline = statistics.fmean(record['bits_per_byte'] for record in ends(1))
     comparison = compared(tmp_path, (None, baseline, baseline))

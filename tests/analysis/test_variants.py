@@ -27,6 +27,7 @@ def said(kind, use):
     return matrix.as_json(OURS)['variants'][kind][use]
 
 
+@pytest.mark.long
 def test_attention_says_what_it_can_do():
     linear, latent = said('kernel', 'attention.linear:Linear'), said('mixer', 'attention.latent:Latent')
     assert (linear['causal'], linear['score terms'], linear['state']) == ('yes', '-', 'K R H')
@@ -100,6 +101,7 @@ def run(folder, *arguments):
     )
 
 
+@pytest.mark.long
 def test_the_launcher_prints_one_json_object(tmp_path):
     done = run(tmp_path, str(ROOT / 'launch/variants.py'), '--json')
     assert done.returncode == 0, done.stderr

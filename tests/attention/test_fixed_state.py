@@ -143,6 +143,7 @@ def test_the_state_is_of_one_size_whatever_its_capacity(spec):
     assert sizes[0].sums == (B, N, D // N, 6)
 
 
+@pytest.mark.long
 def test_the_paths_of_the_gates_begin_in_their_published_ranges():
     heads = 2000
     spec = {'use': 'attention.delta:Delta', 'heads': heads, 'head_width': 1}
@@ -186,6 +187,7 @@ def exponent(measure, lengths):
     return np.polyfit(np.log(lengths), np.log([measure(length) for length in lengths]), 1)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('spec', [RETENTION, DELTA], ids=['Retention', 'Delta'])
 def test_work_and_memory_grow_linearly(spec):
     def work(length):

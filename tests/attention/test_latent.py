@@ -71,6 +71,7 @@ def test_it_is_its_equations(query_rank, kernel):
     assert_near(module.apply(params, X, CONTEXT, False), looped(params, query_rank))
 
 
+@pytest.mark.long
 def test_steps_over_latents_give_the_whole_sequence():
     module, params = made()
     state, outputs = module.apply(params, X[:, :1], T, method='init_state'), []

@@ -117,6 +117,7 @@ def error_of_performer(features, mask, seeds=2):
     return np.sqrt(np.mean([np.square(y - exact) for y in drawn]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mask', ['causal', 'full'])
 def test_performer_nears_the_softmax_as_its_features_grow(mask):
     few, more, many = (error_of_performer(features, MASKS[mask]) for features in (16, 256, 4096))
@@ -244,6 +245,7 @@ def test_steps_are_causal_alone():
         Linformer(length=12, slots=3).step(*arrays, Scoring(Full()), None, context)
 
 
+@pytest.mark.long
 def test_cross_attention_reads_the_source_by_its_segments():
     spec = {
         'use': 'attention.multi_head:MultiHead',
@@ -289,6 +291,7 @@ def exponent(measure, lengths):
     return np.polyfit(np.log(lengths), np.log([measure(length) for length in lengths]), 1)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', KERNELS)
 def test_work_and_memory_grow_linearly(name):
     def work(length):

@@ -72,6 +72,7 @@ def test_the_scale_is_one_over_the_root_of_the_head_width():
     assert_near(run(changed()), run(changed(scale=0.5)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('dropout', [0.0, 0.3])
 def test_kernels_agree_in_outputs_and_gradients(dropout):
     params = params_of(changed(key_value_heads=2, position=TABLE))
@@ -236,6 +237,7 @@ class TestCross:
             return module.init(jax.random.key(0), X, context, False)
         return module.apply(params, X, context, False)
 
+    @pytest.mark.long
     def test_it_is_its_equation(self):
         params = self.run(None, self.READ)
         p = params['params']

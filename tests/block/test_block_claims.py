@@ -82,6 +82,7 @@ def test_silent_branches_make_the_identity_where_a_block_declares_it(name):
     assert bool((apply(block, params) == X).all()) == block.identity
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', found())
 def test_the_skip_connection_puts_the_identity_into_the_jacobian(name):
     """d y / d x = 1 + d branch / d x, so that with silent branches it is 1."""

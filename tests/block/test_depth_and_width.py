@@ -126,6 +126,7 @@ def update_at(width: int, rate: float) -> float:
     return float(change(jax.random.key(0)))
 
 
+@pytest.mark.long
 def test_at_a_rate_of_one_over_the_width_a_block_is_changed_alike_at_any_width():
     """The coordinate check of muP (Yang et al. 2022, https://arxiv.org/abs/2203.03466, figure 5) for what blocks
     have of it: kernels that start with variance 1 / inputs, as ours do, and scores divided by H."""

@@ -108,6 +108,7 @@ def test_three_layers_attend_to_the_keys_and_values_of_the_first():
     assert_near(run(shared(3), params)[REAL], x[REAL])
 
 
+@pytest.mark.long
 def test_one_layer_is_a_pre_norm_block():
     """In the parameters it starts from too, in its output and in its steps."""
     starts = [build(spec)().init(jax.random.key(0), X, PACKED, False) for spec in (shared(1), PRE_NORM)]
@@ -162,6 +163,7 @@ READS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', READS)
 def test_steps_replay_the_whole_however_what_is_lent_is_read(name):
     spec = shared(2, **READS[name])

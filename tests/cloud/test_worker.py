@@ -83,6 +83,7 @@ def test_the_training_gets_its_words_whole_in_the_bucket_on_every_host(hosts, co
         assert f"worker {host}: {bucket} it's $HOME {flags}" in said
 
 
+@pytest.mark.long
 def test_it_is_installed_once_until_pyproject_changes_and_the_code_is_always_that_of_here(hosts, code):
     said: list[str] = []
     assert run(launch(hosts, code, "print('first')"), said).status == 0
@@ -164,6 +165,7 @@ def test_who_follows_again_is_spared_what_was_seen(hosts, code):
     ]
 
 
+@pytest.mark.long
 def test_another_training_is_left_in_peace_and_stop_has_it_save(hosts, code):
     said: list[str] = []
     job = launch(hosts, code, SAVES)

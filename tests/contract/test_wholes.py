@@ -20,6 +20,7 @@ def test_pairs_are_found_in_the_experiments():
     }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('pair', 'swap'), triples(map(by_name, ONE_OF_EACH)))
 def test_what_a_part_reports_reaches_loss_and_log(pair, swap):
     assert_reports_arrive(pair, swap)

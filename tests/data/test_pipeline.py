@@ -109,6 +109,7 @@ def test_a_batch_of_shorter_rows_divides_by_the_powers_of_two_that_one_of_the_lo
     assert bucketed(longest, times) == rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('seed', [0, 1])
 def test_neighbours_in_the_order_are_strangers_in_the_data(seed):
     count = 20_000
@@ -126,6 +127,7 @@ def test_epochs_of_one_seed_are_not_those_of_the_next():
     assert later != _train(4, batch_size=5, seed=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('start', [1, 2, 7, 100])
 def test_resuming_is_exact(start):
     assert _train(3, start=start) == _train(start + 3)[start:]
@@ -187,6 +189,7 @@ def _threads():
     return [thread for thread in threading.enumerate() if thread.name.startswith('grain-prefetch')]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('leave', ['close', '__del__'])
 def test_iterators_leave_no_thread(leave):
     gc.collect()
@@ -202,6 +205,7 @@ def test_iterators_leave_no_thread(leave):
     assert not _threads()
 
 
+@pytest.mark.long
 def test_a_program_that_drops_its_iterator_ends_quietly():
     program = f"""
 import sys

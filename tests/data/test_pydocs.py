@@ -135,6 +135,7 @@ def test_python_without_its_documentation_still_has_docstrings(monkeypatch):
     assert list(topics()) == []
 
 
+@pytest.mark.long
 def test_modules_are_of_the_standard_library_and_of_dependencies():
     names = [name for name, _ in installed_modules()]
     assert {'argparse', 'email.message', 'jax', 'numpy', 'orbax.checkpoint.args'} <= set(names)

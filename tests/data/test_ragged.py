@@ -65,6 +65,7 @@ def test_windows_that_would_not_get_on_are_refused(room, overlap, message):
         require_windows(room, overlap)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('words', 'dtype'), [(50, np.uint16), (70_000, np.uint32)])
 def test_tokens_are_those_of_each_text_in_few_bytes(words, dtype, monkeypatch):
     texts = [' '.join(map(str, range(start, start + start % 3))) for start in range(words)]

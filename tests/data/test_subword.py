@@ -37,6 +37,7 @@ def _trained_elsewhere(folder, seed):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.long
 def test_every_process_writes_the_same_files(tmp_path):
     first, second = (_trained_elsewhere(tmp_path / str(seed), seed) for seed in (1, 2))
     assert first == second
@@ -53,6 +54,7 @@ def test_what_was_learned_from_much_text_is_saved_to_the_last_digit(make, tmp_pa
     assert (tmp_path / 'again.json').read_bytes() == (tmp_path / 'tokenizer.json').read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('make', TRAINERS)
 def test_as_many_pieces_as_the_vocabulary_has_room_for(make):
     vocabularies = [190, 195, 300, 999]

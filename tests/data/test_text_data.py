@@ -194,6 +194,7 @@ def test_a_character_that_training_lacks_is_named_with_its_document(tmp_path, us
         _data('Character').prepare(tmp_path)
 
 
+@pytest.mark.long
 def test_large_vocabularies_take_more_bits(tmp_path, use):
     use(_corpus(train=[' '.join(f'w{number}' for number in range(70_000))], validation=['w1 w2']))
     prepared = _data('Word', vocabulary=70_002).prepare(tmp_path)

@@ -105,6 +105,7 @@ def assert_alike(found, expected):
     np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=CLOSE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'beam',
     [
@@ -160,6 +161,7 @@ def test_no_text_has_an_end_token_and_scores_fall():
         assert len({text for text, _ in row}) == len(row)
 
 
+@pytest.mark.long
 def test_a_row_does_not_depend_on_the_others_and_padding_has_no_text():
     beam = Beam(beams=3, alpha=0.6)
     mixed = found_by(beam, [SOURCES[1], [], SOURCES[0]])
@@ -223,6 +225,7 @@ def test_what_cannot_be_is_refused(settings, message):
 PROMPTS = ([7], [1, 2, 3, 4, 5], [], [(3 * place) % 251 for place in range(70)])
 
 
+@pytest.mark.long
 def test_a_language_model_is_searched_too(learned):
     model, params = learned
 
@@ -276,6 +279,7 @@ def few_words():
 SHORT = ([3], [4, 3, 0, 1], [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('alpha', [0.0, 1.0])
 def test_enough_beams_find_the_best_of_all_continuations(alpha, few_words):
     model, params, log_p = few_words
@@ -294,12 +298,14 @@ def test_enough_beams_find_the_best_of_all_continuations(alpha, few_words):
         assert len(found) == len(every)
 
 
+@pytest.mark.long
 def test_one_beam_of_a_language_model_is_greedy(learned):
     found = generate_beams(*learned, PROMPTS, Beam(beams=1), 5, 9)
     greedy = generate(*learned, PROMPTS, Sampler(0.0), 5, jax.random.key(0), 9)
     assert [ids for ((ids, _),) in found] == greedy
 
 
+@pytest.mark.long
 def test_continuations_do_not_depend_on_the_other_prompts_nor_on_their_lengths(windowed):
     together = generate_beams(*windowed, PROMPTS, Beam(beams=3, alpha=0.6), 5, 9)
     for prompt, found in zip(PROMPTS, together, strict=True):

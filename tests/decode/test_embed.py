@@ -54,6 +54,7 @@ def local(context_length, **mask):
     return spec
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('layer', [0, 1, -1])
 def test_an_encoder_reads_a_framed_text_layer_by_layer(encoder, words, layer):
     found = Embedder(*encoder, words, layer).embed(TEXT)

@@ -57,6 +57,7 @@ def mask_predict(encoder, tokenizer, ids, turns):
         yield [mask if place in unsure else token for place, token in enumerate(tokens)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('turns', [1, 2, 3, 4, 6, 9])
 def test_turns_are_those_of_a_plain_loop(filler, encoder, words, turns):
     ids = ids_of(words, TEXT)

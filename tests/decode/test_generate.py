@@ -43,6 +43,7 @@ def plainly(model, params, prompt, sampler, max_tokens, key, end=None):
     return new
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('name', 'sampler'), [('rotary', SAMPLED), ('learned', GREEDY), ('windowed', SAMPLED)])
 def test_it_equals_the_plain_loop_token_for_token(name, sampler, request):
     model, params = request.getfixturevalue(name)

@@ -46,6 +46,7 @@ def greedy():
     return [ids[:count].tolist() for ids, count in zip(written.tokens, written.counts, strict=True)]
 
 
+@pytest.mark.long
 def test_it_equals_the_plain_loop_token_for_token(greedy):
     assert greedy == [plainly(source, MODEL.context_length) for source in SOURCES]
 
@@ -70,6 +71,7 @@ def test_a_row_does_not_depend_on_the_others(greedy):
     assert alone.tokens[0, : alone.counts[0]].tolist() == greedy[2]
 
 
+@pytest.mark.long
 def test_samples_are_those_of_the_plain_loop_with_the_same_keys():
     key, sampler = jax.random.key(5), Sampler(1.3, top_k=5)
     written = sample(MODEL, PARAMS, batch(SOURCES), sampler, key)

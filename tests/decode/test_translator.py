@@ -43,6 +43,7 @@ def test_a_text_is_that_of_the_search_on_its_row(alone):
     assert alone[3].source_ids == TOKENIZER.encode('d e f')
 
 
+@pytest.mark.long
 def test_another_search_may_find_another_text():
     best = list(translator(8, Beam(beams=4, early_stopping=False)).translate(TEXTS))
     rows = translator(8).batch([TOKENIZER.encode(text) for text in TEXTS])

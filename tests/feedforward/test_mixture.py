@@ -429,6 +429,7 @@ def decoder(feedforward, layers=2):
     })()  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_decoder_with_experts_of_bounded_room_replays_step_by_step():
     model, tokens = decoder(spec(4, 2, {**CHOICE, 'capacity': 0.5})), jnp.array([[3, 1, 4, 1, 5, 9]])
     context = LayerContext(jnp.arange(6)[None])

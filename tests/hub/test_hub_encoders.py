@@ -87,6 +87,7 @@ def bert_row(w: dict[str, np.ndarray], config: dict, tokens: np.ndarray, types: 
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('prefix', ['', 'bert.'])
 def test_bert_is_its_equations_with_and_without_the_prefix(bert, prefix):
     found = outputs(load(bert.write(prefix)))

@@ -98,6 +98,7 @@ def test_gpt2_is_its_equations_with_and_without_the_prefix(gpt2, prefix):
     np.testing.assert_allclose(logits(loaded), expected(gpt2_row, gpt2), atol=TOLERANCE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('prefix', ['', 'model.'])
 def test_llama_is_its_equations_with_and_without_the_prefix(llama, prefix):
     loaded = load(llama.write(prefix))

@@ -33,6 +33,7 @@ def answering(runner, tmp_path_factory):
     return folder / 'run', done.stdout
 
 
+@pytest.mark.long
 def test_the_question_that_training_suggests_is_answered(runner, answering):
     _, printed = answering
     (command,) = (line for line in printed.splitlines() if 'launch/predict.py' in line)
@@ -51,6 +52,7 @@ def refusal(done):
     return line
 
 
+@pytest.mark.long
 def test_training_prints_exact_match_and_f1_with_their_intervals(answering):
     _, printed = answering
     assert '1 questions' in printed
@@ -59,6 +61,7 @@ def test_training_prints_exact_match_and_f1_with_their_intervals(answering):
         assert '[' in line
 
 
+@pytest.mark.long
 def test_an_answer_comes_as_one_json_object_with_its_place(runner, answering):
     done = answer(runner, answering[0], '--question=Which number?', f'--context={CONTEXT}', '--json')
     assert done.returncode == 0, done.stderr
@@ -68,6 +71,7 @@ def test_an_answer_comes_as_one_json_object_with_its_place(runner, answering):
     assert printed['score'] < 0 > printed['null_score']
 
 
+@pytest.mark.long
 def test_people_read_the_answer_its_place_and_its_score(runner, answering, tmp_path):
     file = tmp_path / 'context.txt'
     file.write_text('Größe\n' + CONTEXT, encoding='utf-8')
@@ -82,11 +86,13 @@ def test_people_read_the_answer_its_place_and_its_score(runner, answering, tmp_p
     assert math.exp(float(nats)) == pytest.approx(float(share.strip('(%)')) / 100, abs=1e-3)
 
 
+@pytest.mark.long
 def test_a_run_of_another_task_is_refused(runner, finished):
     done = answer(runner, finished, '--question=Which?', '--context=This one.')
     assert refusal(done).startswith('error: a run of task.causal_lm:CausalLM predicts no class, number, tags or answer')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [

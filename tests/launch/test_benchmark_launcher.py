@@ -7,6 +7,7 @@ import json
 import pytest
 
 
+@pytest.mark.long
 def test_figures_for_programs_are_one_object(runner):
     done = runner.run('benchmark', '--what=memory', '--length=256', '--length=512', '--json')
     assert done.returncode == 0, done.stderr
@@ -16,6 +17,7 @@ def test_figures_for_programs_are_one_object(runner):
     assert found['machine']['cores'] >= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [

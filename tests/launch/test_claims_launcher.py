@@ -4,7 +4,10 @@
 
 import json
 
+import pytest
 
+
+@pytest.mark.long
 def test_a_table_and_its_picture(runner):
     out = runner.folder / 'steps.png'
     done = runner.run('claims', '--what=interaction', '--length=4', '--length=8', f'--out={out}', '--json')
@@ -13,6 +16,7 @@ def test_a_table_and_its_picture(runner):
     assert out.stat().st_size > 1000
 
 
+@pytest.mark.long
 def test_bad_input_is_refused_in_one_line(runner):
     for arguments, message in (
         ([], 'error: give --what=interaction, gradient, time, conversation, estimators\n'),

@@ -25,6 +25,7 @@ def attending(runner, tmp_path_factory):
     return workdir
 
 
+@pytest.mark.long
 def test_the_shares_are_in_one_object_and_on_a_page(runner, attending, tmp_path):
     done = runner.run('decompose', f'--workdir={attending}', f'--out={tmp_path}/report.html', '--json', '--rows=12')
     assert done.returncode == 0, done.stderr
@@ -43,6 +44,7 @@ def test_the_shares_are_in_one_object_and_on_a_page(runner, attending, tmp_path)
     assert f'{100 * head["terms"]["input x rest"]:.1f}%' in page
 
 
+@pytest.mark.long
 def test_all_is_shown_to_people(runner, attending):
     done = runner.run('decompose', f'--workdir={attending}')
     assert done.returncode == 0, done.stderr
@@ -50,6 +52,7 @@ def test_all_is_shown_to_people(runner, attending):
     assert '20 rows' in done.stdout
 
 
+@pytest.mark.long
 def test_a_model_without_a_source_is_refused_in_one_line(runner, finished):
     done = runner.run('decompose', f'--workdir={finished}')
     assert done.returncode == 2
@@ -58,6 +61,7 @@ def test_a_model_without_a_source_is_refused_in_one_line(runner, finished):
     )
 
 
+@pytest.mark.long
 def test_a_page_is_written_to_a_page(runner, attending):
     done = runner.run('decompose', f'--workdir={attending}', '--out=report.png')
     assert done.returncode == 2

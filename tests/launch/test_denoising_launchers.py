@@ -30,6 +30,7 @@ def denoised(runner, tmp_path_factory):
     return workdir, done.stdout
 
 
+@pytest.mark.long
 def test_a_run_shows_its_modes_and_how_to_use_it(denoised):
     _, printed = denoised
     assert all(f'loss_{mode}' in printed.replace('loss ', 'loss_') for mode in 'RSX')
@@ -37,6 +38,7 @@ def test_a_run_shows_its_modes_and_how_to_use_it(denoised):
     assert 'launch/fill_mask.py' in printed
 
 
+@pytest.mark.long
 def test_gaps_are_filled_in_a_mode(runner, denoised):
     done = runner.run('fill_mask', f'--workdir={denoised[0]}', '--mode=[R]', '--text=the [MASK] of [MASK]', '--json')
     assert done.returncode == 0, done.stderr
@@ -45,6 +47,7 @@ def test_gaps_are_filled_in_a_mode(runner, denoised):
     assert '[MASK]' not in found['text']
 
 
+@pytest.mark.long
 def test_a_text_is_continued_in_another_and_a_mode_that_there_is_not_is_one_line(runner, denoised):
     done = runner.run('translate', f'--workdir={denoised[0]}', '--mode=[S]', '--text=the', '--json')
     assert done.returncode == 0, done.stderr

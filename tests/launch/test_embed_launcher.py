@@ -15,6 +15,7 @@ def cosine(a, b):
     return np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
+@pytest.mark.long
 def test_an_encoder_gives_a_word_another_vector_in_each_context(runner, encoder, tmp_path):
     out = tmp_path / 'vectors.npy'
     texts = f'--text={ONE}', f'--text={OTHER}'
@@ -42,6 +43,7 @@ def test_an_encoder_gives_a_word_another_vector_in_each_context(runner, encoder,
     np.testing.assert_allclose(found['texts'][0]['pooled'], np.mean(found['texts'][0]['vectors'], axis=0), atol=NEAR)
 
 
+@pytest.mark.long
 def test_people_see_the_cosines_of_texts_longer_than_the_context_of_a_decoder(runner, finished):
     texts = f'--text={" ".join(5 * [OTHER])}', f'--text={ONE}', '--pool=maximum', '--overlap=4'
     done = runner.run('embed', f'--workdir={finished}', *texts)
@@ -52,6 +54,7 @@ def test_people_see_the_cosines_of_texts_longer_than_the_context_of_a_decoder(ru
     assert row.split()[-2] == '1.000'
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [

@@ -31,6 +31,7 @@ def test_a_run_is_evaluated_over_the_whole_split_as_at_its_end(runner, finished)
     assert found['estimate'] == pytest.approx(found['loss'], rel=0.2)
 
 
+@pytest.mark.long
 def test_other_lengths_are_measured_at_the_end_of_training_as_by_hand(runner, tmp_path):
     done = runner.train(tmp_path, '--config.eval_lengths=(8, 32)', '--config.steps=4', '--config.eval_batches=0')
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ import pytest
 TEXT = 'the model [MASK] a [MASK] and writes'
 
 
+@pytest.mark.long
 def test_people_see_the_choices_of_each_mask_and_the_text_after_each_turn(runner, encoder):
     done = runner.run('fill_mask', f'--workdir={encoder}', f'--text={TEXT}', '--turns=2', '--top=3')
     assert done.returncode == 0, done.stderr
@@ -21,6 +22,7 @@ def test_people_see_the_choices_of_each_mask_and_the_text_after_each_turn(runner
     assert turns[-1].endswith(' and writes')
 
 
+@pytest.mark.long
 def test_programs_get_the_same_as_one_json_object(runner, encoder):
     done = runner.run('fill_mask', f'--init_from={encoder}', f'--text={TEXT}', '--json')
     assert done.returncode == 0, done.stderr
@@ -31,6 +33,7 @@ def test_programs_get_the_same_as_one_json_object(runner, encoder):
     assert found['turns'] == [f'the model {first["tokens"][0]} a {second["tokens"][0]} and writes']
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('text', 'words'),
     [('--text=the model', "the text has no [MASK], so there is nothing to fill in: 'the model'"), ('', 'give --text')],
@@ -42,6 +45,7 @@ def test_what_has_no_mask_is_one_line(runner, encoder, text, words):
     assert done.stderr.count('\n') == 1
 
 
+@pytest.mark.long
 def test_a_model_of_another_kind_is_one_line(runner, finished):
     done = runner.run('fill_mask', f'--workdir={finished}', f'--text={TEXT}')
     assert done.returncode == 2

@@ -110,6 +110,7 @@ COUNTED = {
 }
 
 
+@pytest.mark.long
 def test_records_must_be_given(runner, tmp_path):
     config = f'--config={ROOT}/experiments/finetune/classify.py'
     done = runner.run('train', config, f'--workdir={tmp_path / "run"}', *SMALL, *TEXT)

@@ -4,7 +4,10 @@
 
 import json
 
+import pytest
 
+
+@pytest.mark.long
 def test_every_number_is_in_one_object(runner):
     done = runner.run('five_steps', '--text=the sky', '--turns=3', '--json')
     assert done.returncode == 0, done.stderr
@@ -14,6 +17,7 @@ def test_every_number_is_in_one_object(runner):
     assert found['difference'] < 1e-5
 
 
+@pytest.mark.long
 def test_nothing_to_read_is_refused_in_one_line(runner):
     done = runner.run('five_steps', '--text=')
     assert done.returncode == 2

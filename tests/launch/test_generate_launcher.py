@@ -24,6 +24,7 @@ def generate(runner, *arguments, said=''):
     )
 
 
+@pytest.mark.long
 def test_samples_come_as_one_json_object(runner, finished):
     done = generate(runner, f'--workdir={finished}', '--prompt=the model ', '--samples=2', '--max_tokens=3', '--json')
     assert done.returncode == 0, done.stderr
@@ -33,6 +34,7 @@ def test_samples_come_as_one_json_object(runner, finished):
     assert all(0 < len(sample['tokens']) <= 3 and sample['text'] for sample in printed['samples'])
 
 
+@pytest.mark.long
 def test_beams_find_texts_and_score_them(runner, finished):
     given = (f'--workdir={finished}', '--prompt=the model ', '--max_tokens=3')
     done = runner.run('generate', *given, '--beams=4', '--samples=2', '--json')
@@ -62,6 +64,7 @@ def test_what_does_not_go_with_beams_is_refused(runner, finished, arguments, mes
     assert message in line
 
 
+@pytest.mark.long
 def test_text_follows_the_prompt_and_stops_at_the_context(runner, finished):
     done = generate(runner, f'--init_from={finished}', '--prompt=the model ', '--greedy')
     assert done.returncode == 0, done.stderr
@@ -69,6 +72,7 @@ def test_text_follows_the_prompt_and_stops_at_the_context(runner, finished):
     assert len(done.stdout) > len('the model \n')
 
 
+@pytest.mark.long
 def test_a_conversation_answers_line_by_line(runner, finished):
     done = generate(runner, f'--workdir={finished}', '--chat', '--max_tokens=4', said='the model\nand another\n')
     assert done.returncode == 0, done.stderr

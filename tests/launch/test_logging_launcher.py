@@ -43,6 +43,7 @@ def logging(*parts: dict[str, Any]) -> str:
     return f'--config.logging={list(parts)}'
 
 
+@pytest.mark.long
 def test_wandb_and_a_sink_of_the_users_get_what_the_folder_gets(runner, tmp_path):
     pytest.importorskip('wandb')
     own = {f'WANDB_{name}_DIR': str(tmp_path / name) for name in ('CACHE', 'CONFIG', 'DATA')}
@@ -66,6 +67,7 @@ def test_wandb_and_a_sink_of_the_users_get_what_the_folder_gets(runner, tmp_path
     assert b'validation/loss' in log.read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('override', 'words'),
     [

@@ -49,6 +49,7 @@ def losses(workdir):
     return {(line['step'], line['split']): line['loss'] for line in read(workdir / 'metrics.jsonl') if 'loss' in line}
 
 
+@pytest.mark.long
 def test_it_resumes_bit_for_bit(tuned, tmp_path):
     config, workdir = tuned
     resumed = tmp_path / 'run'
@@ -59,12 +60,14 @@ def test_it_resumes_bit_for_bit(tuned, tmp_path):
     assert_same(kept(resumed), kept(workdir))
 
 
+@pytest.mark.long
 def test_the_weights_it_started_from_are_as_they_were(tuned, finished):
     _, workdir = tuned
     own = {name: tree for name, tree in kept(workdir).items() if name != 'low_rank'}
     assert_same(own, open_run(str(finished)).params)
 
 
+@pytest.mark.long
 def test_it_is_evaluated_as_its_last_step_was_with_the_weights_that_opening_it_gives(tuned, finished):
     _, workdir = tuned
     before, after = open_run(str(finished)).params, open_trained(init_from=str(workdir)).params
@@ -75,6 +78,7 @@ def test_it_is_evaluated_as_its_last_step_was_with_the_weights_that_opening_it_g
     assert found == pytest.approx(losses(workdir)[4, 'validation'], rel=RELATIVE)
 
 
+@pytest.mark.long
 def test_another_run_starts_from_its_merged_weights(tuned):
     _, workdir = tuned
     params = open_run(str(workdir)).params

@@ -10,6 +10,7 @@ import pytest
 QUICKSTART = f'--config={Path(__file__).parents[2] / "experiments/causal_lm/quickstart.py"}'
 
 
+@pytest.mark.long
 def test_a_run_has_counts_and_norms(runner, encoder):
     done = runner.run('params', f'--workdir={encoder}', '--json')
     assert done.returncode == 0, done.stderr
@@ -21,6 +22,7 @@ def test_a_run_has_counts_and_norms(runner, encoder):
     assert roles == {'embedding', 'positions', 'mixer', 'feed-forward', 'norms', 'heads'}
 
 
+@pytest.mark.long
 def test_an_experiment_has_counts_without_weights(runner):
     done = runner.run('params', QUICKSTART, '--config.model.layers=96', '--config.model.width=12288')
     assert done.returncode == 0, done.stderr
@@ -28,6 +30,7 @@ def test_an_experiment_has_counts_without_weights(runner):
     assert '  mixer/query ' in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [

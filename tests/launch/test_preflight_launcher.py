@@ -25,6 +25,7 @@ def on_eight(runner):
     return preflight(runner, '--noalternatives', devices=8)
 
 
+@pytest.mark.long
 def test_it_says_what_the_run_says(runner, finished):
     plan = json.loads((finished / 'metrics.jsonl').read_text().splitlines()[0])
     found = preflight(runner, '--noalternatives')
@@ -35,6 +36,7 @@ def test_it_says_what_the_run_says(runner, finished):
     assert (way['peak_bytes'], way['sent'], way['fits']) == (plan['peak_bytes'], [], True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path('/proc/self/clear_refs').exists(), reason='only Linux says how much a process uses')
 @pytest.mark.parametrize('devices', [1, 8])
 def test_what_it_says_stands_beside_what_a_step_takes(runner, devices):
@@ -53,6 +55,7 @@ def test_what_it_says_stands_beside_what_a_step_takes(runner, devices):
     assert 0.9 * said < found['measured']['peak_bytes'] < said + devices * 2**25
 
 
+@pytest.mark.long
 def test_gradients_of_all_weights_go_around_once(on_eight):
     weights = sum(on_eight['parameters'].values())
     assert on_eight['held']['parameters'] == 4 * weights
@@ -63,6 +66,7 @@ def test_gradients_of_all_weights_go_around_once(on_eight):
     assert sent['bytes'] == pytest.approx(2 * gradients * 7 / 8, rel=0.001)
 
 
+@pytest.mark.long
 def test_what_is_split_over_devices_is_held_in_parts_and_gathered(runner, on_eight):
     split = preflight(runner, '--noalternatives', '--config.mesh.fsdp=8', devices=8)
     assert split['flops'] == on_eight['flops']
@@ -76,6 +80,7 @@ def test_what_is_split_over_devices_is_held_in_parts_and_gathered(runner, on_eig
     assert sent['all-reduce'] < 2 * once
 
 
+@pytest.mark.long
 def test_ways_that_take_less_memory_stand_beside_it(runner):
     ways = preflight(runner, '--config.batch_size=64', '--config.accumulate=2')['ways']
     remat, halves = '--config.model.run.remat=nothing_saveable', '--config.accumulate=4'
@@ -85,6 +90,7 @@ def test_ways_that_take_less_memory_stand_beside_it(runner):
     assert max(kept, in_halves) < plain
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
@@ -109,6 +115,7 @@ def test_what_cannot_be_is_one_line(runner, arguments, words):
     assert done.stderr.count('\n') == 1
 
 
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec('libtpu') is not None, reason='libtpu is installed')
 def test_without_what_compiles_for_tpus_it_says_what_to_install(runner):
     done = runner.run('preflight', f'--config={EXPERIMENTS}/causal_lm/quickstart.py', '--topology=v5e:4x4')
@@ -116,6 +123,7 @@ def test_without_what_compiles_for_tpus_it_says_what_to_install(runner):
     assert "nothing here compiles for TPUs: pip install -e '.[tpu]'" in done.stderr
 
 
+@pytest.mark.long
 @without_libtpu
 def test_a_tpu_slice_needs_no_tpu(runner):
     found = preflight(

@@ -89,6 +89,7 @@ def test_a_mistake_ends_all(runner, tmp_path):
         assert 'is not finite' in complaint
 
 
+@pytest.mark.long
 def test_without_a_cluster_there_is_nothing_to_join(runner, tmp_path):
     done = runner.train(tmp_path / 'run', '--distributed')
     assert done.returncode == 2

@@ -12,6 +12,7 @@ SMALL = ('--config.model.layers=1', '--config.model.width=64', '--config.model.c
 SMALL += ('--config.model.vocabulary=512',)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('axis', 'gathers'), [('data', 0), ('fsdp', 1)])
 def test_devices_send_what_the_formula_says(runner, axis, gathers):
     done = runner.run('scaling', f'--config={CONFIG}', *SMALL, f'--axis={axis}', '--rows=16', '--json', devices=8)
@@ -23,6 +24,7 @@ def test_devices_send_what_the_formula_says(runner, axis, gathers):
     assert sent.get('all-gather', 0) == pytest.approx(point['formula'] * gathers / 3, rel=0.02)
 
 
+@pytest.mark.long
 def test_it_is_a_table_too(runner):
     done = runner.run('scaling', f'--config={CONFIG}', *SMALL, '--rows=2', devices=2)
     assert done.returncode == 0, done.stderr
@@ -30,6 +32,7 @@ def test_it_is_a_table_too(runner):
     assert 'formula' in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [((), 'give --config=FILE'), ((f'--config={CONFIG}', '--axis=tensor'), 'there is a formula for data and fsdp')],

@@ -89,6 +89,7 @@ def test_a_job_that_cannot_be_is_refused_and_one_that_is_cancelled_saves(on_slur
     assert 'stopped by a signal' in out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [

@@ -67,6 +67,7 @@ def failing(runner, tmp_path_factory) -> tuple[Sweeper, Any]:
     return sweeper, sweeper.run('--config.model.layers=1', '--config.steps=4')
 
 
+@pytest.mark.long
 def test_a_run_fails_the_rest_finish_and_the_exit_status_says_so(failing):
     sweeper, done = failing
     assert done.returncode == 1, done.stderr
@@ -133,6 +134,7 @@ def test_bad_input_is_one_line_and_status_2(runner, tmp_path, text, more, words)
     assert not (tmp_path / 'sweep').exists()
 
 
+@pytest.mark.long
 def test_a_folder_with_another_sweep_is_refused(failing, tmp_path):
     sweeper, _ = failing
     before = (sweeper.workdir / 'sweep.json').read_text()

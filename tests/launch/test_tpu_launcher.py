@@ -94,6 +94,7 @@ def test_the_exit_status_is_that_of_the_host_that_failed(launcher):
     assert launcher.gcloud.asked()[-1] == 'delete'
 
 
+@pytest.mark.long
 def test_a_launch_that_is_ended_says_what_stands(launcher):
     """As with Ctrl-C, what runs there goes on."""
     launcher.gcloud.answer(follow=[{'before': 'sleep 60'}])

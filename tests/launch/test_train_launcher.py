@@ -58,6 +58,7 @@ def test_the_first_record_is_the_plan_that_was_printed(finished):
     assert plan == {'step': 0, 'split': 'plan', 'tokens': 8 * 16}
 
 
+@pytest.mark.long
 def test_the_same_command_on_a_finished_run_changes_nothing(runner, finished):
     before = (finished / 'metrics.jsonl').read_text()
     done = runner.train(finished)
@@ -73,6 +74,7 @@ def test_a_killed_run_resumes_to_bit_identical_losses(runner, finished, tmp_path
     assert losses(tmp_path / 'run') == losses(finished)
 
 
+@pytest.mark.long
 def test_sigterm_saves_and_exits_cleanly_and_the_run_resumes(runner, finished, tmp_path):
     stopped = kill_after(runner, tmp_path / 'run', 4, signal.SIGTERM)
     assert stopped.returncode == 0
@@ -130,6 +132,7 @@ def test_a_checkpoint_of_eight_devices_goes_on_with_one(runner, finished, tmp_pa
     assert_same(losses(tmp_path / 'run'), losses(finished))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('overrides', 'words'),
     [
@@ -182,6 +185,7 @@ class DynamicTanh(nn.Module):
 """
 
 
+@pytest.mark.long
 def test_a_part_in_the_folder_one_runs_in_is_a_variant(runner, tmp_path):
     (runner.folder / 'my_norm.py').write_text(MINE)
     part = '--config.model.block.norm={"use": "my_norm:DynamicTanh"}'
@@ -198,6 +202,7 @@ def test_a_folder_of_another_config_is_refused_with_the_difference(runner, finis
     assert '3' in done.stderr
 
 
+@pytest.mark.long
 def test_a_diverging_run_stops_naming_step_and_leaf(runner, tmp_path):
     done = runner.train(tmp_path / 'run', '--config.schedule.peak=1e30', '--config.optimizer.clip_norm=None')
     assert done.returncode == 2

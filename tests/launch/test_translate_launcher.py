@@ -43,6 +43,7 @@ def translate(runner, folder, *arguments, given=None):
     return runner.run('translate', f'--workdir={folder}/run', *arguments)
 
 
+@pytest.mark.long
 def test_training_prints_bleu_with_its_signature_and_a_sample(translating):
     _, printed = translating
     assert re.search(r'^bleu +\d+\.\d{4} \[', printed, re.MULTILINE)
@@ -51,6 +52,7 @@ def test_training_prints_bleu_with_its_signature_and_a_sample(translating):
     assert 'Two young men are outside near many bushes.  =>  ' in printed
 
 
+@pytest.mark.long
 def test_a_test_split_is_judged_when_it_is_asked_for(runner, translating):
     done = runner.run('evaluate', f'--workdir={translating[0]}/run', '--split=test', '--json')
     assert done.returncode == 0, done.stderr
@@ -62,6 +64,7 @@ def test_a_test_split_is_judged_when_it_is_asked_for(runner, translating):
     assert "--split='tests': the data have" in done.stderr
 
 
+@pytest.mark.long
 def test_a_file_is_translated_line_by_line_in_its_order(runner, translating):
     folder, _ = translating
     sources = (folder / 'val.en').read_text().split('\n')
@@ -72,6 +75,7 @@ def test_a_file_is_translated_line_by_line_in_its_order(runner, translating):
     assert len(plain.stdout.split('\n')) == len(sources) + 1
 
 
+@pytest.mark.long
 def test_a_text_is_translated_with_a_picture_of_where_the_model_looked(runner, translating, tmp_path):
     picture = tmp_path / 'map.png'
     done = translate(runner, translating[0], '--text=one two three', f'--alignment={picture}', '--head=2', '--json')

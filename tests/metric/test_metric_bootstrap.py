@@ -46,6 +46,7 @@ def far_examples(generator):
     return of_examples(generator.exponential(size=(60, 1)), mean_of_first), 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('study', [bernoulli, skewed, found_entities, far_examples])
 def test_intervals_hold_the_truth_in_95_of_100_studies(study):
     generator = np.random.default_rng(1)

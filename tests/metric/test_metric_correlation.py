@@ -93,6 +93,7 @@ def test_an_offset_makes_no_difference(offset):
     assert (far.value, far.low, far.high) == pytest.approx((near.value, near.low, near.high), rel=1e-6)
 
 
+@pytest.mark.long
 def test_the_interval_of_pearson_is_about_fishers():
     values, predicted = drawn(4, 500)
     measured = correlated(values, predicted)['pearson']
@@ -101,6 +102,7 @@ def test_the_interval_of_pearson_is_about_fishers():
     assert (measured.low, measured.high) == pytest.approx((fisher.low, fisher.high), abs=0.15 * width)
 
 
+@pytest.mark.long
 def test_the_interval_of_spearman_is_scipys():
     values, predicted = drawn(5, 40)
     measured = correlated(values, predicted)['spearman']

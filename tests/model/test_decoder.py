@@ -92,6 +92,7 @@ def test_the_parameters_of_gpt2(layers, width, heads, published):
     assert counted == published == V * D + T * D + L * (12 * D * D + 13 * D) + 2 * D
 
 
+@pytest.mark.long
 def test_before_training_the_loss_is_that_of_equal_odds():
     V = 256
     model, task = decoder(vocabulary=V, width=32), CausalLM()
@@ -109,6 +110,7 @@ def test_before_training_the_loss_is_that_of_equal_odds():
     assert loss(jax.random.key(0)) == pytest.approx(np.log(V), abs=0.1)
 
 
+@pytest.mark.long
 def test_tied_logits_are_products_with_the_embedding():
     assert 'head' not in shapes(decoder())
     given = {'params': {**params()['params'], 'norm': {'scale': jnp.zeros(D), 'bias': jnp.ones(D)}}}
@@ -137,6 +139,7 @@ def test_a_cap_that_is_not_positive_is_refused(cap):
         shapes(decoder(logit_cap=cap))
 
 
+@pytest.mark.long
 def test_embedded_tokens_are_scaled_and_normed_before_their_positions():
     head = jnp.array(np.random.default_rng(3).normal(size=(D, V)), jnp.float32)
     given = {**params()['params'], 'head': head}
@@ -157,6 +160,7 @@ def test_the_future_is_not_read():
     assert (before[:, 5:] != after[:, 5:]).any(axis=(0, -1)).all()
 
 
+@pytest.mark.long
 def test_steps_replay_the_whole_for_rows_of_different_lengths():
     segments = jnp.array([[1] * 9, [0, 0, 0, 1, 1, 1, 1, 1, 1]])
     positions = jnp.array([list(range(9)), [0, 0, 0, 0, 1, 2, 3, 4, 5]])
@@ -182,6 +186,7 @@ def taken(count):
     return step, step(TOKENS[:, :count], jnp.ones((B, count), int), state)[1]
 
 
+@pytest.mark.long
 def test_a_row_that_is_finished_stays_where_it_is():
     step, state = taken(4)
     _, state = step(TOKENS[:, 4:5], jnp.array([[1], [0]]), state)
@@ -208,6 +213,7 @@ def test_a_fresh_state_may_be_donated():
     assert np.isfinite(step(state)[0]).all()
 
 
+@pytest.mark.long
 def test_dropout_of_the_embedding_acts_in_training_alone():
     model = decoder(dropout=0.5)
 
@@ -276,6 +282,7 @@ def test_a_mask_that_is_causal_by_its_values_is_taken(mask):
     assert shapes(masked(mask))
 
 
+@pytest.mark.long
 def test_the_gradient_of_a_frequent_token_adds_up_in_bfloat16_too():
     """Sixteen thousand equal tokens: a sum kept in eight bits would stall long before it is complete."""
     model, rows = decoder(layers=1, tied=False, context_length=64), 256

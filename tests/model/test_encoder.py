@@ -58,6 +58,7 @@ def near(a, b):
     np.testing.assert_allclose(a, b, rtol=F32_RELATIVE, atol=F32_RELATIVE)
 
 
+@pytest.mark.long
 def test_it_is_an_encoder_and_has_a_head_of_each_name():
     model, params = made(heads={'tokens': HEAD, 'masked': MASKED})
     assert isinstance(model, EncoderModel)
@@ -69,6 +70,7 @@ def test_it_is_an_encoder_and_has_a_head_of_each_name():
     near(outputs['masked'], jnp.take_along_axis(everywhere, at[..., None], axis=1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('run', ['Unrolled', 'Scanned'])
 def test_passes_are_layers_of_the_same_weights(run):
     shared, params = made(layers=1, passes=3, run={'use': f'model.stack:{run}'})
@@ -83,6 +85,7 @@ def test_passes_are_layers_of_the_same_weights(run):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('layers', 'passes'), [(2, 1), (1, 3), (2, 2)])
 def test_states_are_the_embedded_tokens_and_what_each_layer_makes_of_them(layers, passes):
     model, params = made(layers=layers, passes=passes)
@@ -93,6 +96,7 @@ def test_states_are_the_embedded_tokens_and_what_each_layer_makes_of_them(layers
     near(outputs['tokens'], states[-1] @ params['tokens_head']['output'])  # the norm is none, the bias zero
 
 
+@pytest.mark.long
 def test_states_of_a_pattern_come_in_the_order_of_the_layers():
     block = spec()['block']
     model, params = made(block=[block, block | {'use': 'block.pre_norm:PreNorm'}], layers=4)
@@ -105,6 +109,7 @@ def test_states_of_a_pattern_come_in_the_order_of_the_layers():
     near(states[1], layer_states(of_first['hidden'])[1])
 
 
+@pytest.mark.long
 def test_types_are_added_and_are_0_where_none_are_given():
     model, params = made(types=2)
     plain, zeros, ones = (
@@ -115,6 +120,7 @@ def test_types_are_added_and_are_0_where_none_are_given():
     assert np.abs(np.asarray(ones - plain)).max() > 1e-3
 
 
+@pytest.mark.long
 def test_a_factorised_embedding_is_narrow_until_it_is_widened():
     _, params = made(embedding_width=E, embedding_norm=NORM, types=2, heads={'masked': MASKED})
     assert params['embedding'].shape == (V, E)
@@ -124,6 +130,7 @@ def test_a_factorised_embedding_is_narrow_until_it_is_widened():
     assert params['masked_head']['hidden'].shape == (D, E)
 
 
+@pytest.mark.long
 def test_padding_changes_nothing_that_is_there():
     model, params = made()
     segments = jnp.where(jnp.arange(T) < 5, 1, 0) * jnp.ones((B, 1), int)

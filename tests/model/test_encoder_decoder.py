@@ -116,12 +116,14 @@ def test_it_is_a_sequence_to_sequence_model():
     )
 
 
+@pytest.mark.long
 def test_padding_of_a_source_is_not_read():
     padded = np.asarray(READ.segments) == 0
     np.testing.assert_array_equal(logits_of(jnp.where(padded, (SOURCE + 1) % V, SOURCE)), logits_of())
     assert np.abs(logits_of((SOURCE + 1) % V) - logits_of()).max() > 0.01
 
 
+@pytest.mark.long
 def test_more_padding_changes_no_logits():
     row = slice(1, 2)
     short = LayerContext(READ.positions[row, :4], READ.segments[row, :4])
@@ -131,6 +133,7 @@ def test_more_padding_changes_no_logits():
     assert_near(alone[:, :5], logits_of()[row, :5])
 
 
+@pytest.mark.long
 def test_what_is_written_is_causal_and_sees_the_whole_source():
     """By the Jacobian: of the logits at each place, by the embeddings of tokens of which no two are alike."""
     given = model(decoder={'tied': False})
@@ -153,6 +156,7 @@ def test_what_is_written_is_causal_and_sees_the_whole_source():
         np.testing.assert_array_equal(of_tokens[place + 1 :], 0.0)
 
 
+@pytest.mark.long
 def test_pairs_packed_into_a_row_are_as_if_alone():
     places = jnp.array([[0, 1, 2, 3, 0, 1, 2]]), jnp.array([[0, 1, 2, 0, 1, 2]])
     packed = (
@@ -182,6 +186,7 @@ def in_steps(given, params):
     return jnp.concatenate(parts, axis=1), state
 
 
+@pytest.mark.long
 def test_steps_replay_the_whole():
     logits, state = in_steps(model(), params())
     assert_near(logits[REAL], logits_of()[REAL])
@@ -203,6 +208,7 @@ CROSS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', CROSS)
 def test_steps_replay_the_whole_however_the_source_is_read(name):
     given = model(cross=attention('Full', **CROSS[name]))
@@ -211,6 +217,7 @@ def test_steps_replay_the_whole_however_the_source_is_read(name):
     assert_near(in_steps(given, params)[0][REAL], whole[REAL])
 
 
+@pytest.mark.long
 def test_rows_of_a_state_can_be_reordered():
     step = functools.partial(model().apply, params(), method='step')
     state = model().apply(params(), SOURCE, READ, T, method='encode')
@@ -274,6 +281,7 @@ def outputs_and_gradients(run):
     return jax.jit(jax.grad(loss, has_aux=True))(params())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('run', RUNNERS)
 def test_however_it_is_run_the_numbers_are_the_same(run):
     jax.tree.map(assert_near, outputs_and_gradients(run), outputs_and_gradients('unrolled'))
@@ -293,6 +301,7 @@ def test_bfloat16_is_near_float32():
     assert_near(logits[REAL], logits_of()[REAL], BF16_RELATIVE)
 
 
+@pytest.mark.long
 def test_weights_over_the_source_are_reported_by_layer():
     _, reported = model().apply(params(), SOURCE, READ, TOKENS, WRITTEN, False, mutable=['weights'])
     layers = reported['weights']['decoder']['layers']['pattern_0']
@@ -311,6 +320,7 @@ def test_the_encoder_has_the_parameters_of_an_encoder_alone():
     assert 'embedding' not in given['decoder']
 
 
+@pytest.mark.long
 def test_separate_vocabularies_have_an_embedding_each():
     given = model(encoder={'vocabulary': 17}, shared_embedding=False)
     assert (given.vocabulary, given.source_vocabulary) == (V, 17)

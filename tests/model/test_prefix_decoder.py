@@ -82,6 +82,7 @@ def test_it_reads_and_writes_as_an_encoder_decoder_does_and_is_no_language_model
     assert (model().vocabulary, model().source_context_length, model().context_length) == (V, S, T + 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mask', ['CausalAfterPrefix', 'Causal'])
 def test_the_source_sees_all_of_itself_where_the_mask_says_so_and_what_is_written_what_came_before(mask):
     """By the Jacobian of what the only layer's attention reads, by tokens of which no two are alike."""
@@ -104,6 +105,7 @@ def test_the_source_sees_all_of_itself_where_the_mask_says_so_and_what_is_writte
     np.testing.assert_array_equal(sees, expected)
 
 
+@pytest.mark.long
 def test_it_is_its_decoder_on_the_two_in_one_row():
     row = slice(0, 1)
     both = LayerContext(jnp.arange(S + T)[None], prefix=jnp.array([S]))
@@ -112,6 +114,7 @@ def test_it_is_its_decoder_on_the_two_in_one_row():
     assert_near(logits_of()[row], expected[:, S:])
 
 
+@pytest.mark.long
 def test_padding_of_a_source_is_not_read_and_more_of_it_changes_nothing():
     padded = np.asarray(READ.segments) == 0
     np.testing.assert_array_equal(logits_of(source=jnp.where(padded, (SOURCE + 1) % V, SOURCE)), logits_of())
@@ -128,6 +131,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', KERNELS)
 def test_steps_after_a_source_replay_the_whole(name):
     given = model(kernel=KERNELS[name])
@@ -141,6 +145,7 @@ def test_steps_after_a_source_replay_the_whole(name):
     assert {leaf.shape[0] for leaf in jax.tree.leaves(state)} == {B}
 
 
+@pytest.mark.long
 def test_what_is_written_greedily_is_the_most_probable_of_the_whole():
     batch = {
         'source': SOURCE,

@@ -96,6 +96,7 @@ def stepped(model, params, chunks):
     return jnp.concatenate(found, axis=1), state
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('decoder', DECODERS)
 def test_steps_replay_the_whole(decoder):
     model, params = trained(decoder)
@@ -112,6 +113,7 @@ LOOKS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('decoder', ['Bahdanau', 'Luong'])
 @pytest.mark.parametrize('look', LOOKS)
 def test_any_attention_takes_the_place_of_the_soft_one(decoder, look):
@@ -162,6 +164,7 @@ def test_no_token_depends_on_a_later_one_and_every_one_depends_on_all_of_the_sou
     np.testing.assert_array_equal(by_tokens[:, :T] > 0, np.tri(T, dtype=bool))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('decoder', DECODERS)
 def test_every_parameter_has_a_finite_gradient(decoder):
     model, params = trained(decoder, tied=False, source_vocabulary=V)
@@ -257,6 +260,7 @@ def test_what_is_too_long_is_refused(what, short):
         trained('Bahdanau', **short)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('decoder', DECODERS)
 def test_dropout_acts_in_training_alone(decoder):
     model, params = trained(decoder, dropout=0.5)

@@ -75,6 +75,7 @@ def assert_near(given, expected):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('run', [run for run in RUNNERS if run != 'unrolled'])
 def test_however_it_is_run_the_numbers_are_the_same(run):
     assert_near(outputs_and_gradients(run), outputs_and_gradients('unrolled'))
@@ -92,6 +93,7 @@ def test_layers_drop_independently(run):
     assert {0, 2, 4} == set(np.round(np.asarray(added)).astype(int).flat)
 
 
+@pytest.mark.long
 def test_parameters_are_initialised_to_the_same_numbers_and_tree():
     init = jax.jit(lambda key: [stack(run).init(key, X, CONTEXT, False) for run in ('unrolled', 'scanned')])
     unrolled, scanned = init(jax.random.key(0))
@@ -138,6 +140,7 @@ def test_steps_replay_the_whole_through_a_pattern():
     assert_near(jnp.concatenate(parts, axis=1), whole)
 
 
+@pytest.mark.long
 def test_steps_take_parameters_that_are_cut_into_layers():
     state = stack().apply(params(), X[:, :1], T, method='init_state')
     step = jax.jit(lambda params: stack().apply(params, X, CONTEXT, state, method='step')[0])
@@ -193,6 +196,7 @@ def stream_outputs_and_gradients(name, run):
     return jax.jit(jax.grad(loss, has_aux=True))(stream_params(name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', STREAMS)
 def test_streams_are_entered_before_the_layers_and_left_after_them(name):
     params, given = stream_params(name)['params'], build(STREAMS[name])()

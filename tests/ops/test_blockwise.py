@@ -346,6 +346,7 @@ def by_chunks(q, scoring):
     return plain.attend_in_chunks(q, q, q, scoring, q.shape[1] // 128)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('path', [lambda q, scoring: PATHS['blocks'](q, q, q, scoring), by_chunks])
 def test_work_of_a_window_grows_linearly(path):
     def work(T, mask):

@@ -158,6 +158,7 @@ def test_every_way_to_cut_is_equally_probable():
     assert np.abs(counts - 400).max() < 5 * 400**0.5
 
 
+@pytest.mark.long
 def test_a_row_is_corrupted_by_its_key_alone():
     tokens, lengths = (jnp.array(each) for each in rows())
     mixture, keys = Mixture((DENOISERS['R'], DENOISERS['S']), T), jax.random.split(jax.random.key(3), len(lengths))

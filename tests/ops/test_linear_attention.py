@@ -114,6 +114,7 @@ def test_the_whole_is_a_loop_over_tokens(name, chunk):
     assert_near(real_only(y, SEGMENTS), loop(x, SEGMENTS, name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', FORMS)
 def test_any_chunk_gives_the_outputs_and_gradients_of_the_recurrence(name):
     for seed, T in enumerate((1, 7, 13, 29)):
@@ -287,6 +288,7 @@ def test_work_grows_linearly(name):
     assert exponent(lambda T: flops(gradient(name), *like(T)), [256, 512, 1024]) == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', FORMS)
 def test_memory_of_forward_and_backward_grows_linearly(name):
     def temporary_bytes(T):

@@ -99,6 +99,7 @@ def test_order_matters(name):
     assert np.abs(run(X) - run(X[:, order])).max() > 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', ['shaw', 'transformer_xl', 'cope'])
 def test_memory_of_forward_and_backward_grows_linearly(name):
     """No vector a pair is kept: the slope of log bytes over log T, between 1k and 4k tokens."""
@@ -144,6 +145,7 @@ def logits(module, params, context=PACKED):
     return jax.jit(lambda params: module.apply(params, TOKENS, context, False))(params)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', ['relative_bias', 'cope'])
 def test_shared_terms_are_those_of_layers_with_equal_tables(name):
     params = shared_params(name)
@@ -159,6 +161,7 @@ def test_shared_terms_are_those_of_layers_with_equal_tables(name):
     assert np.abs(expected - logits(decoder(), {'params': {**own, 'layers': params['params']['layers']}})).max() > 0.01
 
 
+@pytest.mark.long
 def test_a_shared_table_learns_from_every_layer():
     """Its gradient is the sum of those of equal tables, on either path."""
 
@@ -180,6 +183,7 @@ def test_a_shared_table_learns_from_every_layer():
         assert_near(given, expected, 10 * F32_RELATIVE)
 
 
+@pytest.mark.long
 def test_steps_replay_the_whole_with_shared_terms():
     segments = jnp.array([[1] * T, [0] * 3 + [1] * (T - 3)])
     positions = jnp.array([[*range(T)], [0, 0, 0, *range(T - 3)]])

@@ -48,6 +48,7 @@ def test_one_task_config_has_any_of_them_for_a_mixer(spec):
     assert experiment.model['block']['mixer'].name == spec['use']
 
 
+@pytest.mark.long
 def test_tokens_n_apart_are_n_steps_apart_in_a_recurrence_and_one_in_attention():
     for length in (8, 32):
         recurrence, x = mixer(RECURRENT, length)

@@ -84,6 +84,7 @@ def test_a_cosine_knows_no_length():
     np.testing.assert_allclose(*runs, atol=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', TERMS)
 def test_blocks_and_matrix_agree_in_outputs_and_gradients(name):
     """A query and a key of no length among them."""

@@ -51,6 +51,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', ONLINE)
 def test_kernels_agree_in_outputs_and_gradients(name):
     """With dropout, in packed rows; every parameter has a gradient, that of the softmax among them."""

@@ -213,6 +213,7 @@ class TestRuns:
             Plan.of(str(missing), str(Path(CONFIG).parents[1] / 'sweeps/heads.py'))
 
 
+@pytest.mark.long
 def test_all_broken_variants_are_refused_at_once_by_name(make):
     parts = [{'use': 'norm.rmss:RMSNorm'}, {'use': 'norm.rms:RMSNorm', 'epsilom': 1}, {'use': 'norm.rms:RMSNorm'}]
     runs = {'chain': [{'grid': {HEADS: [4, 5, 7]}}, {'grid': {'model.norm': parts}}]}
@@ -253,6 +254,7 @@ def assert_matched(planned, what):
         assert abs(getattr(variant.cost, what) / wanted - 1) <= TOLERANCE, variant.name
 
 
+@pytest.mark.long
 def test_variants_of_the_feed_forward_are_matched_by_flops(make):
     match = {'what': 'flops_per_token', 'by': {RATIO: 0.1}}
     planned = make(SMALL, runs={'list': [{}, {FEEDFORWARD: MLP}]}, match=match)
@@ -262,6 +264,7 @@ def test_variants_of_the_feed_forward_are_matched_by_flops(make):
     assert mlp.solved == {RATIO: pytest.approx(4.0, abs=0.15)}  # three matrices of 8/3 D against two
 
 
+@pytest.mark.long
 def test_a_field_that_the_config_leaves_at_its_default_is_solved_for(make):
     mlp = {key: value for key, value in MLP.items() if key != 'ratio'}  # which is 4 by default
     asked = cost_of([*SMALL, f'--config.{FEEDFORWARD}={MLP}']).flops_per_token

@@ -85,6 +85,7 @@ def test_predictions_are_of_each_row():
     np.testing.assert_array_equal(found['example'], BATCH['example'])
 
 
+@pytest.mark.long
 def test_padding_changes_nothing_that_is_predicted():
     short, long = (encoder(context_length, pooled=POOLED | {'classes': C}) for context_length in (8, 14))
     texts = ([5, 6, 7, 8, 9, 10], [11], [12, 13])

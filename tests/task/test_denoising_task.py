@@ -44,6 +44,7 @@ def loss(train=False, rows=None, key=KEY, denoisers=MIXED, **settings):
     return Denoising(denoisers, **settings).loss(MODEL, PARAMS, batch() if rows is None else rows, key, train)
 
 
+@pytest.mark.long
 def test_the_loss_is_the_mean_surprise_at_what_is_written_and_at_nothing_else():
     rows, _ = corrupted(key=jax.random.key(0))
     contexts = (
@@ -85,6 +86,7 @@ def test_in_training_each_step_corrupts_anew_and_else_a_row_is_always_the_same()
     assert loss(key=keys[0])['loss'].mean() == loss(key=keys[1])['loss'].mean()
 
 
+@pytest.mark.long
 def test_what_is_corrupted_of_a_row_depends_on_its_number_and_not_on_its_place():
     whole, which = corrupted()
     order = jnp.array([2, 0, 1])
@@ -96,6 +98,7 @@ def test_what_is_corrupted_of_a_row_depends_on_its_number_and_not_on_its_place()
     assert same == [False, True, True, True]
 
 
+@pytest.mark.long
 def test_of_several_modes_each_is_reported_but_in_training():
     found = loss()
     assert set(found) == {'loss', 'accuracy', 'loss_R', 'accuracy_R', 'loss_S', 'accuracy_S'}

@@ -92,6 +92,7 @@ def test_it_is_a_task(task):
     assert isinstance(task, Task)
 
 
+@pytest.mark.long
 def test_the_loss_is_the_surprise_at_the_hidden_tokens_and_at_the_label():
     task = MaskedLM(share=0.3)
     tokens, chosen = task.hide(jax.random.key(0), BATCH, V)
@@ -139,6 +140,7 @@ def test_special_tokens_and_padding_are_never_hidden():
         assert changed.any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('static', [False, True])
 def test_dynamic_masks_are_of_the_step_and_static_ones_of_the_row(static):
     task = MaskedLM(static=static)
@@ -146,6 +148,7 @@ def test_dynamic_masks_are_of_the_step_and_static_ones_of_the_row(static):
     assert (len(set(losses)) == 1) == static
 
 
+@pytest.mark.long
 def test_evaluation_is_the_same_whatever_the_key_and_the_place_in_the_batch():
     first, second = (total(MaskedLM(), key=jax.random.key(seed)) for seed in range(2))
     assert float(first['loss'].total) == float(second['loss'].total)
@@ -153,6 +156,7 @@ def test_evaluation_is_the_same_whatever_the_key_and_the_place_in_the_batch():
     np.testing.assert_allclose(total(MaskedLM(), batch=turned)['loss'].total, first['loss'].total, rtol=NEAR)
 
 
+@pytest.mark.long
 def test_padding_and_other_documents_change_nothing():
     other = {**BATCH, 'tokens': jnp.where(BATCH['segments'] == 0, 7, BATCH['tokens'])}
     np.testing.assert_allclose(total(MaskedLM(), batch=other)['loss'].total, total(MaskedLM())['loss'].total, rtol=NEAR)
@@ -173,6 +177,7 @@ def test_whole_words_by_name():
     assert np.isfinite(total(part(), train=True)['loss'].mean())
 
 
+@pytest.mark.long
 def test_an_encoder_without_pairs_is_trained_on_masks_alone():
     model = build(spec({'masked': MASKED}))()
     params = MaskedLM().init(model, KEY, BATCH)
@@ -196,6 +201,7 @@ def electra(width=16):
     })()  # fmt: skip
 
 
+@pytest.mark.long
 def test_electra_shares_the_embedding_and_learns_both():
     model = electra()
     params = ReplacedToken().init(model, KEY, BATCH)
@@ -210,6 +216,7 @@ def test_electra_shares_the_embedding_and_learns_both():
     np.testing.assert_allclose(found['loss'].total, expected, rtol=NEAR)
 
 
+@pytest.mark.long
 def test_the_generator_does_not_learn_from_the_discriminator():
     model = electra()
     params = ReplacedToken().init(model, KEY, BATCH)
@@ -243,6 +250,7 @@ def test_a_generator_has_what_it_shares_as_its_discriminator_has_it(other, field
         build({'use': 'model.together:Electra', 'generator': generator, 'discriminator': discriminator})()
 
 
+@pytest.mark.long
 def test_distillation_adds_its_three_losses_and_leaves_the_teacher_alone():
     model = build({
         'use': 'model.together:Distilled',
@@ -259,6 +267,7 @@ def test_distillation_adds_its_three_losses_and_leaves_the_teacher_alone():
     assert all(np.abs(leaf).any() for name, leaf in gradient['student'].items() if name == 'embedding')
 
 
+@pytest.mark.long
 def test_a_student_that_is_its_teacher_has_nothing_to_learn_from_it():
     both = spec({'masked': MASKED})
     model = build({'use': 'model.together:Distilled', 'student': both, 'teacher': both})()
@@ -270,6 +279,7 @@ def test_a_student_that_is_its_teacher_has_nothing_to_learn_from_it():
     np.testing.assert_allclose(found['cosine_loss'].mean(), 0.0, atol=NEAR)
 
 
+@pytest.mark.long
 def test_the_temperature_scales_the_divergence():
     task = dataclasses.replace(Distillation(), temperature=3.0)
     teacher, student = jnp.array([[2.0, 0.0, -1.0]]), jnp.array([[0.5, 0.2, 0.0]])

@@ -54,6 +54,7 @@ def test_the_chunks_of_an_example_are_pooled_by_their_mean():
     assert found['spearman'].value == pytest.approx(1.0)
 
 
+@pytest.mark.long
 def test_padding_changes_nothing_that_is_predicted():
     short, long = (encoder(context_length, pooled=POOLED | {'classes': 1}) for context_length in (8, 14))
     texts = ([5, 6, 7, 8, 9, 10], [11])

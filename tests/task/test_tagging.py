@@ -71,6 +71,7 @@ def test_predictions_are_of_each_token():
     np.testing.assert_array_equal(found['example'], BATCH['example'])
 
 
+@pytest.mark.long
 def test_padding_changes_nothing_that_is_predicted():
     head = {'use': 'head.each_token:EachToken', 'classes': 3}
     short, long = (encoder(context_length, tokens=head) for context_length in (6, 11))

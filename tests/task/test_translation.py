@@ -155,6 +155,7 @@ def slopes(model, train):
     return np.concatenate([leaf.ravel() for path, leaf in found.items() if 'score' in path]), totals
 
 
+@pytest.mark.long
 def test_choices_made_by_chance_are_learned_from_the_losses_that_follow():
     model = hard_attention()
     learned, totals = slopes(model, train=True)

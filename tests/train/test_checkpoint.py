@@ -159,6 +159,7 @@ def test_another_state_is_refused_naming_the_leaf(tmp_path):
             checkpoints.restore_part('params', {'dense': {'kernel': LIKE.params['dense']['kernel']}})
 
 
+@pytest.mark.long
 def test_one_flipped_bit_in_any_file_is_found(tmp_path, caplog):
     save_steps(tmp_path / 'whole', 1, 2)
     names = files_of(tmp_path / 'whole' / '2')
@@ -179,6 +180,7 @@ def cut_short(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('spoil', [cut_short, Path.unlink])
 def test_any_file_cut_short_or_missing_is_found(tmp_path, spoil):
     save_steps(tmp_path / 'whole', 1, 2)
@@ -284,6 +286,7 @@ def test_what_was_saved_leaves_traces(tmp_path):
         assert checkpoints.any_traces()
 
 
+@pytest.mark.long
 def test_what_is_not_read_may_be_damaged(tmp_path):
     """The parameters are read without the optimizer, and a run goes on with both."""
     save_steps(tmp_path / 'whole', 1, 2)
@@ -330,6 +333,7 @@ def save_as_before(folder: Path, *steps: int) -> None:
         (folder / str(step) / 'saccade.seal').write_bytes(seal)
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_one_store_is_read_and_verified_whole(tmp_path):
     save_as_before(tmp_path / 'whole', 1, 2)
     with Checkpoints(tmp_path / 'whole') as checkpoints:
@@ -477,6 +481,7 @@ with Checkpoints(sys.argv[1]) as checkpoints:
 """
 
 
+@pytest.mark.long
 def test_one_device_to_eight_and_back_in_silence(tmp_path):
     state = {'params': jnp.arange(48.0).reshape(16, 3), 'key': jax.random.key(5)}
     with Checkpoints(tmp_path) as checkpoints:
@@ -511,6 +516,7 @@ print(json.dumps([written, read]))
 """
 
 
+@pytest.mark.long
 def test_each_process_reads_what_it_wrote(tmp_path, in_processes):
     (first, verified), (second, nothing) = in_processes(IN_TWO, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ['2']
@@ -542,6 +548,7 @@ checkpoints.wait()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('moment', 'step'),
     [('checkpoint._write_seal = kill', 1), ('checkpoint.shutil.rmtree = kill', 2)],

@@ -65,6 +65,7 @@ print(json.dumps(seen))
 """
 
 
+@pytest.mark.long
 def test_processes_share_what_is_judged(in_processes):
     (alone,), both = in_processes(TOY, count=1), in_processes(TOY)
     for number, batches in enumerate((8, 3, 1)):

@@ -30,6 +30,7 @@ SMALL = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('start', ['jax.nn.initializers:normal', 'ops.embedding:one_hot'])
 def test_it_stays_as_it_was_bit_for_bit_while_all_else_learns(start):
     fields = (*SMALL, f"model.embedding_init={{'use': '{start}'}}")

@@ -70,6 +70,7 @@ def differences(first, second) -> float:
     return max(jax.tree.leaves(jax.tree.map(lambda a, b: float(jnp.abs(a - b).max()), first, second)))
 
 
+@pytest.mark.long
 def test_a_step_is_gradient_descent_on_the_mean_loss_of_the_targets(batch):
     this = learner()
     state = begin(this, batch)
@@ -85,6 +86,7 @@ def test_a_step_is_gradient_descent_on_the_mean_loss_of_the_targets(batch):
     assert int(after.step) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('parts', [2, 4])
 def test_accumulated_microbatches_equal_one_batch(batch, parts):
     whole, accumulated = learner(), learner(accumulate=parts)
@@ -95,6 +97,7 @@ def test_accumulated_microbatches_equal_one_batch(batch, parts):
     assert float(of_one['loss']) == pytest.approx(float(of_many['loss']), rel=SAME_NUMBERS)
 
 
+@pytest.mark.long
 def test_the_average_of_parameters_follows_its_recurrence(batch):
     this = learner(ema=0.9)
     state = begin(this, batch)
@@ -109,6 +112,7 @@ def test_the_average_of_parameters_follows_its_recurrence(batch):
     assert differences(state.ema, average) < SAME_NUMBERS
 
 
+@pytest.mark.long
 def test_bfloat16_computes_low_and_keeps_float32_parameters(batch):
     high, low = learner(), learner(dtype='bfloat16')
     state = begin(high, batch)
@@ -184,6 +188,7 @@ def untrained(batch):
     return begin(tracking(batch), batch)
 
 
+@pytest.mark.long
 def test_statistics_move_at_their_own_rate_and_are_no_part_of_the_gradients_norm(batch, untrained):
     """In bfloat16 too, in which they are not rounded; the tokens that are averaged are."""
     after, metrics = jax.jit(tracking(batch, dtype='bfloat16').train_step)(untrained, batch)
@@ -198,6 +203,7 @@ def test_statistics_move_at_their_own_rate_and_are_no_part_of_the_gradients_norm
     assert float(metrics['cross_entropy']) == float(metrics['loss'])
 
 
+@pytest.mark.long
 def test_microbatches_and_devices_average_what_they_ask_of_a_statistic_by_their_targets(batch, untrained):
     accumulating, parallel = tracking(batch, accumulate=2), tracking(batch, axis='devices')
     halves = {name: jnp.stack([rows[0::2], rows[1::2]]) for name, rows in batch.items()}

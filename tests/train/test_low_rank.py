@@ -113,6 +113,7 @@ def flat(tree):
     return {path: np.asarray(leaf) for path, leaf in flatten_dict(tree, sep='/').items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
 def test_it_starts_as_the_model_without_it_to_the_last_bit(dtype):
     plain, low_rank = learner(dtype=dtype), learner(LORA, dtype=dtype)
@@ -124,6 +125,7 @@ def test_it_starts_as_the_model_without_it_to_the_last_bit(dtype):
     assert losses[0].total == losses[1].total
 
 
+@pytest.mark.long
 def test_the_model_is_its_base_plus_the_scaled_product_of_two_matrices_a_layer():
     kept, merged = flat(after().params), flat(LORA.merged(after().params))
     assert merged.keys() == flat(base()).keys()
@@ -157,6 +159,7 @@ def test_it_trains_r_times_inputs_and_outputs_of_each_kernel():
     )
 
 
+@pytest.mark.long
 def test_microbatches_give_what_the_whole_batch_gives():
     whole, parts = (trained(learner(LORA, accumulate=count), steps=2)[0] for count in (1, 2))
     difference = jax.tree.map(
@@ -183,6 +186,7 @@ def test_the_norm_of_the_gradient_is_that_of_what_is_trained():
     }
 
 
+@pytest.mark.long
 def test_at_full_rank_it_learns_what_training_the_kernels_learns_and_at_rank_one_less():
     make = functools.partial(optimizer, rates=Part(Frozen, (('match', '(bias|scale|embedding)$'),)))
     rivals = learner(make=make), learner(LowRank(rank=D, alpha=8.0)), learner(LowRank(rank=1, alpha=1.0))
@@ -192,6 +196,7 @@ def test_at_full_rank_it_learns_what_training_the_kernels_learns_and_at_rank_one
     assert one[-1] > kernels[-1] + 10 * NEAR
 
 
+@pytest.mark.long
 def test_what_also_finds_is_trained_itself_and_gets_no_matrices():
     adapter = LowRank(rank=RANK, alpha=ALPHA, match='mixer', also='^embedding$|mixer/key')
     this = learner(adapter)

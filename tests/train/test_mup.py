@@ -125,6 +125,7 @@ def test_steps_change_a_model_as_much_at_another_width_as_at_the_base(width):
         assert size / ALIKE < wide[coordinate] < size * ALIKE, coordinate
 
 
+@pytest.mark.long
 def test_in_the_standard_parametrisation_they_change_it_the_more_the_wider_it_is():
     narrow, wide = changes(BASE, BASE), changes(WIDE, WIDE)
     assert all(wide[coordinate] > GROWN * size for coordinate, size in narrow.items())

@@ -135,6 +135,7 @@ def matrices_of(tree):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('rms', [0.2, None])
 def test_muon_treats_each_layer_as_a_matrix_of_its_own(rms):
     params, gradients = draw(0), [draw(1), draw(2)]
@@ -182,6 +183,7 @@ def test_lion_is_that_of_optax():
     assert_same(flat(ours), flat(train(lion, params, gradients)))
 
 
+@pytest.mark.long
 def test_adafactor_is_that_of_optax_on_every_layer_alone():
     params, gradients = draw(0), [draw(1), draw(2)]
     ours = Optimizer(Part(adafactor, (('minimum_size', 2),)))(optax.constant_schedule(RATE), params)

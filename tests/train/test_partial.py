@@ -57,6 +57,7 @@ def assert_taken(start, there, new):
     assert sorted(start.taken) == sorted(flat(start.params).keys() - set(new))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('classes', [2, 3])
 def test_the_body_and_the_hidden_layer_of_the_pooled_head_are_taken_and_its_output_never(pretrained, classes):
     start = begun(pretrained, Part(body), wanted(classes=classes))
@@ -71,6 +72,7 @@ def test_a_head_without_a_hidden_layer_leaves_that_of_the_run(pretrained):
     assert sorted(start.left) == MASKED + HIDDEN + OUTPUT
 
 
+@pytest.mark.long
 def test_a_hidden_layer_that_the_run_has_not_is_new(untrained_run):
     heads = {'masked': {'use': 'head.masked:Masked', 'activation': {'use': 'jax.nn:gelu'}, 'norm': NORM}}
     path = untrained_run('masked_lm/quickstart.py', *SMALL, f'model.heads={heads}')
@@ -92,6 +94,7 @@ def test_nothing_is_taken(pretrained):
     assert_taken(start, {}, list(flat(initial)))
 
 
+@pytest.mark.long
 def test_a_part_of_the_run_is_taken_by_its_name(untrained_run):
     sizes = (*SIZES, 'embedding_width=16')
     parts = (f'model.{part}.{size}' for part in ('discriminator', 'generator') for size in sizes)
@@ -119,6 +122,7 @@ def test_what_does_not_fit_is_refused_in_one_line(pretrained, adapt, fields, wor
         begun(pretrained, adapt, wanted(*fields))
 
 
+@pytest.mark.long
 def test_a_run_prints_what_it_took(pretrained, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv('SACCADE_CACHE', str(tmp_path / 'cache'))
     (tmp_path / 'text').mkdir()

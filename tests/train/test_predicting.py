@@ -155,6 +155,7 @@ def given_of(kind, split, predictor, files):
     return {}, str(files / 'questions' / 'dev.json' if kind == 'answer' else files / 'dev.jsonl')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('kind', KINDS)
 def test_predictions_of_a_file_are_what_an_evaluation_of_it_counts(kind, files, opened):
     split, predictor = opened(kind)

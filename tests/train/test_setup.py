@@ -26,6 +26,7 @@ def experiment(path='causal_lm/quickstart.py', **changes):
     return Experiment.of(load_config(str(EXPERIMENTS / path), overrides))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('changes', 'again'),
     [
@@ -57,6 +58,7 @@ def test_the_cost_of_quickstart_is_what_one_counts_by_hand():
     assert cost.flops_per_token == cost.flops / (B * T)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('runner', ['Unrolled', 'Scanned'])
 @pytest.mark.parametrize(
     ('policy', 'again'),
@@ -146,6 +148,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_compiled(path, chang
     assert '\n' not in str(refusal.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('backend', ['jit', 'pmap'])
 def test_a_step_is_compiled_for_every_bucket(backend, tmp_path):
     run = experiment(

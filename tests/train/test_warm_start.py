@@ -49,6 +49,7 @@ def zeros(model):
     return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('width', [16, 8])
 def test_the_encoder_is_that_of_the_run_and_the_decoder_is_new(pretrained, width):
     model = with_decoder(spec_of(pretrained), width)
@@ -63,6 +64,7 @@ def test_the_encoder_is_that_of_the_run_and_the_decoder_is_new(pretrained, width
     assert sorted(begun.left) == sorted(path for path in there if '_head/' in path)
 
 
+@pytest.mark.long
 def test_what_it_reads_is_what_the_run_makes_of_it(pretrained):
     spec, run = spec_of(pretrained), open_run(pretrained)
     model = with_decoder(spec)

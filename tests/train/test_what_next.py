@@ -26,6 +26,7 @@ def launchers(commands):
     return [Path(command[1]).stem for command in commands.values()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('name', 'expected'),
     [
@@ -66,6 +67,7 @@ def test_words_come_back_from_a_shell_as_they_were(words):
     assert shlex.split(quoted(*words)) == list(words)
 
 
+@pytest.mark.long
 def test_a_part_is_swapped_for_another_that_the_model_can_have():
     (swap,) = (word for word in suggested('causal_lm/quickstart.py')['change a part'] if 'use' in word)
     assert swap == "--config.model.**.mixer.position={'use': 'position.alibi:ALiBi'}"
@@ -80,6 +82,7 @@ def test_a_run_of_parts_of_the_users_own_is_opened_with_their_modules_trusted():
     assert '--trust=my_lab' in commands['nearest words']
 
 
+@pytest.mark.long
 def test_of_two_models_trained_together_the_one_that_is_meant_is_named():
     assert '--part=generator' in suggested('masked_lm/electra_small.py')['fill masks in']
     assert '--part=student' in Distillation.then['fill masks in']
