@@ -16,7 +16,7 @@ SOURCE = REPOSITORY / 'src' / 'saccade'
 ROWS = (
     {'types', 'renamed', 'progress'},
     {'nearest'},
-    {'axes'},
+    {'axes', 'layers'},
     {'ops'},
     {'norm', 'position', 'feedforward', 'score', 'softmax'},
     {'attention', 'recurrent'},

@@ -43,6 +43,7 @@ class Tower(nn.Module):
         width: D.
         layers: L.
         block: one block, or a pattern of blocks that is repeated.
+        first_blocks, last_blocks: of layers before and after those of the pattern, one each; L counts them too.
         position: position scheme of the embedded tokens.
         norm: after the last layer.
         run: runner of the layers, scanned or unrolled.
@@ -63,6 +64,8 @@ class Tower(nn.Module):
     norm: Part[Norm]
     run: Part[Runner]
     passes: Count = 1
+    first_blocks: tuple[Part[Block], ...] = ()
+    last_blocks: tuple[Part[Block], ...] = ()
     embedding_scale: Positive = 1.0
     shared: Part[PairPosition] | None = None
     dropout: Share = 0.0
@@ -78,7 +81,7 @@ class Tower(nn.Module):
         name = Part(type(self)).name
         require_positive(name, vocabulary=self.vocabulary, width=self.width, layers=self.layers, passes=self.passes)
         require_share(name, dropout=self.dropout)
-        if not self.pattern:
+        if not self.block:
             raise UserError(f'{name}: block is empty; it needs a block, or a pattern of blocks')
         if tokens.shape[1] > self.context_length:
             raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context_length}')
@@ -103,7 +106,7 @@ class Tower(nn.Module):
         if self.shared is None:
             return ()
         name = Part(type(self)).name
-        given = [dict(inner.arguments) for block in self.pattern for inner in block.walk()]
+        given = [dict(inner.arguments) for block in self.blocks for inner in block.walk()]
         heads = {arguments['heads'] for arguments in given if 'heads' in arguments}
         if len(heads) != 1:
             raise UserError(
@@ -115,9 +118,10 @@ class Tower(nn.Module):
         return terms
 
     @property
-    def pattern(self) -> tuple[Part[Block], ...]:
-        """The pattern of blocks that is repeated."""
-        return self.block if isinstance(self.block, tuple) else (self.block,)
+    def blocks(self) -> tuple[Part[Block], ...]:
+        """The blocks of all layers: those that stand first, of the pattern, and last."""
+        pattern = self.block if isinstance(self.block, tuple) else (self.block,)
+        return *self.first_blocks, *pattern, *self.last_blocks
 
     def _stack(self, **place: Any) -> Stack:
-        return Stack(self.block, self.layers, self.run, self.passes, **place)
+        return Stack(self.block, self.layers, self.run, self.passes, self.first_blocks, self.last_blocks, **place)

@@ -106,7 +106,7 @@ class Decoder(Tower, kw_only=True):
     def _around(
         self, tokens: Tokens, context: LayerContext, train: bool, through: Through, table: Table | None
     ) -> tuple[Logits, Any]:
-        require_causal('model.decoder:Decoder', *self.pattern)
+        require_causal('model.decoder:Decoder', *self.blocks)
         table = self._table(self.width) if table is None else table
         x = self._embedded(tokens, table)
         if self.embedding_norm is not None:

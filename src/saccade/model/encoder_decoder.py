@@ -104,7 +104,7 @@ class EncoderDecoder(nn.Module):
     def _refuse(self) -> None:
         """Refuse towers that do not fit each other."""
         encoder, decoder = self.encoder(parent=None), self.decoder(parent=None)
-        for block in decoder.pattern:
+        for block in decoder.blocks:
             cross = dict(block.arguments).get('cross')
             if cross is None:
                 raise UserError(f'{_NAME}: {block.name} of the decoder has no cross, so that it cannot read the source')

@@ -20,7 +20,7 @@ from jaxtyping import PyTree
 from saccade.axes import letters_of
 from saccade.train.mesh import AnyMesh, spec_of
 from saccade.train.optimizer import each_leaf
-from saccade.types import Hidden, Part, Runner
+from saccade.types import Part, Runner
 
 _LAYERS = 'layers/'  # where a tower has the parameters of its stack
 
@@ -39,18 +39,18 @@ class AllGathered:
     mesh: AnyMesh
     axes: tuple[tuple[str, str], ...]
 
-    def __call__(self, layer: Any, stacked: PyTree, x: Hidden) -> tuple[Hidden, PyTree]:
+    def __call__(self, layer: Any, stacked: PyTree, carry: PyTree) -> tuple[PyTree, PyTree]:
         axes = dict(self.axes)
 
         def gather(path: str, leaf: jax.Array) -> jax.Array:
-            spec = spec_of(axes.get(f'pattern_{path}'), (1, *leaf.shape), self.mesh)
+            spec = spec_of(axes.get(path), (1, *leaf.shape), self.mesh)
             return _whole(leaf, PartitionSpec(*spec[1:]), self.mesh)
 
-        def whole(x: Hidden, this: PyTree) -> tuple[Hidden, PyTree]:
-            patterns, keys = this
-            return layer(x, (each_leaf(patterns, gather), keys))
+        def whole(carry: PyTree, this: PyTree) -> tuple[PyTree, PyTree]:
+            params, *rest = this
+            return layer(carry, (each_leaf(params, gather), *rest))
 
-        return self.run()(whole, stacked, x)
+        return self.run()(whole, stacked, carry)
 
 
 def gathering(model: Part, axes: Mapping[str, str], mesh: AnyMesh, path: str = '') -> Part:

@@ -16,11 +16,11 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from saccade.layers import IN_A_STACK, layer_numbers
 from saccade.train.optimizer import each_leaf, finds
 from saccade.types import Params, Range, UserError
 
 _MATCH = 'optimizer.rates: Frozen.match'
-_LAYER = re.compile(r'(.*(?:^|/)layers)/pattern_(\d+)/')
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,17 @@ class LayerWise:
             raise UserError(f'optimizer.rates: LayerWise.decay must be above 0 and at most 1, not {self.decay}')
 
     def __call__(self, params: Params) -> PyTree:
-        shapes = _stacks(params)
-        deepest = max((patterns * repeats for patterns, repeats in shapes.values()), default=0)
+        numbers = layer_numbers(params)
+        highest = {tower: max(max(of) for of in names.values()) for tower, names in numbers.items()}
+        deepest = max(highest.values(), default=0)
 
         def factor(path: str, leaf: Any) -> Any:
-            found = _LAYER.match(path)
+            found = IN_A_STACK.match(path)
             if not found:
                 return self.decay ** (deepest + 1) if re.search(self.below, path) else 1.0
-            patterns, repeats = shapes[found[1]]
-            number = 1 + int(found[2]) + patterns * np.arange(repeats)
-            return self.decay ** (patterns * repeats + 1.0 - number.reshape(repeats, *(1,) * (leaf.ndim - 1)))
+            number = np.array(numbers[found['tower']][found['group']])
+            depth = highest[found['tower']] + 1.0 - number
+            return self.decay ** depth.reshape(-1, *(1,) * (leaf.ndim - 1))
 
         return each_leaf(params, factor)
 
@@ -82,16 +83,3 @@ class Frozen:
             paths = jax.tree.leaves(each_leaf(params, lambda path, leaf: path))
             raise UserError(f"{_MATCH}: '{self.match}' finds none of {', '.join(paths)}")
         return jax.tree.map(lambda frozen: float(not frozen), found)
-
-
-def _stacks(params: Params) -> dict[str, tuple[int, int]]:
-    """Return, by the path of each stack of layers, how many patterns it has and how often they are repeated."""
-    shapes: dict[str, tuple[int, int]] = {}
-
-    def see(path: str, leaf: Any) -> None:
-        if found := _LAYER.match(path):
-            patterns = shapes.get(found[1], (0, 0))[0]
-            shapes[found[1]] = max(patterns, int(found[2]) + 1), leaf.shape[0]
-
-    each_leaf(params, see)
-    return shapes

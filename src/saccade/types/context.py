@@ -42,6 +42,8 @@ class LayerContext:
         types: 1 for tokens of the second of two texts, else 0; None: there is one text.
         prefix: number of tokens at the start of a row that a mask may show to each other, as in a prefix LM; None for
             none. A row with a prefix is one segment.
+        layer: number of the layer, from 0; None outside a stack of layers.
+        handed: what earlier layers hand on, by name; see `saccade.layers:earlier`.
     """
 
     positions: Int[Array, 'B T']
@@ -50,6 +52,8 @@ class LayerContext:
     terms: tuple[Any, ...] = ()
     types: Int[Array, 'B T'] | None = None
     prefix: Int[Array, 'B'] | None = None
+    layer: Int[Array, ''] | None = None
+    handed: dict[str, Any] = struct.field(default_factory=dict)
 
     def read(self, x: Hidden) -> Source:
         """Return what keys and values are made of: the source, or the tokens x themselves."""

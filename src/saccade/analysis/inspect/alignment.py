@@ -8,7 +8,6 @@ of a recurrent decoder or of a layer of a Transformer; they are found by their s
 the two lengths are made to differ.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +20,10 @@ from jaxtyping import Float, PyTree
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.translator import Translator
+from saccade.layers import IN_A_STACK, layer_numbers
 from saccade.train.optimizer import path_of
 from saccade.types import LayerContext, Params, Seq2Seq, UserError
 
-_PATTERN = re.compile(r'(?:.*/)?pattern_(\d+)(?:/|$)')
 _SPACE = '\N{OPEN BOX}'
 
 
@@ -139,10 +138,11 @@ def _reported(model: Any, params: Params, source: Any, there: Any, tokens: Any, 
 
 def _over_source(weights: PyTree, T: int, S: int) -> Iterator[Float[np.ndarray, 'N T S']]:
     """The weights of each layer with cross-attention, from the first layer on."""
-    found = []
+    numbers, found = layer_numbers(weights), []
     for place, (path, leaf) in enumerate(jax.tree_util.tree_leaves_with_path(weights)):
         if leaf.shape[-2:] == (T, S):
-            pattern = _PATTERN.match(path_of(path))
             stacked = np.asarray(leaf).reshape(-1, *leaf.shape[-3:])  # of one row, so that B is 1
-            found += [(repeat, int(pattern[1]) if pattern else place, each) for repeat, each in enumerate(stacked)]
+            at = IN_A_STACK.match(path_of(path))
+            layers = numbers[at['tower']][at['group']] if at else range(len(stacked))
+            found += [(layer, place, each) for layer, each in zip(layers, stacked, strict=True)]
     yield from (each for *_, each in sorted(found, key=lambda layer: layer[:2]))

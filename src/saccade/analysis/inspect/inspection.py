@@ -11,7 +11,6 @@ sequence, there is an entropy alone. Clark et al. 2019, "What Does BERT Look At?
 https://arxiv.org/abs/1906.04341, tell heads apart by such numbers.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -26,6 +25,7 @@ from saccade.attention.plain import Plain
 from saccade.benchmark.report import Report, Table
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Prepared
+from saccade.layers import IN_A_STACK, layer_numbers
 from saccade.task.base import Forward, TaskBase
 from saccade.train.digests import prepare_again
 from saccade.train.experiment import Experiment, cache_folder
@@ -33,9 +33,6 @@ from saccade.train.optimizer import path_of
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
 from saccade.types import Batch, Params, Part, UserError
-
-# The tower, '' where the model has one alone; the place in the pattern; the branch of the block.
-_IN_A_STACK = re.compile(r'(?:(.*?)/)?layers/pattern_(\d+)/(\w+)')
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ def _layers(gradient: Params, params: Params) -> Iterator[Layer]:
 
 def _norms(tree: Params) -> dict[str, float]:
     """L2 norm of what stands outside the layers, by its name, and of each layer."""
-    outside = [(path, leaf) for path, leaf in _leaves(tree) if not _IN_A_STACK.match(path)]
+    outside = [(path, leaf) for path, leaf in _leaves(tree) if not IN_A_STACK.match(path)]
     parts = [(path.partition('/')[0], leaf) for path, leaf in outside]
     parts += [(f'{tower} layer {number}'.lstrip(), leaf) for tower, number, _, leaf in _by_layer(tree)]
     squares: dict[str, float] = {}
@@ -150,17 +147,15 @@ def _heads(weights: PyTree) -> Iterator[Head]:
 
 def _by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
     """Tower, number of the layer, from 1, branch and slice of each leaf that is stacked over the layers."""
-    stacked = [(found, leaf) for path, leaf in _leaves(tree) if (found := _IN_A_STACK.match(path))]
-    patterns: dict[str, int] = {}
-    for found, _ in stacked:
-        tower = found[1] or ''
-        patterns[tower] = max(patterns.get(tower, 0), int(found[2]) + 1)
+    numbers = layer_numbers(tree)
     parts = (
-        (found[1] or '', 1 + int(found[2]) + patterns[found[1] or ''] * repeat, found[3], part)
-        for found, leaf in stacked
-        for repeat, part in enumerate(leaf)
+        (found['tower'], number, found['rest'].partition('/')[0], part)
+        for path, leaf in _leaves(tree)
+        if (found := IN_A_STACK.match(path))
+        for number, part in zip(numbers[found['tower']][found['group']], leaf, strict=True)
     )
-    return sorted(parts, key=lambda part: (list(patterns).index(part[0]), part[1]))
+    ordered = sorted(parts, key=lambda part: (list(numbers).index(part[0]), part[1]))
+    return [(tower or '', *rest) for tower, *rest in ordered]
 
 
 def _leaves(tree: PyTree) -> list[tuple[str, Array]]:

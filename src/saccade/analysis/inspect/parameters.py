@@ -3,7 +3,6 @@
 """Parameter table of a model by role: count, shape, and L2 norm where the weights have values."""
 
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,13 +11,12 @@ import jax
 import numpy as np
 
 from saccade.benchmark.report import Report, Table
+from saccade.layers import IN_A_STACK
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
 from saccade.train.plan import role_of
 from saccade.train.trained import param_shapes, params_of
 from saccade.types import Params
-
-_IN_A_STACK = re.compile(r'(?:layers/)?pattern_\d+/')
 
 
 @dataclass(frozen=True)
@@ -97,8 +95,9 @@ def weights(params: Params) -> list[Weight]:
     alike: dict[tuple[str, str, tuple[int, ...]], list[Any]] = {}
     for keypath, leaf in jax.tree_util.tree_leaves_with_path(params):
         path = path_of(keypath)
-        name = _IN_A_STACK.sub('', path)
-        stacked = leaf if name != path else _alone(leaf)
+        found = IN_A_STACK.match(path)
+        name = '/'.join(filter(None, (found['tower'], found['rest']))) if found else path
+        stacked = leaf if found else _alone(leaf)
         alike.setdefault((role_of(path), name, tuple(stacked.shape[1:])), []).append(stacked)
     found = [
         Weight(role, name, sum(leaf.shape[0] for leaf in leaves), shape, _norm(leaves))
