@@ -116,11 +116,12 @@ class TextData(DatasetBase):
             raise UserError(f'data: no document of the {name} split has two tokens, so there is none to predict')
 
     def _splits(self, arrays: BySplit, source: Corpus, frame: Any, tokenizer: Tokenizer) -> dict[str, Split]:
-        return {name: self._split(found) for name, found in arrays.items()}
-
-    def _split(self, arrays: Arrays) -> TextSplit:
-        targets, size, tokens, documents = arrays['counts'].tolist()
-        return TextSplit(rows=self._rows(arrays), targets=targets, bytes=size, tokens=tokens, documents=documents)
+        splits = {}
+        for name, found in arrays.items():
+            targets, size, tokens, documents = found['counts'].tolist()
+            rows = self._rows(found)
+            splits[name] = TextSplit(rows=rows, targets=targets, bytes=size, tokens=tokens, documents=documents)
+        return splits
 
     def _rows(self, arrays: Arrays) -> Rows:
         return self.pack().rows(arrays['tokens'], arrays, self.context_length)
@@ -154,13 +155,9 @@ def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) ->
     if lengths:
         np.save(path, np.memmap(raw, dtype, mode='r'))
     raw.unlink()
-    return _bounds(np.array(lengths, np.int64), len(end)), size
-
-
-def _bounds(lengths: np.ndarray, end: int) -> np.ndarray:
-    """Return [documents, 2]; `end` is the number of end tokens, 0 or 1, between documents."""
-    starts = np.cumsum(lengths + end) - (lengths + end)
-    return np.stack([starts, starts + lengths + 2 * end], axis=-1)
+    taken = np.array(lengths, np.int64) + len(end)  # by each document and the end token after it
+    starts = np.cumsum(taken) - taken
+    return np.stack([starts, starts + taken + len(end)], axis=-1), size
 
 
 def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:
@@ -169,12 +166,8 @@ def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:
         return tokenizer.encode_batch(texts)
     except UserError:
         for document in group:
-            _encode_named(document, tokenizer)
+            try:
+                tokenizer.encode(document['text'])
+            except UserError as error:
+                raise UserError(f'document {document["id"]}: {error}') from error
         raise
-
-
-def _encode_named(document: Any, tokenizer: Tokenizer) -> None:
-    try:
-        tokenizer.encode(document['text'])
-    except UserError as error:
-        raise UserError(f'document {document["id"]}: {error}') from error
