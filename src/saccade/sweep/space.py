@@ -46,7 +46,8 @@ def points(space: Any, where: str = 'runs') -> list[Point]:
     """
     keys = [key for key in _SPACES if isinstance(space, Mapping) and key in space]
     if len(keys) != 1:
-        raise UserError(f'{where}: a space is a dict with one of {", ".join(_SPACES)}; this one has {_keys(space)}')
+        has = ', '.join(map(str, space)) or 'none' if isinstance(space, Mapping) else repr(space)
+        raise UserError(f'{where}: a space is a dict with one of {", ".join(_SPACES)}; this one has {has}')
     make = _SPACES[keys[0]]
     rest = {key: value for key, value in space.items() if key != keys[0]}
     known = list(inspect.signature(make).parameters)[2:]
@@ -161,7 +162,7 @@ def _are_bounds(values: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Draw:
-    """Attributes: drawer, made of the values that stand in the space; admits, which those are; needs, in words."""
+    """A way to draw. Attributes: drawer, made from the values in the space; admits, which values; needs, in words."""
 
     drawer: Callable[[Sequence[Any]], Drawer]
     admits: Callable[[Sequence[Any]], bool]
@@ -210,7 +211,3 @@ def _require_text(fields: Mapping[Any, Any], where: str) -> None:
     for field in fields:
         if not isinstance(field, str):
             raise UserError(f"{where}: a field is text, as in 'model.width', not {field!r}")
-
-
-def _keys(space: Any) -> str:
-    return ', '.join(map(str, space)) or 'none' if isinstance(space, Mapping) else repr(space)
