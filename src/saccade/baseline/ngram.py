@@ -94,7 +94,8 @@ class NGram:
     @classmethod
     def fit(cls, targets: Targets, vocabulary: int) -> 'NGram':
         """Count all targets, with weights that suit a held-out tenth when the others are counted."""
-        held = _held_out(len(targets.words))
+        count = len(targets.words)
+        held = np.arange(count) * max(1, min(_STRETCHES, count)) // max(1, count) % 10 == 9
         weights = _fitted_weights(_counted(targets[~held], vocabulary), targets[held], vocabulary)
         return cls(vocabulary, _counted(targets, vocabulary), weights)
 
@@ -191,11 +192,6 @@ def _ratio(drawn: np.ndarray, reaches: np.ndarray, buckets: np.ndarray) -> np.nd
     above = np.bincount(buckets, drawn, minlength=_BUCKETS) + 1
     below = np.bincount(buckets, reaches, minlength=_BUCKETS) + 2
     return np.where(np.arange(_BUCKETS) > 0, above / below, 0.0)
-
-
-def _held_out(count: int) -> np.ndarray:
-    stretches = max(1, min(_STRETCHES, count))
-    return np.arange(count) * stretches // max(1, count) % 10 == 9
 
 
 def _find(keys: np.ndarray, wanted: np.ndarray, *columns: np.ndarray) -> list[np.ndarray]:
