@@ -154,7 +154,7 @@ def _publish(draft: Path, folder: Path) -> None:
 
 
 def _wrong(folder: Path) -> str:
-    """Say what is not as it was written; nothing of a sound folder."""
+    """Say what is wrong with a folder: the first file that is not as it was written; empty for a sound folder."""
     if not folder.is_dir():
         return 'is no folder'
     try:

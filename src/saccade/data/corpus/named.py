@@ -100,7 +100,7 @@ def _refuse_unknown(name: str) -> None:
 
 
 def _refuse_tensorflow(name: str, builder: tfds.core.DatasetBuilder) -> None:
-    """Refuse before anything is downloaded what would fail after it."""
+    """Refuse, before anything is downloaded, a dataset that needs TensorFlow to be prepared."""
     if not _is_of_tfds(builder) or _has_tensorflow():
         return
     if _TENSORFLOW.search(inspect.getsource(inspect.getmodule(builder))):

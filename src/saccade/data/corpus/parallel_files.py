@@ -100,7 +100,7 @@ def _languages(folder: Path, stem: str) -> dict[str, Path]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Files whose ending may be a language, since it is none that says what they hold."""
+    """List files whose ending may be a language: it is not the ending of a known format."""
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():
         if file.is_file() and not file.name.startswith('.') and _language(file) and not format_of(file):
             yield file

@@ -112,7 +112,7 @@ class Passages(DatasetBase):
 
 @dataclass(frozen=True, eq=False)
 class _Stream:
-    """Attributes: all tokens; which of them begin a word; for each document, its sentences in the stream."""
+    """Stream of tokens. Attributes: tokens; which begin a word; where the sentences of each document stand in it."""
 
     tokens: np.ndarray
     begins: np.ndarray
@@ -196,7 +196,7 @@ def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, 
 
 
 def _surprise(known: np.ndarray, asked: np.ndarray, classes: int) -> float:
-    """Return the mean of -log p [nats] under the frequencies in what is known."""
+    """Return the mean of -log p [nats] of `asked` under the frequencies in `known`."""
     counts = np.maximum(np.bincount(known, minlength=classes), 1)
     return float(-np.log(counts / counts.sum())[asked].mean())
 

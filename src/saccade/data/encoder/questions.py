@@ -292,7 +292,7 @@ def _answer(question: Question, places: np.ndarray) -> tuple[int, int]:
 
 
 def _learnable(split: QuestionSplit) -> QuestionSplit:
-    """Leave out the questions whose answer is whole in no window: they would be learned to have none."""
+    """Leave out questions whose answer is whole in no window: their targets would say that there is no answer."""
     found = np.setdiff1d(np.arange(len(split.questions)), split.lost)
     if not len(found):
         raise UserError(

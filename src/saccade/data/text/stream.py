@@ -92,18 +92,16 @@ class TextData(DatasetBase):
         return (document['text'] for document in each(examples))
 
     def _write(self, source: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
+        """Write the stream of each split, which memory may not hold, then what is made of the stream."""
         for name, documents in source.splits.items():
-            self._write_split(name, documents, tokenizer, folder / name)
-
-    def _write_split(self, name: str, documents: Sequence[Any], tokenizer: Tokenizer, folder: Path) -> None:
-        """Write the stream, which memory may not hold, then what is made of it."""
-        folder.mkdir()
-        bounds, size = _write_stream(documents, tokenizer, folder / 'tokens.npy')
-        tokens = int(bounds[-1, 1]) if len(bounds) else 0
-        self._check_length(name, tokens, int(np.diff(bounds).max(initial=0)))
-        write_arrays(folder, self.pack().index(bounds, self.context_length, name == 'train'))
-        targets = int((self._rows(read_arrays(folder)).pieces()[1] - 1).sum())
-        write_arrays(folder, {'counts': np.array([targets, size, tokens, len(bounds)])})
+            into = folder / name
+            into.mkdir()
+            bounds, size = _write_stream(documents, tokenizer, into / 'tokens.npy')
+            tokens = int(bounds[-1, 1]) if len(bounds) else 0
+            self._check_length(name, tokens, int(np.diff(bounds).max(initial=0)))
+            write_arrays(into, self.pack().index(bounds, self.context_length, name == 'train'))
+            targets = int((self._rows(read_arrays(into)).pieces()[1] - 1).sum())
+            write_arrays(into, {'counts': np.array([targets, size, tokens, len(bounds)])})
 
     def _check_length(self, name: str, tokens: int, longest: int) -> None:
         least = self.context_length + 1 if name == 'train' else 2

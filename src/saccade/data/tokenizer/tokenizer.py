@@ -178,7 +178,7 @@ class Tokenizer:
 
 
 def _beside(path: Path) -> Path:
-    """Where the tokenizer of what is read is kept, if there are two."""
+    """The path of the source tokenizer, where there are two."""
     return path.with_name(f'source_{path.name}')
 
 
