@@ -55,16 +55,14 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
         UserError: not exactly one of name and path is given, there is no such corpus, or it cannot be read.
     """
     require_source(name, path, validation)
-    if path is not None:
-        return _open_path(Path(path).expanduser(), Path(cache), validation)
+    cache = Path(cache)
     if name == 'pydocs':
         digest = pydocs.fingerprint(pydocs.installed_modules())
-        folder = prepare_own(pydocs.PyDocs, Path(cache) / digest[:16])
-        return Corpus(_documents(folder), digest, 'pydocs', versions=pydocs.versions())
-    return _open_dataset(name, open_named(name, Path(cache)), validation)
-
-
-def _open_path(path: Path, cache: Path, validation: float) -> Corpus:
+        folder = prepare_own(pydocs.PyDocs, cache / digest[:16])
+        return Corpus(_documents(folder), digest, name, versions=pydocs.versions())
+    if name is not None:
+        return _open_dataset(name, open_named(name, cache), validation)
+    path = Path(path).expanduser()
     if (path / 'dataset_info.json').is_file():
         return _open_dataset(path.name, opened(path), validation)
     plan = text_files.plan_documents(path, validation)

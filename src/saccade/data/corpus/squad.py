@@ -83,14 +83,11 @@ def open_questions(name: str | None, path: str | None, cache: Path, validation: 
             answer does not stand in its context.
     """
     require_source(name, path, validation)
-    if path is not None:
-        return _open_path(Path(path).expanduser(), validation)
     if name == 'facts':
         return _open_dataset(name, opened(prepare_own(Facts, cache)), validation)
-    return _open_dataset(name, open_named(name, cache), validation)
-
-
-def _open_path(path: Path, validation: float) -> Inquiry:
+    if name is not None:
+        return _open_dataset(name, open_named(name, cache), validation)
+    path = Path(path).expanduser()
     if (path / 'dataset_info.json').is_file():
         return _open_dataset(path.name, opened(path), validation)
     if path.is_dir():
