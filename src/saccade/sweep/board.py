@@ -4,7 +4,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, Group
@@ -90,18 +90,17 @@ class Board:
         for column in ('step', 'loss', 'tokens/s', 'minutes'):
             table.add_column(column, justify='right')
         for run in shown(sweep.runs, rows):
-            table.add_row(verbatim(run.name), Text(run.status, _STYLES[run.status]), *self._figures(run))
+            record = self._folder.progress(run) if run.status != 'waiting' else {}
+            at_work = run.status == 'running' and run.name in self._since
+            table.add_row(
+                verbatim(run.name),
+                Text(run.status, _STYLES[run.status]),
+                f'{record.get("step", 0):,}/{run.steps:,}',
+                f'{record["loss"]:z.4f}' if 'loss' in record else '',
+                f'{record["tokens_per_second"]:,.0f}' if 'tokens_per_second' in record else '',
+                f'{(time.monotonic() - self._since[run.name]) / 60:.1f}' if at_work else '',
+            )
         return table
-
-    def _figures(self, run: Run) -> Sequence[str]:
-        record = self._folder.progress(run) if run.status != 'waiting' else {}
-        at_work = run.status == 'running' and run.name in self._since
-        return (
-            f'{record.get("step", 0):,}/{run.steps:,}',
-            _figure(record, 'loss', '{:z.4f}'),
-            _figure(record, 'tokens_per_second', '{:,.0f}'),
-            f'{(time.monotonic() - self._since[run.name]) / 60:.1f}' if at_work else '',
-        )
 
 
 def display(console: Console, folder: SweepFolder) -> Lines | Board:
@@ -130,7 +129,3 @@ def summary(sweep: Sweep) -> str:
     """How many runs are in which state, in a line."""
     counts = Counter(run.status for run in sweep.runs)
     return ', '.join(f'{counts[status]} {status}' for status in _STYLES if counts[status])
-
-
-def _figure(record: Mapping[str, Any], name: str, form: str) -> str:
-    return form.format(record[name]) if name in record else ''
