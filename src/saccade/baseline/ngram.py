@@ -94,9 +94,13 @@ class NGram:
     @classmethod
     def fit(cls, targets: Targets, vocabulary: int) -> 'NGram':
         """Count all targets, with weights that suit a held-out tenth when the others are counted."""
-        held = _held_out(len(targets.words))
-        weights = _fitted_weights(_counted(targets[~held], vocabulary), targets[held], vocabulary)
-        return cls(vocabulary, _counted(targets, vocabulary), weights)
+        count = len(targets.words)
+        held = np.arange(count) * max(1, min(_STRETCHES, count)) // max(1, count) % 10 == 9
+        levels = _look_up(_counted(targets[~held], vocabulary), targets[held])
+        weights = [np.where(np.arange(_BUCKETS) > 0, 0.5, 0.0) for _ in levels]
+        for _ in range(_ITERATIONS):
+            weights = _improved(weights, levels, vocabulary)
+        return cls(vocabulary, _counted(targets, vocabulary), tuple(weights))
 
     def probabilities(self, targets: Targets) -> np.ndarray:
         """Return p(w | h) of each target."""
@@ -163,39 +167,22 @@ def _mixtures(estimates: Sequence[np.ndarray], stays: Sequence[np.ndarray], voca
     return mixtures[1:]
 
 
-def _fitted_weights(counts: Sequence[Counts], held: Targets, vocabulary: int) -> tuple[np.ndarray, ...]:
-    """Maximise the likelihood of the held-out targets by expectation maximisation."""
-    levels = _look_up(counts, held)
-    weights = [np.where(np.arange(_BUCKETS) > 0, 0.5, 0.0) for _ in levels]
-    for _ in range(_ITERATIONS):
-        weights = _improved(weights, levels, vocabulary)
-    return tuple(weights)
-
-
 def _improved(
     weights: Sequence[np.ndarray], levels: Sequence[tuple[np.ndarray, np.ndarray]], vocabulary: int
 ) -> list[np.ndarray]:
+    """Take a step of expectation maximisation: λ by bucket under which the held-out targets are more likely."""
     stays = [weight[bucket] for weight, (_, bucket) in zip(weights, levels, strict=True)]
     mixtures = _mixtures([estimate for estimate, _ in levels], stays, vocabulary)
     reaches = np.ones_like(mixtures[0])  # the probability that a target was drawn at this level or below
     improved = []
     for (estimate, bucket), stay, mixture in reversed(list(zip(levels, stays, mixtures, strict=True))):
         drawn = reaches * stay * estimate / mixture
-        improved.append(_ratio(drawn, reaches, bucket))
+        # One more of each outcome keeps λ from 0 and 1, hence every loss finite.
+        above = np.bincount(bucket, drawn, minlength=_BUCKETS) + 1
+        below = np.bincount(bucket, reaches, minlength=_BUCKETS) + 2
+        improved.append(np.where(np.arange(_BUCKETS) > 0, above / below, 0.0))
         reaches = reaches - drawn
     return improved[::-1]
-
-
-def _ratio(drawn: np.ndarray, reaches: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """Return λ by bucket. One more of each outcome keeps it from 0 and 1, hence every loss finite."""
-    above = np.bincount(buckets, drawn, minlength=_BUCKETS) + 1
-    below = np.bincount(buckets, reaches, minlength=_BUCKETS) + 2
-    return np.where(np.arange(_BUCKETS) > 0, above / below, 0.0)
-
-
-def _held_out(count: int) -> np.ndarray:
-    stretches = max(1, min(_STRETCHES, count))
-    return np.arange(count) * stretches // max(1, count) % 10 == 9
 
 
 def _find(keys: np.ndarray, wanted: np.ndarray, *columns: np.ndarray) -> list[np.ndarray]:

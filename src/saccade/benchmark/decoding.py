@@ -49,7 +49,10 @@ def decoding(sides: Sides, size: DecodingSize, rounds: int, steps: int) -> Repor
         if counts[0] != counts[1]:
             raise UserError(f'not the same model: {PEER} has {counts[0]:,} parameters, we have {counts[1]:,}')
         ties = {batch: assert_same_tokens(ours, peer, prompts(size, batch)) for batch in size.batches}
-        found = {batch: _measure(ours, peer, size, batch, rounds, steps) for batch in size.batches}
+        found = {}
+        for batch in size.batches:
+            seconds = alternate({OURS: ours, PEER: peer}, rounds, steps, batch=batch)
+            found[batch] = Comparison(batch * size.new, seconds, (PEER,))
     return _report(size, counts[0], ties, found)
 
 
@@ -75,11 +78,6 @@ def assert_same_tokens(ours: Variant, peer: Variant, prompts: list[list[int]]) -
             )
         ties += 1
     return ties
-
-
-def _measure(ours: Variant, peer: Variant, size: DecodingSize, batch: int, rounds: int, steps: int) -> Comparison:
-    seconds = alternate({OURS: ours, PEER: peer}, rounds, steps, batch=batch)
-    return Comparison(batch * size.new, seconds, (PEER,))
 
 
 def _report(size: DecodingSize, parameters: int, ties: dict[int, int], found: dict[int, Comparison]) -> Report:

@@ -78,7 +78,9 @@ def _measure(
         rates.append(matrix_rate(options.matrix))
         state, taken = _steps(backend, state, batch, options.steps)
         seconds.append(taken / options.steps)
-    with jax.profiler.trace(options.trace, profiler_options=_device_only()):
+    devices_alone = jax.profiler.ProfileOptions()
+    devices_alone.python_tracer_level = 0
+    with jax.profiler.trace(options.trace, profiler_options=devices_alone):
         _steps(backend, state, batch, options.steps)
     return rates, seconds, costs(Path(options.trace), backend.train_step.as_text()), options
 
@@ -114,12 +116,6 @@ def _batch(backend: Backend, experiment: Experiment) -> Any:
     positions = np.broadcast_to(np.arange(like.shape[1]), like.shape)
     rows = {'tokens': tokens, 'segments': np.ones(like.shape), 'positions': positions}
     return backend.place({name: part.astype(np.int32) for name, part in rows.items()})
-
-
-def _device_only() -> jax.profiler.ProfileOptions:
-    options = jax.profiler.ProfileOptions()
-    options.python_tracer_level = 0
-    return options
 
 
 def _report(

@@ -75,7 +75,8 @@ class Worker:
             raise self._ended()
         answer = json.loads(line)
         if 'error' in answer:
-            raise UserError(f'{self.name} failed: {_first_line(answer["error"])}')
+            lines = (line for line in answer['error'].splitlines() if line.strip())
+            raise UserError(f'{self.name} failed: {next(lines, answer["error"])}')
         return answer['value']
 
     def _ended(self) -> UserError:
@@ -96,7 +97,3 @@ def require(*packages: str) -> None:
             raise UserError(
                 f'{package} is not installed; the peers are the extra `benchmark`: pip install -e .[benchmark]'
             )
-
-
-def _first_line(text: str) -> str:
-    return next((line for line in text.splitlines() if line.strip()), text)

@@ -69,14 +69,10 @@ class Report:
 
 def machine() -> dict[str, Any]:
     """What a figure depends on."""
+    installed = {distribution.name.lower() for distribution in importlib.metadata.distributions() if distribution.name}
     return {
         'processor': processor(),
         'cores': cores(),
         'python': platform.python_version(),
-        'versions': dict(_versions()),
+        'versions': {name: importlib.metadata.version(name) for name in LIBRARIES if name in installed},
     }
-
-
-def _versions() -> list[tuple[str, str]]:
-    installed = {distribution.name.lower() for distribution in importlib.metadata.distributions() if distribution.name}
-    return [(name, importlib.metadata.version(name)) for name in LIBRARIES if name in installed]

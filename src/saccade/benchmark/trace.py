@@ -37,9 +37,12 @@ def costs(folder: Path, program: str) -> list[Cost]:
     Raises:
         UserError: there is no trace.
     """
+    traces = sorted(folder.rglob('*.xplane.pb'), key=lambda path: path.stat().st_mtime)
+    if not traces:
+        raise UserError(f'{folder}: the profiler has left no trace')
     names = dict(_NAMED.findall(program))
     seconds: Counter[str] = Counter()
-    for operation, nanoseconds in _operations(_newest(folder)):
+    for operation, nanoseconds in _operations(traces[-1]):
         seconds[source(names.get(operation, operation))] += nanoseconds / 1e9
     total = sum(seconds.values())
     return [Cost(what, taken, taken / total) for what, taken in seconds.most_common()]
@@ -50,28 +53,18 @@ def source(name: str) -> str:
     return re.sub(r'^jit\(\w+\)/|while/body/closed_call/|\w+\.\w+/|[.\d]+$', '', name)
 
 
-def _newest(folder: Path) -> Path:
-    traces = sorted(folder.rglob('*.xplane.pb'), key=lambda path: path.stat().st_mtime)
-    if not traces:
-        raise UserError(f'{folder}: the profiler has left no trace')
-    return traces[-1]
-
-
 def _operations(trace: Path) -> Iterator[tuple[str, float]]:
     """Name and nanoseconds of each operation that ran on a device, or on the threads that stand for one."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', DeprecationWarning)  # JAX's types lack a __module__
         for plane in jax.profiler.ProfileData.from_file(str(trace)).planes:
-            for line in _device_lines(list(plane.lines)):
+            # A TPU has a line of operations, and others that sum them up; elsewhere each operation bears a mark.
+            lines = list(plane.lines)
+            for line in [line for line in lines if line.name == 'XLA Ops'] or lines:
                 for event in line.events:
                     operation = _operation(event, line.name)
                     if operation and not operation.startswith(_CONTAINERS):
                         yield operation, event.duration_ns
-
-
-def _device_lines(lines: list[Any]) -> list[Any]:
-    """A TPU has a line of operations, and others that sum them up; elsewhere each operation bears a mark."""
-    return [line for line in lines if line.name == 'XLA Ops'] or lines
 
 
 def _operation(event: Any, line: str) -> str:

@@ -49,8 +49,14 @@ def training(sides: Sides, size: Size, peers: Sequence[str], rounds: int, steps:
     require(*sides.packages)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        theirs = {PEERS[peer]: stack.enter_context(_peer(sides, peer, size)) for peer in peers}
-        ours = {f'saccade {run}': stack.enter_context(_our_own(sides, run, size)) for run in size.runs}
+        theirs, ours = {}, {}
+        for peer in peers:
+            target, compiled = f'{_HERE}.{sides.theirs}:Training', peer == 'compiled'
+            worker = Worker(PEERS[peer], target, size=asdict(size), compiled=compiled)
+            theirs[PEERS[peer]] = stack.enter_context(worker)
+        for run in size.runs:
+            worker = Worker(f'saccade {run}', f'{_HERE}.{sides.ours}:Training', size=asdict(size), run=run)
+            ours[worker.name] = stack.enter_context(worker)
         next(iter(theirs.values())).ask('save', folder=folder)
         for worker in ours.values():
             worker.ask('load', folder=folder)
@@ -79,14 +85,6 @@ def assert_same(checks: Mapping[str, Mapping[str, Any]]) -> None:
                     f'not the same model: after {updates} updates the loss of {first} is {loss:.6f} '
                     f'and of {name} {other:.6f}'
                 )
-
-
-def _peer(sides: Sides, peer: str, size: Size) -> Worker:
-    return Worker(PEERS[peer], f'{_HERE}.{sides.theirs}:Training', size=asdict(size), compiled=peer == 'compiled')
-
-
-def _our_own(sides: Sides, run: str, size: Size) -> Worker:
-    return Worker(f'saccade {run}', f'{_HERE}.{sides.ours}:Training', size=asdict(size), run=run)
 
 
 def _report(size: Size, checks: Mapping[str, Mapping[str, Any]], comparison: Comparison) -> Report:

@@ -82,7 +82,7 @@ def refusal(ended: Ended) -> UserError:
 
 
 def _said(ended: Ended) -> str:
-    """What gcloud printed after `ERROR: (gcloud.the.command)`, which may be prose or JSON, or else last of all."""
+    """Return what gcloud printed after `ERROR: (gcloud.the.command)`, in prose or JSON; without that, its last line."""
     text = '\n'.join(line.rstrip('\n') for line in ended.output)
     _, marked, error = text.rpartition(_REFUSED)
     error = error.partition(') ')[2].partition('\nUsage:')[0] if marked else text.strip().rpartition('\n')[2]

@@ -119,7 +119,7 @@ class Launch:
     def plan(self) -> Plan:
         """What a first launch runs if all goes well."""
         runner = DryRun(self.tpu.rehearsed())
-        self._run(runner, _silently)
+        self._run(runner, lambda text: None)
         again = f'if the TPU is taken away, at most {self.retry.restarts} times, and all but the first again'
         besides = {'to have the training save and end': self.stop(), again: self.tpu.delete()}
         if self._keep:
@@ -186,7 +186,7 @@ class Launch:
             time.sleep(self.retry.seconds)  # until Google knows of it too
 
     def _train(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ended:
-        """Take every step up to the training's end, or to the first that fails."""
+        """Run every step until the training ends or a step fails."""
         looked = runner.do(self._look())
         if looked.status == _ANOTHER:
             raise UserError(f'{self.tpu.wanted.name} is at work on another training; end it: {self.stop().line}')
@@ -208,7 +208,7 @@ class Launch:
         return ended.connection_lost or shut_down or found is None or found.state != READY
 
     def _leave(self, runner: CommandRunner, say: Callable[[str], Any], keep: bool) -> bool:
-        """Delete what is not to stand, and say what stands; return whether anything does."""
+        """Delete the TPU unless it is to be kept; say whether it stands, and return that."""
         name, delete = self.tpu.wanted.name, self.tpu.delete()
         try:
             found = self.tpu.find(runner)
@@ -295,10 +295,6 @@ def rehearse(job: Launch | Teardown, as_json: bool) -> int:
 def name_of(workdir: str) -> str:
     """Name a TPU after the folder of its run."""
     return f'saccade-{re.sub("[^a-z0-9]+", "-", PurePosixPath(workdir).name.lower()).strip("-")}'.strip('-')
-
-
-def _silently(text: str) -> None:
-    pass
 
 
 def _shipped(code: Path, config: str) -> str:

@@ -21,7 +21,9 @@ def files_of(folder: Path) -> list[Path]:
     try:
         listed = subprocess.run(listing, capture_output=True, check=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return _needed(folder)
+        tops = [folder / name for name in _NEEDED]
+        files = [file for top in tops for file in ([top] if top.is_file() else top.rglob('*')) if file.is_file()]
+        return sorted(file.relative_to(folder) for file in files if _MADE not in file.parts)
     paths = {Path(name) for name in listed.split('\0') if name}
     return sorted(path for path in paths if (folder / path).is_file())  # git still lists what was deleted
 
@@ -32,12 +34,6 @@ def pack(folder: Path, archive: Path) -> None:
     with tarfile.open(archive, 'w:gz') as tar:
         for path in files_of(folder):
             tar.add(folder / path, arcname=str(path))
-
-
-def _needed(folder: Path) -> list[Path]:
-    tops = [folder / name for name in _NEEDED]
-    files = [file for top in tops for file in ([top] if top.is_file() else top.rglob('*')) if file.is_file()]
-    return sorted(file.relative_to(folder) for file in files if _MADE not in file.parts)
 
 
 if __name__ == '__main__':

@@ -249,7 +249,7 @@ def _require_usable(tpu: TPU, found: Found | None) -> None:
 
 
 def _make(tpu: TPU, found: Found | None, runner: CommandRunner, seconds: float, again: bool) -> bool:
-    """Create a TPU in place of what was found; tell whether there was one to be had."""
+    """Create a TPU in place of what was found; return whether there was capacity for one."""
     if found:
         require_done(runner, tpu.delete(), seconds)
     try:

@@ -154,7 +154,7 @@ def _publish(draft: Path, folder: Path) -> None:
 
 
 def _wrong(folder: Path) -> str:
-    """Say what is not as it was written; nothing of a sound folder."""
+    """Say what is wrong with a folder: the first file that is not as it was written; empty for a sound folder."""
     if not folder.is_dir():
         return 'is no folder'
     try:
@@ -172,12 +172,12 @@ def _wrong(folder: Path) -> str:
 def _digests(folder: Path) -> dict[str, str]:
     """SHA-256 of each file below a folder, but for hidden ones."""
     files = {file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob('*')) if file.is_file()}
-    chosen = {name: file.stat() for name, file in files.items() if name != _DIGESTS and not _is_hidden(name)}
+    chosen = {
+        name: file.stat()
+        for name, file in files.items()
+        if name != _DIGESTS and not any(part.startswith('.') for part in name.split('/'))
+    }
     return {name: _sha256(files[name], stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in chosen.items()}
-
-
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith('.') for part in name.split('/'))
 
 
 @functools.cache

@@ -95,7 +95,7 @@ class DatasetBase(ABC):
     @property
     @abstractmethod
     def _key(self) -> Any:
-        """What the arrays are called, and all that decides them beside the source and the tokenizer."""
+        """The cache key of the arrays: all that decides them beside the source and the tokenizer."""
 
     @abstractmethod
     def _open(self, cache: Path) -> Source:

@@ -95,14 +95,10 @@ def _reader(rows: RowSource, share: slice) -> Callable[[np.ndarray], Row]:
     """Return the function from the row numbers of a whole batch to this process's share of the batch."""
 
     def read(numbers: np.ndarray) -> Row:
-        chosen = [_row(rows, number) for number in numbers[share].tolist()]
+        chosen = [rows[number] if number < len(rows) else rows.padding() for number in numbers[share].tolist()]
         return {name: np.stack([row[name] for row in chosen]) for name in chosen[0]}
 
     return read
-
-
-def _row(rows: RowSource, number: int) -> Row:
-    return rows[number] if number < len(rows) else rows.padding()
 
 
 def _prefetched(batches: grain.MapDataset) -> Iterator[Row]:

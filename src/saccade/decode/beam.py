@@ -70,11 +70,14 @@ class Texts:
 
 @struct.dataclass
 class _Now:
-    """Attributes:
-    state, newest: of all beams, and the token of each that is not in it yet.
-    live, finished: what each group is writing, and what it has written.
-    done: rows for which nothing more is sought.
-    steps: tokens of what is being written.
+    """State of the search.
+
+    Attributes:
+        state: the model's, of all beams.
+        newest: the last token of each beam, which is not in the state yet.
+        live, finished: unfinished and finished hypotheses of each group.
+        done: rows whose search has ended.
+        steps: tokens decoded so far.
     """
 
     state: State
@@ -125,9 +128,13 @@ class Beam:
 
     def search(self, opening: Opening, most: int, end: Int[Array, '*B']) -> Texts:
         """Find K texts of so many tokens at most for each row; for use inside a compiled program."""
-        B = opening.newest.shape[0]
+        B, K = opening.newest.shape[0], self._each
         end = jnp.broadcast_to(end, (B,))
-        empty = _none(B, self._each, most)
+        empty = Texts(
+            tokens=jnp.zeros((B, K, most), jnp.int32),
+            counts=jnp.zeros((B, K), jnp.int32),
+            scores=jnp.full((B, K), -jnp.inf, jnp.float32),
+        )
         begun = empty.replace(scores=empty.scores.at[:, 0].set(0.0))  # one beam, or all would be the same
         now = _Now(
             state=jax.tree.map(lambda leaf: repeat(leaf, 'B ... -> (B K) ...', K=self.beams), opening.state),
@@ -178,7 +185,7 @@ class Beam:
     def _chosen(
         self, log_p: Float[Array, 'B K V'], taken: Float[Array, 'B V'], live: Texts, at: Int[Array, ''], end: Any
     ) -> '_Choice':
-        """Go on with the K best candidates that do not end, and set those apart that end among the K best."""
+        """Keep the K best candidates that do not end, and return those among the K best that end."""
         _, K, V = log_p.shape
         whole = rearrange(live.scores[..., None] + log_p, 'B K V -> B (K V)')
         chosen_by = whole - self.diversity * jnp.tile(taken, (1, K))
@@ -196,12 +203,12 @@ class Beam:
         return _Choice(kept, among_best, _picked(origins, on), _picked(tokens, on))
 
     def _counted(self, found: '_Choice', end: Int[Array, 'B'], V: int) -> Float[Array, 'B V']:
-        """How many texts of a group have just taken each token, the end token too."""
+        """Count how many hypotheses of a group have just taken each token, the end token included."""
         ended = (found.ended.scores > -jnp.inf).sum(axis=-1, keepdims=True)
         return jax.nn.one_hot(found.tokens, V).sum(axis=1) + ended * jax.nn.one_hot(end, V)
 
     def _penalised(self, texts: Texts, lengths: Int[Array, 'B K'], rows: Bool[Array, 'B']) -> Texts:
-        """The same with their scores by length, those of other rows left out."""
+        """Divide the scores by the length penalty; set those of other rows to -inf."""
         scores = texts.scores / self._penalty(lengths)
         return texts.replace(scores=jnp.where(rows[:, None], scores, -jnp.inf))
 
@@ -219,7 +226,7 @@ class Beam:
 
 @struct.dataclass
 class _Choice:
-    """Attributes: what is gone on with, of which beam and by which token; and what ended."""
+    """Candidates kept at a step. Attributes: live and ended hypotheses; beam and newest token of each live one."""
 
     live: Texts
     ended: Texts
@@ -258,18 +265,13 @@ def _continue(
     return beam.search(after_prompts(model, params, tokens, lengths, max_tokens), max_tokens, end)
 
 
-def _none(B: int, K: int, most: int) -> Texts:
-    counts = jnp.zeros((B, K), jnp.int32)
-    return Texts(jnp.zeros((B, K, most), jnp.int32), counts, jnp.full((B, K), -jnp.inf, jnp.float32))
-
-
 def _picked(values: Array, places: Int[Array, 'B J']) -> Array:
     """Values at places of axis 1."""
     return jax.vmap(lambda row, at: row[at])(values, places)
 
 
 def _reordered(state: PyTree, order: Int[Array, 'B K']) -> PyTree:
-    """The state of the beams that are gone on with, by their place within their row."""
+    """Reorder the state to the beams that are kept, [B K], given by their number within the row."""
     K = order.shape[1]
     flat = rearrange(order + K * jnp.arange(order.shape[0])[:, None], 'B K -> (B K)')
     return jax.tree.map(lambda leaf: jnp.take(leaf, flat, axis=0), state)

@@ -70,18 +70,16 @@ class Embedded:
         Raises:
             UserError: it stands nowhere.
         """
-        alone = re.finditer(rf'(?<!\w){re.escape(word)}(?!\w)', self.text, re.IGNORECASE)
-        found = {match.span(): pieces for match in alone if (pieces := self._pieces(*match.span()))}
+        found = []
+        for match in re.finditer(rf'(?<!\w){re.escape(word)}(?!\w)', self.text, re.IGNORECASE):
+            start, stop = match.span()
+            pieces = [at for at, (first, last) in enumerate(self.places) if first < stop and last > start]
+            if pieces:  # else no token stands for any of its characters
+                tokens, vector = [self.tokens[at] for at in pieces], self.vectors[pieces].mean(axis=0)
+                found.append(Occurrence((start, stop), tokens, vector))
         if not found:
             raise UserError(f'there is no word {word!r} in the text {reprlib.repr(self.text)}')
-        return [
-            Occurrence(place, [self.tokens[at] for at in pieces], self.vectors[pieces].mean(axis=0))
-            for place, pieces in found.items()
-        ]
-
-    def _pieces(self, start: int, stop: int) -> list[int]:
-        """The tokens that stand for some of these characters."""
-        return [at for at, (first, last) in enumerate(self.places) if first < stop and last > start]
+        return found
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,7 @@ class Embedder:
         return [(self.tokenizer.token(at), float(near[at])) for at in order[:count]]
 
     def _read(self, ids: Sequence[int], layout: Layout) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Of each chunk the tokens that are its share, and their vectors."""
+        """Yield the tokens and vectors of each chunk, without those that a neighbouring chunk gives."""
         spans = chunks(len(ids), layout.room, layout.room // 2 if self.overlap is None else self.overlap)
         for (start, stop), (first, last) in zip(spans, shares(spans, layout.meeting), strict=True):
             row = layout.row(ids[start:stop])
@@ -178,9 +176,9 @@ class Embedder:
             # What opens the first row and what closes the last one belong to the text.
             begin = layout.opens + first - start if start else 0
             end = layout.opens + last - start if stop < len(ids) else used
-            cut = {
-                name: jnp.asarray(array[: _width(used, self.model.context_length)])[None] for name, array in row.items()
-            }
+            # A power of two with room for the tokens, or the context: few widths to compile for.
+            width = min(self.model.context_length, 1 << (used - 1).bit_length())
+            cut = {name: jnp.asarray(array[:width])[None] for name, array in row.items()}
             yield row['tokens'][begin:end], np.asarray(_states(self.model, self.layer, self.params, cut))[begin:end]
 
     def _single(self, word: str) -> int:
@@ -225,8 +223,3 @@ def _unframed(context_length: int, tokens: Values) -> Row:
         'types': np.zeros(context_length),
     }
     return {name: array.astype(np.int32) for name, array in row.items()}
-
-
-def _width(used: int, context_length: int) -> int:
-    """A power of two with room for so many tokens, or the context: few widths to compile for."""
-    return min(context_length, 1 << (used - 1).bit_length())

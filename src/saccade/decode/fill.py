@@ -60,7 +60,11 @@ class Filler:
             UserError: the text has no [MASK], or does not fit the context.
         """
         row, at = self._framed(text)
-        return [self._filling(each, top) for each in self._probabilities(row)[at]]
+        fillings = []
+        for probabilities in self._probabilities(row)[at]:
+            best = np.argsort(-probabilities, kind='stable')[:top]
+            fillings.append(Filling([self.tokenizer.token(number) for number in best], probabilities[best].tolist()))
+        return fillings
 
     def filled(self, text: str, turns: int = 1) -> str:
         """Return the text with each [MASK] filled in, over so many turns.
@@ -108,8 +112,11 @@ class Filler:
         return row, np.flatnonzero(row['tokens'] == self.mask)
 
     def _encoded(self, text: str) -> Iterable[int]:
-        """Ids of a text that spells masks out: what a text spells is text to the tokenizer, so it is cut there."""
-        for number, part in enumerate(re.split(self._gap, text)):
+        """Ids of a text that spells masks out. It is cut at these, as what a text spells is text to the tokenizer."""
+        # RoBERTa's mask takes the space before it.
+        takes_space = self.tokenizer.backend.get_added_tokens_decoder()[self.mask].lstrip
+        gap = (r'\s*' if takes_space else '') + re.escape(self._name)
+        for number, part in enumerate(re.split(gap, text)):
             yield from [self.mask] * (number > 0)
             yield from self.tokenizer.encode(part)
 
@@ -117,22 +124,12 @@ class Filler:
     def _name(self) -> str:
         return next(name for name in MASK if name in self.tokenizer.specials)
 
-    @property
-    def _gap(self) -> str:
-        """What a mask stands for in a text: its name, and the space before where RoBERTa's vocabulary has it."""
-        takes_space = self.tokenizer.backend.get_added_tokens_decoder()[self.mask].lstrip
-        return (r'\s*' if takes_space else '') + re.escape(self._name)
-
     def _probabilities(self, row: dict[str, np.ndarray]) -> Float[np.ndarray, 'T V']:
         """Of each token at each place; special tokens are never filled in."""
         logits = np.array(_logits(self.model, self.params, {name: jnp.array(each)[None] for name, each in row.items()}))
         logits[:, list(self.tokenizer.specials.values())] = -np.inf
         logits[:, self.tokenizer.size :] = -np.inf
         return np.asarray(jax.nn.softmax(logits, axis=-1))
-
-    def _filling(self, probabilities: Float[np.ndarray, 'V'], top: int) -> Filling:
-        best = np.argsort(-probabilities, kind='stable')[:top]
-        return Filling([self.tokenizer.token(number) for number in best], probabilities[best].tolist())
 
     def _shown(self, row: dict[str, np.ndarray], tokens: np.ndarray) -> str:
         """The text of a row that has these tokens, in which masks and unknown words can be seen."""

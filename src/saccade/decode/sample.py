@@ -59,7 +59,7 @@ class Writer:
             UserError: the tokenizer cannot encode the prompt, or the tokens do not fit the context.
         """
         ids, max_tokens = self._laid_out(prompt, max_tokens)
-        return [self._continuation(ids, new) for new in self.extend(samples * [ids], key, max_tokens)]
+        return [Continuation(self.text(ids, new), new) for new in self.extend(samples * [ids], key, max_tokens)]
 
     def search(
         self, prompt: str, beam: Beam, max_tokens: int | None = None, samples: int = 1
@@ -97,9 +97,6 @@ class Writer:
         if prompt.strip() and not ids:
             raise UserError(f'the prompt {prompt!r} has no token')
         return ids, self.room(prompt, USUAL_TOKENS) if max_tokens is None else max_tokens
-
-    def _continuation(self, ids: list[int], new: list[int]) -> Continuation:
-        return Continuation(self.text(ids, new), new)
 
 
 @dataclass(frozen=True)

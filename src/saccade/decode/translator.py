@@ -71,7 +71,9 @@ class Translator:
         """
         numbered = enumerate(texts, start=1)
         while some := list(itertools.islice(numbered, self.rows)):
-            yield from self._together(some)
+            sources = [self._encoded(number, text) for number, text in some]
+            for (_, source), read, new in zip(some, sources, self.write(sources), strict=True):
+                yield Rendering(source, self.tokenizer.decode(new), read, new)
 
     def in_mode(self, mode: str | None) -> 'Translator':
         """The same with a special token before each source, as a model of several modes was trained; None for none.
@@ -92,11 +94,6 @@ class Translator:
         filled = [*sources, *(self.rows - len(sources)) * [[]]]
         rows = [self.frame.row(ids) if ids else self.frame.padding() for ids in filled]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-
-    def _together(self, numbered: list[tuple[int, str]]) -> Iterator[Rendering]:
-        sources = [self._encoded(number, text) for number, text in numbered]
-        for (_, source), read, new in zip(numbered, sources, self.write(sources), strict=True):
-            yield Rendering(source, self.tokenizer.decode(new), read, new)
 
     def _encoded(self, number: int, text: str) -> list[int]:
         try:

@@ -28,7 +28,7 @@ WEIGHTS = (*embeddings(), *affine('embeddings_project', 'embedding_output'), *BE
 
 
 def _replaced(config: Mapping[str, Any]) -> dict[str, Any]:
-    """One score of each token: that the generator has put it there."""
+    """Spec of the head that scores whether a token was replaced by the generator."""
     return {'use': 'head.each_token:EachToken', 'activation': hidden_activation(config), 'classes': 1}
 
 

@@ -98,11 +98,9 @@ def find_family(model_type: str) -> Family:
     files = [name for _, name, _ in pkgutil.iter_modules(hub.__path__)]
     if model_type in files:
         return build.load(f'hub.{model_type}:FAMILY', 'config.json: model_type')
-    known = [name for name in files if _is_family(name)]
+    known = []
+    for name in files:
+        with suppress(UserError):  # a file that is no family has no FAMILY
+            if isinstance(build.load(f'hub.{name}:FAMILY'), Family):
+                known.append(name)
     raise UserError(f'config.json: model_type {shortened(model_type)} cannot be loaded; there are {", ".join(known)}')
-
-
-def _is_family(name: str) -> bool:
-    with suppress(UserError):
-        return isinstance(build.load(f'hub.{name}:FAMILY'), Family)
-    return False

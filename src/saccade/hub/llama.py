@@ -104,10 +104,6 @@ def _rotary(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _unscaled(config: Mapping[str, Any], rope: Mapping[str, Any]) -> None:
-    return None
-
-
 def _linear(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any]:
     return {'use': 'ops.rotary:linear', 'factor': read(rope, 'factor', float)}
 
@@ -124,7 +120,7 @@ def _llama3(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-_SCALINGS = {'default': _unscaled, 'linear': _linear, 'llama3': _llama3}
+_SCALINGS = {'default': lambda config, rope: None, 'linear': _linear, 'llama3': _llama3}
 
 FAMILY = Family(
     spec,

@@ -92,7 +92,7 @@ def tokenizer_of(path: str | Path) -> Path | None:
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Path]:
-    """Give the folder, and name it in whatever is refused of it."""
+    """Yield the folder, and name it in every error raised within."""
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise UserError(f'{folder}: there is no such folder')

@@ -71,7 +71,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tower(config: Mapping[str, Any], name: str, mask: str) -> dict[str, Any]:
-    """One of the two, without cross."""
+    """Spec of one tower, without cross-attention."""
     width, dropout = read(config, 'd_model', int), read(config, 'dropout', float, 0.1)
     return {
         'vocabulary': read(config, 'vocab_size', int),

@@ -34,7 +34,13 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
     if absent := shapes.keys() - params.keys():
         raise UserError(f'no tensor of the family is placed at {_some(absent)}')
     _check_copies(tensors, names, left, family.copies)
-    over = [name for short, name in left.items() if not _may_be_left(short, family)]
+    # What holds no parameter may be left, and what belongs to a head that the model at hand has not.
+    spare = {weight.theirs for each in family.heads.values() for weight in _weights(each)}
+    over = [
+        name
+        for short, name in left.items()
+        if family.copies.get(short, short) not in spare and not re.fullmatch(family.ignored, short)
+    ]
     if over:
         raise UserError(f'the model that config.json describes has no place for tensor {_some(over)}')
     return params
@@ -44,28 +50,17 @@ def _weights(heads: Iterable[Head]) -> Iterator[Weight]:
     return (weight for head in heads for weight in head.weights)
 
 
-def _may_be_left(name: str, family: Family) -> bool:
-    """Whether it holds no parameter, or belongs to a head that the model at hand has not."""
-    spare = {weight.theirs for heads in family.heads.values() for weight in _weights(heads)}
-    original = family.copies.get(name, name)
-    return original in spare or re.fullmatch(family.ignored, name) is not None
-
-
 def _short_names(tensors: Tensors, family: Family) -> dict[str, str]:
-    """Name as the family's weights have it -> name."""
+    """Return the name of each tensor by that in the family's weights: without the prefix, with the ending of today."""
     names: dict[str, str] = {}
     for name in tensors:
-        if (short := _short(name, family)) in names:
+        short = name.removeprefix(family.prefix)
+        old = next(filter(short.endswith, family.older), '')
+        short = short.removesuffix(old) + family.older.get(old, '')
+        if short in names:
             raise UserError(f"tensors '{names[short]}' and '{name}' are for one place")
         names[short] = name
     return names
-
-
-def _short(name: str, family: Family) -> str:
-    """Without the prefix, and with the ending of today."""
-    short = name.removeprefix(family.prefix)
-    old = next(filter(short.endswith, family.older), '')
-    return short.removesuffix(old) + family.older.get(old, '')
 
 
 def _take(tensors: Tensors, names: dict[str, str], weight: Weight, shapes: Shapes) -> Iterator[tuple[str, np.ndarray]]:
@@ -97,7 +92,7 @@ def _read(tensors: Tensors, names: dict[str, str], wanted: str, weight: Weight, 
 
 
 def _check_copies(tensors: Tensors, names: dict[str, str], left: dict[str, str], copies: Mapping[str, str]) -> None:
-    """Drop what repeats a tensor that was taken, to which it is tied."""
+    """Remove the tied copies of tensors that were placed, and refuse one that differs."""
     taken = names.keys() - left.keys()
     for copy, original in copies.items():
         if copy in left and original in taken:
@@ -107,6 +102,6 @@ def _check_copies(tensors: Tensors, names: dict[str, str], left: dict[str, str],
 
 
 def _some(names: set[str] | list[str]) -> str:
-    """Name the first, and count the others."""
+    """Name the first in order, and count the others."""
     first, *others = sorted(names)
     return f"'{first}'" + (f' and {len(others)} more' if others else '')

@@ -38,7 +38,7 @@ _BRANCHES = {
 
 
 def _tower(name: str, *branches: str) -> tuple[Weight, ...]:
-    """The weights of one of the two, whose layers have these branches."""
+    """The weights of one tower, whose layers have these branches."""
     table = f'{name}.block.0.layer.0.SelfAttention.relative_attention_bias.weight'
     weights = [
         Weight(table, 'buckets N -> buckets N', (f'{name}/shared/table',)),
@@ -87,7 +87,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _layers(config: Mapping[str, Any], both_ways: bool) -> dict[str, Any]:
-    """What the towers have alike, and a block without cross."""
+    """Spec of what both towers share, with a block without cross-attention."""
     norm = {'use': 'norm.rms:RMSNorm', 'epsilon': read(config, 'layer_norm_epsilon', float, 1e-6)}
     mixer = _mixer(config, 'Full' if both_ways else 'Causal')
     return {

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int, Num
+from jaxtyping import Num
 from scipy.special import ndtr, ndtri
 
 from saccade.types import UserError
@@ -93,7 +93,9 @@ def of_examples(examples: Num[np.ndarray, 'examples terms'], statistic: Statisti
     generator = np.random.default_rng(seed)
     at_once = max(1, _MOST_DRAWN // examples.size)
     drawn = [statistic(examples[generator.integers(count, size=(size, count))]) for size in _blocks(at_once)]
-    left_out = [statistic(np.delete(examples, group, axis=0)) for group in _groups(count, generator)]
+    # Leave out one example each time, or of many a few, drawn at random since neighbours are alike.
+    groups = np.array_split(generator.permutation(count), min(count, _MOST_LEFT_OUT))
+    left_out = [statistic(np.delete(examples, group, axis=0)) for group in groups]
     return _interval(value, np.concatenate(drawn), _acceleration(np.array(left_out), np.ones(len(left_out))))
 
 
@@ -111,11 +113,6 @@ def _blocks(at_once: int) -> Iterator[int]:
     """How many resamples to draw each time."""
     for start in range(0, RESAMPLES, at_once):
         yield min(at_once, RESAMPLES - start)
-
-
-def _groups(count: int, generator: np.random.Generator) -> list[Int[np.ndarray, '_']]:
-    """What to leave out each time: one example, or of many a few, drawn at random since neighbours are alike."""
-    return np.array_split(generator.permutation(count), min(count, _MOST_LEFT_OUT))
 
 
 def _acceleration(left_out: Num[np.ndarray, 'rows'], counts: Num[np.ndarray, 'rows']) -> float:

@@ -47,7 +47,12 @@ def tally(labels: Labels, predicted: Labels, names: Sequence[str]) -> Float[np.n
         UserError: a label is none of the named classes.
     """
     for what, classes in (('label', labels), ('predicted label', predicted)):
-        _require_known(what, classes, names)
+        (strange,) = np.nonzero((classes < 0) | (classes >= len(names)))
+        if len(strange):
+            raise UserError(
+                f'{what} {classes[strange[0]]} of example {strange[0]} (from 0) is none of the {len(names)} classes '
+                f'0 to {len(names) - 1}: {", ".join(names)}'
+            )
     true, guessed = (np.equal.outer(classes, np.arange(len(names))) for classes in (labels, predicted))
     return np.concatenate([true & guessed, guessed, true], axis=-1).astype(np.float64)
 
@@ -86,12 +91,3 @@ def matthews(sums: Tally) -> Number:
 
 def _by_class(sums: Tally) -> Float[np.ndarray, '3 ... C']:
     return rearrange(sums, '... (kind C) -> kind ... C', kind=3)
-
-
-def _require_known(what: str, classes: Labels, names: Sequence[str]) -> None:
-    (strange,) = np.nonzero((classes < 0) | (classes >= len(names)))
-    if len(strange):
-        raise UserError(
-            f'{what} {classes[strange[0]]} of example {strange[0]} (from 0) is none of the {len(names)} classes '
-            f'0 to {len(names) - 1}: {", ".join(names)}'
-        )

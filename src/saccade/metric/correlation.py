@@ -49,7 +49,12 @@ def _paired(values: Values, predicted: Values) -> Pairs:
 
 
 def _correlation(pairs: Pairs) -> Number:
-    return np.clip(_standardised(pairs).prod(axis=-1).mean(axis=-1), -1, 1)
+    # Numbers of mean 0 and deviation 1, or 0 where they are all the same.
+    largest = np.abs(pairs).max(axis=-2, keepdims=True)
+    constant = np.ptp(pairs, axis=-2, keepdims=True) <= _ROUNDING * largest
+    deviation = np.where(constant, 1, pairs.std(axis=-2, keepdims=True))
+    standardised = np.where(constant, 0, (pairs - pairs.mean(axis=-2, keepdims=True)) / deviation)
+    return np.clip(standardised.prod(axis=-1).mean(axis=-1), -1, 1)
 
 
 def _rank_correlation(pairs: Pairs) -> Number:
@@ -58,11 +63,3 @@ def _rank_correlation(pairs: Pairs) -> Number:
 
 def _mean_squared_error(pairs: Pairs) -> Number:
     return ((pairs[..., 0] - pairs[..., 1]) ** 2).mean(axis=-1)
-
-
-def _standardised(pairs: Pairs) -> Pairs:
-    """Numbers of mean 0 and deviation 1, or 0 where they are all the same."""
-    largest = np.abs(pairs).max(axis=-2, keepdims=True)
-    constant = np.ptp(pairs, axis=-2, keepdims=True) <= _ROUNDING * largest
-    deviation = np.where(constant, 1, pairs.std(axis=-2, keepdims=True))
-    return np.where(constant, 0, (pairs - pairs.mean(axis=-2, keepdims=True)) / deviation)

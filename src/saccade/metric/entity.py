@@ -64,7 +64,12 @@ def require_bio(tags: Tags, place: str) -> None:
 
 def tally(gold: Sequence[Tags], predicted: Sequence[Tags]) -> Int[np.ndarray, 'sentences 5']:
     """Count in each sentence the entities found, predicted and true, the tokens tagged right, and all tokens."""
-    return np.array([_tally(*pair) for pair in zip(gold, predicted, strict=True)], np.int64).reshape(len(gold), 5)
+    counts = []
+    for tags, guesses in zip(gold, predicted, strict=True):
+        true, guessed = set(entities(tags)), set(entities(guesses))
+        right = sum(tag == guess for tag, guess in zip(tags, guesses, strict=True))
+        counts.append((len(true & guessed), len(guessed), len(true), right, len(tags)))
+    return np.array(counts, np.int64).reshape(len(gold), 5)
 
 
 def precision(sums: Sums) -> Number:
@@ -85,9 +90,3 @@ def f1(sums: Sums) -> Number:
 def token_accuracy(sums: Sums) -> Number:
     """Return the share of the tokens tagged right."""
     return ratio(sums[..., 3], sums[..., 4])
-
-
-def _tally(gold: Tags, predicted: Tags) -> tuple[int, int, int, int, int]:
-    true, guessed = set(entities(gold)), set(entities(predicted))
-    right = sum(tag == guess for tag, guess in zip(gold, predicted, strict=True))
-    return len(true & guessed), len(guessed), len(true), right, len(gold)

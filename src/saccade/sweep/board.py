@@ -4,7 +4,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, Group
@@ -31,7 +31,12 @@ class Lines:
 
     def changed(self, run: Run) -> None:
         """Print the time, the status and the name of a run that has begun or ended."""
-        self.say(f'{time.strftime("%H:%M:%S")}  {run.status:8s}  {run.name}{self._ending(run)}')
+        ending = ''
+        if run.status == 'failed':
+            ending = f' (exit {run.exit}): {run.last_lines[-1] if run.last_lines else ""}'
+        elif run.status == 'finished' and (loss := self._folder.progress(run).get('loss')) is not None:
+            ending = f': loss {loss:z.4f}'
+        self.say(f'{time.strftime("%H:%M:%S")}  {run.status:8s}  {run.name}{ending}')
 
     def refresh(self, sweep: Sweep) -> None:
         """Print nothing: only runs that begin or end have a line."""
@@ -42,12 +47,6 @@ class Lines:
 
     def __exit__(self, *exception: Any) -> None:
         pass
-
-    def _ending(self, run: Run) -> str:
-        if run.status == 'failed':
-            return f' (exit {run.exit}): {run.last_lines[-1] if run.last_lines else ""}'
-        loss = self._folder.progress(run).get('loss') if run.status == 'finished' else None
-        return '' if loss is None else f': loss {loss:z.4f}'
 
 
 class Board:
@@ -68,8 +67,14 @@ class Board:
             self._since[run.name] = time.monotonic()
 
     def refresh(self, sweep: Sweep) -> None:
-        """Draw the table anew, with the summary below it."""
-        self._live.update(Group(self._fitting(sweep), Text(summary(sweep))), refresh=True)
+        """Draw the table anew, with as many rows as there is room for, and the summary below it."""
+        room = self._console.height - 2  # the summary and the cursor stand below the table
+        rows = max(room - 1, 1)
+        table = self._table(sweep, rows)
+        while rows > 1 and (lines := len(self._console.render_lines(table))) > room:  # a long name takes several lines
+            rows = max(min(rows * room // lines, rows - 1), 1)
+            table = self._table(sweep, rows)
+        self._live.update(Group(table, Text(summary(sweep))), refresh=True)
 
     def __enter__(self) -> 'Board':
         self._live.start()
@@ -78,16 +83,6 @@ class Board:
     def __exit__(self, *exception: Any) -> None:
         self._live.stop()
 
-    def _fitting(self, sweep: Sweep) -> Table:
-        """The table with as many rows as there is room for; a long name takes several lines."""
-        room = self._console.height - 2  # the summary and the cursor stand below it
-        rows = max(room - 1, 1)
-        table = self._table(sweep, rows)
-        while rows > 1 and (lines := len(self._console.render_lines(table))) > room:
-            rows = max(min(rows * room // lines, rows - 1), 1)
-            table = self._table(sweep, rows)
-        return table
-
     def _table(self, sweep: Sweep, rows: int) -> Table:
         table = Table(box=None, pad_edge=False)
         table.add_column('run', overflow='fold')  # its end, which an ellipsis would hide, tells it from the others
@@ -95,21 +90,17 @@ class Board:
         for column in ('step', 'loss', 'tokens/s', 'minutes'):
             table.add_column(column, justify='right')
         for run in shown(sweep.runs, rows):
-            table.add_row(verbatim(run.name), Text(run.status, _STYLES[run.status]), *self._figures(run))
+            record = self._folder.progress(run) if run.status != 'waiting' else {}
+            at_work = run.status == 'running' and run.name in self._since
+            table.add_row(
+                verbatim(run.name),
+                Text(run.status, _STYLES[run.status]),
+                f'{record.get("step", 0):,}/{run.steps:,}',
+                f'{record["loss"]:z.4f}' if 'loss' in record else '',
+                f'{record["tokens_per_second"]:,.0f}' if 'tokens_per_second' in record else '',
+                f'{(time.monotonic() - self._since[run.name]) / 60:.1f}' if at_work else '',
+            )
         return table
-
-    def _figures(self, run: Run) -> Sequence[str]:
-        record = self._folder.progress(run) if run.status != 'waiting' else {}
-        minutes = (time.monotonic() - self._since[run.name]) / 60 if self._is_at_work(run) else None
-        return (
-            f'{record.get("step", 0):,}/{run.steps:,}',
-            _figure(record, 'loss', '{:z.4f}'),
-            _figure(record, 'tokens_per_second', '{:,.0f}'),
-            '' if minutes is None else f'{minutes:.1f}',
-        )
-
-    def _is_at_work(self, run: Run) -> bool:
-        return run.status == 'running' and run.name in self._since
 
 
 def display(console: Console, folder: SweepFolder) -> Lines | Board:
@@ -138,7 +129,3 @@ def summary(sweep: Sweep) -> str:
     """How many runs are in which state, in a line."""
     counts = Counter(run.status for run in sweep.runs)
     return ', '.join(f'{counts[status]} {status}' for status in _STYLES if counts[status])
-
-
-def _figure(record: Mapping[str, Any], name: str, form: str) -> str:
-    return form.format(record[name]) if name in record else ''

@@ -84,7 +84,9 @@ class Conductor:
         left = {run.name for run in self.sweep.runs if run.status != 'finished'}
         for run in self.sweep.runs:
             if run.name in left:
-                engine.submit(self._job(run))
+                flags = (f'--config={self.sweep.config}', f'--workdir={self._folder.run(run)}')
+                command = (*self._command, *flags, *self.sweep.overrides, *run.overrides)
+                engine.submit(Job(run.name, command, self._folder.log(run)))
         while left and not stopped():
             left -= {event.name for event in engine.poll() if self._note(event)}
             self._display.refresh(self.sweep)
@@ -93,11 +95,6 @@ class Conductor:
             self._note(event, stopping=True)
         self._display.refresh(self.sweep)
         return self.sweep
-
-    def _job(self, run: Run) -> Job:
-        flags = (f'--config={self.sweep.config}', f'--workdir={self._folder.run(run)}')
-        command = (*self._command, *flags, *self.sweep.overrides, *run.overrides)
-        return Job(run.name, command, self._folder.log(run))
 
     def _note(self, event: Event, stopping: bool = False) -> bool:
         """Record an event; tell whether the run has ended."""

@@ -48,7 +48,11 @@ class SweepFolder:
             return asked
         self._refuse_other(there, asked)
         failed = {run.name for run in there.runs if run.status == 'failed'}
-        return replace(asked, runs=tuple(run if run.name in failed else self._with_status(run) for run in asked.runs))
+        runs = (
+            replace(run, status='finished', exit=0) if run.name not in failed and self.finished(run) else run
+            for run in asked.runs
+        )
+        return replace(asked, runs=tuple(runs))
 
     def write(self, sweep: Sweep) -> None:
         """Record how far the sweep has come.
@@ -98,9 +102,6 @@ class SweepFolder:
 
     def _refuse_second(self, holder: str) -> NoReturn:
         raise UserError(f'{self.path}: another launch is at work on this sweep ({holder}); wait for it, or stop it')
-
-    def _with_status(self, run: Run) -> Run:
-        return replace(run, status='finished', exit=0) if self.finished(run) else run
 
     def _refuse_foreign(self) -> None:
         names = [] if not self.path.is_dir() else sorted(entry.name for entry in self.path.iterdir())

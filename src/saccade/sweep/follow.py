@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Execution of one job by an engine, with its output shown."""
 
+import os
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import TextIO
 
 from saccade.sweep.engine import Engine, Job
 from saccade.train.process.processes import stop_signal
@@ -20,7 +19,9 @@ def follow(engine: Engine, job: Job, show: Callable[[str], None]) -> int | None:
         The status that it ended with; None where this was told to stop before.
     """
     engine.submit(job)
-    with _from_its_end(job.log) as log, stop_signal() as stopped:
+    job.log.touch()
+    with job.log.open(encoding='utf-8', errors='replace') as log, stop_signal() as stopped:
+        log.seek(0, os.SEEK_END)
         while not stopped():
             ends = [event.exit for event in engine.poll() if event.exit is not None]
             show(log.read())
@@ -29,10 +30,3 @@ def follow(engine: Engine, job: Job, show: Callable[[str], None]) -> int | None:
             time.sleep(_POLL)
     engine.stop()
     return None
-
-
-def _from_its_end(path: Path) -> TextIO:
-    path.touch()
-    file = path.open(encoding='utf-8', errors='replace')
-    file.seek(0, 2)
-    return file

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TextIO
+from typing import Any
 
 from saccade.sweep.engine import Event, Job
 from saccade.train.process.processes import gpus as gpus_here
@@ -115,21 +115,18 @@ class Local:
         with log, _bound_to(share.cores):
             print(f'--- {datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(job.command)}', file=log, flush=True)
             try:
-                return self._process(job, share, log)
+                return subprocess.Popen(
+                    job.command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, **share.environment},
+                    pass_fds=(self._lock,),
+                    start_new_session=True,  # Ctrl-C is for whoever started it, who tells it to save
+                )
             except OSError as error:
                 print(error, file=log)
                 return None
-
-    def _process(self, job: Job, share: Share, log: TextIO) -> subprocess.Popen:
-        return subprocess.Popen(
-            job.command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **share.environment},
-            pass_fds=(self._lock,),
-            start_new_session=True,  # Ctrl-C is for whoever started it, who tells it to save
-        )
 
 
 @contextmanager

@@ -85,7 +85,7 @@ class Match:
 
 @dataclass(frozen=True)
 class _Search:
-    """One field, the others held; `at` counts in steps of it."""
+    """Search for the value of one field, the others held; `at` counts in steps of the field."""
 
     measure: Measure
     settings: Settings

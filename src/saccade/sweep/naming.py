@@ -34,7 +34,13 @@ def names(points: Sequence[Point]) -> list[str]:
 
 def short_fields(fields: Mapping[str, Any] | Sequence[str]) -> dict[str, str]:
     """Return for each dotted field as few of its last names as no other field ends with."""
-    return {field: _shortest(field, [other for other in fields if other != field]) for field in fields}
+    short = {}
+    for field in fields:
+        parts, others = field.split('.'), [f'.{other}' for other in fields if other != field]
+        ends = ['.'.join(parts[-count:]) for count in range(1, len(parts) + 1)]
+        clear = [end for end in ends if not any(other.endswith(f'.{end}') for other in others)]
+        short[field] = clear[0] if clear else field
+    return short
 
 
 def short_value(value: Any, among: Sequence[Any] = ()) -> str:
@@ -66,9 +72,3 @@ def _name(point: Point, fields: Mapping[str, str], values: Mapping[str, Sequence
         kept = encoded[: _LONGEST - 9].decode(errors='ignore')
         name = f'{kept}-{hashlib.sha256(encoded).hexdigest()[:8]}'
     return name
-
-
-def _shortest(field: str, others: Sequence[str]) -> str:
-    parts = field.split('.')
-    ends = ['.'.join(parts[-count:]) for count in range(1, len(parts) + 1)]
-    return next((end for end in ends if not any(f'.{other}'.endswith(f'.{end}') for other in others)), field)

@@ -14,7 +14,7 @@ and the first line of its docstring is the sweep's title.
 
 import difflib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,11 +69,17 @@ class Plan:
         """
         title, spec = _read(sweep)
         base = load_config(config, overrides)
-        _refuse_missing(spec.get('needs', {}), base)
+        for field, what in spec.get('needs', {}).items():
+            if not value_of(base, field):
+                raise UserError(f'{PREFIX}{field}: this sweep needs it: {what}')
         seeds = _seeds(spec.get('seeds'), base.get('seed', 0))
         variants = _Variants(config, overrides, spec).built()
-        runs = tuple(_run(variant, seed) for variant in variants for seed in seeds)
-        return cls(Sweep(config, sweep, title, base, runs, tuple(overrides)), variants)
+        runs = []
+        for variant in variants:
+            for seed in seeds:
+                flags = (*variant.overrides, f'{PREFIX}seed={seed}')
+                runs.append(Run(f'{variant.name},seed={seed}', variant.name, seed, flags, variant.cost.steps))
+        return cls(Sweep(config, sweep, title, base, tuple(runs), tuple(overrides)), variants)
 
     def lines(self) -> list[str]:
         """The sweep in words."""
@@ -104,7 +110,7 @@ class Plan:
 
 
 class _Variants:
-    """The points of a sweep, each made into a variant."""
+    """Builder of the variants of a sweep."""
 
     def __init__(self, config: str, overrides: Sequence[str], spec: Mapping[str, Any]) -> None:
         self._config, self._overrides = config, tuple(overrides)
@@ -135,11 +141,8 @@ class _Variants:
         for field in self._match.by if self._match else ():
             if field in swept:
                 raise UserError(f'match.by: {field} is set by runs; it cannot be solved for as well')
-        if self._match is None:  # a match goes by the base, whose overrides are so of use
-            self._refuse_lost_overrides()
-
-    def _refuse_lost_overrides(self) -> None:
-        for override in self._overrides:
+        # Where sizes are matched, no override is lost: the base that they are matched to has it.
+        for override in self._overrides if self._match is None else ():
             field = override.removeprefix(PREFIX).partition('=')[0]
             if all(_sets(point | self._seeded, field) for point in self._points):
                 raise UserError(f'{override}: it would hold for no run, as every one sets {field} itself; leave it out')
@@ -147,17 +150,16 @@ class _Variants:
     def _variant(self, name: str, point: Point) -> Variant:
         overrides = as_overrides(point)
         cost = functools.cache(lambda *solved: self._cost([*overrides, *solved]))
-        solved = self._solved(overrides, cost) if self._match else {}
-        return Variant(name, (*overrides, *as_overrides(solved)), cost(*as_overrides(solved)), solved)
-
-    def _solved(self, overrides: Sequence[str], cost: Callable[..., Cost]) -> Settings:
-        config = load_config(self._config, [*self._overrides, *overrides])
-        start = {field: _number(config, field) for field in self._match.by}
 
         def measure(settings: Settings) -> int | float:
             return getattr(cost(*as_overrides(settings)), self._match.what)
 
-        return self._match.solve(measure, start, self._target)
+        solved: Settings = {}
+        if self._match:
+            config = load_config(self._config, [*self._overrides, *overrides])
+            start = {field: _number(config, field) for field in self._match.by}
+            solved = self._match.solve(measure, start, self._target)
+        return Variant(name, (*overrides, *as_overrides(solved)), cost(*as_overrides(solved)), solved)
 
     @functools.cached_property
     def _target(self) -> int | float:
@@ -178,11 +180,6 @@ def _sets(point: Point, field: str) -> bool:
     return any(f'{field}.'.startswith(f'{own}.') for own in point)
 
 
-def _run(variant: Variant, seed: int) -> Run:
-    overrides = (*variant.overrides, f'{PREFIX}seed={seed}')
-    return Run(f'{variant.name},seed={seed}', variant.name, seed, overrides, variant.cost.steps)
-
-
 def _text(value: Any) -> str:
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, str) else repr(value)
@@ -196,13 +193,10 @@ def _read(path: str) -> tuple[str, Mapping[str, Any]]:
     for key in spec:
         if key not in _KEYS:
             match = difflib.get_close_matches(str(key), _KEYS, n=1)
-            raise UserError(f"--sweep={path}: there is no '{key}'; {_hint(match)}")
+            hint = f"did you mean '{match[0]}'?" if match else f'a sweep has {", ".join(_KEYS)}'
+            raise UserError(f"--sweep={path}: there is no '{key}'; {hint}")
     title = doc.strip().partition('\n')[0].rstrip('.')
     return title or Path(path).stem, spec
-
-
-def _hint(match: Sequence[str]) -> str:
-    return f"did you mean '{match[0]}'?" if match else f'a sweep has {", ".join(_KEYS)}'
 
 
 def _seeds(asked: Any, base: int) -> list[int]:
@@ -214,12 +208,6 @@ def _seeds(asked: Any, base: int) -> list[int]:
 
 def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _refuse_missing(needs: Mapping[str, str], base: Mapping[str, Any]) -> None:
-    for field, what in needs.items():
-        if not value_of(base, field):
-            raise UserError(f'{PREFIX}{field}: this sweep needs it: {what}')
 
 
 def _number(config: Mapping[str, Any], field: str) -> int | float:

@@ -4,7 +4,7 @@
 
 import json
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
@@ -116,13 +116,10 @@ def _require_shallow(value: Any) -> None:
     """Refuse a record that is nested deeper than any config, since walking through it would exhaust the stack."""
     level = [value]
     for _ in range(_DEEPEST):
-        level = [held for each in level if isinstance(each, dict | list) for held in _held(each)]
+        nested = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [value for values in nested for value in values]
     if level:
         raise ValueError(f'it is nested deeper than {_DEEPEST} times')
-
-
-def _held(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 def _is_text(value: Any) -> bool:
@@ -138,7 +135,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_folder(value: Any) -> bool:
-    """Whether it names a folder right below another."""
+    """Whether a value is the name of a folder directly below another."""
     return _is_text(value) and value not in ('', '..') and PurePath(value).name == value and '\0' not in value
 
 

@@ -72,7 +72,7 @@ class Training:
         return DelayedSubmission(Training(self.command, self.log, self.ended))
 
     def _await(self) -> None:
-        """Wait for the end of the training: within a wait, too, that a signal has interrupted."""
+        """Wait for the end of the training, also within a wait that a signal has interrupted."""
         with suppress(ChildProcessError):  # it has ended, and was seen to
             os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
 
@@ -142,7 +142,7 @@ class Slurm:
         pass
 
     def _submit_all(self) -> None:
-        """Submit what waits, but for jobs that an earlier launch has submitted and that have not ended."""
+        """Submit the waiting jobs, except those that an earlier launch submitted and that have not ended."""
         queue = _queue()
         if queue is None:
             raise UserError('Slurm does not answer: squeue fails')
@@ -165,7 +165,10 @@ class Slurm:
             with redirect_stderr(StringIO()), self._executor.batch():  # which would repeat what sbatch complains of
                 submitted = [self._executor.submit(training) for training in trainings]
         except (FailedJobError, FailedSubmissionError) as error:
-            raise UserError(f'Slurm takes no such job: {_complaint(error)}') from error
+            # What sbatch said, out of all that submitit says of it.
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            complaint = next((line for line in reversed(lines) if 'error' in line), lines[-1])
+            raise UserError(f'Slurm takes no such job: {complaint}') from error
         return [job.job_id for job in submitted]
 
     def _events(self, name: str, queue: Mapping[str, str]) -> list[Event]:
@@ -177,7 +180,7 @@ class Slurm:
         return [*([Event(name)] if begins else []), *([Event(name, self._exit(name))] if ends else [])]
 
     def _exit(self, name: str) -> int:
-        """The status that a job's training has ended with; 1 of a job that was cancelled or lost, which left none."""
+        """Return the exit status of a job's training; 1 for a job that was cancelled or lost and left none."""
         try:
             return int(self._ended(name).read_text())
         except (OSError, ValueError):
@@ -250,9 +253,3 @@ def _queue() -> dict[str, str] | None:
     asked = ['squeue', '--me', '--noheader', '--array', '--format=%i %T']
     answer = subprocess.run(asked, capture_output=True, text=True, check=False)
     return None if answer.returncode else dict(line.split(maxsplit=1) for line in answer.stdout.splitlines())
-
-
-def _complaint(error: Exception) -> str:
-    """What sbatch said, out of all that submitit says of it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return next((line for line in reversed(lines) if 'error' in line), lines[-1])

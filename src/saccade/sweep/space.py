@@ -46,7 +46,8 @@ def points(space: Any, where: str = 'runs') -> list[Point]:
     """
     keys = [key for key in _SPACES if isinstance(space, Mapping) and key in space]
     if len(keys) != 1:
-        raise UserError(f'{where}: a space is a dict with one of {", ".join(_SPACES)}; this one has {_keys(space)}')
+        has = ', '.join(map(str, space)) or 'none' if isinstance(space, Mapping) else repr(space)
+        raise UserError(f'{where}: a space is a dict with one of {", ".join(_SPACES)}; this one has {has}')
     make = _SPACES[keys[0]]
     rest = {key: value for key, value in space.items() if key != keys[0]}
     known = list(inspect.signature(make).parameters)[2:]
@@ -133,25 +134,10 @@ def _drawer(draw: Any, where: str) -> Drawer:
     if not isinstance(draw, Mapping) or len(draw) != 1 or (kind := next(iter(draw))) not in _DRAWS:
         raise UserError(f'{where}: write how to draw it, as in dict(uniform=[0.0, 0.2]); there are {", ".join(_DRAWS)}')
     values = _sequence(draw[kind], f'{where}.{kind}')
-    if not _DRAWS[kind].admits(values):
-        raise UserError(f'{where}.{kind}: needs {_DRAWS[kind].needs}, not {values!r}')
-    return _DRAWS[kind].drawer(values)
-
-
-def _uniform(bounds: Bounds) -> Drawer:
-    return lambda generator: _rounded(generator.uniform(*bounds), bounds)
-
-
-def _log_uniform(bounds: Bounds) -> Drawer:
-    return lambda generator: _rounded(math.exp(generator.uniform(*map(math.log, bounds))), bounds)
-
-
-def _integer(bounds: Sequence[int]) -> Drawer:
-    return lambda generator: int(generator.integers(*bounds, endpoint=True))
-
-
-def _choice(values: Sequence[Any]) -> Drawer:
-    return lambda generator: values[int(generator.integers(len(values)))]
+    way = _DRAWS[kind]
+    if not way.admits(values):
+        raise UserError(f'{where}.{kind}: needs {way.needs}, not {values!r}')
+    return lambda generator: way.draw(generator, values)
 
 
 def _are_bounds(values: Sequence[Any]) -> bool:
@@ -161,26 +147,34 @@ def _are_bounds(values: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Draw:
-    """Attributes: drawer, made of the values that stand in the space; admits, which those are; needs, in words."""
+    """Way to draw. Attributes: draw, from the values in the space; admits, which values; needs, these in words."""
 
-    drawer: Callable[[Sequence[Any]], Drawer]
+    draw: Callable[[np.random.Generator, Sequence[Any]], Any]
     admits: Callable[[Sequence[Any]], bool]
     needs: str
 
 
 _DRAWS = {
-    'uniform': _Draw(_uniform, _are_bounds, 'two bounds, the lower first'),
+    'uniform': _Draw(
+        lambda generator, bounds: _rounded(generator.uniform(*bounds), bounds),
+        _are_bounds,
+        'two bounds, the lower first',
+    ),
     'log_uniform': _Draw(
-        _log_uniform,
+        lambda generator, bounds: _rounded(math.exp(generator.uniform(*map(math.log, bounds))), bounds),
         lambda values: _are_bounds(values) and values[0] > 0,
         'two bounds, both positive, the lower first',
     ),
     'integer': _Draw(
-        _integer,
+        lambda generator, bounds: int(generator.integers(*bounds, endpoint=True)),
         lambda values: _are_bounds(values) and all(isinstance(value, int) for value in values),
         'two bounds, both whole, the lower first',
     ),
-    'choice': _Draw(_choice, bool, 'at least one value'),
+    'choice': _Draw(
+        lambda generator, values: values[int(generator.integers(len(values)))],
+        bool,
+        'at least one value',
+    ),
 }
 
 
@@ -210,7 +204,3 @@ def _require_text(fields: Mapping[Any, Any], where: str) -> None:
     for field in fields:
         if not isinstance(field, str):
             raise UserError(f"{where}: a field is text, as in 'model.width', not {field!r}")
-
-
-def _keys(space: Any) -> str:
-    return ', '.join(map(str, space)) or 'none' if isinstance(space, Mapping) else repr(space)

@@ -234,7 +234,7 @@ def _says_what_it_makes(part: Any) -> bool:
 
 
 def _joined(specs: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """The specs, and those of the others that are none of them."""
+    """Return the specs, and those of `more` that are not among them."""
     return specs | {name: given for name, given in more.items() if given not in specs.values()}
 
 
@@ -253,7 +253,7 @@ def _nameable(part: Any) -> bool:
 
 
 def _nearest_miss(part: Any) -> str:
-    """What it lacks for the kind that it lacks least of."""
+    """What a part lacks of the kind that it comes nearest to."""
     if not _says_what_it_makes(part):
         return 'it is no class, nor a function that says which class it returns'
     misses = [(kind, protocol, lacking(part, protocol)) for kind in KINDS for protocol in kind.protocols]

@@ -95,7 +95,7 @@ def _listed(table: Table, width: int) -> Iterator[str]:
 
 
 def _wrapped(line: str, width: int, indent: str = '') -> list[str]:
-    """Lines of whole words."""
+    """Break a line between words into lines of at most `width` columns."""
     return textwrap.wrap(
         line,
         width,
@@ -116,12 +116,8 @@ def terms_of(spec: Spec) -> tuple[ScoreTerm, ...]:
 
 def is_causal(mask: Spec) -> bool:
     """Whether no query attends to a key that follows it."""
-    return not np.triu(_allowed(mask), 1).any()
-
-
-def _allowed(mask: Spec) -> np.ndarray:
     index = jnp.arange(LENGTH)
-    return np.asarray(build(mask)()(index, index))
+    return not np.triu(np.asarray(build(mask)()(index, index)), 1).any()
 
 
 def _yes(said: bool) -> str:

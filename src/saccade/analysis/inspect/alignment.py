@@ -82,16 +82,17 @@ class Aligner:
         layers = list(_over_source(self._weights(read, given), *_sizes(len(given), len(read), self.frame)))
         weights, what = self._picked(layers)
         labels = (
-            [_label(used, number) for number in side]
+            [(used.decode([number]) or used.token(number)).replace(' ', _SPACE) for number in side]
             for used, side in ((self.tokenizer, written), (self.tokenizer.source, read))
         )
         return Alignment(*labels, weights[: len(given), : len(read)], what)
 
     def _weights(self, read: list[int], given: list[int]) -> PyTree:
         T, S = _sizes(len(given), len(read), self.frame)
-        rows = [
-            array for ids, size in ((read, S), (given, T)) for array in (_padded(ids, size), _there(len(ids), size))
-        ]
+        rows = []
+        for ids, size in ((read, S), (given, T)):
+            rows.append(np.pad(np.array(ids, np.int32), (0, size - len(ids)))[None])
+            rows.append((np.arange(size) < len(ids)).astype(np.int32)[None])
         return _reported(self.model, self.params, *rows)
 
     def _picked(self, layers: list[Float[np.ndarray, 'N T S']]) -> tuple[Float[np.ndarray, 'T S'], str]:
@@ -108,23 +109,11 @@ class Aligner:
         return weights, f'layer {number} of {len(layers)}' + (f', {whose}' if len(heads) > 1 else '')
 
 
-def _label(tokenizer: Tokenizer, number: int) -> str:
-    return (tokenizer.decode([number]) or tokenizer.token(number)).replace(' ', _SPACE)
-
-
 def _sizes(T: int, S: int, frame: PairFrame) -> tuple[int, int]:
-    """How many tokens to lay out on each side so that there are not as many on both: padding is one where need be."""
+    """Return the lengths to pad target and source to. They differ: cross-attention weights are found by their shape."""
     if T != S:
         return T, S
     return (T, S + 1) if frame.source_context_length > S else (T + 1, S)
-
-
-def _padded(ids: list[int], size: int) -> np.ndarray:
-    return np.pad(np.array(ids, np.int32), (0, size - len(ids)))[None]
-
-
-def _there(count: int, size: int) -> np.ndarray:
-    return (np.arange(size) < count).astype(np.int32)[None]
 
 
 @partial(jax.jit, static_argnums=0)

@@ -93,11 +93,15 @@ def html(alignment: Alignment) -> str:
         '<thead><tr><th class="axis">{} \u2193</th><th class="axis" colspan="{}">{} \u2192</th></tr>\n'
         '<tr><th></th>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n'
     ).format(alignment.what, _DOWN, len(alignment.read), _ACROSS, heads, rows)
-    return page_of('Alignment', table + _legend(most), _STYLE)
+    colours = ', '.join(_colour(stop) for stop in np.linspace(0, 1, _STOPS))
+    legend = Markup(
+        '<div class="scale">{} 0<i style="background: linear-gradient(to right, {})"></i>{:.3f}</div>\n'
+    ).format(_SCALE, colours, most)
+    return page_of('Alignment', table + legend, _STYLE)
 
 
 def _most(alignment: Alignment) -> float:
-    """The weight at the end of the scale, which is the largest: of a long source all may be small."""
+    """Return the end of the colour scale: the largest weight, as all weights on a long source may be small."""
     return max(LEAST, float(alignment.weights.max()))
 
 
@@ -106,13 +110,6 @@ def _cells(token: str, weights: list[float], read: list[str], most: float) -> Ma
     return Markup('').join(
         cell.format(token, other, weight, _colour(weight / most)) for other, weight in zip(read, weights, strict=True)
     )
-
-
-def _legend(most: float) -> Markup:
-    colours = ', '.join(_colour(stop) for stop in np.linspace(0, 1, _STOPS))
-    return Markup(
-        '<div class="scale">{} 0<i style="background: linear-gradient(to right, {})"></i>{:.3f}</div>\n'
-    ).format(_SCALE, colours, most)
 
 
 def _colour(share: float) -> str:

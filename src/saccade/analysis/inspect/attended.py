@@ -7,7 +7,7 @@ and keys of each layer's cross-attention. They are captured as they go in, by Li
 no code for it. Without attention there are the hidden states of both sides, and no score.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,8 +47,13 @@ class Head:
 
 @dataclass(eq=False)
 class _Seen:
-    """Attributes: by layer, queries, keys and scale; of a recurrent model what was read, what was written and how its
-    states look at what was read.
+    """What cross-attention compares, captured in a forward pass.
+
+    Attributes:
+        layers: queries, keys and scale of each layer of a Transformer.
+        encoded: the encoder's states of a recurrent model.
+        hidden: the decoder's states of a recurrent model.
+        attender: the attention of a recurrent model.
     """
 
     layers: list[tuple[Queries, Keys, float | None]] = field(default_factory=list)
@@ -114,17 +119,15 @@ def heads_of(model: Part, params: Params, batch: Row) -> list[Head]:
             'recurrent.decoder.fixed_context:FixedContext, recurrent.decoder.luong:Luong without input feeding, or an '
             'encoder-decoder whose cross-attention makes scores'
         )
-    return list(_heads(layers, scales))
-
-
-def _heads(layers: list[tuple[np.ndarray, np.ndarray]], scales: list[float | None]) -> Iterator[Head]:
-    for layer, ((queries, keys), scale) in enumerate(zip(layers, scales, strict=True), 1):
-        for head in range(queries.shape[2]):
-            yield Head(f'layer {layer}, head {head + 1}', queries[:, :, head], keys[:, :, head], scale)
+    return [
+        Head(f'layer {layer}, head {head + 1}', queries[:, :, head], keys[:, :, head], scale)
+        for layer, ((queries, keys), scale) in enumerate(zip(layers, scales, strict=True), 1)
+        for head in range(queries.shape[2])
+    ]
 
 
 def _unrolled(value: Any) -> Any:
-    """A part whose layers stand one after another, which gives the same numbers: nothing is inside a loop."""
+    """Return a part with its layers unrolled: the numbers are the same, and interceptors see every layer."""
     if isinstance(value, tuple):
         return tuple(map(_unrolled, value))
     if not isinstance(value, Part):

@@ -18,7 +18,7 @@ from saccade.train.digests import prepare_again
 from saccade.train.experiment import Experiment
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Model, Part, Seq2Seq, UserError
+from saccade.types import Part, Seq2Seq, UserError
 
 TERMS = [f'{query} x {key}' for query in PARTS for key in PARTS]
 _NOTES = (
@@ -87,7 +87,8 @@ class Decomposition:
         """
         trained = open_run(workdir, which)
         if not isinstance(trained.model, Seq2Seq):
-            raise UserError(f'{_name(trained.model)}: it reads no source to write of, so there is nothing to compare')
+            name = Part(type(trained.model)).name
+            raise UserError(f'{name}: it reads no source to write of, so there is nothing to compare')
         experiment = Experiment.of(trained.config)
         split = prepare_again(Workdir.existing(workdir), experiment).splits['validation']
         batch = next(eval_batches(split, min(rows, len(split.rows))))
@@ -136,7 +137,3 @@ def _by_term(values: np.ndarray) -> dict[str, float]:
 
 def _percent(share: float) -> str:
     return f'{100 * share:z.1f}%'
-
-
-def _name(model: Model) -> str:
-    return Part(type(model)).name

@@ -97,7 +97,7 @@ class ScoreTerms:
 
 
 def _mean_by(tokens: Int[np.ndarray, 'B T'], states: States, real: Real) -> States:
-    """At each place the mean of the states wherever its token stands."""
+    """Return, for each place, the mean of the states over all places of the same token."""
     _, which = np.unique(tokens, return_inverse=True)
     which = which.reshape(tokens.shape)
     sums, counts = np.zeros((which.max() + 1, states.shape[-1])), np.zeros(which.max() + 1)

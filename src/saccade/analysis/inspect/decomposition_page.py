@@ -56,7 +56,7 @@ def _picture(number: int, head: DecomposedHead) -> Markup:
 
 
 def _paint(figure: Figure, head: DecomposedHead) -> None:
-    """The terms in rows by the decoder's part and in columns by the encoder's, and their sum in a column of its own."""
+    """Draw the terms: the decoder's part by row, the encoder's part by column, and their sum in a last column."""
     found = head.terms
     T, S = (int(side.real[_ROW].sum()) for side in (head.decoder, head.encoder))
     terms, scores = (found.centred(each)[..., _ROW, :T, :S] for each in (found.terms, found.scores))

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from saccade.benchmark.report import Table
-from saccade.decode.embed import Embedded, Occurrence, Pool, Vector, cosines
+from saccade.decode.embed import Embedded, Occurrence, Pool, cosines
 from saccade.types import UserError
 
 _SHOWN = 48  # characters of a text, or of a word and what stands around it
@@ -43,15 +43,24 @@ class Compared:
             UserError: a text is without the word.
         """
         pooled = [text.pooled(pool) for text in texts]
-        figures = {'texts': [_text(text, vector) for text, vector in zip(texts, pooled, strict=True)]}
+        figures = {
+            'texts': [
+                {'text': text.text, 'tokens': text.tokens, 'vectors': text.vectors.tolist(), 'pooled': vector.tolist()}
+                for text, vector in zip(texts, pooled, strict=True)
+            ]
+        }
         if word is None:
             return cls('Cosines of the texts', [_cut(text.text) for text in texts], np.stack(pooled), figures)
         found = [(number, each) for number, text in enumerate(texts) for each in text.occurrences(word)]
+        occurrences = [
+            {'text': number, 'place': list(each.place), 'tokens': each.tokens, 'vector': each.vector.tolist()}
+            for number, each in found
+        ]
         return cls(
             f'Cosines of {word!r} in its contexts',
             [_around(texts[number].text, each) for number, each in found],
             np.stack([each.vector for _, each in found]),
-            {**figures, 'occurrences': [_occurrence(number, each) for number, each in found]},
+            {**figures, 'occurrences': occurrences},
         )
 
     @property
@@ -104,16 +113,8 @@ class Neighbours:
         return Table(f'Nearest to {self.word!r} in the embedding', ('token', 'cosine'), rows)
 
 
-def _text(text: Embedded, pooled: Vector) -> dict[str, Any]:
-    return {'text': text.text, 'tokens': text.tokens, 'vectors': text.vectors.tolist(), 'pooled': pooled.tolist()}
-
-
-def _occurrence(number: int, found: Occurrence) -> dict[str, Any]:
-    return {'text': number, 'place': list(found.place), 'tokens': found.tokens, 'vector': found.vector.tolist()}
-
-
 def _around(text: str, found: Occurrence) -> str:
-    """A word in brackets, with as much around it as is shown."""
+    """Return a word in brackets with the text around it, of `_SHOWN` characters in all."""
     start, stop = found.place
     side = max(0, _SHOWN - (stop - start)) // 2
     return _flat(f'{text[max(0, start - side) : start]}[{text[start:stop]}]{text[stop : stop + side]}')

@@ -118,17 +118,12 @@ def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[
         return jax.grad(loss, has_aux=True)(params)
 
     gradient, weights = run(params, batch)
-    return list(_layers(gradient, params)), list(_heads(weights))
-
-
-def _layers(gradient: Params, params: Params) -> Iterator[Layer]:
-    """What is in no layer first, then the layers by their number."""
     grown, own = _norms(gradient), _norms(params)
-    yield from (Layer(name, grown[name], own[name]) for name in own)
+    return [Layer(name, grown[name], own[name]) for name in own], list(_heads(weights))
 
 
 def _norms(tree: Params) -> dict[str, float]:
-    """L2 norm of what stands outside the layers, by its name, and of each layer."""
+    """L2 norm of what is in no layer, by its name, and then of each layer, by its number."""
     outside = [(path, leaf) for path, leaf in _leaves(tree) if not IN_A_STACK.match(path)]
     parts = [(path.partition('/')[0], leaf) for path, leaf in outside]
     parts += [(f'{tower} layer {number}'.lstrip(), leaf) for tower, number, _, leaf in _by_layer(tree)]
@@ -146,7 +141,7 @@ def _heads(weights: PyTree) -> Iterator[Head]:
 
 
 def _by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
-    """Tower, number of the layer, from 1, branch and slice of each leaf that is stacked over the layers."""
+    """Cut stacked leaves into layers: the tower, the number of the layer from 1, the branch, and the slice of each."""
     numbers = layer_numbers(tree)
     parts = (
         (found['tower'], number, found['rest'].partition('/')[0], part)
@@ -180,7 +175,7 @@ def _of_heads(weights: Float[Array, 'B N T S']) -> Float[Array, 'N 3']:
 
 
 def _with_weights(value: Any) -> Any:
-    """A part with a plain kernel, which gives the same numbers, for every blockwise one, which makes no weights."""
+    """Replace every blockwise kernel of a part by the plain one: the same numbers, and it reports weights."""
     if isinstance(value, tuple):
         return tuple(map(_with_weights, value))
     if not isinstance(value, Part):

@@ -97,19 +97,16 @@ def weights(params: Params) -> list[Weight]:
         path = path_of(keypath)
         found = IN_A_STACK.match(path)
         name = '/'.join(filter(None, (found['tower'], found['rest']))) if found else path
-        stacked = leaf if found else _alone(leaf)
-        alike.setdefault((role_of(path), name, tuple(stacked.shape[1:])), []).append(stacked)
+        if not found:  # in no layer: a stack of one
+            abstract = isinstance(leaf, jax.ShapeDtypeStruct)
+            leaf = jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype) if abstract else leaf[None]
+        alike.setdefault((role_of(path), name, tuple(leaf.shape[1:])), []).append(leaf)
     found = [
         Weight(role, name, sum(leaf.shape[0] for leaf in leaves), shape, _norm(leaves))
         for (role, name, shape), leaves in alike.items()
     ]
     counts = {role: sum(each.count for each in found if each.role == role) for role in {each.role for each in found}}
     return sorted(found, key=lambda weight: (-counts[weight.role], weight.role))
-
-
-def _alone(leaf: Any) -> Any:
-    """What is in no layer, as a stack of one."""
-    return jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf[None]
 
 
 def _norm(leaves: Sequence[Any]) -> float | None:

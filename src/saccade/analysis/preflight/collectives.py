@@ -69,7 +69,7 @@ def collectives(hlo: str) -> list[Sent]:
 
 
 def _by_channel(program: Program) -> dict[Any, _Run]:
-    """The collectives; one without a channel is its own."""
+    """Return the collectives by channel; one without a channel has a key of its own."""
     once: dict[Any, _Run] = {}
     for instruction, times in program.runs():
         kind = instruction.kind.removesuffix('-start')

@@ -62,7 +62,11 @@ class Way:
             return cls(changes, int(float(used[1]) * _UNITS[used[2]]), False, [])
         peak = peak_bytes(compiled.memory_analysis(), chips.platform)
         fits = None if chips.memory is None else peak <= chips.memory
-        return cls(changes, peak, fits, _sent(compiled))
+        try:
+            sent = collectives(compiled.as_text())
+        except jax.errors.JaxRuntimeError:  # a check of XLA's own, which programs for many chips fail
+            sent = None
+        return cls(changes, peak, fits, sent)
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,9 @@ class Preflight:
     def with_alternatives(self, config: Config) -> 'Preflight':
         """Compile it in ways that take less memory too."""
         step = spread(Experiment.of(config), self.chips)
-        return replace(self, ways=[*self.ways, *_saving(config, self.chips, _rows(step.batches[0]))])
+        leaf = jax.tree.leaves(step.batches[0])[0]
+        rows = leaf.sharding.shard_shape(leaf.shape)[0]
+        return replace(self, ways=[*self.ways, *_saving(config, self.chips, rows)])
 
     def with_measured(self, config: Config) -> 'Preflight':
         """Take some steps, on the devices here.
@@ -144,7 +150,7 @@ class Preflight:
         return Report(self.what, self.figures(), tuple(tables), tuple(self._notes()))
 
     def _beside(self, found: Measured) -> Table:
-        """What was said, and what it took."""
+        """Compare the predicted memory and FLOPs with the measured ones."""
         figures = {
             'MiB at the peak': (self.ways[0].peak_bytes * len(self.chips.devices), found.peak_bytes, mib),
             'FLOPs in matrix products': (self.hardware_flops, found.flops, '{:,}'.format),
@@ -179,13 +185,6 @@ class Preflight:
             yield f'{needs} ' + (f'It fits with {changes}' if changes else 'What would fit: more chips along fsdp.')
 
 
-def _sent(compiled: Any) -> list[Sent] | None:
-    try:
-        return collectives(compiled.as_text())
-    except jax.errors.JaxRuntimeError:  # a check of XLA's own, which programs for many chips fail
-        return None
-
-
 _YES = {True: 'yes', False: 'no', None: 'not known'}
 
 
@@ -200,7 +199,9 @@ def spread(experiment: Experiment, chips: Chips) -> OnMesh:
 
 
 def _saving(config: Config, chips: Chips, rows: int) -> Iterator[Way]:
-    """In two microbatches for one, with rematerialised layers, with both; and in ever more of them until it fits.
+    """Yield ways that save memory: twice the microbatches, rematerialised layers, both; then ever more microbatches.
+
+    The last way is the first one with both that fits.
 
     Args:
         rows: of a batch, that one chip has.
@@ -238,13 +239,8 @@ def _rematerialised(config: Config, path: str = 'config') -> tuple[str, Config]:
     return flags, {**config, **{name: changed for name, (_, changed) in found.items()}}
 
 
-def _rows(batch: Any) -> int:
-    leaf = jax.tree.leaves(batch)[0]
-    return leaf.sharding.shard_shape(leaf.shape)[0]
-
-
 def _on_one(tree: Any) -> int:
-    """Bytes that one device has of what lies over all of them."""
+    """Return the bytes of a sharded tree that one device holds."""
     leaves = jax.tree.leaves(tree)
     return sum(int(np.prod(leaf.sharding.shard_shape(leaf.shape))) * leaf.dtype.itemsize for leaf in leaves)
 

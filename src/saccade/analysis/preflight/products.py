@@ -9,7 +9,7 @@ them to cuBLAS, and a TPU's makes convolutions of them, which are not read here.
 import math
 import re
 
-from saccade.analysis.preflight.hlo import Instruction, Program, numbers, sizes
+from saccade.analysis.preflight.hlo import Program, numbers, sizes
 
 _SUMMED = re.compile(r'lhs_contracting_dims=\{([\d,]*)\}')
 
@@ -17,10 +17,10 @@ _SUMMED = re.compile(r'lhs_contracting_dims=\{([\d,]*)\}')
 def product_flops(hlo: str) -> int:
     """FLOPs of one run of a program of the CPU, given as text."""
     program = Program.of(hlo)
-    return sum(times * _flops(program, each) for each, times in program.runs() if each.kind == 'dot')
-
-
-def _flops(program: Program, dot: Instruction) -> int:
-    left = sizes(program.first_operand(dot))
-    summed = numbers(found[1]) if (found := _SUMMED.search(dot.rest)) else []
-    return 2 * math.prod(sizes(dot.shape)) * math.prod(left[axis] for axis in summed)
+    flops = 0
+    for each, times in program.runs():
+        if each.kind == 'dot':
+            left = sizes(program.first_operand(each))
+            summed = numbers(found[1]) if (found := _SUMMED.search(each.rest)) else []
+            flops += times * 2 * math.prod(sizes(each.shape)) * math.prod(left[axis] for axis in summed)
+    return flops

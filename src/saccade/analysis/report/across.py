@@ -75,8 +75,9 @@ def _numbers(texts: Sequence[str]) -> list[float] | None:
 
 
 def _follows(texts: Sequence[str], values: Sequence[float]) -> bool:
-    """Whether a field has one value wherever the number has one, as sizes that are derived from it do; these grow with
-    it, or fall, and what was drawn beside it does neither.
+    """Whether a field has one value for each number, and rises or falls with it, as sizes derived from it do.
+
+    A field that was drawn at random beside the number does neither.
     """
     pairs = sorted(set(zip(values, texts, strict=True)))
     own = _numbers([text for _, text in pairs])

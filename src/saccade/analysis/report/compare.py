@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from saccade.analysis.report.cost import seconds, speed
 from saccade.analysis.report.fields import ABSENT, differing
@@ -193,14 +193,14 @@ def _baseline(trials: Sequence[Trial], metric: str) -> float | None:
 def _fields(variants: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, str]]:
     """Value of each differing field by variant; ABSENT for one of which no run has begun."""
     configs = {variant: next((run.config for run in runs if run.config), None) for variant, runs in variants.items()}
-    begun = {variant: _without_seed(config) for variant, config in configs.items() if config}
+    begun = {
+        variant: {name: value for name, value in config.items() if name != 'seed'}
+        for variant, config in configs.items()
+        if config
+    }
     found = differing(list(begun.values()))
     absent = dict.fromkeys(variants, ABSENT)
     return {name: {**absent, **dict(zip(begun, texts, strict=True))} for name, texts in found.items()}
-
-
-def _without_seed(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: value for name, value in config.items() if name != 'seed'}
 
 
 def final_scores(trials: Sequence[Trial], split: str, metric: str) -> dict[int, float]:
@@ -251,7 +251,7 @@ def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) 
 
 
 def _measured(standings: Sequence[Standing]) -> Iterator[Standing]:
-    """The standings with what takes all of them to know."""
+    """Add what depends on all standings: means, intervals, differences to the best, seeds to tell apart."""
     scores = [standing.scores for standing in standings if standing.scores]
     intervals = mean_intervals([list(group.values()) for group in scores])
     differences = difference_intervals(scores, best=0) if scores else []

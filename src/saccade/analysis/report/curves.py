@@ -158,7 +158,9 @@ def _picture(
     def paint(axes: Axes, canvas: Canvas) -> None:
         frame(axes, canvas, max(called.values(), key=len))
         for line in drawn:
-            _paint_line(axes, line, unit)
+            shade, x, every = colour(line.place), line.x / unit, max(len(line.x) // _MARKERS, 1)
+            axes.plot(x, line.mean, color=shade, marker=marker(line.place), markevery=every, **line.style)
+            axes.fill_between(x, line.low, line.high, color=shade, alpha=0.15, lw=0)
         named(axes, label, series.title)
         axes.set_ylim(ends)
         level(axes, series.baseline, ends)
@@ -173,12 +175,6 @@ def _picture(
 
 
 def _late(line: Curve, longest: float) -> list[float]:
-    """Values after the first quarter, in which a model learns what all models learn; of short lines the last."""
+    """Return the values after the first quarter, in which all models learn the same; of a short line the last value."""
     late = line.x >= min(longest / 4, line.x[-1])
     return [*line.low[late], *line.high[late]]
-
-
-def _paint_line(axes: Axes, line: Curve, unit: float) -> None:
-    shade, x, every = colour(line.place), line.x / unit, max(len(line.x) // _MARKERS, 1)
-    axes.plot(x, line.mean, color=shade, marker=marker(line.place), markevery=every, **line.style)
-    axes.fill_between(x, line.low, line.high, color=shade, alpha=0.15, lw=0)

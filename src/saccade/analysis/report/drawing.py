@@ -207,7 +207,7 @@ def level(axes: Axes, value: float | None, ends: tuple[float, float], name: str 
 
 
 def _in_axes(axes: Axes, points: Sequence[tuple[float, float]]) -> np.ndarray:
-    """Places of data as shares of the axes."""
+    """Turn coordinates of the data into fractions of the axes."""
     axes.autoscale_view()  # the limits are not known to the transform before
     return axes.transAxes.inverted().transform(axes.transData.transform(points))
 
@@ -217,7 +217,7 @@ def _line_height(axes: Axes, canvas: Canvas, points: int) -> float:
 
 
 def _columns(points: Sequence[tuple[float, float, str, str]]) -> list[list[tuple[float, float, str, str]]]:
-    """Part points, sorted by x, where neighbours are so far apart that their labels are."""
+    """Cut points, sorted by x, into columns, between neighbours so far apart that their labels do not touch."""
     columns: list[list[tuple[float, float, str, str]]] = []
     for point in points:
         if columns and point[0] - columns[-1][-1][0] < _LABEL:
@@ -228,16 +228,13 @@ def _columns(points: Sequence[tuple[float, float, str, str]]) -> list[list[tuple
 
 
 def _drawn(name: str, title: str, paint: Paint, canvas: Canvas) -> Markup:
-    with styled():  # the reader's fonts draw the text, not ours
+    """An SVG element whose ids and colours are the page's; the reader's fonts draw its text."""
+    with styled():
         figure = Figure((canvas.width, canvas.height))
         paint(figure.add_subplot(), canvas)
         file = io.StringIO()
         figure.savefig(file, format='svg', transparent=True, metadata={'Date': None, 'Creator': None})
-    return _element(file.getvalue(), name, title, canvas)
-
-
-def _element(svg: str, name: str, title: str, canvas: Canvas) -> Markup:
-    """Cut a file down to its element, and make its ids and colours the page's."""
+    svg = file.getvalue()
     body = re.sub(r'<metadata>.*?</metadata>', '', svg[svg.index('<svg') :], flags=re.DOTALL)
     view = re.search(r'viewBox="[^"]*"', body)[0]
     opening = f'<svg class="{canvas.name}" {view} role="img" aria-label="{escape(printable(title))}">'

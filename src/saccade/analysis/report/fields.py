@@ -50,7 +50,7 @@ def _tree(value: Any) -> Mapping[str, Any] | None:
 
 
 def _swapped(spec: Mapping[str, Any], rivals: Sequence[Mapping[str, Any]], shared: Sequence[str]) -> str:
-    """The part's class, with arguments that a rival has otherwise, or lacks though it is of the same class."""
+    """Return a part's class with the arguments that differ from a rival's, or that a rival of the same class lacks."""
     arguments = [
         f'{key}={_text(value, 17)}'
         for key, value in spec.items()
@@ -96,10 +96,9 @@ def _text(value: Any, digits: int = 4) -> str:
 
 def _short(paths: Sequence[Path]) -> dict[Path, str]:
     """Name each path by as many of its last segments as no other path ends in."""
-    return {path: '.'.join(path[-_length(path, paths) :]) for path in paths}
-
-
-def _length(path: Path, paths: Sequence[Path]) -> int:
-    others = [other for other in paths if other != path]
-    clear = (size for size in range(1, len(path)) if all(other[-size:] != path[-size:] for other in others))
-    return next(clear, len(path))
+    names = {}
+    for path in paths:
+        others = [other for other in paths if other != path]
+        clear = [size for size in range(1, len(path)) if all(other[-size:] != path[-size:] for other in others)]
+        names[path] = '.'.join(path[-clear[0] :] if clear else path)
+    return names

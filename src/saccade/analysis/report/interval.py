@@ -55,9 +55,22 @@ class Interval:
 def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval | None]:
     """Return the interval of each group's mean; None for one value, or for values that are all the same."""
     values = [np.sort(np.asarray(group, np.float64)) for group in groups]
-    pool = _pool(values)
-    quantiles = {count: _quantiles(pool, count) for count in {len(group) for group in values if _spreads(group)}}
-    return [_about_mean(group, quantiles[len(group)]) if _spreads(group) else None for group in values]
+    residuals = [standard_residuals(group) for group in values if len(group) >= FEWEST and _spreads(group)]
+    pool = np.sort(np.concatenate([*residuals, np.zeros(0)]))  # so that the order of the groups makes no difference
+    quantiles = {}
+    for count in {len(group) for group in values if _spreads(group)}:
+        if count < FEWEST:
+            quantiles[count] = stats.t.ppf(_TAILS, count - 1)
+        else:
+            quantiles[count] = t_quantiles(pool, count, DRAWS, np.random.default_rng(0))
+    intervals: list[Interval | None] = []
+    for group in values:
+        if _spreads(group):
+            low, high = group.mean() - quantiles[len(group)][::-1] * _standard_error(group)
+            intervals.append(Interval(float(low), float(high)))
+        else:
+            intervals.append(None)
+    return intervals
 
 
 def difference_intervals(groups: Sequence[Mapping[int, float]], best: int) -> list[Interval | None]:
@@ -98,25 +111,6 @@ def t_quantiles(
     drawn = np.sqrt(1 - normal_share**2) * drawn + normal_share * generator.standard_normal(drawn.shape)
     t = drawn.mean(axis=-1) / _standard_error(drawn)
     return np.quantile(t, _TAILS, axis=-1)
-
-
-def _pool(groups: Sequence[np.ndarray]) -> np.ndarray:
-    """All standardised residuals, sorted so that the order of the groups makes no difference."""
-    telling = [standard_residuals(group) for group in groups if len(group) >= FEWEST and _spreads(group)]
-    return np.sort(np.concatenate([*telling, np.zeros(0)]))
-
-
-def _quantiles(pool: np.ndarray, count: int) -> np.ndarray:
-    """Of the studentised mean of so many values."""
-    if count < FEWEST:
-        return stats.t.ppf(_TAILS, count - 1)
-    return t_quantiles(pool, count, DRAWS, np.random.default_rng(0))
-
-
-def _about_mean(group: np.ndarray, quantiles: np.ndarray) -> Interval:
-    mean, error = group.mean(), _standard_error(group)
-    low, high = mean - quantiles[::-1] * error
-    return Interval(float(low), float(high))
 
 
 def _unpaired(group: Mapping[int, float], reference: Mapping[int, float]) -> Interval | None:

@@ -63,16 +63,21 @@ def origins(trials: Sequence[Trial]) -> Origins:
     """Compare the provenance of all runs that have begun."""
     begun = [trial for trial in trials if trial.config]
     recorded = [trial for trial in begun if trial.starts]
-    values = {name: [_value(trial, say) for trial in recorded] for name, say in _FIELDS.items()}
+    # A run that was resumed elsewhere has several values of a field, in the order of its starts.
+    values = {
+        name: [', then '.join(dict.fromkeys(say(start) or UNKNOWN for start in trial.starts)) for trial in recorded]
+        for name, say in _FIELDS.items()
+    }
     same = {name: texts[0] for name, texts in values.items() if len(set(texts)) == 1}
     columns = tuple(name for name, texts in values.items() if len(set(texts)) > 1)
     groups: dict[tuple[str, ...], list[str]] = {}
     for trial, *texts in zip(recorded, *(values[name] for name in columns), strict=True):
         groups.setdefault(tuple(texts), []).append(trial.name)
+    largest_first = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return Origins(
         shared={name: text for name, text in same.items() if text != UNKNOWN},
         columns=columns,
-        groups=tuple(Group(found, tuple(runs)) for found, runs in _by_size(groups)) if columns else (),
+        groups=tuple(Group(found, tuple(runs)) for found, runs in largest_first) if columns else (),
         unrecorded=tuple(trial.name for trial in begun if not trial.starts),
         recorded=len(recorded),
     )
@@ -85,15 +90,6 @@ def started(start: Start) -> str:
     ending = _ENDINGS.get(status, status)
     error = f' ({start["error"]})' if 'error' in start else ''
     return f'{" to ".join(filter(None, times))} UTC: {ending}{error}'
-
-
-def _by_size(groups: Mapping[tuple[str, ...], list[str]]) -> list[tuple[tuple[str, ...], list[str]]]:
-    return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
-
-
-def _value(trial: Trial, say: Callable[[Start], str | None]) -> str:
-    """The value of a run; all of them, in order, where it was resumed with others."""
-    return ', then '.join(dict.fromkeys(say(start) or UNKNOWN for start in trial.starts))
 
 
 def _field(name: str) -> Callable[[Start], str | None]:

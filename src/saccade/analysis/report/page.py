@@ -132,16 +132,13 @@ def runs_csv(comparison: Comparison) -> str:
 
 
 def _cell(value: Any) -> Any:
-    if type(value) is not str or _is_number(value):
+    if type(value) is not str:
         return value
+    with suppress(ValueError):
+        if math.isfinite(float(value)):
+            return value
     text = printable(value)
     return f"'{text}" if text.startswith(_FORMULAS) else text
-
-
-def _is_number(text: str) -> bool:
-    with suppress(ValueError):
-        return math.isfinite(float(text))
-    return False
 
 
 def _origins(found: Origins) -> list[str]:
@@ -173,16 +170,24 @@ def verdict(comparison: Comparison) -> str:
         return 'No run has finished, so there is nothing to rank yet.'
     best, *others = comparison.ranked
     mean = tables.with_interval(best.mean, best.interval, tables.places(comparison))
-    found = f'The {comparison.best} {metric_name(comparison.metric)} is that of {best.variant}: {mean}.'
-    known = [other.difference_interval for other in others if other.difference_interval]
-    alike = [other for other in others if other.difference_interval and other.difference_interval.holds(0.0)]
-    told = (
-        *_told(len(alike), len(known)),
-        *_to_tell(alike),
-        *_untold(len(others) - len(known)),
-        *_beside_baseline(comparison),
-    )
-    return ' '.join([found, *told])
+    said = [f'The {comparison.best} {metric_name(comparison.metric)} is that of {best.variant}: {mean}.']
+    known = [other for other in others if other.difference_interval]
+    alike = [other for other in known if other.difference_interval.holds(0.0)]
+    if alike:
+        others_known = counted(len(known), 'other')
+        said.append(
+            f'It cannot be told from {len(alike)} of {others_known}: the interval of the difference includes zero.'
+        )
+    elif known:
+        said.append('No interval of a difference to it includes zero.')
+    said += _to_tell(alike)
+    if unknown := len(others) - len(known):
+        said.append(f'For {counted(unknown, "variant")} there is no interval: it takes two seeds or more that differ.')
+    if comparison.baseline is not None:
+        behind = ', '.join(standing.variant for standing in comparison.behind)
+        result = f'no better are {behind}' if comparison.behind else 'every variant is better'
+        said.append(f'The baseline has {fixed(comparison.baseline, tables.places(comparison))}; {result}.')
+    return ' '.join(said)
 
 
 def source(comparison: Comparison, now: datetime) -> str:
@@ -202,16 +207,6 @@ def links(trial: Trial, folder: Path) -> list[tuple[str, str]]:
     return [(name, quote(os.fsencode(f'{start}/{name}'))) for name in _FILES if (trial.folder / name).exists()]
 
 
-def _told(alike: int, known: int) -> list[str]:
-    if not known:
-        return []
-    if not alike:
-        return ['No interval of a difference to it includes zero.']
-    return [
-        f'It cannot be told from {alike} of {counted(known, "other")}: the interval of the difference includes zero.'
-    ]
-
-
 def _to_tell(alike: Sequence[Standing]) -> list[str]:
     """How many seeds would tell the best from those that cannot be told from it."""
     needed = sorted((row.seeds_to_tell, row.variant) for row in alike if row.seeds_to_tell is not None)
@@ -222,21 +217,6 @@ def _to_tell(alike: Sequence[Standing]) -> list[str]:
         return [f'By the spread seen, {least} to {most} seeds of each would tell them apart: each in the report.']
     each = [f'{amount(seeds)} from {variant}' for seeds, variant in needed]
     return [f'By the spread seen, about this many seeds of each would tell it apart: {", ".join(each)}.']
-
-
-def _untold(unknown: int) -> list[str]:
-    if not unknown:
-        return []
-    return [f'For {counted(unknown, "variant")} there is no interval: it takes two seeds or more that differ.']
-
-
-def _beside_baseline(comparison: Comparison) -> list[str]:
-    if comparison.baseline is None:
-        return []
-    baseline = f'The baseline has {fixed(comparison.baseline, tables.places(comparison))}'
-    if not comparison.behind:
-        return [f'{baseline}; every variant is better.']
-    return [f'{baseline}; no better are {", ".join(standing.variant for standing in comparison.behind)}.']
 
 
 def _number(value: int | float | None, text: str) -> Markup:
@@ -251,7 +231,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _marked(text: str) -> str:
-    """Text that Markdown shows as it stands; markup as it is."""
+    """Escape text for Markdown; leave markup as it is."""
     if isinstance(text, Markup):
         return str(text)
     return _SPECIAL.sub(r'\\\1', printable(text).replace('\n', ' '))

@@ -32,7 +32,10 @@ def seeds_to_tell(one: Mapping[int, float], other: Mapping[int, float]) -> int |
     if min(len(one), len(other)) < 2:
         return None
     difference = np.mean(list(one.values())) - np.mean(list(other.values()))
-    deviation = _deviation(one, other)
+    if one.keys() == other.keys():
+        deviation = np.std([value - other[seed] for seed, value in one.items()], ddof=1)
+    else:
+        deviation = np.hypot(*(np.std(list(values.values()), ddof=1) for values in (one, other)))
     effect = float(abs(difference) / deviation) if deviation > 0 else 0.0
     if effect < _LEAST:
         return None
@@ -50,9 +53,3 @@ def power(effect: float, seeds: int) -> float:
     """Return the power of a paired t-test for a difference of so many standard deviations, a share from 0 to 1."""
     critical, shift = stats.t.ppf(1 - ALPHA / 2, seeds - 1), effect * np.sqrt(seeds)
     return float(stats.nct.sf(critical, seeds - 1, shift) + stats.nct.cdf(-critical, seeds - 1, shift))
-
-
-def _deviation(one: Mapping[int, float], other: Mapping[int, float]) -> float:
-    if one.keys() == other.keys():
-        return float(np.std([value - other[seed] for seed, value in one.items()], ddof=1))
-    return float(np.hypot(*(np.std(list(values.values()), ddof=1) for values in (one, other))))

@@ -120,7 +120,9 @@ def state(comparison: Comparison, trial: Trial) -> str:
         found = 'none' if value is None else str(value)
         return f'finished, but its {metric_name(comparison.metric)} is {found}'
     if reached == 'failed':
-        ending = '' if trial.exit is None else f' ({_ending(trial.exit)})'
+        ending = ''
+        if trial.exit is not None:
+            ending = f' (killed by signal {-trial.exit})' if trial.exit < 0 else f' (exit status {trial.exit})'
         return f'failed{ending} at step {trial.step} of {trial.steps}'
     return f'unfinished at step {trial.step} of {trial.steps}' if reached == 'unfinished' else reached
 
@@ -157,7 +159,13 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         'behind_baseline': [standing.variant for standing in comparison.behind],
         'provenance': origins(comparison.study.trials).summary(),
         'ranking': [_standing(comparison, standing) for standing in comparison.standings],
-        'runs': [_finite(row) for row in runs(comparison)],
+        'runs': [
+            {
+                name: None if isinstance(value, float) and not math.isfinite(value) else value
+                for name, value in row.items()
+            }
+            for row in runs(comparison)
+        ],
     }
 
 
@@ -199,14 +207,4 @@ def _spent(trial: Trial) -> dict[str, Any]:
         'tokens': plan['tokens'] * trial.step if plan else None,
         'seconds': None if time is None else float(time[0]),
         'tokens_per_second': speed(trial),
-    }
-
-
-def _ending(status: int) -> str:
-    return f'killed by signal {-status}' if status < 0 else f'exit status {status}'
-
-
-def _finite(row: Row) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
     }

@@ -37,19 +37,15 @@ class Report:
         ran = origins(self.comparison.study.trials).lines()
         for line in (page.overview(self.comparison), page.verdict(self.comparison), *ran):
             console.print(verbatim(line))
-        console.print(self._table())
-        for file in self.files:
-            say(console, str(file))
-
-    def _table(self) -> Table:
-        """The ranking that a terminal has room for."""
-        names, *rows = tables.ranking(self.comparison, narrow=True)
+        names, *rows = tables.ranking(self.comparison, narrow=True)  # what a terminal has room for
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for name in names:
             table.add_column(verbatim(name), overflow='fold')
         for row in rows:
             table.add_row(*map(verbatim, row))
-        return table
+        console.print(table)
+        for file in self.files:
+            say(console, str(file))
 
 
 def report(workdir: str | Path, question: Question = ANY, out: str | Path | None = None) -> Report:

@@ -87,7 +87,9 @@ def _rereading(turns: int, rounds: int) -> Turns:
 
 
 def _going_on(turns: int, rounds: int) -> Turns:
-    model, capacity = build(_decoder(turns * (SAID + REPLIED)))(), turns * (SAID + REPLIED)
+    capacity = turns * (SAID + REPLIED)
+    spec = {'use': 'model.decoder:Decoder', 'block': _block('Causal'), 'tied': True, **_tower(capacity, LAYERS)}
+    model = build(spec)()
 
     def turn(params: Params, said: Heard, state: State) -> tuple[Heard, State]:
         step = stepper(model, params)
@@ -106,7 +108,7 @@ def _going_on(turns: int, rounds: int) -> Turns:
 
 
 def _reply(step: Callable, newest: Int[Array, '1 1'], state: State) -> tuple[Heard, State]:
-    """Write so many tokens, the likeliest each; the last one is not taken in."""
+    """Decode REPLIED tokens greedily; the last one is not put into the state."""
 
     def write(carry: tuple[Array, State], _: None) -> tuple[tuple[Array, State], Array]:
         logits, state = step(carry[0], jnp.ones((1, 1), jnp.int32), carry[1])
@@ -118,7 +120,7 @@ def _reply(step: Callable, newest: Int[Array, '1 1'], state: State) -> tuple[Hea
 
 
 def _milliseconds(run: Callable[..., Any], rounds: int, *given: Any) -> float:
-    """The median of the rounds; one before them compiles and does not count."""
+    """Return the median over the rounds; the first run, which compiles, does not count."""
     taken = []
     for _ in range(rounds + 1):
         start = time.perf_counter()
@@ -143,10 +145,6 @@ def _encoder_decoder(context: int) -> dict[str, Any]:
             **sizes,
         },
     }
-
-
-def _decoder(context: int) -> dict[str, Any]:
-    return {'use': 'model.decoder:Decoder', 'block': _block('Causal'), 'tied': True, **_tower(context, LAYERS)}
 
 
 def _tower(context: int, layers: int) -> dict[str, Any]:

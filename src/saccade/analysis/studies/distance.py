@@ -124,7 +124,7 @@ def wall_time(lengths: Sequence[int] = LENGTHS, rounds: int = 5) -> Claim:
 
 
 def _path(mixing: Mixing) -> tuple[int, int]:
-    """How many layers it takes until the last token knows of the first, and the sequential steps of each."""
+    """Return how many layers it takes until the last token depends on the first, and the sequential steps of one."""
     params, layers = mixing.params(), 0
     run = jax.jit(lambda x: mixing(params, x))
     # What is no number goes wherever there is a way to go; a gradient would fade out on the long ones.

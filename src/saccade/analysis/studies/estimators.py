@@ -99,5 +99,5 @@ def estimators(draws: int = 20_000) -> Claim:
 
 
 def _loss(read: Float[Array, ' S']) -> Float[Array, '']:
-    """The loss of what is read; at one-hot weights it is one of LOSSES, and in between it is bent."""
+    """Return the loss of attention weights: at one-hot weights one of LOSSES, in between not linear."""
     return jnp.square(read @ jnp.sqrt(LOSSES))

@@ -83,7 +83,10 @@ class Recipe:
         figures = {
             'source': self.source,
             'difference': self.difference,
-            'turns': [_record(turn) for turn in self.turns],
+            'turns': [
+                {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(turn).items()}
+                for turn in self.turns
+            ],
         }
         return Report('five steps of attention', figures, tuple(tables), (note,))
 
@@ -114,7 +117,7 @@ def _model(vocabulary: int, longest: int, width: int) -> Any:
 
 
 def _drawn(model: Any, source: jax.Array, seed: int) -> Params:
-    """Weights large enough that attention is not everywhere alike."""
+    """Draw weights that are large enough for attention to differ between words."""
     context = _context(source)
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), source, context, source, context, False))['params']
     random = np.random.default_rng(seed)
@@ -153,7 +156,7 @@ def _by_hand(
 
 
 def _difference(model: Any, params: Params, source: jax.Array, tokens: jax.Array, turns: Sequence[Turn]) -> float:
-    """The largest between the weights and logits by hand and the module's, which is given the same words."""
+    """Return the largest difference of weights and logits by hand to the module's, given the same words."""
     logits, reported = model.apply(
         {'params': params}, source, _context(source), tokens, _context(tokens), False, mutable=['weights']
     )
@@ -175,7 +178,3 @@ def _table(number: int, turn: Turn, source: Sequence[str]) -> Table:
 
 def _numbers(vector: np.ndarray) -> str:
     return ' '.join(f'{number:z.2f}' for number in vector)
-
-
-def _record(turn: Turn) -> dict[str, Any]:
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(turn).items()}

@@ -55,20 +55,14 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
         UserError: not exactly one of name and path is given, there is no such corpus, or it cannot be read.
     """
     require_source(name, path, validation)
-    if path is not None:
-        return _open_path(Path(path).expanduser(), Path(cache), validation)
+    cache = Path(cache)
     if name == 'pydocs':
-        return _open_pydocs(Path(cache))
-    return _open_dataset(name, open_named(name, Path(cache)), validation)
-
-
-def _open_pydocs(cache: Path) -> Corpus:
-    digest = pydocs.fingerprint(pydocs.installed_modules())
-    folder = prepare_own(pydocs.PyDocs, cache / digest[:16])
-    return Corpus(_documents(folder), digest, 'pydocs', versions=pydocs.versions())
-
-
-def _open_path(path: Path, cache: Path, validation: float) -> Corpus:
+        digest = pydocs.fingerprint(pydocs.installed_modules())
+        folder = prepare_own(pydocs.PyDocs, cache / digest[:16])
+        return Corpus(_documents(folder), digest, name, versions=pydocs.versions())
+    if name is not None:
+        return _open_dataset(name, open_named(name, cache), validation)
+    path = Path(path).expanduser()
     if (path / 'dataset_info.json').is_file():
         return _open_dataset(path.name, opened(path), validation)
     plan = text_files.plan_documents(path, validation)
@@ -88,17 +82,12 @@ def _documents(folder: Path) -> dict[str, Documents]:
 
 
 def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> Corpus:
-    text = _text_feature(name, builder.info.features)
+    """Open a prepared dataset; its text is the field 'text', or the only string there is."""
+    features = builder.info.features
+    strings = [key for key, feature in features.items() if feature.shape == () and feature.np_dtype == np.object_]
+    if 'text' not in strings and len(strings) != 1:
+        raise UserError(f"{name}: has no feature 'text' and not one string alone; it has {', '.join(sorted(features))}")
+    text = 'text' if 'text' in strings else strings[0]
     picked = pick(name, builder, validation)
     splits = {split: Documents(each.source, each.rows, each.split, text) for split, each in picked.items()}
     return Corpus(splits, dataset_digest(builder, text, [each.choice for each in picked.values()]), name)
-
-
-def _text_feature(name: str, features: tfds.features.FeaturesDict) -> str:
-    """Return the field to learn: 'text', or the only string there is."""
-    strings = [key for key, feature in features.items() if feature.shape == () and feature.np_dtype == np.object_]
-    if 'text' in strings:
-        return 'text'
-    if len(strings) != 1:
-        raise UserError(f"{name}: has no feature 'text' and not one string alone; it has {', '.join(sorted(features))}")
-    return strings[0]

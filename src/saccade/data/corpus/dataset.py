@@ -72,7 +72,14 @@ def pick(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> dic
     held_out = [split for kind in _HELD_OUT for split in sorted(splits) if split.startswith(kind)]
     if held_out:
         return {'train': splits['train'], 'validation': splits[held_out[0]]}
-    return _carved(name, splits['train'], validation)
+    # By a hash of the number of each example: Philox is one, and the same in every release of NumPy.
+    train = splits['train']
+    chosen = np.random.Philox(key=0).random_raw(len(train)) < validation * 2.0**64
+    rows = {'train': np.flatnonzero(~chosen), 'validation': np.flatnonzero(chosen)}
+    for split, numbers in rows.items():
+        if not len(numbers):
+            raise UserError(f'{name}: {len(train)} examples leave none for {split}')
+    return {split: replace(train, rows=numbers) for split, numbers in rows.items()}
 
 
 def tests_beside(name: str, builder: tfds.core.DatasetBuilder, picked: Mapping[str, Picked]) -> dict[str, Picked]:
@@ -112,13 +119,3 @@ def dataset_digest(builder: tfds.core.DatasetBuilder, *choices: Any) -> str:
     """Return a digest of a prepared dataset and of what was chosen of it."""
     splits = {key: [info.shard_lengths, info.num_bytes] for key, info in sorted(builder.info.splits.items())}
     return digest(builder.info.full_name, splits, choices)
-
-
-def _carved(name: str, train: Picked, validation: float) -> dict[str, Picked]:
-    """Set examples aside by a hash of their number; Philox is one, and the same in every release of NumPy."""
-    chosen = np.random.Philox(key=0).random_raw(len(train)) < validation * 2.0**64
-    rows = {'train': np.flatnonzero(~chosen), 'validation': np.flatnonzero(chosen)}
-    for split, numbers in rows.items():
-        if not len(numbers):
-            raise UserError(f'{name}: {len(train)} examples leave none for {split}')
-    return {split: replace(train, rows=numbers) for split, numbers in rows.items()}

@@ -63,7 +63,12 @@ def _about(title: str, generator: random.Random) -> Iterator[dict[str, Any]]:
     """Generate a context, and questions about it."""
     people, shared = generator.choice(SHAPES)
     names, things = generator.sample(_NAMES, people), generator.sample(sorted(_VALUES), shared)
-    facts = [fact for thing in things for fact in _facts(thing, names, generator)]
+    # A value is one word or two, so that where it ends must be found too. No two people have the same value.
+    facts = [
+        (name, thing, generator.choice((value, f'{generator.choice(_FIRST[thing])} {value}')))
+        for thing in things
+        for name, value in zip(names, generator.sample(_VALUES[thing], len(names)), strict=True)
+    ]
     generator.shuffle(facts)
     context, starts = '', {}
     for name, thing, value in facts:
@@ -78,9 +83,3 @@ def _about(title: str, generator: random.Random) -> Iterator[dict[str, Any]]:
             'context': context.rstrip(),
             'answers': {'text': [value], 'answer_start': [starts[name, thing]]},
         }
-
-
-def _facts(thing: str, names: list[str], generator: random.Random) -> Iterator[tuple[str, str, str]]:
-    """Give each a value of one word or two, so that where it ends is to be found too; no two have the same."""
-    for name, value in zip(names, generator.sample(_VALUES[thing], len(names)), strict=True):
-        yield name, thing, generator.choice((value, f'{generator.choice(_FIRST[thing])} {value}'))

@@ -100,7 +100,7 @@ def _refuse_unknown(name: str) -> None:
 
 
 def _refuse_tensorflow(name: str, builder: tfds.core.DatasetBuilder) -> None:
-    """Refuse before anything is downloaded what would fail after it."""
+    """Refuse, before anything is downloaded, a dataset that needs TensorFlow to be prepared."""
     if not _is_of_tfds(builder) or _has_tensorflow():
         return
     if _TENSORFLOW.search(inspect.getsource(inspect.getmodule(builder))):
@@ -108,18 +108,13 @@ def _refuse_tensorflow(name: str, builder: tfds.core.DatasetBuilder) -> None:
 
 
 def _refuse_unreachable(name: str, builder: tfds.core.DatasetBuilder) -> None:
-    hosts = _hosts(builder)
+    """Refuse a dataset whose files lie on hosts of which none answers."""
+    parts = [urlsplit(url) for url in builder.url_infos or {}]
+    hosts = sorted({f'{part.scheme}://{part.netloc}' for part in parts if part.scheme.startswith('http')})[:_HOSTS]
+    if not hosts and _is_of_tfds(builder):
+        hosts = ['https://storage.googleapis.com']  # TFDS's own, where the dataset does not list its files
     if hosts and not _reachable(hosts):
         raise UserError(f'{name}: is not prepared here, and there is no network to {", ".join(hosts)}; {_ELSEWHERE}')
-
-
-def _hosts(builder: tfds.core.DatasetBuilder) -> list[str]:
-    """Return where the dataset comes from; nothing where it needs no network."""
-    parts = [urlsplit(url) for url in builder.url_infos or {}]
-    hosts = {f'{part.scheme}://{part.netloc}' for part in parts if part.scheme.startswith('http')}
-    if not hosts and _is_of_tfds(builder):
-        return ['https://storage.googleapis.com']  # TFDS's own, where the dataset does not list its files
-    return sorted(hosts)[:_HOSTS]
 
 
 def _is_of_tfds(builder: tfds.core.DatasetBuilder) -> bool:

@@ -38,7 +38,11 @@ def open_parallel(path: Path, columns: Columns, validation: float) -> Records | 
     """
     if path.is_dir():
         found = _in_folder(path)
-        return _of_folder(path, found, columns) if found else None
+        if not found:
+            return None
+        stems = {split: _stem(next(iter(files.values()))) for split, files in found.items()}
+        splits = {split: _aligned(path / stems[split], files, columns) for split, files in found.items()}
+        return Records(splits, digest('parallel', _FORMAT, {split: each.digest for split, each in splits.items()}))
     there = {} if path.is_file() else _languages(path.parent, path.name)
     return held_apart(_aligned(path, there, columns), validation) if there else None
 
@@ -57,11 +61,6 @@ def _in_folder(folder: Path) -> dict[str, dict[str, Path]]:
     tests = [name for name in names if name.startswith(_TEST)]
     splits |= {_TEST if len(tests) == 1 else name: [name] for name in tests}
     return {split: _languages(folder, name) for split, (name,) in splits.items()}
-
-
-def _of_folder(folder: Path, found: Mapping[str, Mapping[str, Path]], columns: Columns) -> Records:
-    splits = {split: _aligned(folder / _stem_of(files), files, columns) for split, files in found.items()}
-    return Records(splits, digest('parallel', _FORMAT, {split: each.digest for split, each in splits.items()}))
 
 
 def _aligned(path: Path, files: Mapping[str, Path], columns: Columns) -> FileRecords:
@@ -101,7 +100,7 @@ def _languages(folder: Path, stem: str) -> dict[str, Path]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Files whose ending may be a language, since it is none that says what they hold."""
+    """List files whose ending may be a language: it is not the ending of a known format."""
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():
         if file.is_file() and not file.name.startswith('.') and _language(file) and not format_of(file):
             yield file
@@ -113,7 +112,3 @@ def _language(file: Path) -> str:
 
 def _stem(file: Path) -> str:
     return Path(file.name.removesuffix('.gz')).stem
-
-
-def _stem_of(files: Mapping[str, Path]) -> str:
-    return _stem(next(iter(files.values())))

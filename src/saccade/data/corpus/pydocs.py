@@ -89,8 +89,13 @@ def modules_below(root: Path, package: str = '') -> Modules:
         package: its name; '' where the folder is no package but holds some.
     """
     files = sorted(file.relative_to(root) for file in root.rglob('*.py') if file.is_file())
-    kept = [file for file in files if not any(map(_SKIPPED.fullmatch, file.with_suffix('').parts))]
-    return [(_module_name(package, file), root / file) for file in kept]
+    found = []
+    for file in files:
+        parts = file.with_suffix('').parts
+        if not any(map(_SKIPPED.fullmatch, parts)):
+            name = '.'.join(part for part in (package, *parts) if part and part != '__init__')
+            found.append((name, root / file))
+    return found
 
 
 def topics() -> Iterator[Document]:
@@ -140,11 +145,6 @@ def _roots() -> Iterator[tuple[str, Path]]:
         spec = importlib.util.find_spec(name)
         for folder in (spec and spec.submodule_search_locations) or ():
             yield name, Path(folder)
-
-
-def _module_name(package: str, file: Path) -> str:
-    parts = [part for part in (package, *file.with_suffix('').parts) if part and part != '__init__']
-    return '.'.join(parts)
 
 
 def _walk(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:

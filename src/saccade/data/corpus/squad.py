@@ -83,14 +83,11 @@ def open_questions(name: str | None, path: str | None, cache: Path, validation: 
             answer does not stand in its context.
     """
     require_source(name, path, validation)
-    if path is not None:
-        return _open_path(Path(path).expanduser(), validation)
     if name == 'facts':
         return _open_dataset(name, opened(prepare_own(Facts, cache)), validation)
-    return _open_dataset(name, open_named(name, cache), validation)
-
-
-def _open_path(path: Path, validation: float) -> Inquiry:
+    if name is not None:
+        return _open_dataset(name, open_named(name, cache), validation)
+    path = Path(path).expanduser()
     if (path / 'dataset_info.json').is_file():
         return _open_dataset(path.name, opened(path), validation)
     if path.is_dir():
@@ -166,12 +163,11 @@ def _questions(articles: Any, file: str) -> Iterator[Question]:
             context = _field(paragraph, 'context', str, at_paragraph)
             for asked, at in _items(paragraph, 'qas', at_paragraph):
                 number, question = str(_field(asked, 'id', str | int, at)), _field(asked, 'question', str, at)
-                yield Question(number, title, question, context, tuple(_answers(asked, at)))
-
-
-def _answers(asked: Any, at: str) -> Iterator[Answer]:
-    for answer, at_answer in _items(asked, 'answers', at):
-        yield Answer(_field(answer, 'text', str, at_answer), _field(answer, 'answer_start', int, at_answer))
+                answers = tuple(
+                    Answer(_field(answer, 'text', str, place), _field(answer, 'answer_start', int, place))
+                    for answer, place in _items(asked, 'answers', at)
+                )
+                yield Question(number, title, question, context, answers)
 
 
 def _items(record: Any, name: str, at: str) -> Iterator[tuple[Any, str]]:

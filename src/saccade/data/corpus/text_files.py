@@ -126,27 +126,20 @@ def _plan_file(path: Path, validation: float) -> Plan:
 
 
 def _plan_folder(folder: Path, validation: float) -> Plan:
+    """Split by the names of the files where they are named after the splits, else by a draw of each document."""
     files = _files(folder)
     named = {file: match['split'].lower() for file in files if (match := _NAMED.fullmatch(file.name))}
     named = {file: split for file, split in named.items() if file.parent == folder}
     if {'train'} < {*named.values()} - {'test'}:
-        return _plan_named(folder, named, left_out=len(files) - len(named))
-    return _plan_by_hash(_pieces(folder, files), validation)
-
-
-def _plan_named(folder: Path, named: Mapping[Path, str], left_out: int) -> Plan:
-    if left_out:
-        names = ', '.join(file.name for file in named)
-        _LOG.warning('%s: %s are the splits; %d other files are left out', folder, names, left_out)
-    found = {
-        split: _pieces(folder, [file for file, name in named.items() if name in names])
-        for split, names in _SPLITS.items()
-    }
-    return {split: pieces for split, pieces in found.items() if pieces or split != 'test'}
-
-
-def _plan_by_hash(pieces: Sequence[Piece], validation: float) -> Plan:
-    """Split by a draw of each document; where a small folder would leave one split empty, by its order."""
+        if len(named) < len(files):
+            names = ', '.join(file.name for file in named)
+            _LOG.warning('%s: %s are the splits; %d other files are left out', folder, names, len(files) - len(named))
+        found = {
+            split: _pieces(folder, [file for file, name in named.items() if name in names])
+            for split, names in _SPLITS.items()
+        }
+        return {split: pieces for split, pieces in found.items() if pieces or split != 'test'}
+    pieces = _pieces(folder, files)
     chosen = held_out([piece.id for piece in pieces], validation)
     return {
         'train': [piece for piece in pieces if piece.id not in chosen],

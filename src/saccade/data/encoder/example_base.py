@@ -156,7 +156,7 @@ class Examples(FromRecords):
         return frame.padding() | {'example': np.int32(-1), self.answer: self.unsaid}
 
     def _cut(self, texts: Sequence[Ragged], room: int) -> tuple[np.ndarray, list[Ragged]]:
-        """Return of which example each row is, and what stands in it."""
+        """Cut texts into rows: return the example of each row, and the tokens of each text in it."""
         if self.pair is None:
             example, spans = windows(texts[0].lengths, room, self.overlap)
             return example, [texts[0].cut(example, spans)]

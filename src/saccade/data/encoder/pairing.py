@@ -145,7 +145,7 @@ def _by_length(seconds: Iterable[tuple[int, Span]]) -> dict[int, np.ndarray]:
 
 
 def _elsewhere(seconds: dict[int, np.ndarray], number: int, length: int, draw: np.random.Generator) -> Span | None:
-    """Draw a second text of another document that is as long, or the start of one that is the least longer.
+    """Draw a second text of the same length from another document, or the start of the next longer one.
 
     None where no other document has one.
     """

@@ -112,7 +112,7 @@ class Passages(DatasetBase):
 
 @dataclass(frozen=True, eq=False)
 class _Stream:
-    """Attributes: all tokens; which of them begin a word; for each document, its sentences in the stream."""
+    """Stream of tokens. Attributes: tokens; which begin a word; where the sentences of each document stand in it."""
 
     tokens: np.ndarray
     begins: np.ndarray
@@ -149,7 +149,10 @@ class PassageRows:
 
     def __getitem__(self, row: int) -> Row:
         spans = list(self.spans(row))
-        words = np.cumsum(np.concatenate([self._beginning(span) for span in spans]))
+        begins = [np.array(self.begins[span], np.int32) for span in spans]
+        for text in begins:
+            text[:1] = 1  # the first token of a text begins a word, wherever the text was cut
+        words = np.cumsum(np.concatenate(begins))
         apart = np.split(words, [spans[0].stop - spans[0].start]) if len(spans) > 1 else [words]
         return {
             **self.frame.row(*(self.tokens[span] for span in spans)),
@@ -168,12 +171,6 @@ class PassageRows:
         numbers = self.pairs[row].tolist()
         return (slice(*numbers[2 * text : 2 * text + 2]) for text in range(self.texts))
 
-    def _beginning(self, span: slice) -> np.ndarray:
-        """Which tokens begin a word; the first of a text does, wherever it was cut."""
-        begins = np.array(self.begins[span], np.int32)
-        begins[:1] = 1
-        return begins
-
 
 def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, float]:
     """Return metrics of a baseline that knows how frequent each token is in training, and each label of a pair.
@@ -184,7 +181,10 @@ def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, 
     metrics = {'masked_loss': _surprise(train.rows.tokens, validation.rows.tokens, vocabulary)}
     if train.rows.texts == 1:
         return metrics
-    (known, labels), (asked, answers) = (_lengths_and_labels(split.rows) for split in (train, validation))
+    # Of each pair, the length of the second text in tokens, and the label.
+    (known, labels), (asked, answers) = (
+        (pairs[:, 3] - pairs[:, 2], pairs[:, 4]) for pairs in (train.rows.pairs, validation.rows.pairs)
+    )
     counts = np.zeros((max(known.max(), asked.max()) + 1, 2))
     np.add.at(counts, (known, labels), 1)
     return {
@@ -196,14 +196,9 @@ def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, 
 
 
 def _surprise(known: np.ndarray, asked: np.ndarray, classes: int) -> float:
-    """Return the mean of -log p [nats] under the frequencies in what is known."""
+    """Return the mean of -log p [nats] of `asked` under the frequencies in `known`."""
     counts = np.maximum(np.bincount(known, minlength=classes), 1)
     return float(-np.log(counts / counts.sum())[asked].mean())
-
-
-def _lengths_and_labels(rows: PassageRows) -> tuple[np.ndarray, np.ndarray]:
-    """Return the length of each second text [tokens], and the label of each pair."""
-    return rows.pairs[:, 3] - rows.pairs[:, 2], rows.pairs[:, 4]
 
 
 def _padding(frame: Frame) -> dict[str, Any]:

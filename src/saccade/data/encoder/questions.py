@@ -10,7 +10,7 @@ in common is whole in one of them.
 
 import itertools
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -214,7 +214,15 @@ class Questions(DatasetBase):
 
     def _splits(self, arrays: BySplit, source: Inquiry, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
         splits = {name: self._split(found, source.splits[name], frame) for name, found in arrays.items()}
-        _say_lost(splits)
+        for name, split in splits.items():
+            if len(split.lost):
+                _LOG.warning(
+                    '%s: the answers of %d of %d questions are whole in no window, and training leaves these questions '
+                    'out; a smaller data.stride holds longer answers',
+                    name,
+                    len(split.lost),
+                    split.targets,
+                )
         return {**splits, 'train': _learnable(splits['train'])}
 
     def _split(self, arrays: Arrays, questions: Sequence[Question], frame: Frame) -> QuestionSplit:
@@ -283,20 +291,8 @@ def _answer(question: Question, places: np.ndarray) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def _say_lost(splits: Mapping[str, QuestionSplit]) -> None:
-    for name, split in splits.items():
-        if len(split.lost):
-            _LOG.warning(
-                '%s: the answers of %d of %d questions are whole in no window, and training leaves these questions '
-                'out; a smaller data.stride holds longer answers',
-                name,
-                len(split.lost),
-                split.targets,
-            )
-
-
 def _learnable(split: QuestionSplit) -> QuestionSplit:
-    """Leave out the questions whose answer is whole in no window: they would be learned to have none."""
+    """Leave out questions whose answer is whole in no window: their targets would say that there is no answer."""
     found = np.setdiff1d(np.arange(len(split.questions)), split.lost)
     if not len(found):
         raise UserError(

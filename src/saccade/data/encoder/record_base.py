@@ -53,7 +53,7 @@ class FromRecords(DatasetBase):
         return {name: self._split(found, frame) for name, found in arrays.items()}
 
     def _frame(self) -> Frame:
-        """What can be said of rows before there is a tokenizer."""
+        """The frame of rows, without the special tokens, before there is a tokenizer."""
         return Frame(self.context_length, opens=0, closes=0)
 
     @property

@@ -204,21 +204,15 @@ def aligned(sentences: Sequence[Words], tokenizer: Tokenizer) -> Iterator[tuple[
     for group in groups(sentences, lambda words: sum(map(len, words))):
         texts = [' '.join(words) for words in group]
         for words, (ids, places) in zip(group, tokenizer.encode_places(texts), strict=True):
-            yield _complete(np.array(ids, np.int64), _words_of(words, places), len(words), tokenizer)
-
-
-def _words_of(words: Words, places: Sequence[tuple[int, int]]) -> np.ndarray:
-    """The word in which each piece ends; a space is the beginning of the word after it."""
-    stops = np.cumsum([len(word) + 1 for word in words]) - 1
-    return np.searchsorted(stops, [stop - 1 for _, stop in places], side='right')
-
-
-def _complete(pieces: np.ndarray, words: np.ndarray, count: int, tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
-    absent = np.setdiff1d(np.arange(count), words)
-    if not len(absent):
-        return pieces, words
-    at = np.searchsorted(words, absent)
-    return np.insert(pieces, at, tokenizer.special(*_UNKNOWN)), np.insert(words, at, absent)
+            # A piece is of the word in which it ends; a space is the beginning of the word after it.
+            stops = np.cumsum([len(word) + 1 for word in words]) - 1
+            numbers = np.searchsorted(stops, [stop - 1 for _, stop in places], side='right')
+            pieces, absent = np.array(ids, np.int64), np.setdiff1d(np.arange(len(words)), numbers)
+            if len(absent):
+                at = np.searchsorted(numbers, absent)
+                pieces = np.insert(pieces, at, tokenizer.special(*_UNKNOWN))
+                numbers = np.insert(numbers, at, absent)
+            yield pieces, numbers
 
 
 def _labelled(

@@ -30,16 +30,11 @@ class Valued(Examples):
 
     def _values(self, records: RecordSource) -> Iterator[float]:
         for index in range(len(records)):
-            value = _number(records[index][self.value])
+            given = records[index][self.value]
+            try:
+                value = float(given)
+            except (TypeError, ValueError):
+                value = math.nan
             if not math.isfinite(value):
-                raise UserError(
-                    f"{records.place(index)}: '{self.value}' is no number, but {records[index][self.value]!r}"
-                )
+                raise UserError(f"{records.place(index)}: '{self.value}' is no number, but {given!r}")
             yield value
-
-
-def _number(value: object) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan

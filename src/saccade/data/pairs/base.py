@@ -217,7 +217,7 @@ class FromPairs(DatasetBase):
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """What was prepared of a split, with the records it is of. Attributes: tokens and texts, by side."""
+    """Prepared split with its records. Attributes: tokens and texts, by side."""
 
     name: str
     tokens: tuple[Ragged, Ragged]
@@ -263,7 +263,7 @@ class _Prepared:
         return self.records.place(int(self.record[pair]))
 
     def _buckets(self, frames: Sequence[PairFrame]) -> tuple[Bucket, ...]:
-        """The pairs by the first of the frames that both of their sides fit in."""
+        """Put each pair into the bucket of the first frame that both of its sides fit."""
         fits = [(self._sizes <= one.room).all(axis=-1) for one in frames]
         first = np.argmax(fits, axis=0)
         found = [(one, PairRows(one, *self.tokens, np.flatnonzero(first == n))) for n, one in enumerate(frames)]

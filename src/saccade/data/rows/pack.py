@@ -197,10 +197,6 @@ def best_fit(lengths: np.ndarray, capacity: int) -> np.ndarray:
         rows[piece] = row
         spaces[space - length].append(row)
         occupied |= 1 << (space - length)
-    return _renumbered(rows)
-
-
-def _renumbered(rows: np.ndarray) -> np.ndarray:
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 

@@ -112,11 +112,15 @@ class Sorting(DatasetBase):
         return {split: self._sequences(numbers, tokenizer) for split, numbers in source.splits.items()}
 
     def _sequences(self, numbers: np.ndarray, tokenizer: Tokenizer) -> Arrays:
+        names = list(map(str, range(self.highest)))
+        ids = tokenizer.encode_batch(names)
+        if len({tuple(each) for each in ids if len(each) == 1}) < self.highest:
+            raise UserError(f'data: the tokenizer has no token of its own for each number below {self.highest}')
         return {
-            'tokens': _ids(self.highest, tokenizer)[numbers].ravel(),
+            'tokens': np.array(ids).ravel()[numbers].ravel(),
             'labels': np.sort(numbers, axis=-1).ravel(),
             'lengths': np.full(len(numbers), self.length),
-            'names': np.array(list(map(str, range(self.highest)))),
+            'names': np.array(names),
         }
 
     def _splits(self, arrays: BySplit, source: Source, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
@@ -130,10 +134,3 @@ def _drawn(seed: int, sequences: int, length: int, highest: int) -> np.ndarray:
     """Draw [sequences, length] numbers by Philox, which is the same in every release of NumPy."""
     drawn = np.random.Philox(key=seed).random_raw((sequences, length))
     return (drawn % np.uint64(highest)).astype(np.int32)
-
-
-def _ids(highest: int, tokenizer: Tokenizer) -> np.ndarray:
-    encoded = tokenizer.encode_batch(list(map(str, range(highest))))
-    if len({tuple(ids) for ids in encoded if len(ids) == 1}) < highest:
-        raise UserError(f'data: the tokenizer has no token of its own for each number below {highest}')
-    return np.array(encoded).ravel()

@@ -66,7 +66,10 @@ class MarkedText(TextData):
 
     def _splits(self, arrays: BySplit, source: Corpus, frame: Row, tokenizer: Tokenizer) -> dict[str, Split]:
         found = super()._splits(arrays, source, frame, tokenizer)
-        return {name: _marked(split, frame) for name, split in found.items()}
+        return {
+            name: Split(rows=MarkedRows(split.rows, frame), targets=len(split.rows), unit='rows')
+            for name, split in found.items()
+        }
 
     def frame(self, tokenizer: Tokenizer) -> Row:
         """Return the ids of the special tokens that each row has.
@@ -100,7 +103,3 @@ def sentinels_of(tokenizer: Tokenizer, count: int) -> np.ndarray:
             f'the tokenizer has {len(there)} of {count} sentinels; {missing!r} is not among its special tokens'
         )
     return np.array([specials[name] for name in names], np.int32)
-
-
-def _marked(split: Split, marks: Row) -> Split:
-    return Split(rows=MarkedRows(split.rows, marks), targets=len(split.rows), unit='rows')

@@ -54,7 +54,11 @@ class SkipGramText(TextData):
     def _splits(self, arrays: BySplit, source: Corpus, frame: Any, tokenizer: Tokenizer) -> dict[str, Split]:
         found = super()._splits(arrays, source, frame, tokenizer)
         words = Words.of(found['train'], tokenizer, self.power)
-        return {name: _split(found[name], words, self.noise, number) for number, name in enumerate(found)}
+        splits = {}
+        for number, (name, split) in enumerate(found.items()):
+            rows = SkipGramRows(split.rows, words, self.noise, number)
+            splits[name] = Split(rows=rows, targets=split.tokens, unit='tokens')
+        return splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +117,3 @@ class SkipGramRows:
     def _with_words(self, row: Row, noise: np.ndarray) -> Row:
         frequency = self.words.frequency[row['tokens']].astype(np.float32)
         return row | {'frequency': frequency, 'noise': noise}
-
-
-def _split(split: TextSplit, words: Words, noise: int, number: int) -> Split:
-    rows = SkipGramRows(split.rows, words, noise, number)
-    return Split(rows=rows, targets=split.tokens, unit='tokens')

@@ -92,18 +92,16 @@ class TextData(DatasetBase):
         return (document['text'] for document in each(examples))
 
     def _write(self, source: Corpus, tokenizer: Tokenizer, folder: Path) -> None:
+        """Write the stream of each split, which memory may not hold, then what is made of the stream."""
         for name, documents in source.splits.items():
-            self._write_split(name, documents, tokenizer, folder / name)
-
-    def _write_split(self, name: str, documents: Sequence[Any], tokenizer: Tokenizer, folder: Path) -> None:
-        """Write the stream, which memory may not hold, then what is made of it."""
-        folder.mkdir()
-        bounds, size = _write_stream(documents, tokenizer, folder / 'tokens.npy')
-        tokens = int(bounds[-1, 1]) if len(bounds) else 0
-        self._check_length(name, tokens, int(np.diff(bounds).max(initial=0)))
-        write_arrays(folder, self.pack().index(bounds, self.context_length, name == 'train'))
-        targets = int((self._rows(read_arrays(folder)).pieces()[1] - 1).sum())
-        write_arrays(folder, {'counts': np.array([targets, size, tokens, len(bounds)])})
+            into = folder / name
+            into.mkdir()
+            bounds, size = _write_stream(documents, tokenizer, into / 'tokens.npy')
+            tokens = int(bounds[-1, 1]) if len(bounds) else 0
+            self._check_length(name, tokens, int(np.diff(bounds).max(initial=0)))
+            write_arrays(into, self.pack().index(bounds, self.context_length, name == 'train'))
+            targets = int((self._rows(read_arrays(into)).pieces()[1] - 1).sum())
+            write_arrays(into, {'counts': np.array([targets, size, tokens, len(bounds)])})
 
     def _check_length(self, name: str, tokens: int, longest: int) -> None:
         least = self.context_length + 1 if name == 'train' else 2
@@ -116,11 +114,12 @@ class TextData(DatasetBase):
             raise UserError(f'data: no document of the {name} split has two tokens, so there is none to predict')
 
     def _splits(self, arrays: BySplit, source: Corpus, frame: Any, tokenizer: Tokenizer) -> dict[str, Split]:
-        return {name: self._split(found) for name, found in arrays.items()}
-
-    def _split(self, arrays: Arrays) -> TextSplit:
-        targets, size, tokens, documents = arrays['counts'].tolist()
-        return TextSplit(rows=self._rows(arrays), targets=targets, bytes=size, tokens=tokens, documents=documents)
+        splits = {}
+        for name, found in arrays.items():
+            targets, size, tokens, documents = found['counts'].tolist()
+            rows = self._rows(found)
+            splits[name] = TextSplit(rows=rows, targets=targets, bytes=size, tokens=tokens, documents=documents)
+        return splits
 
     def _rows(self, arrays: Arrays) -> Rows:
         return self.pack().rows(arrays['tokens'], arrays, self.context_length)
@@ -154,13 +153,9 @@ def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) ->
     if lengths:
         np.save(path, np.memmap(raw, dtype, mode='r'))
     raw.unlink()
-    return _bounds(np.array(lengths, np.int64), len(end)), size
-
-
-def _bounds(lengths: np.ndarray, end: int) -> np.ndarray:
-    """Return [documents, 2]; `end` is the number of end tokens, 0 or 1, between documents."""
-    starts = np.cumsum(lengths + end) - (lengths + end)
-    return np.stack([starts, starts + lengths + 2 * end], axis=-1)
+    taken = np.array(lengths, np.int64) + len(end)  # by each document and the end token after it
+    starts = np.cumsum(taken) - taken
+    return np.stack([starts, starts + taken + len(end)], axis=-1), size
 
 
 def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:
@@ -169,12 +164,8 @@ def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:
         return tokenizer.encode_batch(texts)
     except UserError:
         for document in group:
-            _encode_named(document, tokenizer)
+            try:
+                tokenizer.encode(document['text'])
+            except UserError as error:
+                raise UserError(f'document {document["id"]}: {error}') from error
         raise
-
-
-def _encode_named(document: Any, tokenizer: Tokenizer) -> None:
-    try:
-        tokenizer.encode(document['text'])
-    except UserError as error:
-        raise UserError(f'document {document["id"]}: {error}') from error

@@ -23,17 +23,12 @@ class Byte(Reserving):
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Return the byte tokenizer; the texts are not read."""
-        backend = tokenizers.Tokenizer(models.BPE(numbered(self.reserved, _byte_symbols()), []))
+        # Bytes are spelled as in every byte-level vocabulary: one that Latin-1 can print stands for itself, and the
+        # others follow from U+0100 on, in order.
+        alphabet = set(pre_tokenizers.ByteLevel.alphabet())
+        others = iter(sorted(symbol for symbol in alphabet if ord(symbol) > 255))
+        symbols = [chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)]
+        backend = tokenizers.Tokenizer(models.BPE(numbered(self.reserved, symbols), []))
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         backend.decoder = decoders.ByteLevel()
         return self.finished(backend)
-
-
-def _byte_symbols() -> list[str]:
-    """The character that stands for each byte 0..255 in a byte-level vocabulary.
-
-    A byte that Latin-1 can print stands for itself; the others follow from U+0100 on, in order.
-    """
-    alphabet = set(pre_tokenizers.ByteLevel.alphabet())
-    others = iter(sorted(symbol for symbol in alphabet if ord(symbol) > 255))
-    return [chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)]

@@ -29,7 +29,18 @@ class TokenizerFile:
         Raises:
             UserError: there is no such file, or it is neither of the two.
         """
-        return self._of_vocabulary() if self._file.suffix == '.txt' else Tokenizer.load(self._file)
+        if self._file.suffix != '.txt':
+            return Tokenizer.load(self._file)
+        try:
+            tokens = self._file.read_text(encoding='utf-8').splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f'cannot read the tokenizer {self._file}: {error}') from error
+        if UNKNOWN not in tokens:
+            raise UserError(f'{self._file} is not the vocabulary of a BERT: it has no line {UNKNOWN}')
+        numbers = {token: number for number, token in enumerate(tokens)}
+        backend = word_piece_backend(numbers, self.lowercase)
+        backend.add_special_tokens([name for name in BERT if name in numbers])
+        return Tokenizer(backend)
 
     @property
     def vocabulary(self) -> int:
@@ -56,18 +67,6 @@ class TokenizerFile:
     def _file(self) -> Path:
         return Path(self.path).expanduser()
 
-    def _of_vocabulary(self) -> Tokenizer:
-        try:
-            tokens = self._file.read_text(encoding='utf-8').splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f'cannot read the tokenizer {self._file}: {error}') from error
-        if UNKNOWN not in tokens:
-            raise UserError(f'{self._file} is not the vocabulary of a BERT: it has no line {UNKNOWN}')
-        numbers = {token: number for number, token in enumerate(tokens)}
-        backend = word_piece_backend(numbers, self.lowercase)
-        backend.add_special_tokens([name for name in BERT if name in numbers])
-        return Tokenizer(backend)
-
 
 def open_tokenizer(path: Path | str) -> Tokenizer:
     """Read a tokenizer.json, or a vocab.txt with or without case, as the tokenizer_config.json beside it says.
@@ -86,7 +85,7 @@ def open_tokenizer(path: Path | str) -> Tokenizer:
 
 
 def _lowercase(file: Path) -> bool:
-    """Whether text loses its case by a configuration; where there is none, or none that says, it does."""
+    """Whether a tokenizer_config.json says that text is lower-cased; it is by default."""
     try:
         return json.loads(file.read_text(encoding='utf-8')).get('do_lower_case') is not False
     except FileNotFoundError:

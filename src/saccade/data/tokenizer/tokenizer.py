@@ -165,24 +165,20 @@ class Tokenizer:
         try:
             return encode(list(texts), add_special_tokens=False)
         except Exception as error:  # the library raises no narrower class
-            raise self._refusal(texts, error) from error
-
-    def _refusal(self, texts: Sequence[str], error: Exception) -> Exception:
-        characters = [character for text in texts for character in dict.fromkeys(text)]
-        surrogates = (character for character in characters if '\ud800' <= character <= '\udfff')
-        culprit = next(surrogates, None) or next(filter(self._lacks, characters), None)
-        if culprit is None:
-            return error
-        return UserError(
-            f'the tokenizer cannot encode {culprit!r} (U+{ord(culprit):04X}): it is not among its {self.size} tokens'
-        )
-
-    def _lacks(self, character: str) -> bool:
-        return self.backend.token_to_id(character) is None
+            characters = [character for text in texts for character in dict.fromkeys(text)]
+            surrogates = (character for character in characters if '\ud800' <= character <= '\udfff')
+            lacking = (character for character in characters if self.backend.token_to_id(character) is None)
+            culprit = next(surrogates, None) or next(lacking, None)
+            if culprit is None:
+                raise
+            raise UserError(
+                f'the tokenizer cannot encode {culprit!r} (U+{ord(culprit):04X}): '
+                f'it is not among its {self.size} tokens'
+            ) from error
 
 
 def _beside(path: Path) -> Path:
-    """Where the tokenizer of what is read is kept, if there are two."""
+    """The path of the source tokenizer, where there are two."""
     return path.with_name(f'source_{path.name}')
 
 

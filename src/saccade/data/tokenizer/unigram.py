@@ -159,7 +159,7 @@ def _logarithms(counts: np.ndarray) -> np.ndarray:
 
 
 def _seeds(words: Mapping[str, int], most: int) -> dict[str, int]:
-    """Count the characters of the words, and the substrings that cover most of them and are there twice."""
+    """Count the characters, and those substrings that occur twice or more and cover most characters."""
     counts = Counter()
     for word, count in words.items():
         for start in range(len(word)):

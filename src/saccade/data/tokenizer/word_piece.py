@@ -47,7 +47,9 @@ class WordPiece(Subword):
             UserError: the texts hold no word, or too many characters for the vocabulary.
         """
         words = self._counted(texts)
-        singles = _singles(words)
+        # Each character as a piece, as a beginning and as a continuation where it is one.
+        marked = {character for word in words for character in (_BEGINNING + word[0], *word[1:])}
+        singles = [_piece(token) for token in sorted(marked)]
         room = self._room(len(singles))
         pieces = dict.fromkeys([*singles, *_merged(words, self.vocabulary)])
         return self.finished(word_piece_backend(numbered(self.known, [*pieces][:room]), self.lowercase))
@@ -63,12 +65,6 @@ def word_piece_backend(vocabulary: Mapping[str, int], lowercase: bool) -> tokeni
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece()
     return backend
-
-
-def _singles(words: Iterable[str]) -> list[str]:
-    """Return each character as a piece, as a beginning and as a continuation where it is one."""
-    marked = {character for word in words for character in (_BEGINNING + word[0], *word[1:])}
-    return [_piece(token) for token in sorted(marked)]
 
 
 def _merged(words: Mapping[str, int], merges: int) -> list[str]:

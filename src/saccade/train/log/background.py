@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class _FailedRunError(Exception):
-    """Stands, in the thread of a sink, for the error that ends the run."""
+    """Error that a sink's thread raises in place of the one that ends the run."""
 
 
 class Background:
@@ -82,7 +82,8 @@ class Background:
             while not self._ended and not self._left_out.is_set():
                 self._calls.get()()
         except BaseException as error:  # its own thread must not end in silence, not even by a SystemExit
-            self._leave_out(_in_one_line(error))
+            words = ' '.join(str(error).split())
+            self._leave_out(words if isinstance(error, UserError) else f'{type(error).__name__}: {words}')
         if self._opened and not self._ended:
             self._ended = True
             with suppress(BaseException):
@@ -115,8 +116,3 @@ def close_all(sinks: Iterable[Background], failed: bool) -> None:
         sink.close(failed)
     for sink in sinks:
         sink.join(max(deadline - time.monotonic(), 0.0))
-
-
-def _in_one_line(error: BaseException) -> str:
-    words = ' '.join(str(error).split())
-    return words if isinstance(error, UserError) else f'{type(error).__name__}: {words}'

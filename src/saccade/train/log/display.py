@@ -77,7 +77,7 @@ class Phase:
 
 
 class _Bars:
-    """Lines that move, one a phase."""
+    """Moving progress bars, one a phase."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(_Line(console), console=console, refresh_per_second=4, speed_estimate_period=_PERIOD)
@@ -180,7 +180,7 @@ def clock(seconds: float) -> str:
 
 
 class _Lines:
-    """Printed lines, of phases that last."""
+    """Printed lines, for phases that last."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -265,7 +265,7 @@ def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
 
 
 def _complaint(record: Any) -> str | None:
-    """Say why something is no record."""
+    """Say why a value is no record; None where it is one."""
     if not isinstance(record, dict) or type(record.get('step')) is not int or not _is_number(record['step']):
         return "it has no 'step'"
     if not any(isinstance(record.get(name), str) for name in _TEXT):
@@ -279,7 +279,7 @@ def _complaint(record: Any) -> str | None:
 
 
 def _numbers(split: str, metrics: Mapping[str, Any]) -> dict[str, float | int]:
-    """Metrics as numbers of Python.
+    """Return metrics as Python numbers.
 
     Raises:
         UserError: one is no number or is called 'step' or 'split'.

@@ -70,9 +70,11 @@ def provenance() -> dict[str, Any]:
     changed, and the package holds no file that git does not know. A package that was installed has neither.
     """
     commit, clean = _commit(Path(saccade.__file__).parent)
-    devices = jax.devices()
+    devices, version = jax.devices(), None
+    with suppress(importlib.metadata.PackageNotFoundError):
+        version = importlib.metadata.version('saccade')
     return {
-        'saccade': _version('saccade'),
+        'saccade': version,
         'commit': commit,
         'clean': clean,
         'jax': jax.__version__,
@@ -127,7 +129,7 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 def _commit(package: Path) -> tuple[str | None, bool | None]:
-    """The commit that a package is of, and whether it is unchanged since; None where git does not track it."""
+    """Return the commit of a package, and whether it is unchanged since; None where git does not track it."""
     asked = _output(['git', '-C', str(package), 'rev-parse', '--show-prefix', 'HEAD', 'HEAD:./__init__.py'])
     if asked is None:
         return None, None
@@ -149,13 +151,6 @@ def _output(command: Sequence[str]) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return os.fsdecode(done.stdout) if done.returncode == 0 else None
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _lines(file: Path) -> list[bytes]:

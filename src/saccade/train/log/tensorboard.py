@@ -20,7 +20,7 @@ _FLUSH_SECONDS = 30.0  # after which TensorBoard may see what was logged
 
 @contextmanager
 def _without_torch() -> Iterator[None]:
-    """Spare the seconds in which tensorboardX imports torch, where that is installed, for tensors it is never given."""
+    """Keep tensorboardX from importing torch, which takes seconds: it is never given tensors of torch."""
     there = 'torch' in sys.modules
     if not there:
         sys.modules['torch'] = None  # so that importing it fails

@@ -64,8 +64,11 @@ class WandB:
             UserError: W&B refuses.
         """
         with _one_line():
+            kept = folder / 'wandb_id'  # what W&B knows the run by, however often it is resumed
+            if not kept.exists():
+                write_atomically(kept, secrets.token_hex(8))
             self._run = self._wandb.init(
-                id=_kept_id(folder / 'wandb_id'),
+                id=kept.read_text(encoding='utf-8'),
                 resume='allow',
                 reinit='create_new',
                 dir=folder,
@@ -140,10 +143,3 @@ def _one_line(hint: str = '') -> Iterator[None]:
         yield
     except (_library().Error, OSError) as error:
         raise UserError(f'WandB: {" ".join(str(error).split())}{hint}') from error
-
-
-def _kept_id(file: Path) -> str:
-    """What W&B knows the run by, however often it is resumed."""
-    if not file.exists():
-        write_atomically(file, secrets.token_hex(8))
-    return file.read_text(encoding='utf-8')

@@ -161,7 +161,7 @@ def _only_features(value: bytes) -> bytes:
 
 
 def _processor() -> str:
-    """A name for processors on which XLA:CPU compiles alike: the model, a digest of what it can do, and the cores."""
+    """Name the processor: its model, a digest of its features, and its cores, by which XLA:CPU compiles alike."""
     try:
         first = Path('/proc/cpuinfo').read_text().split('\n\n')[0]
         lines = [[part.strip() for part in line.partition(':')[::2]] for line in first.splitlines()]

@@ -47,7 +47,7 @@ def locked(path: Path, busy: Callable[[str], Any]) -> Iterator[int]:
 
 
 def _taken(file: BinaryIO) -> bool:
-    """Take the lock unless another process holds it; a filesystem without locks is said, and keeps nobody out."""
+    """Take the lock unless another process holds it; on a filesystem without locks, warn and go on without."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -30,7 +30,9 @@ def keep_freed_memory() -> bool:
 
     A user who has tuned malloc through the environment is left alone. No device of JAX is looked for.
     """
-    if not (sys.platform == 'linux' and _computes_on_cpu()) or _tuned():
+    tuned = any(name.startswith('MALLOC_') for name in os.environ)
+    tuned = tuned or 'glibc.malloc' in os.environ.get('GLIBC_TUNABLES', '')
+    if tuned or sys.platform != 'linux' or not _computes_on_cpu():
         return False
     libc = ctypes.CDLL(None)
     if not hasattr(libc, 'gnu_get_libc_version'):
@@ -43,8 +45,3 @@ def _computes_on_cpu() -> bool:
     if platforms:
         return platforms.partition(',')[0] == 'cpu'
     return not any(map(importlib.util.find_spec, _PLUGINS))
-
-
-def _tuned() -> bool:
-    malloc = any(name.startswith('MALLOC_') for name in os.environ)
-    return malloc or 'glibc.malloc' in os.environ.get('GLIBC_TUNABLES', '')

@@ -75,7 +75,9 @@ class Meeting:
         watcher.communicate(_WORD)
 
     def _join(self) -> None:
-        ours = range(len(gpus())) if _alone_on_its_host() else None
+        # Where Slurm runs one process on each host, JAX would give it the first of the host's GPUs alone.
+        alone = os.environ.get('SLURM_NTASKS') == os.environ.get('SLURM_STEP_NUM_NODES', '')
+        ours = range(len(gpus())) if alone else None
         try:
             jax.distributed.initialize(
                 self.coordinator,
@@ -178,11 +180,6 @@ def _leave(error: BaseException, watcher: subprocess.Popen) -> None:
         time.sleep(_HEAD_START)
     watcher.communicate(_WORD)
     os._exit(status)
-
-
-def _alone_on_its_host() -> bool:
-    """Whether Slurm runs one process on each host; JAX would give it the first of the host's GPUs alone."""
-    return os.environ.get('SLURM_NTASKS') == os.environ.get('SLURM_STEP_NUM_NODES', '')
 
 
 def _first_line(error: BaseException) -> str:
