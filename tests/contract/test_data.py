@@ -112,7 +112,7 @@ def files(tmp_path_factory):
         records.append(columns | dict(tokens=words, tags=tags))
         answer = dict(text=words[-1], answer_start=text.rindex(words[-1]))
         asked = dict(id=str(number), question=other, answers=[answer])
-        articles.append(dict(title=str(number), paragraphs=[dict(context_length=text, qas=[asked])]))
+        articles.append(dict(title=str(number), paragraphs=[dict(context=text, qas=[asked])]))
     (folder / 'records.jsonl').write_text('\n'.join(map(json.dumps, records)))
     (folder / 'questions.json').write_text(json.dumps(dict(data=articles)))
     return folder

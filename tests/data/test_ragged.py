@@ -58,7 +58,11 @@ def test_pairs_are_truncated_as_bert_does(room):
 
 @pytest.mark.parametrize(
     ('room', 'overlap', 'message'),
-    [(0, 0, 'context: it has no room'), (8, 8, 'overlap by 8; at least 0 and less than 8'), (8, -1, 'overlap by -1')],
+    [
+        (0, 0, 'context_length: it has no room'),
+        (8, 8, 'overlap by 8; at least 0 and less than 8'),
+        (8, -1, 'overlap by -1'),
+    ],
 )
 def test_windows_that_would_not_get_on_are_refused(room, overlap, message):
     with pytest.raises(UserError, match=message):

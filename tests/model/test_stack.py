@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.block.pre_norm import PreNorm
 from saccade.build import build
-from saccade.model.stack import unstacked
+from saccade.layers import hand_on, layer_numbers
+from saccade.model.stack import HIDDEN, layer_states, unstacked
 from saccade.types import LayerContext, UserError
 
 NEAR = 1e-6
@@ -271,3 +273,130 @@ def test_rematerialising_keeps_less():
 
     for run in ('unrolled', 'scanned'):
         assert kept(f'{run}, rematerialised') < kept(run)
+
+
+GROUPED = {'first_blocks': [block(heads=4), block()], 'last_blocks': [block('block.post_norm:PostNorm')]}
+
+
+def grouped(run='unrolled', layers=7, pattern=None, **groups):
+    spec = {'use': 'model.stack:Stack', 'block': pattern or PATTERN, 'layers': layers, 'run': RUNNERS[run]}
+    return build(spec | (groups or GROUPED))()
+
+
+def drawn(model):
+    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), X, CONTEXT, False, mutable=['params']))
+    random = np.random.default_rng(1)
+    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
+
+
+def test_first_and_last_blocks_stand_once_around_what_is_repeated():
+    variables = drawn(grouped())
+    assert {name: jax.tree.leaves(of)[0].shape[0] for name, of in variables['params'].items()} == {
+        'first_0': 1, 'first_1': 1, 'pattern_0': 2, 'pattern_1': 2, 'last_0': 1,
+    }  # fmt: skip
+    x = X
+    for name, spec, repeat in (
+        ('first_0', GROUPED['first_blocks'][0], 0), ('first_1', GROUPED['first_blocks'][1], 0),
+        ('pattern_0', PATTERN[0], 0), ('pattern_1', PATTERN[1], 0), ('pattern_0', PATTERN[0], 1),
+        ('pattern_1', PATTERN[1], 1), ('last_0', GROUPED['last_blocks'][0], 0),
+    ):  # fmt: skip
+        own = jax.tree.map(lambda leaf, repeat=repeat: leaf[repeat], variables['params'][name])
+        x = build(spec)().apply({'params': own}, x, CONTEXT, False)
+    for run in RUNNERS:
+        assert_near(grouped(run).apply(variables, X, CONTEXT, False), x)
+
+
+def test_groups_step_as_the_whole_and_report_layer_by_layer():
+    model, variables = grouped(), drawn(grouped())
+    whole, reported = model.apply(variables, X, CONTEXT, False, mutable=[HIDDEN])
+    states = layer_states({'embedded': X, 'layers': reported[HIDDEN]})
+    assert len(states) == 8
+    assert_near(states[-1], whole)
+    state, found = model.apply(variables, X, T, method='init_state'), []
+    for t in range(T):
+        context = LayerContext(CONTEXT.positions[:, t : t + 1])
+        y, state = model.apply(variables, X[:, t : t + 1], context, state, method='step')
+        found.append(y)
+    assert_near(jnp.concatenate(found, axis=1), whole)
+
+
+@pytest.mark.parametrize(('layers', 'message'), [(6, 'between 2 first and 1 last'), (3, 'between 2 first and 1 last')])
+def test_layers_that_the_groups_cannot_make_are_refused(layers, message):
+    with pytest.raises(UserError, match=rf'{layers} layers cannot be made of a pattern of 2 blocks {message}'):
+        drawn(grouped(layers=layers))
+
+
+def test_layers_are_numbered_by_group():
+    numbers = layer_numbers({'layers': drawn(grouped())['params']})[None]
+    assert numbers == {'first_0': (1,), 'first_1': (2,), 'pattern_0': (3, 5), 'pattern_1': (4, 6), 'last_0': (7,)}
+
+
+class Numbered(PreNorm):
+    """Adds the number of the layer to the hidden state."""
+
+    def __call__(self, x, context, train):
+        return x + context.layer
+
+    def step(self, x, context, state):
+        return x + context.layer, state
+
+
+@pytest.mark.parametrize('run', RUNNERS)
+def test_a_layer_knows_its_number(run):
+    numbered = block() | {'use': f'{__name__}:Numbered'}
+    model = grouped(run, layers=5, pattern=[numbered], first_blocks=[numbered], last_blocks=[numbered])
+    variables = drawn(model)
+    assert_near(model.apply(variables, X, CONTEXT, False), X + 0 + 1 + 2 + 3 + 4)
+    state = model.apply(variables, X, T, method='init_state')
+    assert_near(model.apply(variables, X, CONTEXT, state, method='step')[0], X + 10)
+
+
+def residual(share, **groups):
+    mixer = block(dropout=0.0)['mixer'] | {'use': 'attention.value_residual:ValueResidual', 'share': share}
+    one = block(dropout=0.0) | {'mixer': mixer}
+    return {'pattern': [one, one | {'use': 'block.post_norm:PostNorm'}], 'layers': 4} | {'first_blocks': []} | groups
+
+
+@pytest.mark.parametrize('run', RUNNERS)
+def test_values_of_the_first_layer_reach_all_others_in_whole_sequences_and_in_steps(run):
+    model = grouped(run, **residual(0.3))
+    variables = drawn(model)
+    params, first, x = variables['params'], None, X
+    for number in range(4):
+        name, repeat = f'pattern_{number % 2}', number // 2
+        own = jax.tree.map(lambda leaf, repeat=repeat: leaf[repeat], params[name])
+        spec = residual(0.3)['pattern'][number % 2]
+        handed = {} if first is None else {'values': (jnp.array(True), first)}
+        x, report = build(spec)().apply({'params': own}, x, CONTEXT.replace(handed=handed), False, mutable=['handed'])
+        if first is None:
+            first = report['handed']['mixer']['values']
+    whole = model.apply(variables, X, CONTEXT, False)
+    assert_near(whole, x)
+    assert np.abs(whole - grouped(run, **residual(0.0)).apply(variables, X, CONTEXT, False)).max() > 0.01
+    state, found = model.apply(variables, X, T, method='init_state'), []
+    for chunk in (slice(0, 2), slice(2, T)):
+        context = LayerContext(CONTEXT.positions[:, chunk])
+        y, state = model.apply(variables, X[:, chunk], context, state, method='step')
+        found.append(y)
+    assert_near(jnp.concatenate(found, axis=1), whole)
+
+
+def test_no_share_of_the_values_of_the_first_layer_is_multi_head_attention():
+    plain = residual(0.0)
+    plain['pattern'] = [one | {'mixer': block(dropout=0.0)['mixer']} for one in plain['pattern']]
+    variables = drawn(grouped(**plain))
+    given = grouped(**residual(0.0)).apply(variables, X, CONTEXT, False)
+    np.testing.assert_array_equal(given, grouped(**plain).apply(variables, X, CONTEXT, False))
+
+
+class Undeclared(PreNorm):
+    """Hands something on that it does not declare."""
+
+    def __call__(self, x, context, train):
+        hand_on(self, 'secret', x)
+        return x
+
+
+def test_what_is_handed_on_must_be_declared():
+    with pytest.raises(UserError, match=r"Undeclared hands on 'secret' and must declare it: hands_on = \('secret',\)"):
+        drawn(grouped(layers=2, pattern=[block() | {'use': f'{__name__}:Undeclared'}], first_blocks=[]))

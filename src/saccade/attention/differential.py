@@ -37,29 +37,37 @@ class Differential(MultiHead):
     output_norm: Part[Norm] = Part(RMSNorm, (('epsilon', 1e-5), ('scale', False)))
     lambda_init: Part = Part(nn.initializers.normal, (('stddev', 0.1),))
 
-    def _sizes(self, D: int) -> tuple[int, int, int]:
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, K and H at width D.
+
+        Raises:
+            UserError: K is odd, or `start` is no share; and as for MultiHead.
+        """
         require_share('attention.differential:Differential', start=self.start)
-        N, K, H = super()._sizes(D)
+        N, K, H = super().sizes(D)
         if K % 2:
             raise UserError(
                 f'attention.differential:Differential: {K} key_value_heads do not make pairs; take an even number'
             )
         return N, K, H
 
-    def _kept(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        _, K, H = self._sizes(D)
+    def kv_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return heads and width of the keys, and of the values: half as many, twice as wide."""
+        _, K, H = self.sizes(D)
         return (K, H), (K // 2, 2 * H)
 
-    def _projected(self, read: Mapping[str, Array], D: int) -> dict[str, Array]:
-        made = super()._projected(read, D)
+    def project_heads(self, inputs: Mapping[str, Array], D: int) -> dict[str, Array]:
+        """Project to heads; the values of two are side by side, as both attentions of a pair weigh the same."""
+        made = super().project_heads(inputs, D)
         return {**made, 'value': rearrange(made['value'], 'B S (P A) H -> B S P (A H)', A=2)}
 
-    def _output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
-        _, K, H = self._sizes(x.shape[-1])
+    def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
+        """Subtract the second attention of each pair from the first, norm the difference, and project it."""
+        _, K, H = self.sizes(x.shape[-1])
         first, second = rearrange(mixed, 'B T (P A G) H -> A B T (P G) H', A=2, P=K // 2)
         one, two = (self._exponential(number, H).astype(mixed.dtype) for number in (1, 2))
         normed = each_head(self.output_norm(name='output_norm'), first - (one - two + self.start) * second, real)
-        return super()._output(x, (1.0 - self.start) * normed, real, train)
+        return super().project_output(x, (1.0 - self.start) * normed, real, train)
 
     def _exponential(self, number: int, H: int) -> Float[Array, '']:
         vectors = (

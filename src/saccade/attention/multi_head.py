@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-head attention: project, split, attend, merge.
+"""Multi-head attention: project, attend, output.
 
     q = x Wq, k = x Wk, v = x Wv;   y = concat_n(attend(q_n, k_g, v_g)) Wo,   g = n // G
 
@@ -77,6 +77,9 @@ class MultiHead(nn.Module):
         dropout: of the output.
         kernel_init, output_init: initialisers of the projections, and of the output projection.
         query_init: of the projection to queries, as in T5, which does not scale scores; None for `kernel_init`.
+
+    A variant overrides the step in which it differs: `project`, `project_heads`, `scoring`, `attend_whole` and
+    `attend_chunk`, or `project_output`.
     """
 
     heads: Count
@@ -100,11 +103,6 @@ class MultiHead(nn.Module):
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         return self.share_kv(x, context, train, None)[0]
 
-    def init_state(self, x: Hidden, capacity: int) -> State:
-        """Return the kernel's empty state; under a mask that looks back R tokens, R + 1 slots a row are enough."""
-        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
-        return self.kernel(parent=None).init_state(k, v, slots_for(self._mask(), capacity))
-
     def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
         """Attend by a chunk of tokens to the state and to the chunk; return the output and the state after it."""
         return self.share_kv_step(x, context, state, None)[:2]
@@ -113,45 +111,49 @@ class MultiHead(nn.Module):
         self, x: Hidden, context: LayerContext, train: bool, shared_kv: SharedKV | None
     ) -> tuple[Hidden, SharedKV]:
         """Attend over a whole sequence; return the output, and its keys [B S K H] and values for the next layers."""
-        y, _, shared_kv = self._with_parameters(
-            self._around, x, context, train, self._reading(context, train), shared_kv
-        )
+        attend = self.attend_whole(context, train)
+        y, _, shared_kv = self._with_parameters(self._attention, x, context, train, attend, shared_kv)
         return y, shared_kv
 
     def share_kv_step(
         self, x: Hidden, context: LayerContext, state: State, shared_kv: SharedKV | None
     ) -> tuple[Hidden, State, SharedKV]:
         """Attend by a chunk of tokens; return the output, the state after it, and the chunk's keys and values."""
-        return self._with_parameters(self._around, x, context, False, self._stepping(context, state), shared_kv)
+        attend = self.attend_chunk(context, state)
+        return self._with_parameters(self._attention, x, context, False, attend, shared_kv)
 
-    def precompute_kv(self, x: Hidden, source: Source) -> State:
-        """Return keys and values of a source, heads before tokens, as the matrix products of a step need them."""
-        return tuple(map(heads_first, self._with_parameters(self._keys, x.shape[-1], source)))
-
-    def cross_attend(self, x: Hidden, context: LayerContext, state: State) -> Hidden:
-        """Attend to the precomputed keys and values of the source, without dropout; return [B T D]."""
-        return self.share_kv(x, context, False, tuple(map(heads_first, state)))[0]
-
-    @nn.compact
-    def _with_parameters(self, work: Callable[..., Any], *given: Any) -> Any:
-        """Call `work` where parameters can be made: Linen allows that in one method of a class."""
-        return work(*given)
-
-    def _around(
+    def _attention(
         self, x: Hidden, context: LayerContext, train: bool, attend: Attend, shared_kv: SharedKV | None
     ) -> tuple[Hidden, State, SharedKV]:
-        N, _, H = self._sizes(x.shape[-1])
         position = self.position(name='position')
-        q, k, v = (
-            self._own(x, context, position) if shared_kv is None else (self._queries(x, context, position), *shared_kv)
-        )
-        own = (term for number, part in enumerate(self.terms) for term in _made(part, number, N))
-        terms = (*position.terms(N), *context.terms, *own)
-        scoring = Scoring(self._mask().of(context), terms, H**-0.5 if self.scale is None else self.scale)
-        mixed, state = attend(self.kernel(name='kernel'), q, k, v, scoring)
-        return self._output(x, mixed, context.real, train), state, (k, v)
+        q, k, v = self.project(x, context, position, shared_kv)
+        mixed, state = attend(self.kernel(name='kernel'), q, k, v, self.scoring(x.shape[-1], context, position))
+        return self.project_output(x, mixed, context.real, train), state, (k, v)
 
-    def _reading(self, context: LayerContext, train: bool) -> Attend:
+    def project(
+        self, x: Hidden, context: LayerContext, position: PairPosition, shared_kv: SharedKV | None
+    ) -> tuple[Queries, Keys, Values]:
+        """Return queries of x, and keys and values of the source (x where there is none), or those that are shared."""
+        if shared_kv is not None:
+            q = self._normed('query_norm', self.project_heads({'query': x}, x.shape[-1])['query'], context.real)
+            return position.rotate(q, q, context.positions, context.positions)[0], *shared_kv
+        source = context.read(x)
+        made = self.project_heads({'query': x, 'key': source.hidden, 'value': source.hidden}, x.shape[-1])
+        q = self._normed('query_norm', made['query'], context.real)
+        k = self._normed('key_norm', made['key'], source.real)
+        return *position.rotate(q, k, context.positions, source.positions), made['value']
+
+    def scoring(self, D: int, context: LayerContext, position: PairPosition) -> Scoring:
+        """Return the scale, the mask and the score terms: of the position, of all layers, and of this layer alone."""
+        N, _, H = self.sizes(D)
+        own = (
+            part(name=f'term_{number}').terms(N) if hasattr(part.target, 'terms') else (part(),)
+            for number, part in enumerate(self.terms)
+        )
+        terms = (*position.terms(N), *context.terms, *itertools.chain(*own))
+        return Scoring(self.pair_mask().of(context), terms, H**-0.5 if self.scale is None else self.scale)
+
+    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
         """Return how the queries of whole sequences attend."""
 
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
@@ -159,33 +161,12 @@ class MultiHead(nn.Module):
 
         return attend
 
-    def _stepping(self, context: LayerContext, state: State) -> Attend:
+    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
         """Return how the queries of a chunk attend to the state and the chunk; this also gives the state after it."""
         return lambda kernel, *rest: kernel.step(*rest, state, context)
 
-    def _own(self, x: Hidden, context: LayerContext, position: PairPosition) -> tuple[Queries, Keys, Values]:
-        """Queries of x, and keys and values of the source, or of x where there is none."""
-        source = context.read(x)
-        made = self._projected({'query': x, 'key': source.hidden, 'value': source.hidden}, x.shape[-1])
-        q = self._normalised('query_norm', made['query'], context.real)
-        k = self._normalised('key_norm', made['key'], source.real)
-        return *position.rotate(q, k, context.positions, source.positions), made['value']
-
-    def _queries(self, x: Hidden, context: LayerContext, position: PairPosition) -> Queries:
-        """Queries of x, for shared keys and values."""
-        N, _, H = self._sizes(x.shape[-1])
-        q = self._biased('query', project(x, self._kernel('query', x, N, H)))
-        q = self._normalised('query_norm', q, context.real)
-        return position.rotate(q, q, context.positions, context.positions)[0]
-
-    def _keys(self, D: int, source: Source) -> SharedKV:
-        """Keys and values of a source, for queries made of tokens of width D."""
-        made = self._projected({'key': source.hidden, 'value': source.hidden}, D)
-        k = self._normalised('key_norm', made['key'], source.real)
-        return self.position(name='position').rotate(k, k, source.positions, source.positions)[1], made['value']
-
-    def _output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
-        """Gate the outputs of the heads, and merge them."""
+    def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
+        """Gate the outputs of the heads, merge them, and project them to [B T D]."""
         if self.gate is not None:
             mixed = mixed * self.gate(project(x, self._kernel('gate', x, *mixed.shape[-2:])))
         shape = (*mixed.shape[-2:], x.shape[-1])
@@ -194,39 +175,55 @@ class MultiHead(nn.Module):
             y = y + parameter(self, 'output_bias', 'D', nn.initializers.zeros, y.shape[-1:])
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
-    def _projected(self, read: Mapping[str, Array], D: int) -> dict[str, Array]:
+    def project_heads(self, inputs: Mapping[str, Array], D: int) -> dict[str, Array]:
         """Project each input to its queries, keys or values, in heads; D is the width of the queries' input."""
-        N, K, H = self._sizes(D)
-        kernels = {name: self._kernel(name, x, N if name == 'query' else K, H) for name, x in read.items()}
+        N, K, H = self.sizes(D)
+        kernels = {name: self._kernel(name, x, N if name == 'query' else K, H) for name, x in inputs.items()}
         found = {}
-        for _, group in itertools.groupby(read, lambda name: id(read[name]) if self.fused else name):
+        for _, group in itertools.groupby(inputs, lambda name: id(inputs[name]) if self.fused else name):
             names = list(group)
-            made = project_together(read[names[0]], [kernels[name] for name in names])
-            found |= {name: self._biased(name, y) for name, y in zip(names, made, strict=True)}
+            made = project_together(inputs[names[0]], [kernels[name] for name in names])
+            for name, y in zip(names, made, strict=True):
+                bias, shape = f'{name}_bias', y.shape[-2:]
+                zeros = nn.initializers.zeros
+                found[name] = y + parameter(self, bias, f'{_HEADS[name]} H', zeros, shape) if self.bias else y
         return found
 
-    def _kernel(self, name: str, x: Array, heads: int, H: int) -> Array:
-        init = self.query_init if name == 'query' and self.query_init else self.kernel_init
-        return parameter(self, name, f'D -> {_HEADS[name]} H', flat(init, 1), (x.shape[-1], heads, H))
+    def init_state(self, x: Hidden, capacity: int) -> State:
+        """Return the kernel's empty state; under a mask that looks back R tokens, R + 1 slots a row are enough."""
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.kv_shapes(x.shape[-1]))
+        return self.kernel(parent=None).init_state(k, v, slots_for(self.pair_mask(), capacity))
 
-    def _biased(self, name: str, y: Queries) -> Queries:
-        if not self.bias:
-            return y
-        return y + parameter(self, f'{name}_bias', f'{_HEADS[name]} H', nn.initializers.zeros, y.shape[-2:])
+    def precompute_kv(self, x: Hidden, source: Source) -> State:
+        """Return keys and values of a source, heads before tokens, as the matrix products of a step need them."""
 
-    def _normalised(self, name: str, x: Queries, real: Real | None) -> Queries:
-        return x if self.head_norm is None else each_head(self.head_norm(name=name), x, real)
+        def keys_and_values() -> SharedKV:
+            made = self.project_heads({'key': source.hidden, 'value': source.hidden}, x.shape[-1])
+            k = self._normed('key_norm', made['key'], source.real)
+            _, k = self.position(name='position').rotate(k, k, source.positions, source.positions)
+            return k, made['value']
 
-    def _mask(self) -> MaskBase:
+        return tuple(map(heads_first, self._with_parameters(keys_and_values)))
+
+    def cross_attend(self, x: Hidden, context: LayerContext, state: State) -> Hidden:
+        """Attend to the precomputed keys and values of the source, without dropout; return [B T D]."""
+        return self.share_kv(x, context, False, tuple(map(heads_first, state)))[0]
+
+    def pair_mask(self) -> MaskBase:
+        """Return the mask of pairs, besides padding and packing."""
         return self.mask()
 
-    def _kept(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Heads and width of the keys, and of the values, at width D."""
-        _, K, H = self._sizes(D)
+    def kv_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return heads and width of the keys, and of the values, at width D."""
+        _, K, H = self.sizes(D)
         return (K, H), (K, H)
 
-    def _sizes(self, D: int) -> tuple[int, int, int]:
-        """N, K and H at width D."""
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, K and H at width D.
+
+        Raises:
+            UserError: K does not divide N, N does not divide D where no `head_width` is given, or a size is below 1.
+        """
         K = self.heads if self.key_value_heads is None else self.key_value_heads
         require_positive('attention.multi_head:MultiHead', heads=self.heads, key_value_heads=K)
         require_share('attention.multi_head:MultiHead', dropout=self.dropout)
@@ -236,10 +233,17 @@ class MultiHead(nn.Module):
             raise UserError(f'{self.heads} heads cannot share {K} key_value_heads: choose a divisor of {self.heads}')
         return self.heads, K, H
 
+    @nn.compact
+    def _with_parameters(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Call `work` where parameters can be made: Linen allows that in one method of a class."""
+        return work(*given)
 
-def _made(part: Part, number: int, heads: int) -> tuple[ScoreTerm, ...]:
-    """The score terms of a part that is one, or that makes them from parameters of its own."""
-    return part(name=f'term_{number}').terms(heads) if hasattr(part.target, 'terms') else (part(),)
+    def _kernel(self, name: str, x: Array, heads: int, H: int) -> Array:
+        init = self.query_init if name == 'query' and self.query_init else self.kernel_init
+        return parameter(self, name, f'D -> {_HEADS[name]} H', flat(init, 1), (x.shape[-1], heads, H))
+
+    def _normed(self, name: str, x: Queries, real: Real | None) -> Queries:
+        return x if self.head_norm is None else each_head(self.head_norm(name=name), x, real)
 
 
 def visible(scoring: Scoring, context: LayerContext) -> Scoring:

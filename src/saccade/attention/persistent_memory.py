@@ -121,10 +121,12 @@ class PersistentMemory(MultiHead, kw_only=True):
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return an empty KV cache of tokens; the persistent keys and values are parameters and take no slots."""
-        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self._kept(x.shape[-1]))
-        return CacheBesideMemory.empty(k, v, slots_for(self._mask(), capacity))
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.kv_shapes(x.shape[-1]))
+        return CacheBesideMemory.empty(k, v, slots_for(self.pair_mask(), capacity))
 
-    def _reading(self, context: LayerContext, train: bool) -> Attend:
+    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+        """Return how whole sequences attend, to the persistent keys and values too."""
+
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
             memory = self._memory(kernel, k, v)
             k, v = (jnp.concatenate(pair, axis=1) for pair in zip(memory, (k, v), strict=True))
@@ -135,7 +137,9 @@ class PersistentMemory(MultiHead, kw_only=True):
 
         return attend
 
-    def _stepping(self, context: LayerContext, state: State) -> Attend:
+    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
+        """Return how a chunk attends to the state, the persistent keys and values, and itself."""
+
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
             beside = state.replace(memory=self._memory(kernel, k, v))
             mixed, after = kernel.step(q, k, v, scoring, beside, context)

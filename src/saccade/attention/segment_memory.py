@@ -109,7 +109,9 @@ class SegmentMemory(MultiHead, kw_only=True):
             raise UserError('attention.segment_memory:SegmentMemory reads its own sequence alone, and no other')
         return super().share_kv(x, context.replace(source=self._twice(x, context)), train, shared_kv)
 
-    def _reading(self, context: LayerContext, train: bool) -> Attend:
+    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+        """Return how whole sequences attend: within the segment, and to the memory before it."""
+
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
             scoring = visible(scoring, context.replace(source=None))
             terms = tuple(OnceEach(term, q.shape[1]) for term in scoring.terms)
@@ -118,8 +120,9 @@ class SegmentMemory(MultiHead, kw_only=True):
 
         return attend
 
-    def _mask(self) -> MaskBase:
-        return super()._mask() & ChunkedWithMemory(self.length, self.memory)
+    def pair_mask(self) -> MaskBase:
+        """Return the mask of pairs that are of one segment, or of a segment and its memory."""
+        return super().pair_mask() & ChunkedWithMemory(self.length, self.memory)
 
     def _twice(self, x: Hidden, context: LayerContext) -> Source:
         """The tokens as they are held, then as they are."""

@@ -258,6 +258,8 @@ class Stack(nn.Module):
             yield block, _layer_of(self.get_variable('params', name), repeat), number
 
     def _stacked(self, group: Group, x: Hidden, context: LayerContext) -> dict[str, Any]:
+        context = context.replace(layer=jnp.int32(group.first))
+
         def initialised(block: Part[Block]) -> Callable[[PRNGKey], Any]:
             return lambda key: block(parent=None).init(key, x, context, False)
 

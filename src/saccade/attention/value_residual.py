@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Value residual: every layer mixes the values of the first layer into its own before it attends.
+
+    v'_l = share v_1 + (1 - share) v_l
+
+Zhou et al. 2024, "Value Residual Learning" (ResFormer), https://arxiv.org/abs/2410.17897, which has a trained share for
+each layer too: here it is one number. The first layer of the stack hands its values on. Cost: that of multi-head
+attention. It cannot do cross-attention; keys and values that layers share (`block.shared_keys`) are mixed once.
+"""
+
+from typing import Any, ClassVar
+
+from saccade.attention.multi_head import MultiHead, SharedKV
+from saccade.layers import earlier, hand_on
+from saccade.types import (
+    Capabilities,
+    Hidden,
+    Keys,
+    LayerContext,
+    PairPosition,
+    Queries,
+    Share,
+    UserError,
+    Values,
+    require_share,
+)
+
+
+class ValueResidual(MultiHead, kw_only=True):
+    """Multi-head attention with a value residual.
+
+    Attributes: those of MultiHead; share of the first layer's values, 0 for none.
+    """
+
+    share: Share
+
+    capabilities: ClassVar[Capabilities] = Capabilities(cross=False, scores=True)
+    example: ClassVar[dict[str, Any]] = {'share': 0.5}
+    hands_on: ClassVar[tuple[str, ...]] = ('values',)
+
+    def project(
+        self, x: Hidden, context: LayerContext, position: PairPosition, shared_kv: SharedKV | None
+    ) -> tuple[Queries, Keys, Values]:
+        """Return queries, keys, and values with those of the first layer mixed in.
+
+        Raises:
+            UserError: the context has a source, whose values no earlier layer has made; or `share` is no share.
+        """
+        name = 'attention.value_residual:ValueResidual'
+        require_share(name, share=self.share)
+        if context.source is not None:
+            raise UserError(f'{name} reads its own sequence alone, and no other')
+        q, k, v = super().project(x, context, position, shared_kv)
+        if shared_kv is not None:
+            return q, k, v
+        first = earlier(context, 'values', v)
+        hand_on(self, 'values', first)
+        return q, k, self.share * first + (1.0 - self.share) * v
