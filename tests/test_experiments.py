@@ -44,11 +44,17 @@ def a_mixer(config):
     return 'model.block.0.mixer' if isinstance(config['model']['block'], list) else 'model.block.mixer'
 
 
+def repeats(config, times):
+    """Layers enough that the pattern of blocks is there so many times."""
+    ends = [*config['model'].get('first_blocks', ()), *config['model'].get('last_blocks', ())]
+    return times * len(blocks(config)) + len(ends)
+
+
 def narrow(file):
     """The experiment, of 8 features a head and of one repeat of its blocks."""
     config = load_config(str(file))
     heads = blocks(config)[0]['mixer']['heads']
-    sizes = dict(width=8 * heads, layers=len(blocks(config)), vocabulary=VOCABULARY, context_length=CONTEXT)
+    sizes = dict(width=8 * heads, layers=repeats(config, 1), vocabulary=VOCABULARY, context_length=CONTEXT)
     overrides = [f'--config.model.{name}={size}' for name, size in sizes.items()]
     return load_config(str(file), [*overrides, '--config.dtype=float32', '--config.accumulate=1'])
 
@@ -63,8 +69,8 @@ def published(file):
 
 def test_there_are_experiments():
     assert {path.stem for path in FILES} >= {
-        'quickstart', 'char_shakespeare', 'gpt2_124m', 'llama_tiny', 'mistral_tiny', 'gemma2_tiny', 'mixtral_tiny',
-        'deepseek_tiny', 'bloom_tiny', 'mpt_tiny', 'minimal', 'linear_lm', 'hybrid',
+        'quickstart', 'char_shakespeare', 'gpt2_124m', 'llama_tiny', 'mistral_tiny', 'gemma2_tiny', 'gemma3_tiny',
+        'mixtral_tiny', 'deepseek_tiny', 'bloom_tiny', 'mpt_tiny', 'minimal', 'linear_lm', 'hybrid',
     }  # fmt: skip
 
 
@@ -79,11 +85,12 @@ def test_it_builds_and_makes_parameters(file):
 @each_experiment
 def test_another_width_changes_what_hangs_on_it(file):
     config = load_config(str(file))
-    heads, layers = blocks(config)[0]['mixer']['heads'], 2 * len(blocks(config))
+    heads, layers = blocks(config)[0]['mixer']['heads'], repeats(config, 2)
     config = load_config(str(file), [f'--config.model.width={16 * heads}', f'--config.model.layers={layers}'])
     shapes = param_shapes(Experiment.of(config))
     assert shapes['embedding'].shape[1] == 16 * heads
-    assert {leaf.shape[0] for leaf in jax.tree.leaves(shapes['layers'])} == {2}
+    repeated = [of for name, of in shapes['layers'].items() if name.startswith('pattern_')]
+    assert {leaf.shape[0] for leaf in jax.tree.leaves(repeated)} == {2}
 
 
 @each_experiment

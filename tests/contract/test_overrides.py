@@ -234,7 +234,8 @@ def shrunk(value: Any, path: str) -> Iterator[str]:
     """Overrides that leave every tower one repeat of its blocks."""
     if isinstance(value, Mapping):
         if 'block' in value and 'layers' in value:
-            yield f'{path}.layers={len(value["block"]) if isinstance(value["block"], list) else 1}'
+            pattern = len(value['block']) if isinstance(value['block'], list) else 1
+            yield f'{path}.layers={pattern + len(value.get("first_blocks", ())) + len(value.get("last_blocks", ()))}'
         for name, item in value.items():
             yield from shrunk(item, f'{path}.{name}')
 

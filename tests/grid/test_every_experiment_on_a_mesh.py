@@ -29,14 +29,14 @@ MESHES = [AbstractMesh(sizes, AXES) for sizes in ((1, 4, 1), (2, 2, 2), (1, 3, 5
 
 # Where the kernels that every Transformer has lie, whatever letters say it.
 PLACES = {
-    r'layers/pattern_.*/(query|key|value)|layers/pattern_.*(mixer|cross)/gate': (None, 'fsdp', 'tensor', None),
-    r'layers/pattern_.*(query|key|value)_bias': (None, 'tensor', None),
-    r'layers/pattern_.*(mixer|cross)/output': (None, 'tensor', None, 'fsdp'),
-    r'layers/pattern_.*/(up|gate)': (None, 'fsdp', 'tensor'),
-    r'layers/pattern_.*(up|gate)_bias': (None, 'tensor'),
-    r'layers/pattern_.*/down': (None, 'tensor', 'fsdp'),
-    r'layers/pattern_.*expert/(up|gate)': (None, None, 'fsdp', 'tensor'),
-    r'layers/pattern_.*expert/down': (None, None, 'tensor', 'fsdp'),
+    r'layers/[a-z]+_.*/(query|key|value)|layers/[a-z]+_.*(mixer|cross)/gate': (None, 'fsdp', 'tensor', None),
+    r'layers/[a-z]+_.*(query|key|value)_bias': (None, 'tensor', None),
+    r'layers/[a-z]+_.*(mixer|cross)/output': (None, 'tensor', None, 'fsdp'),
+    r'layers/[a-z]+_.*/(up|gate)': (None, 'fsdp', 'tensor'),
+    r'layers/[a-z]+_.*(up|gate)_bias': (None, 'tensor'),
+    r'layers/[a-z]+_.*/down': (None, 'tensor', 'fsdp'),
+    r'layers/[a-z]+_.*expert/(up|gate)': (None, None, 'fsdp', 'tensor'),
+    r'layers/[a-z]+_.*expert/down': (None, None, 'tensor', 'fsdp'),
     r'.*embedding': ('tensor', 'fsdp'),
     r'(.*/)?head': ('fsdp', 'tensor'),
 }

@@ -75,3 +75,11 @@ def test_a_recurrent_model_is_named_by_its_encoder_and_decoder():
 @pytest.mark.parametrize('name', SHIPPED)
 def test_every_experiment_is_described(name):
     assert all(len(line) > LABEL for line in described(name))
+
+
+def test_first_and_last_blocks_are_told_apart_from_the_pattern():
+    lines = described('causal_lm/gemma3_tiny.py')
+    blocks = [line.split(': ')[0] for line in lines if line.startswith('block')]
+    assert blocks == [
+        'block       layers 1, 2, 3, 4, 5 of every 6', 'block       layers 6 of every 6', 'block       last 2 layers'
+    ]  # fmt: skip

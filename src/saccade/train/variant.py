@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Description of a model's variant in words: its parts, and what the config chose of them."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from saccade.build import defaults, fields
@@ -37,16 +38,26 @@ def _tower_lines(model: Part, label: str) -> Iterator[str]:
     shared = f'; shared {_words(given["shared"])}' if given.get('shared') else ''
     size = f'{given["layers"]} layers of width {given["width"]}'
     yield _line(label, f'{_name(model)}, {size}; position {_words(given["position"])}{shared}')
-    places: dict[Part, list[int]] = {}
-    for number, block in enumerate(blocks, start=1):
-        places.setdefault(block, []).append(number)
-    for block, numbers in places.items():
-        where = '' if len(places) == 1 else f'layers {", ".join(map(str, numbers))} of every {len(blocks)}: '
+    for where, block in _places(given, blocks):
         norm = _arguments(block).get('norm')
         norms = f', norms {_words(norm)}' if norm else ''
         last = '' if norm == given['norm'] else f', {_words(given["norm"])} last'
         yield _line('block', f'{where}{_words(block)}{norms}{last}')
         yield from _part_lines(block, given['width'])
+
+
+def _places(given: Mapping[str, Any], blocks: tuple[Part, ...]) -> Iterator[tuple[str, Part]]:
+    """Each kind of block, with the layers that have it in words: nothing where all have."""
+    ends = {name: Counter(given.get(f'{name}_blocks', ())) for name in ('first', 'last')}
+    for block, count in ends['first'].items():
+        yield f'first {count} layer{"s" * (count != 1)}: ', block
+    numbers: dict[Part, list[int]] = {}
+    for number, block in enumerate(blocks, start=1):
+        numbers.setdefault(block, []).append(number)
+    for block, of in numbers.items():
+        yield '' if len(numbers) == 1 else f'layers {", ".join(map(str, of))} of every {len(blocks)}: ', block
+    for block, count in ends['last'].items():
+        yield f'last {count} layer{"s" * (count != 1)}: ', block
 
 
 def _part_lines(part: Part, width: int | None) -> Iterator[str]:
