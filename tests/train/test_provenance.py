@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Provenance of a run: what is recorded, what survives a kill, and that nothing missing fails a run."""
 
+import io
 import json
 import os
 import platform
@@ -37,6 +38,21 @@ def package(tmp_path, monkeypatch) -> Path:
     git(folder, 'commit', '--message=first')
     monkeypatch.setattr(saccade, '__file__', str(folder / '__init__.py'))
     return folder
+
+
+@pytest.mark.parametrize(
+    ('cpuinfo', 'name'),
+    [
+        ('cpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD EPYC\n\nmodel\t: 9\n', 'AMD EPYC (family 25, model 1)'),
+        ('cpu family : 6\nmodel : 85\n', 'x86 (family 6, model 85)'),
+        ('Model : Raspberry Pi 5\n', 'Raspberry Pi 5'),
+        ('', platform.machine()),
+    ],
+)
+def test_a_processor_is_named_as_far_as_the_system_names_it(monkeypatch, cpuinfo, name):
+    monkeypatch.setattr(module, 'open', lambda *_, **__: io.StringIO(cpuinfo), raising=False)
+    monkeypatch.setattr(sys, 'platform', 'linux')
+    assert processor() == name
 
 
 def test_a_record_says_what_ran_where_and_when(monkeypatch):
