@@ -153,6 +153,7 @@ def bytes_run(tmp_path_factory):
     return [f'--config.init_from={folder}', f'--config.data.context_length={config["data"]["context_length"]}']
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'sweep',
     [pytest.param(path, marks=[pytest.mark.slow] if path.stem in LARGE_SWEEPS else []) for path in SWEEPS],

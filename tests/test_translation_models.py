@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The encoder-decoders of published sizes: their parameters, by the closed form and by what was published."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from ml_collections import ConfigDict
+from saccade.experiments.translation import base, t5
 
 from saccade.build import build
 from saccade.train.config import load_config
@@ -21,16 +21,9 @@ FOLDER = Path(__file__).parents[1] / 'experiments/translation'
 
 
 @pytest.fixture
-def models(monkeypatch):
-    """The functions that return models, imported as an experiment does."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    for name in ('base', 't5'):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    import t5
-
-    yield {'transformer': sys.modules['base'].transformer, 't5': t5.t5}
-    for name in ('base', 't5'):
-        sys.modules.pop(name, None)
+def models():
+    """The functions that return models."""
+    return {'transformer': base.transformer, 't5': t5.t5}
 
 
 def count(spec: dict[str, Any]) -> int:

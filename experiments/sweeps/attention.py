@@ -50,6 +50,7 @@ def mixers() -> dict[str, dict]:
         persistent_memory=scores | dict(use='attention.persistent_memory:PersistentMemory', count=16),
         segment_memory=scores | dict(use='attention.segment_memory:SegmentMemory', length=16, memory=16),
         differential=scores | dict(use='attention.differential:Differential'),
+        value_residual=scores | dict(use='attention.value_residual:ValueResidual', share=0.5),
         retention=dict(use='attention.retention:Retention', heads=HEADS),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, decay=False),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS, gate=dict(use='jax.nn:silu')),

@@ -100,6 +100,7 @@ def test_recurrent_models_and_transformers_have_alignments(make, what, source, t
     np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=CLOSE)
 
 
+@pytest.mark.long
 def test_a_layer_and_a_head_of_it_can_be_chosen():
     made_of = transformer()
     mean, *heads = (aligner(*made_of, layer=1, head=head).align(ids('a b c'), ids('d')) for head in range(3))

@@ -17,6 +17,7 @@ def of_split(workdir, split):
     return [record for record in read(workdir / 'metrics.jsonl') if record['split'] == split][-1]
 
 
+@pytest.mark.long
 def test_a_run_is_evaluated_over_the_whole_split_as_at_its_end(runner, finished):
     done = runner.run('evaluate', f'--workdir={finished}', '--json', '--windows=16')
     assert done.returncode == 0, done.stderr
@@ -43,6 +44,7 @@ def test_other_lengths_are_measured_at_the_end_of_training_as_by_hand(runner, tm
     assert len(losses) == 3
 
 
+@pytest.mark.long
 def test_a_length_that_the_model_cannot_serve_is_refused_before_training(runner, tmp_path):
     position = "{'use': 'position.learned:Learned', 'length': 16}"
     done = runner.train(tmp_path / 'run', '--config.eval_lengths=(32,)', f'--config.model.position={position}')
@@ -52,6 +54,7 @@ def test_a_length_that_the_model_cannot_serve_is_refused_before_training(runner,
     assert not (tmp_path / 'run').exists()
 
 
+@pytest.mark.long
 def test_a_folder_that_is_no_run_is_refused(runner, tmp_path):
     (tmp_path / 'letter.txt').write_text('Dear reader')
     absent = tmp_path / 'absent\nerror: \x1b[2J'

@@ -83,6 +83,7 @@ def test_a_run_that_lost_its_checkpoints_keeps_its_log_and_starts_again_when_it_
     assert f'what the run had written is in {run}/before_restart/1' in done.stdout
 
 
+@pytest.mark.long
 def test_a_second_process_is_refused_before_it_writes_anything(runner, run):
     with locked(run / '.lock', pytest.fail):
         before = contents(run)

@@ -59,6 +59,7 @@ def trained(runner, name, records, workdir):
     return runner.run('train', config, f'--workdir={workdir}', *SMALL, *CASES[name][0], *given)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'name', ['tag', *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != 'tag')]
 )

@@ -70,6 +70,7 @@ def losses(run: Path) -> dict[int, float]:
     return {record['step']: record['loss'] for record in records if record['split'] == 'train'}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'kind',
     [

@@ -34,6 +34,7 @@ def ends(processes: Sequence[subprocess.Popen]) -> list[tuple[int, str, str]]:
     return [(process.returncode, *texts) for process, texts in zip(processes, printed, strict=True)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('count', [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_several_processes_give_the_losses_of_one(runner, finished, tmp_path, count):
     with started(runner, tmp_path / 'run', count) as processes:

@@ -79,6 +79,7 @@ def test_a_run_fails_the_rest_finish_and_the_exit_status_says_so(failing):
     assert [record['step'] for record in records if record['split'] == 'train'] == [1, 2, 3, 4]
 
 
+@pytest.mark.long
 def test_what_a_sweep_prints(failing):
     sweeper, done = failing
     assert done.stderr == ''
@@ -109,6 +110,7 @@ def test_the_cost_that_is_printed_first_is_the_plan_of_the_run(failing):
     assert f' {cost.parameters:,} │' in failing[1].stdout
 
 
+@pytest.mark.long
 def test_a_dry_run_prints_what_is_left_and_begins_nothing(failing):
     sweeper, _ = failing
     before = sorted((file, file.stat().st_mtime_ns) for file in sweeper.workdir.rglob('*'))

@@ -66,6 +66,7 @@ def test_the_same_command_on_a_finished_run_changes_nothing(runner, finished):
     assert (finished / 'metrics.jsonl').read_text() == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('step', [5, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 3, 8, 10))])
 def test_a_killed_run_resumes_to_bit_identical_losses(runner, finished, tmp_path, step):
     kill_after(runner, tmp_path / 'run', step, signal.SIGKILL)
@@ -103,6 +104,7 @@ def test_a_damaged_checkpoint_is_skipped_for_the_one_before(runner, finished, tm
     assert losses(tmp_path / 'run') == losses(finished)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'overrides',
     [

@@ -88,6 +88,7 @@ def test_a_text_is_translated_with_a_picture_of_where_the_model_looked(runner, t
     assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
@@ -105,6 +106,7 @@ def test_what_cannot_be_is_said_in_one_line(runner, translating, arguments, mess
     assert message in line
 
 
+@pytest.mark.long
 def test_a_run_of_another_task_is_refused(runner, finished):
     done = runner.run('translate', f'--workdir={finished}', '--text=a')
     assert done.returncode == 2

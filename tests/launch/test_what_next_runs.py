@@ -81,6 +81,7 @@ def commands(printed):
     return {line[2:17].strip(): shlex.split(line[17:]) for line in lines}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'name', [pytest.param(name, marks=() if name in MADE_IN_MAKE_TEST else pytest.mark.slow) for name in KINDS]
 )

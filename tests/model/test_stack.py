@@ -211,6 +211,7 @@ def test_streams_are_entered_before_the_layers_and_left_after_them(name):
     assert_near(stream_outputs_and_gradients(name, 'unrolled')[1], expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', STREAMS)
 def test_streams_are_the_same_scanned(name):
     assert_near(stream_outputs_and_gradients(name, 'scanned'), stream_outputs_and_gradients(name, 'unrolled'))
@@ -289,6 +290,7 @@ def drawn(model):
     return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes)
 
 
+@pytest.mark.long
 def test_first_and_last_blocks_stand_once_around_what_is_repeated():
     variables = drawn(grouped())
     assert {name: jax.tree.leaves(of)[0].shape[0] for name, of in variables['params'].items()} == {
@@ -306,6 +308,7 @@ def test_first_and_last_blocks_stand_once_around_what_is_repeated():
         assert_near(grouped(run).apply(variables, X, CONTEXT, False), x)
 
 
+@pytest.mark.long
 def test_groups_step_as_the_whole_and_report_layer_by_layer():
     model, variables = grouped(), drawn(grouped())
     whole, reported = model.apply(variables, X, CONTEXT, False, mutable=[HIDDEN])
@@ -360,6 +363,7 @@ def residual(share, **groups):
     return {'pattern': [one, one | {'use': 'block.post_norm:PostNorm'}], 'layers': 4} | {'first_blocks': []} | groups
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('run', RUNNERS)
 def test_values_of_the_first_layer_reach_all_others_in_whole_sequences_and_in_steps(run):
     model = grouped(run, **residual(0.3))

@@ -61,6 +61,7 @@ def test_the_loss_is_the_mean_surprise_at_what_is_written_and_at_nothing_else():
     assert found['loss'].mean() == pytest.approx(np.mean(expected), rel=NEAR)
 
 
+@pytest.mark.long
 def test_rows_have_all_that_a_model_which_reads_and_writes_needs():
     rows, which = corrupted()
     for b, mode in enumerate(np.array([R, S])[np.asarray(which)[:3]]):
