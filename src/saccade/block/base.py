@@ -37,7 +37,13 @@ CrossAttend = Callable[[CrossMixer, Hidden], Hidden]
 class BlockBase(nn.Module):
     """Base of blocks.
 
-    Attributes: the mixer, the feed-forward layer, and the norm, of which each place makes its own.
+    A block that means nothing without a feed-forward layer declares that field again, without None.
+
+    Attributes:
+        mixer: what moves information between tokens.
+        feedforward: None for a block of the mixer alone, as in attention-only Transformers (Elhage et al. 2021, "A
+            Mathematical Framework for Transformer Circuits", https://transformer-circuits.pub/2021/framework).
+        norm: of which each place makes its own.
 
     A block declares `identity`: whether it returns its input where its mixer and its feed-forward layer return zero.
     """
@@ -45,8 +51,13 @@ class BlockBase(nn.Module):
     identity: ClassVar[bool]
 
     mixer: Part[Mixer]
-    feedforward: Part[FeedForward]
+    feedforward: Part[FeedForward] | None
     norm: Part[Norm]
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """The names of the branches, in order."""
+        return ('mixer',) if self.feedforward is None else ('mixer', 'feedforward')
 
     def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
         """Return the block's output, and the state that `mix` returned with the mixed tokens. To be overridden.
@@ -118,8 +129,10 @@ class SequentialBlock(BlockBase):
         x = self.after('mixer', x, mixed, real)
         if cross_attend is not None:
             x = self.after('cross', x, cross_attend(self.cross(name='cross'), self.before('cross', x, real)), real)
-        branch = self.feedforward(name='feedforward')(self.before('feedforward', x, real), train, real)
-        return self.after('feedforward', x, branch, real), state
+        if self.feedforward is not None:
+            branch = self.feedforward(name='feedforward')(self.before('feedforward', x, real), train, real)
+            x = self.after('feedforward', x, branch, real)
+        return x, state
 
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         if self.cross is None:
@@ -168,7 +181,8 @@ class SequentialBlock(BlockBase):
     @property
     def branches(self) -> tuple[str, ...]:
         """The names of the branches, in order."""
-        return ('mixer', 'feedforward') if self.cross is None else ('mixer', 'cross', 'feedforward')
+        mixer, *rest = super().branches
+        return (mixer, *rest) if self.cross is None else (mixer, 'cross', *rest)
 
     def _apart(self, context: LayerContext) -> tuple[LayerContext, LayerContext]:
         """Return the context of the mixer, without the source, and that of `cross`, without score terms."""

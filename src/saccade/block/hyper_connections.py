@@ -58,9 +58,12 @@ class HyperConnections(ResidualStreams):
         """Run mixer and feed-forward layer; each reads a weighted sum of the streams and is added to all of them."""
         z, streams, b = self._connection('mixer')(self.apart(x), real)
         mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(z, real))
-        z, streams, b = self._connection('feedforward')(streams + b[..., None] * mixed[..., None, :], real)
-        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(z, real), train, real)
-        return together(streams + b[..., None] * branch[..., None, :]), state
+        streams = streams + b[..., None] * mixed[..., None, :]
+        if self.feedforward is not None:
+            z, streams, b = self._connection('feedforward')(streams, real)
+            branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(z, real), train, real)
+            streams = streams + b[..., None] * branch[..., None, :]
+        return together(streams), state
 
     def _connection(self, branch: str) -> '_Connection':
         return _Connection(self.norm if self.dynamic else None, name=f'{branch}_connection')

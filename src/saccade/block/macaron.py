@@ -15,13 +15,15 @@ from typing import Any, ClassVar
 import flax.linen as nn
 
 from saccade.block.base import BlockBase, Mix
-from saccade.types import Hidden, Real
+from saccade.types import FeedForward, Hidden, Part, Real
 
 
 class Macaron(BlockBase):
     """Macaron block: a half-step feed-forward layer before the mixer, and another after it."""
 
     identity: ClassVar[bool] = True
+
+    feedforward: Part[FeedForward]
 
     @nn.compact
     def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:

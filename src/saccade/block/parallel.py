@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import flax.linen as nn
 
 from saccade.block.base import BlockBase, Mix
-from saccade.types import Hidden, Real
+from saccade.types import FeedForward, Hidden, Part, Real
 
 
 class Parallel(BlockBase):
@@ -26,6 +26,7 @@ class Parallel(BlockBase):
 
     identity: ClassVar[bool] = True
 
+    feedforward: Part[FeedForward]
     shared_norm: bool = True
 
     @nn.compact

@@ -47,7 +47,8 @@ class ResDual(ResidualStreams):
         """Run mixer and feed-forward layer on the post-norm stream, and add both to the sum."""
         x, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
         mixed, state = mix(self.mixer(name='mixer'), x)
-        x = self.norm(name='mixer_norm')(x + mixed, real)
-        branch = self.feedforward(name='feedforward')(x, train, real)
-        y = self.norm(name='feedforward_norm')(x + branch, real)
-        return together(jnp.stack((y, total + mixed + branch), axis=-2)), state
+        x, total = self.norm(name='mixer_norm')(x + mixed, real), total + mixed
+        if self.feedforward is not None:
+            branch = self.feedforward(name='feedforward')(x, train, real)
+            x, total = self.norm(name='feedforward_norm')(x + branch, real), total + branch
+        return together(jnp.stack((x, total), axis=-2)), state
