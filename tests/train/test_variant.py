@@ -46,6 +46,8 @@ def test_a_decoder_is_named_with_its_heads_kernel_mask_position_and_norms():
         ("block.mixer.terms=[{'use': 'ops.term:Softcap', 'cap': 50.0}]", 'terms Softcap(cap=50)'),
         ("block.mixer.head_norm={'use': 'norm.rms:RMSNorm'}", 'head_norm RMSNorm'),
         ("block.norm={'use': 'norm.layer:LayerNorm'}", 'norms LayerNorm, RMSNorm last'),
+        ("block.norms={'mixer': {'use': 'norm.none:NoNorm'}}", 'PreNorm, norms RMSNorm, mixer NoNorm'),
+        ('block.feedforward=None', 'PreNorm(feedforward=None), norms RMSNorm'),
     ],
 )
 def test_what_was_changed_is_named(override, words):

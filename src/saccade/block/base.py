@@ -37,7 +37,15 @@ CrossAttend = Callable[[CrossMixer, Hidden], Hidden]
 class BlockBase(nn.Module):
     """Base of blocks.
 
-    Attributes: the mixer, the feed-forward layer, and the norm, of which each place makes its own.
+    A block that means nothing without a feed-forward layer declares that field again, without None.
+
+    Attributes:
+        mixer: what moves information between tokens.
+        feedforward: None for a block of the mixer alone, as in attention-only Transformers (Elhage et al. 2021, "A
+            Mathematical Framework for Transformer Circuits", https://transformer-circuits.pub/2021/framework).
+        norm: of which each place makes its own.
+        norms: by place, the norms that are others than `norm`; `norm.none:NoNorm` for none. A place is named as its
+            parameters are, PLACE_norm.
 
     A block declares `identity`: whether it returns its input where its mixer and its feed-forward layer return zero.
     """
@@ -45,8 +53,34 @@ class BlockBase(nn.Module):
     identity: ClassVar[bool]
 
     mixer: Part[Mixer]
-    feedforward: Part[FeedForward]
+    feedforward: Part[FeedForward] | None
     norm: Part[Norm]
+    norms: tuple[tuple[str, Part[Norm]], ...] = field(default=(), kw_only=True)
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """The names of the branches, in order."""
+        return ('mixer',) if self.feedforward is None else ('mixer', 'feedforward')
+
+    @property
+    def norm_places(self) -> tuple[str, ...]:
+        """The places that have a norm: each branch, unless a subclass has others."""
+        return self.branches
+
+    def norm_of(self, place: str, usual: Part[Norm] | None = None) -> Norm:
+        """Make the norm of a place.
+
+        Args:
+            usual: the norm where `norms` does not name the place; None for `norm`.
+
+        Raises:
+            UserError: `norms` names a place that the block has no norm for.
+        """
+        for name, _ in self.norms:
+            if name not in self.norm_places:
+                places = ', '.join(self.norm_places)
+                raise UserError(f"{Part(type(self)).name}: norms: there is no norm of '{name}', but of {places}")
+        return dict(self.norms).get(place, usual or self.norm)(name=f'{place}_norm')
 
     def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
         """Return the block's output, and the state that `mix` returned with the mixed tokens. To be overridden.
@@ -103,7 +137,7 @@ class SequentialBlock(BlockBase):
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
         """Return the input of a branch: norm(x), unless a subclass has the norm elsewhere."""
-        return self.norm(name=f'{branch}_norm')(x, real)
+        return self.norm_of(branch)(x, real)
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         """Return x with a branch's output y added to it, as the block does that. To be overridden."""
@@ -118,8 +152,10 @@ class SequentialBlock(BlockBase):
         x = self.after('mixer', x, mixed, real)
         if cross_attend is not None:
             x = self.after('cross', x, cross_attend(self.cross(name='cross'), self.before('cross', x, real)), real)
-        branch = self.feedforward(name='feedforward')(self.before('feedforward', x, real), train, real)
-        return self.after('feedforward', x, branch, real), state
+        if self.feedforward is not None:
+            branch = self.feedforward(name='feedforward')(self.before('feedforward', x, real), train, real)
+            x = self.after('feedforward', x, branch, real)
+        return x, state
 
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         if self.cross is None:
@@ -168,7 +204,8 @@ class SequentialBlock(BlockBase):
     @property
     def branches(self) -> tuple[str, ...]:
         """The names of the branches, in order."""
-        return ('mixer', 'feedforward') if self.cross is None else ('mixer', 'cross', 'feedforward')
+        mixer, *rest = super().branches
+        return (mixer, *rest) if self.cross is None else (mixer, 'cross', *rest)
 
     def _apart(self, context: LayerContext) -> tuple[LayerContext, LayerContext]:
         """Return the context of the mixer, without the source, and that of `cross`, without score terms."""

@@ -40,7 +40,7 @@ class DeepNorm(SequentialBlock):
         """Return norm(alpha x + y). At initialisation the branch's `scaled` kernels are multiplied by beta."""
         if self.is_initializing():
             self.put_variable('params', branch, self._lighter(branch, self.get_variable('params', branch)))
-        return self.norm(name=f'{branch}_norm')(self.alpha * x + y, real)
+        return self.norm_of(branch)(self.alpha * x + y, real)
 
     def _lighter(self, branch: str, params: Params) -> Params:
         """Multiply the kernels in `scaled` by beta.

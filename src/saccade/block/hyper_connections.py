@@ -28,7 +28,7 @@ from saccade.types import Count, Hidden, Norm, Part, Real, require_positive
 class HyperConnections(ResidualStreams):
     """Hyper-connections block.
 
-    Attributes: streams, R; whether the weights are dynamic.
+    Attributes: streams, R; whether the weights are dynamic, with `norm` in front of them.
     """
 
     identity: ClassVar[bool] = True
@@ -57,10 +57,13 @@ class HyperConnections(ResidualStreams):
     ) -> tuple[Float[Array, 'B T RD'], Any]:
         """Run mixer and feed-forward layer; each reads a weighted sum of the streams and is added to all of them."""
         z, streams, b = self._connection('mixer')(self.apart(x), real)
-        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(z, real))
-        z, streams, b = self._connection('feedforward')(streams + b[..., None] * mixed[..., None, :], real)
-        branch = self.feedforward(name='feedforward')(self.norm(name='feedforward_norm')(z, real), train, real)
-        return together(streams + b[..., None] * branch[..., None, :]), state
+        mixed, state = mix(self.mixer(name='mixer'), self.norm_of('mixer')(z, real))
+        streams = streams + b[..., None] * mixed[..., None, :]
+        if self.feedforward is not None:
+            z, streams, b = self._connection('feedforward')(streams, real)
+            branch = self.feedforward(name='feedforward')(self.norm_of('feedforward')(z, real), train, real)
+            streams = streams + b[..., None] * branch[..., None, :]
+        return together(streams), state
 
     def _connection(self, branch: str) -> '_Connection':
         return _Connection(self.norm if self.dynamic else None, name=f'{branch}_connection')

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import flax.linen as nn
 
 from saccade.block.base import BlockBase, Mix
-from saccade.types import Hidden, Real
+from saccade.types import FeedForward, Hidden, Part, Real
 
 
 class Macaron(BlockBase):
@@ -23,13 +23,20 @@ class Macaron(BlockBase):
 
     identity: ClassVar[bool] = True
 
+    feedforward: Part[FeedForward]
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """The names of the branches, in order."""
+        return ('first_feedforward', 'mixer', 'feedforward')
+
     @nn.compact
     def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
         """Run the first half-step feed-forward layer, the mixer, and the second half-step feed-forward layer."""
         x = x + 0.5 * self._half_step('first_feedforward', x, train, real)
-        mixed, state = mix(self.mixer(name='mixer'), self.norm(name='mixer_norm')(x, real))
+        mixed, state = mix(self.mixer(name='mixer'), self.norm_of('mixer')(x, real))
         x = x + mixed
         return x + 0.5 * self._half_step('feedforward', x, train, real), state
 
     def _half_step(self, name: str, x: Hidden, train: bool, real: Real | None) -> Hidden:
-        return self.feedforward(name=name)(self.norm(name=f'{name}_norm')(x, real), train, real)
+        return self.feedforward(name=name)(self.norm_of(name)(x, real), train, real)

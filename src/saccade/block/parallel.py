@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import flax.linen as nn
 
 from saccade.block.base import BlockBase, Mix
-from saccade.types import Hidden, Real
+from saccade.types import FeedForward, Hidden, Norm, Part, Real, UserError
 
 
 class Parallel(BlockBase):
@@ -26,12 +26,23 @@ class Parallel(BlockBase):
 
     identity: ClassVar[bool] = True
 
+    feedforward: Part[FeedForward]
     shared_norm: bool = True
 
     @nn.compact
     def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
-        """Run mixer and feed-forward layer on the same normalised tokens, and add both to x."""
-        names = ('norm',) if self.shared_norm else ('mixer_norm', 'feedforward_norm')
-        normed = [self.norm(name=name)(x, real) for name in names]
+        """Run mixer and feed-forward layer on the same normalised tokens, and add both to x.
+
+        Raises:
+            UserError: `norms` is given and the branches share one norm.
+        """
+        normed = [norm(x, real) for norm in self._norms()]
         mixed, state = mix(self.mixer(name='mixer'), normed[0])
         return x + mixed + self.feedforward(name='feedforward')(normed[-1], train, real), state
+
+    def _norms(self) -> tuple[Norm, ...]:
+        if not self.shared_norm:
+            return self.norm_of('mixer'), self.norm_of('feedforward')
+        if self.norms:
+            raise UserError('block.parallel:Parallel: norms: both branches share one norm; set shared_norm to False')
+        return (self.norm(name='norm'),)

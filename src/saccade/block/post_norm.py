@@ -25,4 +25,4 @@ class PostNorm(SequentialBlock):
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         """Return norm(x + y)."""
-        return self.norm(name=f'{branch}_norm')(x + y, real)
+        return self.norm_of(branch)(x + y, real)

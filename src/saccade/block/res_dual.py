@@ -31,9 +31,14 @@ class ResDual(ResidualStreams):
         """R = 2 streams: the post-norm one, and the sum of the branches."""
         return 2
 
+    @property
+    def norm_places(self) -> tuple[str, ...]:
+        """The branches, and the sum of them."""
+        return (*self.branches, 'sum')
+
     def setup(self) -> None:
         """Make the norm of the summed stream, which the last block of the stack applies."""
-        self.sum_norm = self.norm()
+        self.sum_norm = self.norm_of('sum')
 
     def reduce(self, x: Float[Array, 'B T RD']) -> Hidden:
         """Return y + norm(d): the post-norm stream plus the normalised sum."""
@@ -47,7 +52,8 @@ class ResDual(ResidualStreams):
         """Run mixer and feed-forward layer on the post-norm stream, and add both to the sum."""
         x, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
         mixed, state = mix(self.mixer(name='mixer'), x)
-        x = self.norm(name='mixer_norm')(x + mixed, real)
-        branch = self.feedforward(name='feedforward')(x, train, real)
-        y = self.norm(name='feedforward_norm')(x + branch, real)
-        return together(jnp.stack((y, total + mixed + branch), axis=-2)), state
+        x, total = self.norm_of('mixer')(x + mixed, real), total + mixed
+        if self.feedforward is not None:
+            branch = self.feedforward(name='feedforward')(x, train, real)
+            x, total = self.norm_of('feedforward')(x + branch, real), total + branch
+        return together(jnp.stack((x, total), axis=-2)), state

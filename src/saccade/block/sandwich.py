@@ -27,7 +27,11 @@ class Sandwich(SequentialBlock):
 
     output_norm: Part[Norm] | None = None
 
+    @property
+    def norm_places(self) -> tuple[str, ...]:
+        """The branches, and the output of each."""
+        return (*self.branches, *(f'{branch}_output' for branch in self.branches))
+
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         """Return x + norm'(y)."""
-        norm = self.norm if self.output_norm is None else self.output_norm
-        return x + norm(name=f'{branch}_output_norm')(y, real)
+        return x + self.norm_of(f'{branch}_output', self.output_norm)(y, real)

@@ -64,6 +64,7 @@ class SharedKeys(PreNorm, kw_only=True):
             raise UserError('block.shared_keys:SharedKeys reads no source: it cannot have cross')
         x, (state, shared_kv) = super().wire(x, train, real, partial(mix, shared_kv=None))
         for number in range(2, self.sharing + 1):
-            layer = PreNorm(self.mixer, self.feedforward, self.norm, self.branch_scale, name=f'layer_{number}')
+            parts = self.mixer, self.feedforward, self.norm
+            layer = PreNorm(*parts, self.branch_scale, norms=self.norms, name=f'layer_{number}')
             x, _ = layer.wire(x, train, real, partial(mix, shared_kv=shared_kv))
         return x, state

@@ -41,6 +41,7 @@ def _tower_lines(model: Part, label: str) -> Iterator[str]:
     for where, block in _places(given, blocks):
         norm = _arguments(block).get('norm')
         norms = f', norms {_words(norm)}' if norm else ''
+        norms += ''.join(f', {place} {_words(own)}' for place, own in _arguments(block).get('norms', ()))
         last = '' if norm == given['norm'] else f', {_words(given["norm"])} last'
         yield _line('block', f'{where}{_words(block)}{norms}{last}')
         yield from _part_lines(block, given['width'])
@@ -91,8 +92,8 @@ def _called(value: Any) -> str:
 
 
 def _words(part: Part) -> str:
-    """A part with what the config chose of it, without the parts in it and without what is said of heads."""
-    chosen = [each for each in _chosen(part) if each.partition('=')[0] not in _SIZES]
+    """A part with what the config chose of it, without the parts in it and what is said of heads and norms."""
+    chosen = [each for each in _chosen(part) if each.partition('=')[0] not in (*_SIZES, 'norms')]
     return f'{_name(part)}({", ".join(chosen)})' if chosen else _name(part)
 
 
