@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Norms by place: each branch with a norm of its own, or with none; places that a block does not have."""
 
+from typing import ClassVar
+
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from saccade.build import build
+from saccade.ops.causality import require_causal
 from saccade.types import LayerContext, UserError
 
 NEAR = 1e-5  # of the largest element
@@ -103,3 +107,20 @@ def test_steps_are_the_whole(use):
         part, state = module.apply({'params': params}, x[:, here], context, state, method='step')
         parts.append(part)
     np.testing.assert_allclose(jnp.concatenate(parts, axis=1), whole, rtol=0, atol=NEAR * np.abs(whole).max())
+
+
+class SeesOthers(nn.Module):
+    """A norm over all tokens."""
+
+    sees_others: ClassVar[bool] = True
+
+    def __call__(self, x, real=None):
+        return x - x.mean(axis=-2, keepdims=True)
+
+
+def test_a_norm_of_one_branch_that_sees_later_tokens_is_refused_in_a_decoder():
+    part = build({'use': 'block.pre_norm:PreNorm', **PARTS, 'norms': {'mixer': {'use': f'{__name__}:SeesOthers'}}})
+    with pytest.raises(
+        UserError, match='a_model is causal: it cannot have .*SeesOthers, where a token depends on later'
+    ):
+        require_causal('a_model', part)

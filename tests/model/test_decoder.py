@@ -153,6 +153,19 @@ def test_embedded_tokens_are_scaled_and_normed_before_their_positions():
     assert_near(changed, logits_of(decoder(tied=False), {'params': scaled}))
 
 
+def test_a_norm_may_stand_after_the_positions():
+    given = {**params()['params'], 'head': jnp.array(np.random.default_rng(3).normal(size=(D, V)), jnp.float32)}
+    bare = {'use': 'norm.layer:LayerNorm', 'scale': False, 'bias': False, 'epsilon': 0.0}
+    changed = logits_of(decoder(tied=False, position_norm=bare), {'params': given})
+    x = given['embedding'][TOKENS] + given['position']['positions'][:T]
+    x = (x - x.mean(axis=-1, keepdims=True)) / x.std(axis=-1, keepdims=True)
+    alone = decoder(tied=False, position={'use': 'position.none:NoPosition'}, vocabulary=B * T)
+    head = jnp.pad(given['head'], ((0, 0), (0, B * T - V)))
+    by_hand = {'embedding': x.reshape(-1, D), 'head': head, **{name: given[name] for name in ('layers', 'norm')}}
+    places = jnp.arange(B * T).reshape(B, T)  # each place is a word of its own
+    assert_near(changed, logits_of(alone, {'params': by_hand}, places)[..., :V])
+
+
 def test_the_future_is_not_read():
     before = logits_of(decoder(), params())
     after = logits_of(decoder(), params(), TOKENS.at[:, 5].add(1) % V)

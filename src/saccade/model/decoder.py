@@ -45,6 +45,7 @@ class Decoder(Tower, kw_only=True):
     Attributes:
         tied: whether the output projection is the embedding, transposed.
         embedding_norm: of the embedded tokens, before the positions (BLOOM); None for none.
+        position_norm: of the embedded tokens with their positions (BART's `layernorm_embedding`); None for none.
         logit_scale: factor of the logits, before the cap; 1 / m in muP (`train.mup`).
         logit_cap: keeps logits within (-cap, cap), as cap tanh(logits / cap) (Gemma 2, section 2); None for no bound.
         head_bias: whether the logits have a bias.
@@ -53,6 +54,7 @@ class Decoder(Tower, kw_only=True):
 
     tied: bool
     embedding_norm: Part[Norm] | None = None
+    position_norm: Part[Norm] | None = None
     logit_scale: Positive = 1.0
     logit_cap: Positive | None = None
     head_bias: bool = False
@@ -112,6 +114,8 @@ class Decoder(Tower, kw_only=True):
         if self.embedding_norm is not None:
             x = self.embedding_norm(name='embedding_norm')(x, context.real)
         x = self.position(name='position')(x, context.positions)
+        if self.position_norm is not None:
+            x = self.position_norm(name='position_norm')(x, context.real)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
         x, state = self._contextual(x, context, through)
         return self._logits(self.logit_scale * x, table), state

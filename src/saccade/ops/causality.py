@@ -39,7 +39,16 @@ def _within(part: Part) -> Iterator[Part]:
     """The parts that a part was given, less those that read another sequence."""
     for field, value in part.arguments:
         if field not in getattr(part.target, 'of_source', ()):
-            yield from (item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Part))
+            yield from _parts(value)
+
+
+def _parts(value: Any) -> Iterator[Part]:
+    """The part that a value is, or the parts in a list or a mapping, which `build` makes tuples of."""
+    if isinstance(value, Part):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _parts(item)
 
 
 def _makes_mask(target: Any) -> bool:
