@@ -59,7 +59,9 @@ class Differential(MultiHead):
     def project_heads(self, inputs: Mapping[str, Array], D: int) -> dict[str, Array]:
         """Project to heads; the values of two are side by side, as both attentions of a pair weigh the same."""
         made = super().project_heads(inputs, D)
-        return {**made, 'value': rearrange(made['value'], 'B S (P A) H -> B S P (A H)', A=2)}
+        if 'value' in made:
+            made['value'] = rearrange(made['value'], 'B S (P A) H -> B S P (A H)', A=2)
+        return made
 
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         """Subtract the second attention of each pair from the first, norm the difference, and project it."""
