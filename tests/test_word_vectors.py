@@ -74,6 +74,7 @@ def test_words_of_the_same_contexts_are_nearest_to_each_other(words):
             assert cosine > next_one + 0.05
 
 
+@pytest.mark.long
 def test_a_text_has_no_vectors_where_there_are_no_layers(words):
     run = open_run(str(words))
     with pytest.raises(UserError, match='WordVectors has no layers'):

@@ -64,6 +64,7 @@ def test_an_encoder_reads_a_framed_text_layer_by_layer(encoder, words, layer):
     close(found.vectors, states(*encoder, ids)[layer])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('layer', [0, -2])
 def test_a_decoder_reads_a_text_after_the_end_token(rotary, tokenizer, layer):
     found = Embedder(*rotary, tokenizer, layer).embed('naïve')

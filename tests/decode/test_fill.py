@@ -68,6 +68,7 @@ def test_turns_are_those_of_a_plain_loop(filler, encoder, words, turns):
     assert '[MASK]' not in shown[-1]
 
 
+@pytest.mark.long
 def test_several_turns_come_to_another_text_than_one(filler):
     """Else the test above would compare schedules that make no difference."""
     assert len({filler.filled(TEXT, turns) for turns in (1, 2, 3, 6)}) > 1

@@ -146,6 +146,7 @@ def test_the_positions_of_roberta_begin_behind_those_of_padding(bert):
     assert (loaded.spec['context_length'], loaded.spec['position']['length']) == (5, 5)
 
 
+@pytest.mark.long
 def test_a_model_of_one_type_of_tokens_gives_it_to_the_second_text_too(bert):
     bert.config['type_vocab_size'] = 1
     bert.tensors['embeddings.token_type_embeddings.weight'] = np.ones((1, 12), np.float32)

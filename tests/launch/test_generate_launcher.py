@@ -79,6 +79,7 @@ def test_a_conversation_answers_line_by_line(runner, finished):
     assert len(done.stdout.splitlines()) >= 2
 
 
+@pytest.mark.long
 def test_what_does_not_fit_the_context_is_one_line(runner, finished):
     done = generate(runner, f'--workdir={finished}', '--prompt=the', '--max_tokens=99')
     assert done.returncode == 2
@@ -87,6 +88,7 @@ def test_what_does_not_fit_the_context_is_one_line(runner, finished):
     assert 'max_tokens of 99 do not fit the context of 16' in line
 
 
+@pytest.mark.long
 def test_an_encoder_is_refused_with_a_pointer_to_what_it_can_do(runner, encoder):
     done = generate(runner, f'--workdir={encoder}', '--prompt=the model')
     assert done.returncode == 2

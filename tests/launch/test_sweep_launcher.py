@@ -101,6 +101,7 @@ def test_what_a_sweep_prints(failing):
     ]
 
 
+@pytest.mark.long
 def test_the_cost_that_is_printed_first_is_the_plan_of_the_run(failing):
     folder = failing[0].workdir / 'base,seed=0'
     plan = read(folder / 'metrics.jsonl')[0]

@@ -239,6 +239,7 @@ def test_a_step_multiplies_nothing_of_the_source_by_a_kernel():
     assert count_primitive(step, 'dot_general', params(), state) == L * (own + cross + feedforward) + logits
 
 
+@pytest.mark.long
 def test_a_step_needs_no_parameter_that_makes_anything_of_the_source():
     """With all of these gone bad after the source is read, the steps are what they were."""
 
@@ -331,6 +332,7 @@ def test_separate_vocabularies_have_an_embedding_each():
     assert_near(in_steps(given, params)[0][REAL], whole[REAL])
 
 
+@pytest.mark.long
 def test_the_score_terms_that_layers_share_are_not_of_the_source():
     """As T5's table: another one changes what cross-attention weighs only by what it reads."""
     _, before = model().apply(params(), SOURCE, READ, TOKENS, WRITTEN, False, mutable=['weights'])

@@ -112,6 +112,7 @@ def test_the_loss_is_the_surprise_at_the_hidden_tokens_and_at_the_label():
     np.testing.assert_allclose(found['loss'].total, np.sum(hidden) + 6 * pairs.sum(), rtol=NEAR)  # 6 = 0.3 x 20
 
 
+@pytest.mark.long
 def test_only_hidden_tokens_have_a_gradient_and_only_they_reach_the_vocabulary():
     task = MaskedLM()
     _, chosen = task.hide(jax.random.key(0), BATCH, V)

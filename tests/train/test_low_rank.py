@@ -137,6 +137,7 @@ def test_the_model_is_its_base_plus_the_scaled_product_of_two_matrices_a_layer()
         assert np.abs(update).max() > 100 * SAME_NUMBERS
 
 
+@pytest.mark.long
 def test_only_the_matrices_change_and_only_they_have_moments():
     state = after()
     for kept in (state.params, state.ema):

@@ -171,6 +171,7 @@ def test_predictions_of_a_file_are_what_an_evaluation_of_it_counts(kind, files, 
     assert all(json.loads(json.dumps(each, allow_nan=False)) == each for each in found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('kind', KINDS)
 def test_the_example_that_a_run_suggests_is_one_that_it_can_answer(kind, files, opened):
     _, predictor = opened(kind)
