@@ -29,7 +29,7 @@ DENOISED = (
 SMALL_PAIR = tuple(
     f'model.{part}.{field}'
     for part in ('generator', 'discriminator')
-    for field in ('layers=1', 'width=16', 'vocabulary=300', 'context=32')
+    for field in ('layers=1', 'width=16', 'vocabulary=300', 'context_length=32')
 )
 # What makes each kind small, and whether it reads the records of sentences in place of the text.
 KINDS = {
