@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
-# `make grid SAMPLE=4` and `make slow SAMPLE=4` run one test in four, which the commit chooses, as CI does.
+# `make grid SAMPLE=4` runs one test in four, which the commit chooses, as CI does; so does `make slow SAMPLE=6`, of six.
 SAMPLE ?= 1
 # `make slow SLICES=` leaves out the half hour in which every experiment is compiled for a TPU slice.
 SLICES ?= slices
