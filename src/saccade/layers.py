@@ -59,7 +59,7 @@ def layer_numbers(tree: PyTree) -> dict[str | None, dict[str, tuple[int, ...]]]:
 
 
 def hand_on(module: nn.Module, name: str, value: PyTree) -> None:
-    """Hand a value on to later layers, under a name that all parts of the model share; the latest counts.
+    """Hand a value on to later layers under a name. The newest value replaces an earlier one of the same name.
 
     Raises:
         UserError: the class of the module does not declare the name.

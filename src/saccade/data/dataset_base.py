@@ -95,7 +95,7 @@ class DatasetBase(ABC):
     @property
     @abstractmethod
     def _key(self) -> Any:
-        """The cache key of the arrays: all that decides them beside the source and the tokenizer."""
+        """The cache key of the arrays, besides the source and the tokenizer: whatever else decides them."""
 
     @abstractmethod
     def _open(self, cache: Path) -> Source:

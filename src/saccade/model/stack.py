@@ -219,7 +219,7 @@ class Stack(nn.Module):
         """Keys of dropout, by pass and by repeat."""
         if key is None:
             return None
-        own = key if group.name == 'pattern' else jax.random.fold_in(key, group.first + 1)
+        own = jax.random.fold_in(key, group.first) if group.first else key
         return jax.random.split(own, (self.passes, group.repeats))
 
     @staticmethod
@@ -245,7 +245,7 @@ class Stack(nn.Module):
         return x, tuple(advanced)
 
     def _places(self) -> Iterator[tuple[Part[Block], str, int, int]]:
-        """Each layer's block, the name of its parameters, its repeat and its number, as tokens go through."""
+        """Yield, in the order of the forward pass, each layer's block, name of parameters, repeat and number."""
         for _ in range(self.passes):
             for group in self.groups:
                 for number in range(group.repeats * len(group.blocks)):
@@ -253,7 +253,7 @@ class Stack(nn.Module):
                     yield group.blocks[place], group.names()[place], repeat, group.first + number
 
     def _layers(self) -> Iterator[tuple[Part[Block], PyTree, int]]:
-        """Each layer's block, its parameters and its number, as tokens go through."""
+        """Yield, in the order of the forward pass, each layer's block, parameters and number."""
         for block, name, repeat, number in self._places():
             yield block, _layer_of(self.get_variable('params', name), repeat), number
 

@@ -48,7 +48,7 @@ def _tower_lines(model: Part, label: str) -> Iterator[str]:
 
 
 def _places(given: Mapping[str, Any], blocks: tuple[Part, ...]) -> Iterator[tuple[str, Part]]:
-    """Each kind of block, with the layers that have it in words: nothing where all have."""
+    """Yield each kind of block after the words for its layers, which are empty where all layers have it."""
     ends = {name: Counter(given.get(f'{name}_blocks', ())) for name in ('first', 'last')}
     for block, count in ends['first'].items():
         yield f'first {count} layer{"s" * (count != 1)}: ', block

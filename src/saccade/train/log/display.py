@@ -77,7 +77,7 @@ class Phase:
 
 
 class _Bars:
-    """Moving progress bars, one a phase."""
+    """Progress bars on a terminal, one for each phase."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(_Line(console), console=console, refresh_per_second=4, speed_estimate_period=_PERIOD)
