@@ -18,7 +18,7 @@ ROWS = (
     {'nearest'},
     {'axes', 'layers'},
     {'ops'},
-    {'norm', 'position', 'feedforward', 'score', 'softmax'},
+    {'norm', 'position', 'feedforward', 'embed', 'score', 'softmax'},
     {'attention', 'recurrent'},
     {'block'},
     {'head'},

@@ -29,6 +29,7 @@ VARIABLE = 'SACCADE_TRUST'
 ROOMS = (
     'attention',
     'block',
+    'embed',
     'feedforward',
     'head',
     'metric',

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.head.base import dense
-from saccade.types import Hidden, Norm, Part, Reading
+from saccade.types import Hidden, Norm, Part, Reading, UserError
 
 
 class Masked(nn.Module):
@@ -29,6 +29,8 @@ class Masked(nn.Module):
 
     @nn.compact
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B M V']:
+        if reading.table is None:
+            raise UserError('head.masked:Masked predicts tokens: set config.model.vocabulary')
         V, E = reading.table.shape
         asked: Array = x if reading.at is None else jnp.take_along_axis(x, reading.at[..., None], axis=-2)
         h = self.norm(name='norm')(self.activation(dense(self, 'hidden', asked, E, self.kernel_init)))

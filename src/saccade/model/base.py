@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of text decoders and encoders: an embedding, positions, a stack of layers, a norm after them."""
+"""Base of decoders and encoders: an embedding, positions, a stack of layers, a norm after them."""
 
 from collections.abc import Callable
 from typing import Any
 
 import flax.linen as nn
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
+from saccade.embed.token import TokenEmbedding
 from saccade.model.stack import HIDDEN, Stack
 from saccade.types import (
     Block,
     Count,
+    Embedding,
     Hidden,
     LayerContext,
     Norm,
@@ -23,23 +24,21 @@ from saccade.types import (
     Runner,
     ScoreTerm,
     Share,
+    Table,
     TokenPosition,
-    Tokens,
     UserError,
     require_positive,
     require_share,
 )
 
 Through = Callable[[Stack, Hidden, LayerContext], tuple[Hidden, Any]]
-Table = Float[Array, 'V E']
 
 
 class Tower(nn.Module):
-    """Base of text decoders and encoders.
+    """Base of decoders and encoders.
 
     Attributes:
-        vocabulary: V, at least the tokenizer's size.
-        context_length: the longest sequence, in tokens.
+        context_length: the longest sequence, in tokens or in other places.
         width: D.
         layers: L.
         block: one block, or a pattern of blocks that is repeated.
@@ -49,13 +48,14 @@ class Tower(nn.Module):
         run: runner of the layers, scanned or unrolled.
         passes: how often tokens pass through the layers, with the same weights (Dehghani et al. 2019, "Universal
             Transformers", https://arxiv.org/abs/1807.03819; ALBERT has one layer and twelve passes).
-        embedding_scale: factor of the embedded tokens; sqrt(D) in Vaswani et al. 2017, section 3.4, and in Gemma.
+        embed: embedding of the inputs: tokens, or what else a batch holds.
+        vocabulary: V, at least the tokenizer's size; None where no tokens are embedded or predicted.
+        embedding_scale: factor of the embedded inputs; sqrt(D) in Vaswani et al. 2017, section 3.4, and in Gemma.
         shared: makes score terms once that all layers add to their own, as T5's table; its rotations are not used.
         dropout: of the embedded tokens.
-        embedding_init: of the embedding.
+        embedding_init: of the table of the vocabulary.
     """
 
-    vocabulary: Count
     context_length: Count
     width: Count
     layers: Count
@@ -66,6 +66,8 @@ class Tower(nn.Module):
     passes: Count = 1
     first_blocks: tuple[Part[Block], ...] = ()
     last_blocks: tuple[Part[Block], ...] = ()
+    embed: Part[Embedding] = Part(TokenEmbedding)
+    vocabulary: Count | None = None
     embedding_scale: Positive = 1.0
     shared: Part[PairPosition] | None = None
     dropout: Share = 0.0
@@ -76,22 +78,33 @@ class Tower(nn.Module):
         """Return the part that makes the same model for sequences of up to `length` tokens."""
         return part.replace(context_length=length)
 
-    def _refuse(self, tokens: Tokens) -> None:
-        """Refuse sizes that cannot be, and a sequence that is too long."""
+    @property
+    def reads(self) -> str:
+        """The name of the inputs in a batch."""
+        return self.embed.target.reads
+
+    def _refuse(self) -> None:
+        """Refuse sizes that cannot be."""
         name = Part(type(self)).name
-        require_positive(name, vocabulary=self.vocabulary, width=self.width, layers=self.layers, passes=self.passes)
+        sizes = {'vocabulary': self.vocabulary, 'width': self.width, 'layers': self.layers, 'passes': self.passes}
+        require_positive(name, **{field: size for field, size in sizes.items() if size is not None})
         require_share(name, dropout=self.dropout)
         if not self.block:
             raise UserError(f'{name}: block is empty; it needs a block, or a pattern of blocks')
-        if tokens.shape[1] > self.context_length:
-            raise UserError(f'a sequence of {tokens.shape[1]} tokens does not fit the context of {self.context_length}')
 
-    def _table(self, width: int) -> Table:
+    def _table(self, width: int) -> Table | None:
+        """The vectors of the vocabulary, if there is one."""
+        if self.vocabulary is None:
+            return None
         return parameter(self, 'embedding', 'V D', self.embedding_init(), (self.vocabulary, width))
 
-    def _embedded(self, tokens: Tokens, table: Table) -> Float[Array, 'B T E']:
-        # Widened before the lookup, whose gradient sums over every place where a token stands.
-        return self.embedding_scale * jnp.take(table.astype(jnp.float32), tokens, axis=0).astype(table.dtype)
+    def _embedded(
+        self, inputs: Array, context: LayerContext, width: int, table: Table | None
+    ) -> tuple[Float[Array, 'B T E'], LayerContext]:
+        x, context = self.embed(name='embed')(inputs, context, width, table)
+        if x.shape[1] > self.context_length:
+            raise UserError(f'a sequence of {x.shape[1]} tokens does not fit the context of {self.context_length}')
+        return self.embedding_scale * x, context
 
     def _contextual(self, x: Hidden, context: LayerContext, through: Through) -> tuple[Hidden, Any]:
         """Take embedded tokens through the layers and the norm after them."""

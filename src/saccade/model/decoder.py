@@ -17,11 +17,11 @@ from flax import struct
 from jaxtyping import Array, Int
 
 from saccade.axes import parameter
-from saccade.model.base import Table, Through, Tower
+from saccade.model.base import Through, Tower
 from saccade.model.stack import Stack
 from saccade.ops.causality import require_causal
 from saccade.ops.project import project
-from saccade.types import Hidden, LayerContext, Logits, Norm, Part, Positive, Source, State, Tokens
+from saccade.types import Count, Hidden, LayerContext, Logits, Norm, Part, Positive, Source, State, Table, Tokens
 
 
 @struct.dataclass
@@ -43,6 +43,7 @@ class Decoder(Tower, kw_only=True):
     """Decoder-only language model, which is causal: a part that lets a later token reach an earlier one is refused.
 
     Attributes:
+        vocabulary: V of the logits, at least the tokenizer's size.
         tied: whether the output projection is the embedding, transposed.
         embedding_norm: of the embedded tokens, before the positions (BLOOM); None for none.
         position_norm: of the embedded tokens with their positions (BART's `layernorm_embedding`); None for none.
@@ -52,6 +53,7 @@ class Decoder(Tower, kw_only=True):
         head_init: of an untied output projection.
     """
 
+    vocabulary: Count
     tied: bool
     embedding_norm: Part[Norm] | None = None
     position_norm: Part[Norm] | None = None
@@ -62,7 +64,6 @@ class Decoder(Tower, kw_only=True):
 
     def __call__(self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None = None) -> Logits:
         """Return the logits. `table` is the embedding of another model, where that is shared."""
-        self._refuse(tokens)
         return self._around(tokens, context, train, lambda stack, x, context: (stack(x, context, train), None), table)[
             0
         ]
@@ -108,9 +109,10 @@ class Decoder(Tower, kw_only=True):
     def _around(
         self, tokens: Tokens, context: LayerContext, train: bool, through: Through, table: Table | None
     ) -> tuple[Logits, Any]:
+        self._refuse()
         require_causal('model.decoder:Decoder', *self.blocks)
         table = self._table(self.width) if table is None else table
-        x = self._embedded(tokens, table)
+        x, context = self._embedded(tokens, context, self.width, table)
         if self.embedding_norm is not None:
             x = self.embedding_norm(name='embedding_norm')(x, context.real)
         x = self.position(name='position')(x, context.positions)

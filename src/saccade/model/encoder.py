@@ -17,9 +17,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.model.base import Table, Tower
+from saccade.model.base import Tower
 from saccade.ops.project import project
-from saccade.types import Count, CountOrZero, Head, Hidden, LayerContext, Norm, Part, Reading, Tokens
+from saccade.types import Count, CountOrZero, Head, Hidden, LayerContext, Norm, Part, Reading
 
 
 class Encoder(Tower, kw_only=True):
@@ -44,27 +44,29 @@ class Encoder(Tower, kw_only=True):
     }
 
     def __call__(
-        self, tokens: Tokens, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
+        self, inputs: Array, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]:
         """Return the output of each head, by name; heads that predict tokens do so `at` these places alone."""
 
-        def read(x: Hidden, table: Table) -> dict[str, Array]:
-            reading = Reading(context, table, at)
-            return {name: head(name=f'{name}_head')(x, reading, train) for name, head in self.heads}
+        def read(x: Hidden, reading: Reading) -> dict[str, Array]:
+            asked = reading.replace(at=at)
+            return {name: head(name=f'{name}_head')(x, asked, train) for name, head in self.heads}
 
-        return self._around(tokens, context, train, read)
+        return self._around(inputs, context, train, read)
 
-    def encode(self, tokens: Tokens, context: LayerContext, train: bool) -> tuple[Hidden, Table]:
-        """Return the last hidden states, and the token embedding; no head is run."""
-        return self._around(tokens, context, train, lambda x, table: (x, table))
+    def encode(self, inputs: Array, context: LayerContext, train: bool) -> tuple[Hidden, Reading]:
+        """Return the last hidden states, with their context and the token embedding; no head is run."""
+        return self._around(inputs, context, train, lambda x, reading: (x, reading))
 
     @nn.compact
-    def _around(self, tokens: Tokens, context: LayerContext, train: bool, read: Callable[[Hidden, Table], Any]) -> Any:
-        self._refuse(tokens)
-        table = self._table(self.embedding_width or self.width)
-        x = self._entered(self._embedded(tokens, table), context, train)
+    def _around(self, inputs: Array, context: LayerContext, train: bool, read: Callable[[Hidden, Reading], Any]) -> Any:
+        self._refuse()
+        width = self.embedding_width or self.width
+        table = self._table(width)
+        x, context = self._embedded(inputs, context, width, table)
+        x = self._entered(x, context, train)
         x, _ = self._contextual(x, context, lambda stack, x, context: (stack(x, context, train), None))
-        return read(x, table)
+        return read(x, Reading(context, table))
 
     def _entered(self, x: Float[Array, 'B T E'], context: LayerContext, train: bool) -> Hidden:
         x = self.position(name='position')(x, context.positions)

@@ -17,10 +17,9 @@ from typing import Any, ClassVar
 import flax.linen as nn
 from jaxtyping import Array, Int
 
-from saccade.model.base import Table
 from saccade.model.decoder import Decoder, DecoderState
 from saccade.model.encoder import Encoder
-from saccade.types import LayerContext, Logits, Part, Source, Tokens, UserError
+from saccade.types import LayerContext, Logits, Part, Source, Table, Tokens, UserError
 
 _NAME = 'model.encoder_decoder:EncoderDecoder'
 
@@ -49,8 +48,8 @@ class EncoderDecoder(nn.Module):
 
     @property
     def source_vocabulary(self) -> int | None:
-        """V of the source; None where both sides share one vocabulary."""
-        return None if self.shared_embedding else self.encoder['vocabulary']
+        """V of the source's own vocabulary; None where both sides share one, or the source is no text."""
+        return None if self.shared_embedding else dict(self.encoder.arguments).get('vocabulary')
 
     @property
     def context_length(self) -> int:
@@ -98,8 +97,9 @@ class EncoderDecoder(nn.Module):
         self, encoder: Encoder, source: Int[Array, 'B S'], context: LayerContext, train: bool
     ) -> tuple[Source, Table | None]:
         """Return the source of the cross-attention, and the embedding where it is the encoder's."""
-        hidden, table = encoder.encode(source, context, train)
-        return Source(hidden, context.positions, context.segments), table if self.shared_embedding else None
+        hidden, reading = encoder.encode(source, context, train)
+        read = Source(hidden, reading.context.positions, reading.context.segments)
+        return read, reading.table if self.shared_embedding else None
 
     def _refuse(self) -> None:
         """Refuse towers that do not fit each other."""
@@ -110,6 +110,8 @@ class EncoderDecoder(nn.Module):
                 raise UserError(f'{_NAME}: {block.name} of the decoder has no cross, so that it cannot read the source')
             _refuse_distances(cross)
         own, given = (decoder.vocabulary, decoder.width), (encoder.vocabulary, encoder.embedding_width or encoder.width)
+        if self.shared_embedding and encoder.vocabulary is None:
+            raise UserError(f'{_NAME}: the encoder has no vocabulary to share; set shared_embedding to False')
         if self.shared_embedding and given != own:
             raise UserError(
                 f'{_NAME}: an embedding of {given[0]} x {given[1]} cannot serve a decoder of {own[0]} x {own[1]} too; '

@@ -114,7 +114,7 @@ class ReadsHead(TaskBase):
 
     def inputs(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
-        return batch['tokens'], context_of(batch), False
+        return batch[model.reads], context_of(batch), False
 
     def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
         """Return what the head makes of a batch.
@@ -123,7 +123,7 @@ class ReadsHead(TaskBase):
             UserError: the model has no such head.
         """
         (head,) = self.heads['']
-        outputs = forward(model, params, batch['tokens'], context_of(batch), forward.train, key=key)
+        outputs = forward(model, params, batch[model.reads], context_of(batch), forward.train, key=key)
         if head not in outputs:
             there = ', '.join(outputs) or 'none'
             raise UserError(f"{Part(type(self)).name} reads the head '{head}'; config.model.heads has {there}")
@@ -131,7 +131,7 @@ class ReadsHead(TaskBase):
 
 
 def context_of(batch: Batch) -> LayerContext:
-    """What an encoder's layers know of the tokens of a batch."""
+    """What an encoder's layers know of the inputs of a batch."""
     return LayerContext(batch['positions'], batch['segments'], types=batch.get('types'))
 
 

@@ -54,7 +54,7 @@ class Classification(ReadsHead):
     label_smoothing: Share = 0.0
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
-    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'label', 'example')
+    reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'label', 'example')
     then: ClassVar[dict[str, str]] = {'classify texts': 'launch/predict.py {inputs}'}
 
     def __post_init__(self) -> None:

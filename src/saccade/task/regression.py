@@ -42,7 +42,7 @@ class Regression(ReadsHead):
     """Text regression by the head 'pooled', which has one class."""
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
-    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'value', 'example')
+    reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'value', 'example')
     loss_unit: ClassVar[str] = ''
     bare: ClassVar[str] = 'squared_error'
     then: ClassVar[dict[str, str]] = {'say a number': 'launch/predict.py {inputs}'}

@@ -78,7 +78,7 @@ class SpanQA(ReadsHead):
     null: float | None = None
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
-    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'types', 'start', 'stop', 'example')
+    reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'types', 'start', 'stop', 'example')
     then: ClassVar[dict[str, str]] = {'answer': 'launch/predict.py {inputs}'}
 
     def __post_init__(self) -> None:

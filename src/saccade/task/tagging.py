@@ -55,7 +55,7 @@ class Tagging(ReadsHead):
     measure: Part = Part(tagged)  # noqa: RUF009, it is frozen
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
-    reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'labels', 'example')
+    reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'labels', 'example')
     then: ClassVar[dict[str, str]] = {'tag words': 'launch/predict.py {inputs}'}
 
     def totals(

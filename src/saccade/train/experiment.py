@@ -105,13 +105,18 @@ class Experiment:
             )
 
     def _require_batch(self) -> None:
-        """Refuse data whose batches lack what the task reads."""
+        """Refuse data whose batches lack what the task reads, or the model embeds."""
         there = self.data().batch_like(self.batch_size)
-        missing = [name for name in getattr(self.task.target, 'reads', ()) if name not in there]
-        if missing:
+        if missing := [name for name in getattr(self.task.target, 'reads', ()) if name not in there]:
             raise UserError(
                 f'config.task: {self.task.name} reads {", ".join(missing)} of a batch; config.data, {self.data.name}, '
                 f'gives {", ".join(there)}'
+            )
+        inputs = getattr(self.model(), 'reads', None)
+        if inputs is not None and inputs not in there:
+            raise UserError(
+                f'config.model: {self.model.name} embeds {inputs} of a batch; config.data, {self.data.name}, gives '
+                f'{", ".join(there)}'
             )
 
     @property

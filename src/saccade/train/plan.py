@@ -36,6 +36,7 @@ FEW = 3  # paths that a line names
 ROLES = {
     'low_rank': 'low rank',
     'norm': 'norms',
+    'embed': 'embedding',
     'embedding': 'embedding',
     'types': 'embedding',
     'position': 'positions',

@@ -38,7 +38,7 @@ class LayerWise:
     """
 
     decay: Annotated[float, Range(above=0, most=1)]
-    below: str = r'(^|/)(embedding|position|shared)(/|$)'
+    below: str = r'(^|/)(embed|embedding|position|shared)(/|$)'
     of_decay: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

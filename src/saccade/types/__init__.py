@@ -28,6 +28,7 @@ from saccade.types.arrays import (
     Real,
     Scores,
     State,
+    Table,
     Tokens,
     Values,
 )
@@ -62,7 +63,7 @@ from saccade.types.errors import (
     require_positive,
     require_share,
 )
-from saccade.types.layer import Block, FeedForward, Norm, Router, Runner, TokenPosition
+from saccade.types.layer import Block, Embedding, FeedForward, Norm, Router, Runner, TokenPosition
 from saccade.types.log import Sink
 from saccade.types.model import EncoderModel, Head, LanguageModel, Model, OfOneSequence, Reading, Seq2Seq
 from saccade.types.part import Part
@@ -79,6 +80,7 @@ __all__ = [
     'CountOrZero',
     'CrossMixer',
     'Data',
+    'Embedding',
     'EncoderModel',
     'Estimate',
     'Evaluator',
@@ -127,6 +129,7 @@ __all__ = [
     'SoftmaxVariant',
     'Source',
     'State',
+    'Table',
     'Task',
     'TermMaker',
     'TextMetric',

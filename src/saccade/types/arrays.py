@@ -16,6 +16,7 @@ Values = Float[Array, 'B S _ _']  # in heads and of a width of their own
 Mixed = Float[Array, 'B T N _']  # what each query's heads read of them
 Scores = Float[Array, 'B N T S']
 Logits = Float[Array, 'B T V']
+Table = Float[Array, 'V E']  # a vector for each token of a vocabulary
 QueryIndex = Int[Array, '... T']
 KeyIndex = Int[Array, '... S']
 Real = Bool[Array, 'B T']  # True where a place of a row holds a token, False for padding

@@ -1,13 +1,29 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Protocols of layers: norms, feed-forward layers, routers, positions of tokens, blocks."""
+"""Protocols of layers: embeddings, norms, feed-forward layers, routers, positions of tokens, blocks."""
 
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from saccade.types.arrays import Hidden, Real, State
+from saccade.types.arrays import Hidden, Real, State, Table
 from saccade.types.context import LayerContext
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """Embedding of a model's inputs, as E numbers for each place; `reads` names their array in a batch.
+
+    It returns the context of the places that it makes: the one it was given, where these are those of the inputs.
+    """
+
+    reads: ClassVar[str]
+
+    def __call__(
+        self, inputs: Array, context: LayerContext, width: int, table: Table | None
+    ) -> tuple[Float[Array, 'B T E'], LayerContext]:
+        """Embed the inputs. `width` is E; `table` holds a vector for each token of the model's vocabulary, if any."""
+        ...
 
 
 @runtime_checkable

@@ -5,18 +5,22 @@
 from typing import Protocol, runtime_checkable
 
 from flax import struct
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
-from saccade.types.arrays import Hidden, Logits, State, Tokens
+from saccade.types.arrays import Hidden, Logits, State, Table, Tokens
 from saccade.types.context import LayerContext
 from saccade.types.part import Part
 
 
 @runtime_checkable
 class Model(Protocol):
-    """A model to train. Each task says how it calls its models."""
+    """A model to train. Each task says how it calls its models.
 
-    vocabulary: int
+    Attributes: vocabulary, V of the tokens that it embeds or predicts, None for none; context_length, the longest
+        sequence in places.
+    """
+
+    vocabulary: int | None
     context_length: int
 
 
@@ -36,12 +40,12 @@ class Reading:
 
     Attributes:
         context: of the tokens.
-        table: the token embedding, for a head with tied weights.
+        table: the token embedding, for a head with tied weights; None where the model has no vocabulary.
         at: the tokens to predict, by their place in the row; None for all.
     """
 
     context: LayerContext
-    table: Float[Array, 'V E']
+    table: Table | None
     at: Int[Array, 'B M'] | None = None
 
 
@@ -54,10 +58,12 @@ class Head(Protocol):
 
 @runtime_checkable
 class EncoderModel(Model, Protocol):
-    """Encoder: tokens in, the output of each head out, by the head's name."""
+    """Encoder: inputs in, the output of each head out, by the head's name; `reads` names the inputs in a batch."""
+
+    reads: str
 
     def __call__(
-        self, tokens: Tokens, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
+        self, inputs: Array, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]: ...
 
 

@@ -14,6 +14,7 @@ from saccade.types.model import Seq2Seq
 
 # A batch is a dict of arrays whose leading axis is B. `data` makes it, a task receives it:
 #   tokens    [B T] int32     of the vocabulary. For a causal model T is one more than it sees: every input has a target
+#   frames    [B T F] float32 in place of tokens, where that is what a model embeds: its embedding names its inputs
 #   segments  [B T] int32     1, 2, ... number the documents packed into a row; 0 is padding
 #   positions [B T] int32     the token's place within its own document piece
 # and, for an encoder, whatever of these its task needs:
