@@ -58,4 +58,4 @@ def test_generated_tasks_are_swapped_as_its_docstring_says(generator, tmp_path):
     )  # fmt: skip
     prepared = made.data().prepare(tmp_path)
     assert len(prepared.splits['train'].rows) == 30
-    assert prepared.tokenizer.size <= made.model().vocabulary
+    assert prepared.processor.size <= made.model().vocabulary

@@ -66,7 +66,7 @@ def words(folder):
 @pytest.mark.long
 def test_words_of_the_same_contexts_are_nearest_to_each_other(words):
     run = open_run(str(words))
-    embedder = Embedder(run.model, run.params, run.tokenizer)
+    embedder = Embedder(run.model, run.params, run.processor)
     for topic in range(TOPICS):
         for word, other in ((f'one{topic}', f'other{topic}'), (f'other{topic}', f'one{topic}')):
             (nearest, cosine), (_, next_one) = embedder.nearest(word, 2)
@@ -78,7 +78,7 @@ def test_words_of_the_same_contexts_are_nearest_to_each_other(words):
 def test_a_text_has_no_vectors_where_there_are_no_layers(words):
     run = open_run(str(words))
     with pytest.raises(UserError, match='WordVectors has no layers'):
-        Embedder(run.model, run.params, run.tokenizer).embed('one0')
+        Embedder(run.model, run.params, run.processor).embed('one0')
 
 
 @pytest.mark.long
@@ -90,5 +90,5 @@ def test_another_model_starts_from_the_vectors_bit_for_bit(name, words, folder, 
     train(config, str(tmp_path / 'run'), Options(quiet=True))
     started, vectors = open_run(str(tmp_path / 'run')), open_run(str(words))
     np.testing.assert_array_equal(started.params['embedding'], vectors.params['embedding'])
-    assert started.tokenizer.digest == vectors.tokenizer.digest
+    assert started.processor.digest == vectors.processor.digest
     assert float(np.std(vectors.params['embedding'])) > 0.1  # learned: they start with 0.02

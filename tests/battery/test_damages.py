@@ -215,7 +215,7 @@ def drop_merges(run: Stopped) -> None:
 def smaller_tokenizer(run: Stopped) -> None:
     from saccade.data.tokenizer.byte import Byte
 
-    Byte().train(()).save(run.run / 'tokenizer.json')
+    Byte().train(()).save(run.run)
 
 
 def rewrite_text(run: Stopped, change: Callable[[str], str]) -> None:

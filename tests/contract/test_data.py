@@ -120,12 +120,12 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def prepared(files, tmp_path):
-    def prepare(spec, tokenizer=None):
+    def prepare(spec, folder=None):
         known = fields(spec)
         columns, questions = known & {'text', 'source', 'tags'}, 'longest_question' in known
         path = files / ('questions.json' if questions else 'records.jsonl' if columns else 'documents')
         data = build(spec | ({'path': str(path)} if 'path' in known else {}))()
-        return data, data.prepare(tmp_path / 'cache', tokenizer)
+        return data, data.prepare(tmp_path / 'cache', folder and data.open_processor(folder))
 
     return prepare
 
@@ -177,5 +177,5 @@ def test_a_vocabulary_of_bert_is_a_tokenizer(dataset, prepared, tmp_path):
     unmarked = {'sentinels': 0, 'modes': [], 'mode': None, 'start': None}
     spec = OF_EACH_CLASS[dataset]
     spec |= {name: value for name, value in unmarked.items() if name in spec}
-    _, found = prepared(spec, tmp_path / 'vocab.txt')
-    assert found.tokenizer.size == len(vocabulary)
+    _, found = prepared(spec, tmp_path)
+    assert found.processor.size == len(vocabulary)

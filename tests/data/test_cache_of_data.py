@@ -37,7 +37,7 @@ def content(prepared):
     rows = {
         name: [split.rows[row]['tokens'] for row in range(len(split.rows))] for name, split in prepared.splits.items()
     }
-    return prepared.tokenizer.digest, {name: np.stack(row) for name, row in rows.items()}
+    return prepared.processor.digest, {name: np.stack(row) for name, row in rows.items()}
 
 
 def assert_same(found, wanted):

@@ -9,6 +9,7 @@ import pytest
 
 from saccade.build import build
 from saccade.data.pipeline import eval_batches, train_batches
+from saccade.data.tokenizer.file import open_tokenizer
 from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
 from saccade.types import IGNORED, Data, UserError
 
@@ -69,7 +70,7 @@ def texts(row, tokenizer):
 def test_a_row_is_a_text_and_its_class(tmp_path):
     data = prepared(tmp_path)
     row = data.splits['train'].rows[0]
-    assert texts(row, data.tokenizer) == [RECORDS['train'][0]['text']]
+    assert texts(row, data.processor) == [RECORDS['train'][0]['text']]
     assert row['example'] == 0
     assert data.splits['train'].names == NAMES
     assert [NAMES[label] for label in data.splits['validation'].answers] == [one['label'] for one in RECORDS['dev']]
@@ -91,7 +92,7 @@ def test_the_chunks_of_a_text_cover_all_its_tokens(tmp_path, kind, overlap):
     found = [[] for _ in RECORDS['train']]
     for number in range(len(split.rows)):
         row = split.rows[number]
-        (chunk,) = texts(row, data.tokenizer)
+        (chunk,) = texts(row, data.processor)
         words = chunk.split()
         known = found[row['example']]
         assert known[len(known) - overlap :] == (words[:overlap] if known else [])
@@ -108,7 +109,7 @@ def test_of_a_pair_the_longer_is_cut(tmp_path):
     assert len(data.splits['train'].rows) == len(RECORDS['train'])
     for number, record in enumerate(RECORDS['train']):
         row = data.splits['train'].rows[number]
-        found = [text.split() for text in texts(row, data.tokenizer)]
+        found = [text.split() for text in texts(row, data.processor)]
         whole = [record['text'].split(), record['other'].split()]
         assert all(words == text[: len(words)] for words, text in zip(found, whole, strict=True))
         assert sum(map(len, found)) == min(room, sum(map(len, whole)))
@@ -160,22 +161,22 @@ def test_changed_records_are_tokenised_anew(tmp_path):
     after = part(folder).prepare(tmp_path / 'cache')
     assert before.splits['train'].answers.tolist() == after.splits['train'].answers.tolist()[::-1]
     assert len(after.splits['train'].rows[0]['tokens']) == CONTEXT
-    assert texts(after.splits['train'].rows[0], after.tokenizer) == [RECORDS['train'][-1]['text']]
+    assert texts(after.splits['train'].rows[0], after.processor) == [RECORDS['train'][-1]['text']]
 
 
 def test_a_tokenizer_that_is_given_is_used(tmp_path):
-    prepared(tmp_path).tokenizer.save(tmp_path / 'tokenizer.json')
+    prepared(tmp_path).processor.save(tmp_path)
     other = part(tmp_path, tokenizer=TOKENIZER | {'vocabulary': 20})
-    assert other.prepare(tmp_path / 'cache').tokenizer.size == 20
-    assert other.prepare(tmp_path / 'cache', tmp_path / 'tokenizer.json').tokenizer.size > 20
+    assert other.prepare(tmp_path / 'cache').processor.size == 20
+    assert other.prepare(tmp_path / 'cache', open_tokenizer(tmp_path / 'tokenizer.json')).processor.size > 20
 
 
 def test_the_tokenizer_knows_the_training_texts_alone(tmp_path):
-    tokenizer = prepared(tmp_path, pair='other').tokenizer
+    tokenizer = prepared(tmp_path, pair='other').processor
     known = tokenizer.backend.get_vocab()
     assert {'train0w0', 'train1v0'} <= known.keys()
     assert not [word for word in known if word.startswith('dev')]
-    assert 'train1v0' not in prepared(tmp_path).tokenizer.backend.get_vocab()
+    assert 'train1v0' not in prepared(tmp_path).processor.backend.get_vocab()
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,12 @@ def data(text, sentinels=3, specials=SPECIALS, **settings):
 
 def test_rows_are_those_of_the_text_with_ids_and_their_number(text, tmp_path):
     prepared = data(text, modes=('[R]', '[S]')).prepare(tmp_path / 'cache')
-    rows, ids = prepared.splits['train'].rows, prepared.tokenizer.specials
+    rows, ids = prepared.splits['train'].rows, prepared.processor.specials
     row = rows[2]
     assert isinstance(rows, RowSource)
     assert [row['[R]'], row['[S]']] == [ids['[R]'], ids['[S]']]
     assert row['sentinels'].tolist() == [ids[name] for name in NAMES]
-    assert (row['end'], row['start'], row['row']) == (prepared.tokenizer.end, prepared.tokenizer.end, 2)
+    assert (row['end'], row['start'], row['row']) == (prepared.processor.end, prepared.processor.end, 2)
     assert row['tokens'].shape == (17,)
     assert rows.padding()['row'] == -1
     assert rows.padding()['segments'].sum() == 0
@@ -54,7 +54,7 @@ def test_batches_have_the_shapes_that_were_said(text, tmp_path):
     assert jax.tree.map(lambda array: (array.shape, array.dtype), batch) == jax.tree.map(
         lambda array: (array.shape, array.dtype), given.batch_like(4)
     )
-    assert (batch['start'] == prepared.tokenizer.specials['[S]']).all()
+    assert (batch['start'] == prepared.processor.specials['[S]']).all()
     assert isinstance(given, Data)
 
 
@@ -62,7 +62,7 @@ def test_batches_have_the_shapes_that_were_said(text, tmp_path):
 def test_ids_are_stable_whatever_the_text_and_after_saving(trainer, tmp_path):
     first, second = trainer.train(['one text']), trainer.train(['quite another text of more words'])
     assert sentinels_of(first, 3).tolist() == sentinels_of(second, 3).tolist() == [1, 2, 3]
-    first.save(tmp_path / 'tokenizer.json')
+    first.save(tmp_path)
     assert sentinels_of(Tokenizer.load(tmp_path / 'tokenizer.json'), 3).tolist() == [1, 2, 3]
 
 
@@ -70,7 +70,7 @@ def test_a_text_that_spells_a_sentinel_out_has_none(text, tmp_path):
     text.write_text('call it <extra_id_0> and no [R] more\n\n' * 20)
     prepared = data(text).prepare(tmp_path / 'cache')
     rows = prepared.splits['train'].rows
-    specials = {*prepared.tokenizer.specials.values()} - {prepared.tokenizer.end}
+    specials = {*prepared.processor.specials.values()} - {prepared.processor.end}
     assert not specials & {*np.concatenate([rows[row]['tokens'] for row in range(len(rows))]).tolist()}
 
 

@@ -61,7 +61,7 @@ def refusal(tmp_path, made):
 def test_either_side_may_have_a_vocabulary_of_its_own(folder, tmp_path):
     made = data(folder, source_tokenizer=Part(Character), source_context_length=32)
     prepared = made.prepare(tmp_path / 'cache')
-    both = prepared.tokenizer
+    both = prepared.processor
     row = prepared.splits['train'].rows[0]
     read, written = row['source'][row['source_segments'] != 0], row['tokens'][row['segments'] != 0]
     assert both.source.decode(read[:-1]) == EN[0]
@@ -76,15 +76,13 @@ def test_either_side_may_have_a_vocabulary_of_its_own(folder, tmp_path):
 
 def test_a_second_tokenizer_is_saved_beside_the_first_and_found_again(folder, tmp_path):
     made = data(folder, source_tokenizer=Part(Character), source_context_length=32)
-    both = made.prepare(tmp_path / 'cache').tokenizer
-    both.save(tmp_path / 'tokenizer.json')
+    both = made.prepare(tmp_path / 'cache').processor
+    both.save(tmp_path)
     loaded = Tokenizer.load(tmp_path / 'tokenizer.json')
     assert (loaded.digest, loaded.source.digest) == (both.digest, both.source.digest)
     assert loaded.digest != Tokenizer(both.backend).digest
-    kept = data(folder, source_tokenizer=Part(Character), source_context_length=32).prepare(
-        tmp_path / 'other', tmp_path / 'tokenizer.json'
-    )
-    assert kept.tokenizer.digest == both.digest
+    kept = data(folder, source_tokenizer=Part(Character), source_context_length=32).prepare(tmp_path / 'other', loaded)
+    assert kept.processor.digest == both.digest
     assert Tokenizer(both.backend).source.digest == Tokenizer(both.backend).digest
 
 
@@ -98,7 +96,7 @@ def test_a_folder_of_line_aligned_files_has_its_splits(folder, tmp_path):
 
 def test_a_row_has_the_tokens_of_both_and_one_tokenizer_knows_both(folder, tmp_path):
     prepared = data(folder).prepare(tmp_path / 'cache')
-    tokenizer, split = prepared.tokenizer, prepared.splits['train']
+    tokenizer, split = prepared.processor, prepared.splits['train']
     row = split.rows[1]
     assert tokenizer.decode(row['source'][row['source_segments'] > 0]) == EN[1]
     assert tokenizer.decode(row['tokens'][row['segments'] > 0]) == split.text(row['tokens']) == DE[1]

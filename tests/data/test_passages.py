@@ -171,7 +171,7 @@ def test_a_row_is_two_framed_texts(folder, tmp_path):
 def test_words_are_numbered_through_both_texts(folder, tmp_path):
     tokenizer = {'use': 'data.tokenizer.bpe:BPE', 'vocabulary': 280, 'end': None, 'specials': list(BERT)}
     prepared_ = prepared(folder, tmp_path, tokenizer=tokenizer)
-    rows, decode = prepared_.splits['train'].rows, prepared_.tokenizer.decode
+    rows, decode = prepared_.splits['train'].rows, prepared_.processor.decode
     sizes = set()
     for row in (rows[number] for number in range(len(rows))):
         assert set(np.diff(row['words'][row['words'] > 0])) <= {0, 1}
@@ -184,7 +184,7 @@ def test_words_are_numbered_through_both_texts(folder, tmp_path):
 def test_no_document_leaks_into_the_other_split(folder, tmp_path):
     found = prepared(folder, tmp_path)
     names = [
-        {word.partition('s')[0].partition('w')[0] for word in found.tokenizer.decode(split.rows.tokens).split()}
+        {word.partition('s')[0].partition('w')[0] for word in found.processor.decode(split.rows.tokens).split()}
         for split in found.splits.values()
     ]
     assert not names[0] & (names[1] - {'.'})

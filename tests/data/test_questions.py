@@ -122,7 +122,7 @@ def test_it_is_data(folder, tmp_path):
 
 def test_a_row_is_the_question_and_a_window_between_special_tokens(folder, tmp_path):
     data = prepared(folder, tmp_path / 'cache')
-    split, encode = data.splits['train'], data.tokenizer.encode
+    split, encode = data.splits['train'], data.processor.encode
     row = split.rows[rows_of(split)['a'][1]]
     window = ' '.join(f'w{number}' for number in range(5, 5 + 17 - 3 - 4))
     used = [OPENS, *encode('where is w3 now'), CLOSES, *encode(window), CLOSES]

@@ -10,6 +10,7 @@ import pytest
 from saccade.data.pipeline import eval_batches
 from saccade.data.rows.pack import Packed
 from saccade.data.text.skip_gram import SkipGramText
+from saccade.data.tokenizer.file import open_tokenizer
 from saccade.data.tokenizer.word import Word
 from saccade.types import Data, Part, UserError
 
@@ -43,7 +44,7 @@ def test_a_batch_has_the_shapes_that_were_said(tmp_path):
 def test_the_frequency_of_a_word_is_its_share_and_that_of_what_is_no_word_nothing(tmp_path):
     prepared = data(tmp_path, vocabulary=5).prepare(tmp_path / 'cache')
     counts = Counter(prepared.splits['train'].rows.text.tokens.tolist())
-    special = {*prepared.tokenizer.specials.values(), *prepared.tokenizer.unknown}
+    special = {*prepared.processor.specials.values(), *prepared.processor.unknown}
     assert len(special) == 2  # the end of a document, and words that are not in the vocabulary
     total = sum(count for token, count in counts.items() if token not in special)
     for row in rows(prepared):
@@ -55,9 +56,9 @@ def test_the_frequency_of_a_word_is_its_share_and_that_of_what_is_no_word_nothin
 def test_noise_is_drawn_by_the_power_of_the_counts(power, tmp_path):
     prepared = data(tmp_path, power=power).prepare(tmp_path / 'cache')
     tokens = prepared.splits['train'].rows.text.tokens
-    drawn = np.bincount(np.concatenate([row['noise'] for row in rows(prepared)]), minlength=prepared.tokenizer.size)
-    special = [*prepared.tokenizer.specials.values(), *prepared.tokenizer.unknown]
-    words = [token for token in range(prepared.tokenizer.size) if token not in special]
+    drawn = np.bincount(np.concatenate([row['noise'] for row in rows(prepared)]), minlength=prepared.processor.size)
+    special = [*prepared.processor.specials.values(), *prepared.processor.unknown]
+    words = [token for token in range(prepared.processor.size) if token not in special]
     weights = np.array([(tokens == word).sum() for word in words]) ** power
     assert (tokens == special[0]).any()
     assert not drawn[special].any()
@@ -79,11 +80,11 @@ def test_a_padding_row_has_no_word(tmp_path):
 
 def test_a_text_without_a_word_of_the_vocabulary_is_refused(tmp_path):
     made = data(tmp_path)
-    first = made.prepare(tmp_path / 'cache').tokenizer
-    first.save(tmp_path / 'tokenizer.json')
+    first = made.prepare(tmp_path / 'cache').processor
+    first.save(tmp_path)
     (tmp_path / 'text.txt').write_text('\n\n'.join(20 * ['not one of these'] * 10))
     with pytest.raises(UserError, match='no word of the training split is in the vocabulary'):
-        made.prepare(tmp_path / 'cache', tmp_path / 'tokenizer.json')
+        made.prepare(tmp_path / 'cache', open_tokenizer(tmp_path / 'tokenizer.json'))
 
 
 def test_no_noise_is_refused(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from saccade.data.pipeline import eval_batches
 from saccade.data.synthetic.sorting import Sorting
+from saccade.data.tokenizer.file import open_tokenizer
 from saccade.types import IGNORED, Data, UserError
 
 SORTING = Sorting(context_length=9, length=6, highest=20, train=500, validation=50)
@@ -22,7 +23,7 @@ def test_the_label_of_a_place_is_the_number_that_stands_there_once_all_are_in_or
         assert len(split.rows) == count
         for number in range(count):
             row = split.rows[number]
-            given = numbers(row, prepared.tokenizer)
+            given = numbers(row, prepared.processor)
             labels = row['labels'][row['labels'] != IGNORED]
             assert len(given) == 6
             assert [int(split.names[label]) for label in labels] == sorted(given)
@@ -32,17 +33,17 @@ def test_the_label_of_a_place_is_the_number_that_stands_there_once_all_are_in_or
 def test_numbers_are_below_the_highest_and_all_occur(tmp_path):
     prepared = SORTING.prepare(tmp_path)
     rows = prepared.splits['train'].rows
-    counts = np.bincount([n for row in range(500) for n in numbers(rows[row], prepared.tokenizer)], minlength=20)
+    counts = np.bincount([n for row in range(500) for n in numbers(rows[row], prepared.processor)], minlength=20)
     assert len(counts) == 20
     assert counts.min() > 3000 / 20 / 2
-    assert prepared.tokenizer.size == 20 + 5
+    assert prepared.processor.size == 20 + 5
     assert (prepared.splits['train'].targets, prepared.splits['train'].unit) == (3000, 'numbers')
 
 
 def test_nothing_of_validation_is_in_training(tmp_path):
     prepared = Sorting(context_length=4, length=2, highest=10, train=1000, validation=30).prepare(tmp_path)
     seen = {
-        name: {tuple(numbers(split.rows[row], prepared.tokenizer)) for row in range(len(split.rows))}
+        name: {tuple(numbers(split.rows[row], prepared.processor)) for row in range(len(split.rows))}
         for name, split in prepared.splits.items()
     }
     assert seen['train']
@@ -63,12 +64,12 @@ def test_batches_are_as_announced(tmp_path):
 
 
 def test_a_tokenizer_that_is_given_is_used_or_refused(tmp_path):
-    SORTING.prepare(tmp_path).tokenizer.save(tmp_path / 'tokenizer.json')
+    SORTING.prepare(tmp_path).processor.save(tmp_path)
     fewer = Sorting(context_length=8, length=6, highest=10)
-    assert fewer.prepare(tmp_path, tmp_path / 'tokenizer.json').tokenizer.size == 25
+    assert fewer.prepare(tmp_path, open_tokenizer(tmp_path / 'tokenizer.json')).processor.size == 25
     more = Sorting(context_length=8, length=6, highest=30)
     with pytest.raises(UserError, match='no token of its own for each number below 30'):
-        more.prepare(tmp_path, tmp_path / 'tokenizer.json')
+        more.prepare(tmp_path, open_tokenizer(tmp_path / 'tokenizer.json'))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ from pathlib import Path
 from saccade.data.tokenizer.unigram import Unigram
 from saccade.data.tokenizer.word_piece import WordPiece
 for part in (WordPiece(600), Unigram(600)):
-    part.train([Path(sys.argv[1]).read_text()]).save(f'{sys.argv[2]}/{type(part).__name__}.json')
+    folder = Path(sys.argv[2]) / type(part).__name__
+    folder.mkdir()
+    part.train([Path(sys.argv[1]).read_text()]).save(folder)
 """
 
 
@@ -34,24 +36,25 @@ def _trained_elsewhere(folder, seed):
     folder.mkdir()
     command = [sys.executable, '-c', TRAIN, str(SOURCE), str(folder)]
     subprocess.run(command, check=True, env={**os.environ, 'PYTHONHASHSEED': str(seed)})
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.parent.name: path.read_bytes() for path in folder.glob('*/tokenizer.json')}
 
 
 @pytest.mark.long
 def test_every_process_writes_the_same_files(tmp_path):
     first, second = (_trained_elsewhere(tmp_path / str(seed), seed) for seed in (1, 2))
     assert first == second
-    assert first.keys() == {'WordPiece.json', 'Unigram.json'}
+    assert first.keys() == {'WordPiece', 'Unigram'}
 
 
 @pytest.mark.parametrize('make', TRAINERS)
 def test_what_was_learned_from_much_text_is_saved_to_the_last_digit(make, tmp_path):
     tokenizer = make(900).train([SOURCE.read_text()])
-    tokenizer.save(tmp_path / 'tokenizer.json')
+    tokenizer.save(tmp_path)
     again = Tokenizer.load(tmp_path / 'tokenizer.json')
-    again.save(tmp_path / 'again.json')
+    (tmp_path / 'again').mkdir()
+    again.save(tmp_path / 'again')
     assert (again.size, again.digest) == (900, tokenizer.digest)
-    assert (tmp_path / 'again.json').read_bytes() == (tmp_path / 'tokenizer.json').read_bytes()
+    assert (tmp_path / 'again/tokenizer.json').read_bytes() == (tmp_path / 'tokenizer.json').read_bytes()
 
 
 @pytest.mark.long

@@ -63,7 +63,7 @@ def test_the_first_piece_of_a_word_has_its_tag(tmp_path, tokenizer):
     pieces = [row['tokens'][start:stop] for start, stop in itertools.pairwise(bounds)]
     assert has_tag[0] == 1  # after [CLS]
     if tokenizer not in ('word', 'piece'):  # which may not know a word, or lose its case
-        assert [data.tokenizer.decode(piece).strip() for piece in pieces] == list(WORDS)
+        assert [data.processor.decode(piece).strip() for piece in pieces] == list(WORDS)
     assert tokenizer == 'word' or max(map(len, pieces)) > 1
 
 
@@ -97,7 +97,7 @@ def test_windows_hold_every_piece(tmp_path, tokenizer):
         pieces = rows[number]['tokens'][rows[number]['segments'] > 0][1:-1].tolist()
         assert text[len(text) - 4 :] == (pieces[:4] if text else [])
         text += pieces[4:] if text else pieces
-    assert text == data.tokenizer.encode(' '.join(WORDS * 8))
+    assert text == data.processor.encode(' '.join(WORDS * 8))
 
 
 def test_a_word_of_which_nothing_is_left_is_unknown():

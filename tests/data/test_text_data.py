@@ -14,6 +14,7 @@ from saccade.build import build
 from saccade.data import cache
 from saccade.data.corpus.corpus import Corpus
 from saccade.data.text.stream import TextData, bits_per_byte
+from saccade.data.tokenizer.file import open_tokenizer
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import UserError
 
@@ -58,7 +59,7 @@ def _text(prepared, split):
     rows = prepared.splits[split].rows
     starts, lengths = rows.pieces()
     spans = zip(starts, lengths, strict=True)
-    return prepared.tokenizer.decode(np.concatenate([rows.tokens[start + 1 : start + n] for start, n in spans]))
+    return prepared.processor.decode(np.concatenate([rows.tokens[start + 1 : start + n] for start, n in spans]))
 
 
 @pytest.mark.usefixtures('use')
@@ -72,7 +73,7 @@ def test_every_byte_is_a_target(tmp_path, pack, tokenizer):
         assert split.bytes == len(''.join(texts).encode())
         assert split.documents == len(texts)
         assert split.tokens == split.targets + 1 == len(split.rows.tokens)
-        assert max(split.rows.tokens) < prepared.tokenizer.size
+        assert max(split.rows.tokens) < prepared.processor.size
 
 
 @pytest.mark.usefixtures('use')
@@ -81,9 +82,9 @@ def test_documents_reach_from_end_to_end(tmp_path):
     row = prepared.splits['validation'].rows[1]
     ids = row['tokens'][row['segments'] == 1]
     assert ids.tolist() == [
-        prepared.tokenizer.end,
-        *prepared.tokenizer.encode('words.'),
-        prepared.tokenizer.end,
+        prepared.processor.end,
+        *prepared.processor.encode('words.'),
+        prepared.processor.end,
     ]
 
 
@@ -126,19 +127,20 @@ def test_another_corpus_or_setting_is_prepared_anew(tmp_path, use):
 
 
 def test_a_kept_tokenizer_is_used_and_shares_the_cache(tmp_path, use):
-    cache, kept = tmp_path / 'cache', tmp_path / 'tokenizer.json'
-    _data('Character').prepare(cache).tokenizer.save(kept)
+    cache = tmp_path / 'cache'
+    _data('Character').prepare(cache).processor.save(tmp_path)
+    kept = Tokenizer.load(tmp_path / 'tokenizer.json')
     before = set(cache.iterdir())
     use(Corpus(splits={'train': [], 'validation': []}, digest='a', name='toy'))
     prepared = _data('Character').prepare(cache, kept)
     assert set(cache.iterdir()) == before
-    assert prepared.tokenizer.digest == Tokenizer.load(kept).digest
+    assert prepared.processor.digest == kept.digest
 
 
 def test_a_kept_tokenizer_is_not_trained_again(tmp_path, use):
-    _data('Character').prepare(tmp_path / 'a').tokenizer.save(tmp_path / 'tokenizer.json')
+    _data('Character').prepare(tmp_path / 'a').processor.save(tmp_path)
     use(_corpus(train=['ent ' * 9], validation=['ten'], digest='b'))
-    assert _data('Character').prepare(tmp_path / 'b', tmp_path / 'tokenizer.json').tokenizer.size > 10
+    assert _data('Character').prepare(tmp_path / 'b', open_tokenizer(tmp_path / 'tokenizer.json')).processor.size > 10
 
 
 @pytest.mark.usefixtures('use')
@@ -238,7 +240,7 @@ def test_a_tokenizer_file_that_has_changed_is_read_again(tmp_path):
     for words in (['[UNK]', 'the'], ['[UNK]', '[SEP]', 'the', 'words']):
         vocabulary.write_text('\n'.join(words))
         prepared = data.prepare(tmp_path / 'cache')
-        assert prepared.tokenizer.size == len(words)
+        assert prepared.processor.size == len(words)
         assert prepared.splits['train'].rows.tokens.max() < len(words)
 
 

@@ -141,7 +141,7 @@ def test_training_twice_gives_the_same_tokenizer():
 @pytest.mark.parametrize('part', [*PARTS, Word(vocabulary=9, end='</s>')], ids=str)
 def test_saved_tokenizer_is_the_same(part, tmp_path):
     tokenizer = part.train(TEXTS)
-    tokenizer.save(tmp_path / 'tokenizer.json')
+    tokenizer.save(tmp_path)
     again = Tokenizer.load(tmp_path / 'tokenizer.json')
     assert again.encode_batch(TEXTS) == tokenizer.encode_batch(TEXTS)
     assert (again.size, again.end, again.digest) == (tokenizer.size, tokenizer.end, tokenizer.digest)
@@ -151,7 +151,7 @@ def test_saved_tokenizer_is_the_same(part, tmp_path):
 
 
 def test_loaded_alphabet_still_refuses_the_unknown(tmp_path):
-    Character(end=None).train(['abc']).save(tmp_path / 'tokenizer.json')
+    Character(end=None).train(['abc']).save(tmp_path)
     with pytest.raises(UserError, match="'z'"):
         Tokenizer.load(tmp_path / 'tokenizer.json').encode('abz')
 
@@ -232,7 +232,7 @@ def test_bad_files_are_named(tmp_path):
 def test_save_that_fails_leaves_nothing(tmp_path):
     (tmp_path / 'tokenizer.json').mkdir()
     with pytest.raises(UserError, match='cannot write the tokenizer'):
-        Byte().train([]).save(tmp_path / 'tokenizer.json')
+        Byte().train([]).save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ['tokenizer.json']
 
 

@@ -309,7 +309,7 @@ def test_a_vocabulary_is_a_tokenizer(bert, settings, ids):
     (folder / 'vocab.txt').write_text('\n'.join(['[PAD]', '[CLS]', '[UNK]', '[SEP]', '[MASK]', 'the', 'cat']))
     (folder / 'tokenizer_config.json').write_text(json.dumps(settings))
     assert load(folder).tokenizer == folder / 'vocab.txt'
-    assert open_trained(init_from=str(folder)).tokenizer.encode('The cat') == ids
+    assert open_trained(init_from=str(folder)).processor.encode('The cat') == ids
     (folder / 'tokenizer.json').write_text('{}')
     assert load(folder).tokenizer == folder / 'tokenizer.json'
 

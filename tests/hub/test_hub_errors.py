@@ -259,7 +259,7 @@ def test_llama3_factors_in_the_wrong_order(llama):
 
 def test_ids_beyond_the_vocabulary_of_the_model(gpt2):
     folder = gpt2.write()
-    Byte().train([]).save(folder / 'tokenizer.json')
+    Byte().train([]).save(folder)
     loaded = load(folder)
     with pytest.raises(UserError, match=r'tokenizer\.json: its ids go up to 256, beyond the vocabulary of .* is 11$'):
         loaded.open_tokenizer()

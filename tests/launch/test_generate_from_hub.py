@@ -22,7 +22,7 @@ def test_a_hugging_face_directory_generates_what_transformers_does(runner, tmp_p
     settings = {'vocab_size': tokenizer.size, 'n_positions': 64, 'n_embd': 32, 'n_layer': 2, 'n_head': 4}
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**settings, initializer_range=0.5)).eval()
     model.save_pretrained(tmp_path)
-    tokenizer.save(tmp_path / 'tokenizer.json')
+    tokenizer.save(tmp_path)
     prompt = torch.tensor([tokenizer.encode(PROMPT)])
     theirs = model.generate(prompt, max_new_tokens=TOKENS, do_sample=False, eos_token_id=None, pad_token_id=0)
 

@@ -37,7 +37,7 @@ def test_a_hugging_face_directory_translates_as_transformers_does(runner, tmp_pa
         for parameter in model.parameters():
             parameter.normal_(0.0, 0.4)  # or else each token is followed by itself
     model.eval().save_pretrained(tmp_path)
-    tokenizer.save(tmp_path / 'tokenizer.json')
+    tokenizer.save(tmp_path)
     source = torch.tensor([[*tokenizer.encode(TEXT), tokenizer.end]])
     theirs = model.generate(source, max_new_tokens=CONTEXT, do_sample=False, num_beams=1)[0, 1:].tolist()
 

@@ -34,7 +34,7 @@ def untrained_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str
         run, workdir = Experiment.of(config), Workdir.open(tmp_path_factory.mktemp('runs') / 'run', config)
         rows = {name: jnp.zeros(leaf.shape, leaf.dtype) for name, leaf in run.data().batch_like(1).items()}
         state = jax.jit(make_learner(run).init)(jax.random.key_data(jax.random.key(run.seed)), rows)
-        Byte(end=None, specials=BERT).train([]).save(workdir.tokenizer)
+        Byte(end=None, specials=BERT).train([]).save(workdir.path)
         with Checkpoints(workdir.checkpoints) as checkpoints:
             checkpoints.save(1, {'params': state.params})
         return str(workdir.path)

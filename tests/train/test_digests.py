@@ -10,9 +10,9 @@ import pytest
 
 from saccade.data.corpus import pydocs
 from saccade.train.config import load_config
-from saccade.train.digests import keep, prepare_again, require_same_data, verified_tokenizer
+from saccade.train.digests import keep, prepare_again, require_same_data, verified
 from saccade.train.experiment import Experiment, cache_folder
-from saccade.train.trained import tokenizer_of
+from saccade.train.trained import verified_folder
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
@@ -41,8 +41,8 @@ def start(config, tmp_path, monkeypatch):
 
     def start():
         workdir, experiment = Workdir.open(tmp_path / 'run', config), Experiment.of(config)
-        kept = verified_tokenizer(workdir)
-        prepared = experiment.data().prepare(cache_folder(), kept if kept.exists() else None)
+        data = experiment.data()
+        prepared = data.prepare(cache_folder(), data.open_processor(verified(workdir)))
         require_same_data(workdir, experiment, prepared)
         keep(workdir, prepared)
         return workdir
@@ -86,16 +86,17 @@ def test_a_run_keeps_digests_and_starts_again_on_the_same_tokenizer_and_data(sta
 def test_another_tokenizer_is_refused_by_all_who_use_it(start, config, alter, words):
     workdir = start()
     workdir.checkpoints.mkdir()
-    alter(workdir.tokenizer)
-    said = f'{workdir.tokenizer}: {words}: put back the file that training wrote'
+    tokenizer = workdir.path / 'tokenizer.json'
+    alter(tokenizer)
+    said = f'{tokenizer}: {words}: put back the file that training wrote'
     assert refused(start) == said
     assert refused(prepare_again, workdir, Experiment.of(config)) == said
-    assert refused(tokenizer_of, str(workdir.path)) == said
+    assert refused(verified_folder, str(workdir.path)) == said
 
 
 def test_a_second_tokenizer_is_refused_where_there_was_one(start):
     workdir = start()
-    (workdir.path / 'source_tokenizer.json').write_bytes(workdir.tokenizer.read_bytes())
+    (workdir.path / 'source_tokenizer.json').write_bytes((workdir.path / 'tokenizer.json').read_bytes())
     assert 'source_tokenizer.json: is not the one that the run was trained with' in refused(start)
 
 

@@ -123,7 +123,7 @@ def _open(kind, files, cache):
     spread = [leaf + 0.3 * jax.random.normal(key, leaf.shape) for leaf, key in zip(leaves, keys, strict=True)]
     params = jax.tree.unflatten(tree, spread)  # other weights than zeros, so that examples differ
     names = getattr(prepared.splits['validation'], 'names', ())
-    return prepared.splits['validation'], Predictor(task, data, model, params, prepared.tokenizer, names, ROWS)
+    return prepared.splits['validation'], Predictor(task, data, model, params, prepared.processor, names, ROWS)
 
 
 def outputs_of(predictor, given, file=None):
@@ -291,7 +291,7 @@ def test_names_of_classes_that_do_not_fit_are_refused(content, files, tmp_path):
 def test_names_of_classes_are_those_of_the_run_or_of_its_data(files, opened, tmp_path, monkeypatch):
     monkeypatch.setenv('SACCADE_CACHE', str(tmp_path / 'cache'))
     experiment, workdir = Experiment.of(config_of('classify', files)), Workdir(tmp_path)
-    opened('classify')[1].tokenizer.save(workdir.tokenizer)
+    opened('classify')[1].tokenizer.save(workdir.path)
     assert class_names(experiment, workdir) == ('bad', 'fair', 'good')
     workdir.classes.write_text('["x", "y", "z"]')
     assert class_names(experiment, workdir) == ('x', 'y', 'z')

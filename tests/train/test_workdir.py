@@ -37,8 +37,8 @@ def test_a_new_run_has_its_config_and_its_paths(tmp_path):
     assert json.loads(workdir.config.read_text()) == make_config() == workdir.read_config()
     assert workdir.config.read_text().splitlines()[1] == '  "data": {'
     assert workdir.metrics == tmp_path / 'deep' / 'run' / 'metrics.jsonl'
-    names = [workdir.tokenizer.name, workdir.checkpoints.name, workdir.events.name, workdir.samples.name]
-    assert names == ['tokenizer.json', 'checkpoints', 'events', 'samples.jsonl']
+    names = [workdir.checkpoints.name, workdir.events.name, workdir.samples.name]
+    assert names == ['checkpoints', 'events', 'samples.jsonl']
     assert Workdir.existing(tmp_path / 'deep' / 'run') == workdir
 
 
@@ -184,7 +184,7 @@ def test_what_training_has_written_is_set_aside(tmp_path):
     assert run.set_aside() is None
     for number in ('1', '2'):
         run.metrics.write_text(number)
-        run.tokenizer.touch()
+        (run.path / 'tokenizer.json').touch()
         run.provenance.touch()
         (run.checkpoints / '20').mkdir(parents=True)
         assert run.set_aside() == run.path / 'before_restart' / number

@@ -47,7 +47,7 @@ def trained(tokenizer: Part[Trainer], texts: Callable[[], Iterable[str]], corpus
     trainer = tokenizer()
     read = [trainer.digest] if hasattr(trainer, 'digest') else []  # of a file that it reads
     name = f'tokenizer-{digest(_FORMAT, corpus, spec(tokenizer), *read)}'
-    folder = kept(cache / name, lambda new: trainer.train(texts()).save(new / 'tokenizer.json'))
+    folder = kept(cache / name, lambda new: trainer.train(texts()).save(new))
     return Tokenizer.load(folder / 'tokenizer.json')
 
 
@@ -123,13 +123,16 @@ def is_sound(folder: Path) -> bool:
 def _drafted(folder: Path) -> Iterator[Path]:
     """Give a folder beside another, with an empty folder 'new' in it; delete it at the end."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f'.draft-{folder.name}-', dir=folder.parent))
+    begun = Path(tempfile.mkdtemp(prefix=f'.begun-{folder.name}-', dir=folder.parent))
+    draft = begun.with_name(begun.name.replace('.begun-', '.draft-', 1))
     try:
-        (draft / 'new').mkdir()
-        with _locked(draft):
+        (begun / 'new').mkdir()
+        with _locked(begun):
+            begun.rename(draft)  # now that it is locked: others take away drafts that nobody holds
             yield draft
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        for path in (begun, draft):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 @contextlib.contextmanager

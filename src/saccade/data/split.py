@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import numpy as np
 
-from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.types import Processor
 
 Row = dict[str, np.ndarray | np.generic]
 
@@ -81,9 +81,10 @@ class Prepared:
     """Prepared data, ready for batches.
 
     Attributes:
+        processor: what made arrays of the examples; None where nothing was needed.
         source: what tells the data that they were made of from other data, in JSON's types; 'digest' among it.
     """
 
-    tokenizer: Tokenizer
+    processor: Processor | None
     splits: Mapping[str, Split]
     source: Mapping[str, Any] = field(default_factory=dict)

@@ -13,15 +13,13 @@ import jax.numpy as jnp
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.build import build
-from saccade.data.tokenizer.file import open_tokenizer
+from saccade.data.tokenizer.file import FILES, find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub.family import Family, Head, find_family
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import read, require
 from saccade.hub.tensors import open_tensors, read_json
 from saccade.types import LayerContext, Params, Seq2Seq, UserError
-
-TOKENIZERS = ('tokenizer.json', 'vocab.txt')
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +46,7 @@ class Pretrained:
         """
         if self.tokenizer is None:
             raise UserError(
-                f'{self.name}: there is no {" and no ".join(TOKENIZERS)}; text needs the tokenizer that the model was '
+                f'{self.name}: there is no {" and no ".join(FILES)}; text needs the tokenizer that the model was '
                 'trained with'
             )
         tokenizer, model = open_tokenizer(self.tokenizer), build(self.spec, 'model')()
@@ -71,7 +69,7 @@ def load(path: str | Path) -> Pretrained:
         family, heads, spec = _described(folder)
         with open_tensors(folder) as tensors:
             params = place(tensors, family, _shapes(spec), heads)
-    return Pretrained(spec, unflatten_dict(params, sep='/'), tokenizer_of(folder), folder.resolve().name)
+    return Pretrained(spec, unflatten_dict(params, sep='/'), find_tokenizer(folder), folder.resolve().name)
 
 
 def spec_of(path: str | Path) -> dict[str, Any]:
@@ -82,12 +80,6 @@ def spec_of(path: str | Path) -> dict[str, Any]:
     """
     with _opened(path) as folder:
         return _described(folder)[-1]
-
-
-def tokenizer_of(path: str | Path) -> Path | None:
-    """Return the folder's tokenizer.json, else its vocab.txt; None where it has neither."""
-    files = (Path(path).expanduser() / name for name in TOKENIZERS)
-    return next(filter(Path.is_file, files), None)
 
 
 @contextmanager

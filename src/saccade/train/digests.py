@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of the tokenizer and of the data of a run, kept in digests.json and compared before use.
+"""Digests of the processor and of the data of a run, kept in digests.json and compared before use.
 
-A run is not resumed on another tokenizer or on other data, and no model is used with another tokenizer than its own. It
-may be evaluated on other data, which is said.
+A run is not resumed with another processor (a tokenizer, say) or on other data, and no model is used with another
+processor than its own. It may be evaluated on other data, which is said.
 """
 
 import hashlib
@@ -14,26 +14,25 @@ from typing import Any
 
 import jax
 
-from saccade.data.split import Prepared
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.workdir import Workdir, write_atomically
-from saccade.types import UserError
+from saccade.types import Prepared, UserError
 
 _LOG = logging.getLogger(__name__)
 
 
-def verified_tokenizer(workdir: Workdir) -> Path:
-    """Return the path of a run's tokenizer.json, verified; before the first start there is no such file.
+def verified(workdir: Workdir) -> Path:
+    """Return the folder of a run after verifying the files of its processor; before the first start there are none.
 
     Raises:
-        UserError: it is not the one that the run was trained with, or is missing.
+        UserError: a file is not the one that the run was trained with, or is missing.
     """
-    written, there = _read(workdir), _tokenizer(workdir)
-    for name in sorted({*written['tokenizer'], *there}) if written else ():
-        if there.get(name) != written['tokenizer'].get(name):
+    written, there = _read(workdir), _processor(workdir)
+    for name in sorted({*written['processor'], *there}) if written else ():
+        if there.get(name) != written['processor'].get(name):
             wrong = 'is not the one that the run was trained with' if name in there else 'is missing'
             raise UserError(f'{workdir.path / name}: {wrong}: put back the file that training wrote')
-    return workdir.tokenizer
+    return workdir.path
 
 
 def require_same_data(workdir: Workdir, experiment: Experiment, prepared: Prepared) -> None:
@@ -54,9 +53,10 @@ def prepare_again(workdir: Workdir, experiment: Experiment) -> Prepared:
         experiment: the run's, or the same at another length.
 
     Raises:
-        UserError: the data are gone, or the tokenizer is not the run's.
+        UserError: the data are gone, or the processor is not the run's.
     """
-    prepared = experiment.data().prepare(cache_folder(), verified_tokenizer(workdir))
+    data = experiment.data()
+    prepared = data.prepare(cache_folder(), data.open_processor(verified(workdir)))
     change = _change(workdir, experiment, prepared)
     if change:
         _LOG.warning('%s; the data that are there now are used', change)
@@ -64,22 +64,22 @@ def prepare_again(workdir: Workdir, experiment: Experiment) -> Prepared:
 
 
 def keep(workdir: Workdir, prepared: Prepared) -> None:
-    """Write the tokenizer, the names of classes and the digests of a run where they are missing; process 0 does.
+    """Write the processor, the names of classes and the digests of a run where they are missing; process 0 does.
 
     Raises:
         UserError: the folder cannot be written to.
     """
     if jax.process_index() > 0 or _read(workdir) is not None:
         return
-    if workdir.tokenizer.exists() or workdir.checkpoints.exists():
-        said = '%s was missing and is written now: whether the tokenizer and the data changed before is unknown'
+    if workdir.processor or workdir.checkpoints.exists():
+        said = '%s was missing and is written now: whether the processor and the data changed before is unknown'
         _LOG.warning(said, _path(workdir))
-    if not workdir.tokenizer.exists():
-        prepared.tokenizer.save(workdir.tokenizer)
+    if prepared.processor is not None and not workdir.processor:
+        prepared.processor.save(workdir.path)
     names = getattr(prepared.splits['train'], 'names', ())
     if names:
         write_atomically(workdir.classes, json.dumps(names))
-    content = {'tokenizer': _tokenizer(workdir), 'data': dict(prepared.source)}
+    content = {'processor': _processor(workdir), 'data': dict(prepared.source)}
     write_atomically(_path(workdir), json.dumps(content, indent=2) + '\n')
 
 
@@ -92,7 +92,8 @@ def _read(workdir: Workdir) -> dict[str, Any] | None:
     path = _path(workdir)
     try:
         content = json.loads(path.read_text(encoding='utf-8'))
-        return {name: dict(content[name]) for name in ('tokenizer', 'data')}
+        made = content['processor'] if 'processor' in content else content['tokenizer']  # its name until version 0.1
+        return {'processor': dict(made), 'data': dict(content['data'])}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -101,14 +102,13 @@ def _read(workdir: Workdir) -> dict[str, Any] | None:
         ) from error
 
 
-def _tokenizer(workdir: Workdir) -> dict[str, str]:
-    """SHA-256 of what turns text and labels into numbers: the tokenizer, that of the source if any, the class names."""
-    source = workdir.tokenizer.with_name(f'source_{workdir.tokenizer.name}')
-    files = [workdir.tokenizer, source, workdir.classes]
+def _processor(workdir: Workdir) -> dict[str, str]:
+    """Return the SHA-256 of what turns inputs and labels into numbers: the files of the processor, the class names."""
+    files = [*workdir.processor, workdir.classes]
     try:
         return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
     except OSError as error:
-        raise UserError(f'cannot read the tokenizer of {workdir.path}: {error}') from error
+        raise UserError(f'cannot read the processor of {workdir.path}: {error}') from error
 
 
 def _change(workdir: Workdir, experiment: Experiment, prepared: Prepared) -> str:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -21,7 +20,7 @@ from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Evaluator, Params, Total, UserError
+from saccade.types import Evaluator, Params, Processor, Total, UserError
 
 Rows = Mapping[str, np.ndarray]
 _NUMBER = '_number'  # of a row, beside what the row holds
@@ -136,11 +135,13 @@ def evaluated(
     return judged(experiment, params, split, found, limit)
 
 
-def evaluate_lengths(experiment: Experiment, params: Params, tokenizer: Path, step: int) -> Iterator[Evaluation]:
+def evaluate_lengths(
+    experiment: Experiment, params: Params, processor: Processor | None, step: int
+) -> Iterator[Evaluation]:
     """Evaluate parameters at each of the experiment's lengths, on as many tokens as in training, on one device."""
     for length in experiment.eval_lengths:
         other = experiment.at_length(length)
-        split = other.data().prepare(cache_folder(), tokenizer).splits['validation']
+        split = other.data().prepare(cache_folder(), processor).splits['validation']
         yield evaluated(other, params, split, f'validation_{length}', step, experiment.eval_batches or None)
 
 
@@ -223,7 +224,8 @@ def baseline_of(experiment: Experiment, prepared: Prepared, name: str, step: int
     if experiment.baseline is None:
         return None
     split = prepared.splits[name]
-    found = experiment.baseline(prepared.splits['train'], split, prepared.tokenizer.size)
+    vocabulary = getattr(prepared.processor, 'size', None)
+    found = experiment.baseline(prepared.splits['train'], split, vocabulary)
     return evaluation(step, 'baseline', split, {'loss': found} if isinstance(found, float) else found)
 
 

@@ -41,8 +41,8 @@ class Experiment:
         low_rank: trains small updates of weights that stay as they are, as `train.low_rank:LowRank`; None to train the
             weights themselves.
         sample: what to show at each evaluation.
-        baseline: a function of the training split, the validation split and the vocabulary's size that gives
-            nats per target, or metrics by name, printed next to the model's at the end.
+        baseline: a function of the training split, the validation split and the vocabulary's size, None where there is
+            no vocabulary, that gives nats per target, or metrics by name, printed next to the model's at the end.
         extended: more steps that the run was given, in order; `--extend` writes them.
         logging: where the log goes besides the run's folder and the console.
     """

@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NoReturn, SupportsFloat
 
 import jax
@@ -16,13 +15,11 @@ import numpy as np
 from jaxtyping import PyTree
 
 from saccade.data.pipeline import eval_batches, train_batches
-from saccade.data.split import Prepared, Row
-from saccade.data.tokenizer.file import open_tokenizer
-from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.split import Row
 from saccade.progress import listening
 from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints, Restored
-from saccade.train.digests import keep, require_same_data, verified_tokenizer
+from saccade.train.digests import keep, require_same_data, verified
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.extending import extends, require_same_rates
@@ -36,13 +33,12 @@ from saccade.train.plan import Plan, peak_flops
 from saccade.train.process.lock import locked
 from saccade.train.process.processes import require_shared, stopped_together
 from saccade.train.setup import make_backend, require_lengths
-from saccade.train.trained import start_from, tokenizer_of
+from saccade.train.trained import start_from, verified_folder
 from saccade.train.workdir import BEFORE, FREE, Workdir, absolute
-from saccade.types import Data, Model, Params, Part, UserError
+from saccade.types import Params, Prepared, Processor, UserError
 
 # Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
 IN_FLIGHT = 2
-# Whichever of these a model does not end with is a part to try next.
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ class Run:
         self.config, self.free = config, _free(workdir, config)
         self.workdir = Workdir.check(workdir, config, free=self.free)
         self._require_same_rates()
-        self.tokenizer = self._tokenizer()
+        self.processor = self._processor()
         with self.display.phase('building'):
             require_lengths(experiment)
         with self.display.phase('compiling'):
@@ -99,20 +95,19 @@ class Run:
             saved = [int(path.name) for path in self.workdir.checkpoints.glob('[0-9]*') if path.name.isdecimal()]
             require_same_rates(self.experiment, self.workdir.read_config()['steps'], max(saved, default=0))
 
-    def _tokenizer(self) -> Path | None:
-        """Return the file of the tokenizer to use; None where one is trained on the data.
+    def _processor(self) -> Processor | None:
+        """Return the processor of the run, or of the weights that it starts from; None: one is made from the data.
 
         Raises:
-            UserError: it has, or may learn, more tokens than the model has embeddings.
+            UserError: the model cannot take what it makes.
         """
-        kept = verified_tokenizer(self.workdir)
-        given = tokenizer_of(self.experiment.init_from) if self.experiment.init_from else None
-        file = kept if kept.exists() else given
-        if file:
-            require_vocabularies(self.experiment.model, open_tokenizer(file))
-        else:
-            require_room(self.experiment.model, *most_tokens(self.data))
-        return file
+        folders = [verified(self.workdir)]
+        if self.experiment.init_from:
+            folders.append(verified_folder(self.experiment.init_from))
+        opened = (self.data.open_processor(folder) for folder in folders)
+        found = next((processor for processor in opened if processor is not None), None)
+        self.data.require_model(self.experiment.model, found)
+        return found
 
     def train(self) -> dict[str, Any]:
         """Train to the last step, resuming from the latest checkpoint, and return the final evaluation.
@@ -148,8 +143,8 @@ class Run:
     def _prepare(self) -> Prepared:
         """Prepare the data; nothing is written to the run's folder."""
         with self.display.phase('preparing data'):
-            prepared = self.data.prepare(cache_folder(), self.tokenizer)
-        require_vocabularies(self.experiment.model, prepared.tokenizer)
+            prepared = self.data.prepare(cache_folder(), self.processor)
+        self.data.require_model(self.experiment.model, prepared.processor)
         require_same_data(self.workdir, self.experiment, prepared)
         return prepared
 
@@ -282,7 +277,7 @@ class Run:
         found = self._measure(state, prepared, self.experiment.steps)
         baseline = baseline_of(self.experiment, prepared, found.split, found.step)
         if log is not None:
-            others = evaluate_lengths(self.experiment, self._weights(state), self.workdir.tokenizer, found.step)
+            others = evaluate_lengths(self.experiment, self._weights(state), prepared.processor, found.step)
             for other in (*([baseline] if baseline else []), *others):
                 log.write(other.step, other.split, other.metrics)
             self._report(found, state, prepared, log)
@@ -293,7 +288,7 @@ class Run:
         log.write(found.step, found.split, found.metrics)
         if self.sample:
             key = jax.random.fold_in(jax.random.key(self.experiment.seed), found.step)
-            log.sample(found.step, self.sample(self.experiment.model(), self._weights(state), prepared.tokenizer, key))
+            log.sample(found.step, self.sample(self.experiment.model(), self._weights(state), prepared.processor, key))
 
     def _save(self, checkpoints: Checkpoints, step: int, state: TrainState, found: Evaluation | None, log: Log) -> None:
         metrics, extra = {} if found is None else found.metrics, {'batches': step, 'lines': log.lines}
@@ -366,57 +361,6 @@ class Meter:
             metrics['mfu'] = self._steps * self._plan.flops / seconds / self._peak
         self.restart()
         return metrics
-
-
-def require_vocabularies(part: Part[Model], tokenizer: Tokenizer) -> None:
-    """Refuse a model that has no embedding for every token, or one table where there are two vocabularies.
-
-    Raises:
-        UserError: so it is; the fields that set the size are named.
-    """
-    require_room(part, tokenizer.size, None if tokenizer.source is tokenizer else tokenizer.source.size)
-
-
-def most_tokens(data: Data) -> tuple[int, int | None]:
-    """The vocabulary sizes that the tokenizers of a dataset may reach, as far as its config tells.
-
-    Returns:
-        That of the tokenizer, 0 where the texts alone decide; that of the source's own, None where there is none.
-    """
-    recipes = (getattr(data, name, None) for name in ('tokenizer', 'source_tokenizer'))
-    size, source = (recipe and getattr(recipe(), 'vocabulary', 0) for recipe in recipes)
-    return size or 0, source
-
-
-def require_room(part: Part[Model], size: int, source_size: int | None) -> None:
-    """Refuse a model with fewer embeddings than tokens, of its vocabulary and of the source's own where there is one.
-
-    Raises:
-        UserError: so it is; the fields that set the size are named.
-    """
-    model = part()
-    own = getattr(model, 'source_vocabulary', None)
-    if own is None and source_size is not None:
-        raise UserError(
-            f'data.source_tokenizer: the model has one embedding for both sides; give it a source vocabulary'
-            f'{f" of {source_size}" if source_size else ""}'
-        )
-    sizes = [(model.vocabulary, size)] + ([] if own is None else [(own, size if source_size is None else source_size)])
-    for there, needed in sizes:
-        if there < needed:
-            raise UserError(
-                f'{", ".join(_vocabularies(part, "config.model", there))}: {there} is smaller than the tokenizer, '
-                f'which has {needed} tokens; set it to at least {needed}'
-            )
-
-
-def _vocabularies(part: Part, path: str, size: int) -> Iterator[str]:
-    """The fields, at any depth of a part, that give a vocabulary this size."""
-    for name, value in part.arguments:
-        if isinstance(value, Part):
-            yield from _vocabularies(value, f'{path}.{name}', size)
-        elif name.endswith('vocabulary') and value == size:
-            yield f'{path}.{name}'
 
 
 def due(step: int, every: int) -> bool:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from saccade.build import build
-from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import Cost
 from saccade.train.trained import param_shapes
-from saccade.train.workdir import Workdir, absolute
+from saccade.train.workdir import absolute
 from saccade.trust import foreign
 from saccade.types import UserError
 
@@ -91,14 +91,15 @@ def _with_examples(command: str, launched: Launched, config: Mapping[str, Any]) 
     if '{text}' in command:
         examples = {'text': sample.get('text') or 'This is a text.'}
     if '{nearest}' in command:
-        examples = {'nearest': _frequent_word(Workdir(absolute(launched.workdir)).tokenizer)}
+        examples = {'nearest': _frequent_word(absolute(launched.workdir))}
     flags = quoted(*(f'--{name}={example}' for name, example in examples.items()))
     return re.sub(r'\{\w+\}', lambda _: flags, command).strip()
 
 
-def _frequent_word(tokenizer: Path) -> str:
+def _frequent_word(folder: Path) -> str:
     """A frequent word of some letters, for vocabularies begin with what is most frequent."""
-    numbers = Tokenizer.load(tokenizer).backend.get_vocab() if tokenizer.is_file() else {}
+    file = find_tokenizer(folder)
+    numbers = open_tokenizer(file).backend.get_vocab() if file else {}
     words = (word for word in sorted(numbers, key=numbers.__getitem__) if len(word) > _SHORT and word.isalpha())
     return next(words, 'value')
 

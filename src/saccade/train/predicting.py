@@ -26,7 +26,7 @@ def open_predictor(path: str, which: str, rows: int) -> Predictor:
     trained = open_run(path, which)
     experiment = Experiment.of(trained.config)
     params = cast(trained.params, experiment.dtype)
-    predictor = Predictor(experiment.task(), experiment.data(), trained.model, params, trained.tokenizer, rows=rows)
+    predictor = Predictor(experiment.task(), experiment.data(), trained.model, params, trained.processor, rows=rows)
     return replace(predictor, names=class_names(experiment, Workdir.existing(path)))
 
 
@@ -39,7 +39,8 @@ def class_names(experiment: Experiment, workdir: Workdir) -> tuple[str, ...]:
     if not hasattr(experiment.data(), 'classes'):
         return ()
     if not workdir.classes.exists():
-        return experiment.data().prepare(cache_folder(), workdir.tokenizer).splits['train'].names
+        data = experiment.data()
+        return data.prepare(cache_folder(), data.open_processor(workdir.path)).splits['train'].names
     try:
         names = json.loads(workdir.classes.read_text(encoding='utf-8'))
     except (OSError, ValueError) as error:

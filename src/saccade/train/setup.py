@@ -19,7 +19,7 @@ from saccade.train.extension import schedule_of
 from saccade.train.gathered import gathering, outside_layers
 from saccade.train.learner import Learner
 from saccade.train.mesh import AnyMesh, make_mesh
-from saccade.train.trained import kept, param_shapes, spec_of, tokenizer_of
+from saccade.train.trained import kept, param_shapes, spec_of, verified_folder
 from saccade.types import Bucketed, UserError
 
 
@@ -86,7 +86,7 @@ def require_weights(experiment: Experiment) -> None:
     if not experiment.init_from:
         return
     try:
-        tokenizer_of(experiment.init_from)
+        verified_folder(experiment.init_from)
         spec_of(experiment.init_from)
     except UserError as error:
         raise UserError(f'config.init_from: {error}') from error

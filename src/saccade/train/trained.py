@@ -13,10 +13,9 @@ import jax.numpy as jnp
 
 from saccade.axes import declared
 from saccade.build import build
-from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints, Restored
-from saccade.train.digests import verified_tokenizer
+from saccade.train.digests import verified
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
 from saccade.train.workdir import Workdir, absolute
@@ -30,12 +29,15 @@ CHECKPOINTS = ('latest', 'best', 'average')  # of a run, one may ask for
 class Trained:
     """Trained model.
 
-    Attributes: config is the run's, or holds the model's spec alone; step is None where there was no run.
+    Attributes:
+        processor: of its inputs, a tokenizer where these are text; None where none was needed.
+        config: the run's, or the model's spec alone.
+        step: None where there was no run.
     """
 
     model: Any
     params: Params
-    tokenizer: Tokenizer
+    processor: Any
     config: dict[str, Any]
     step: int | None = None
 
@@ -93,7 +95,7 @@ def open_run(path: str, which: str = 'latest') -> Trained:
         else:
             restored = checkpoints.restore_part('ema' if experiment.ema else 'params', like, which)
     params = experiment.adapter.merged(restored.state)
-    return Trained(model, params, Tokenizer.load(verified_tokenizer(workdir)), config, restored.step)
+    return Trained(model, params, experiment.data().open_processor(verified(workdir)), config, restored.step)
 
 
 def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
@@ -209,11 +211,13 @@ def _part_of(whole: Mapping[str, Any], where: tuple[str, str]) -> Any:
     return whole[part] if part else whole
 
 
-def tokenizer_of(path: str) -> Path | None:
-    """The tokenizer that weights were trained with, so that a token means to them what it meant; None if not kept."""
-    if _is_hub(path):
-        return hub.tokenizer_of(path)
-    return verified_tokenizer(Workdir.existing(path))
+def verified_folder(path: str) -> Path:
+    """Return the folder of weights, a Hugging Face directory or a run whose processor is verified.
+
+    Raises:
+        UserError: there is no such run, or its processor is not the one that it was trained with.
+    """
+    return absolute(path) if _is_hub(path) else verified(Workdir.existing(path))
 
 
 def _is_hub(path: str | None) -> bool:

@@ -24,6 +24,7 @@ from saccade.types import UserError
 
 # What a resumed run may change, as dotted paths. A pattern frees what lies below it too; `*` stops at a dot.
 FREE = ('steps', 'mesh', 'backend', '*_every', 'logging', 'workers', '*.workers')
+PROCESSORS = '*tokenizer.json', '*processor.json'  # names of the files that a processor is kept in
 BEFORE = 'before_restart'  # folder of what a run had written before it was made to start again
 EVERY_RUN_HAS = ('seed', 'steps', 'task', 'model', 'data')
 
@@ -106,9 +107,9 @@ class Workdir:
         return self.path / 'provenance.jsonl'
 
     @property
-    def tokenizer(self) -> Path:
-        """The tokenizer, `tokenizer.json`."""
-        return self.path / 'tokenizer.json'
+    def processor(self) -> list[Path]:
+        """The files of the processor that are there, as `tokenizer.json`."""
+        return sorted(file for name in PROCESSORS for file in self.path.glob(name))
 
     @property
     def classes(self) -> Path:
@@ -154,7 +155,7 @@ class Workdir:
             write_atomically(self.config, json.dumps(config, indent=2, sort_keys=True) + '\n')
 
     def set_aside(self) -> Path | None:
-        """Move what training has written, all but config and tokenizer, into a folder of its own, and return that.
+        """Move what training has written, all but config and processor, into a folder of its own, and return that.
 
         Raises:
             UserError: the disk is full or cannot be written to.

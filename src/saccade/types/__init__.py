@@ -50,7 +50,7 @@ from saccade.types.attention import (
     TermMaker,
 )
 from saccade.types.context import LayerContext, Source
-from saccade.types.data import Bucketed, Data
+from saccade.types.data import Bucketed, Data, Prepared, Processor, Split
 from saccade.types.errors import (
     Count,
     CountOrZero,
@@ -110,7 +110,9 @@ __all__ = [
     'Params',
     'Part',
     'Positive',
+    'Prepared',
     'Probability',
+    'Processor',
     'Queries',
     'QueryIndex',
     'Range',
@@ -128,6 +130,7 @@ __all__ = [
     'Sink',
     'SoftmaxVariant',
     'Source',
+    'Split',
     'State',
     'Table',
     'Task',

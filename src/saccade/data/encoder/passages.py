@@ -18,11 +18,12 @@ import numpy as np
 
 from saccade.data.cache import each, spec
 from saccade.data.corpus.corpus import Corpus, open_corpus
-from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
+from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.encoder.pairing import Pairing
 from saccade.data.rows.frame import MASK, Frame
 from saccade.data.rows.ragged import smallest
 from saccade.data.split import Row, Split, batch_of
+from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import IGNORED, Part, UserError, require_positive
@@ -31,7 +32,7 @@ _SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # what is between w
 
 
 @dataclass(frozen=True)
-class Passages(DatasetBase):
+class Passages(TokenizedBase):
     """Rows of passages to pretrain encoders on.
 
     Attributes:

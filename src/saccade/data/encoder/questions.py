@@ -23,11 +23,12 @@ from saccade.data.corpus.question import Question
 from saccade.data.corpus.record_files import read_records
 from saccade.data.corpus.records import RecordSource, strings
 from saccade.data.corpus.squad import AskedQuestions, Inquiry, open_questions, read_questions
-from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
+from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.chunk import chunks
 from saccade.data.rows.frame import Frame
 from saccade.data.rows.ragged import Ragged, encoded, smallest
 from saccade.data.split import Row, Split, batch_of
+from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import Part, UserError, require_positive
@@ -131,7 +132,7 @@ class QuestionSplit(Split):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Questions(DatasetBase):
+class Questions(TokenizedBase):
     """Questions about contexts, answered by spans of them.
 
     Attributes:

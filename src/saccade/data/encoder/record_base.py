@@ -9,17 +9,18 @@ from pathlib import Path
 import jax
 
 from saccade.data.corpus.records import Records, open_records
-from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
+from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.frame import Frame
 from saccade.data.rows.ragged import require_windows
 from saccade.data.split import Row, Split, batch_of
+from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import Part
 
 
 @dataclass(frozen=True, kw_only=True)
-class FromRecords(DatasetBase):
+class FromRecords(TokenizedBase):
     """Base of encoder datasets that are made from records.
 
     Attributes:

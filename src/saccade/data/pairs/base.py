@@ -21,10 +21,11 @@ import numpy as np
 
 from saccade.data.cache import digest, trained
 from saccade.data.corpus.records import DatasetRecords, Records, RecordSource
-from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
+from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.rows.ragged import Ragged, encoded
 from saccade.data.split import Bucket, Row, Split, batch_of, bucketed
+from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import Part, UserError
@@ -89,7 +90,7 @@ class PairSplit(Split):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FromPairs(DatasetBase):
+class FromPairs(TokenizedBase):
     """Base of datasets of source-target pairs.
 
     Attributes:
@@ -150,7 +151,7 @@ class FromPairs(DatasetBase):
     def _key(self) -> Any:
         return 'pairs', self._columns
 
-    def _trained(self, source: Records, cache: Path) -> Tokenizer:
+    def _make_processor(self, source: Records, cache: Path) -> Tokenizer:
         def of(tokenizer: Part[Trainer], sides: slice) -> Tokenizer:
             corpus = digest(source.digest, self._columns[sides])
             return trained(tokenizer, lambda: self._texts(source.splits['train'], sides), corpus, cache)

@@ -17,10 +17,11 @@ import numpy as np
 from saccade.data.cache import digest
 from saccade.data.corpus.record_files import FileRecords, read_records
 from saccade.data.corpus.records import RecordSource
-from saccade.data.dataset_base import Arrays, BySplit, DatasetBase, Source
+from saccade.data.dataset_base import Arrays, BySplit, Source
 from saccade.data.encoder.tagged import TaggedSplit, blank, words_of
 from saccade.data.rows.frame import Frame
 from saccade.data.split import Split, batch_of
+from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.data.tokenizer.word import Word
@@ -28,7 +29,7 @@ from saccade.types import Part, UserError, require_positive
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sorting(DatasetBase):
+class Sorting(TokenizedBase):
     """Sorting: the label of place n is the n-th smallest number.
 
     Attributes:

@@ -18,10 +18,11 @@ import numpy as np
 
 from saccade.data.cache import each, groups, read_arrays, spec, write_arrays
 from saccade.data.corpus.corpus import Corpus, open_corpus
-from saccade.data.dataset_base import Arrays, BySplit, DatasetBase
+from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.pack import Pack, Rows
 from saccade.data.rows.ragged import smallest
 from saccade.data.split import Split
+from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import Part, UserError
@@ -50,7 +51,7 @@ class TextSplit(Split):
 
 
 @dataclass(frozen=True)
-class TextData(DatasetBase):
+class TextData(TokenizedBase):
     """Text for language models.
 
     Attributes:

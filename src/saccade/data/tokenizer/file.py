@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.data.tokenizer.tokenizer import BERT, UNKNOWN, Tokenizer
+from saccade.data.tokenizer.tokenizer import BERT, FILE, UNKNOWN, Tokenizer
 from saccade.data.tokenizer.word_piece import word_piece_backend
 from saccade.types import UserError
+
+FILES = (FILE, 'vocab.txt')  # of a folder, the first that is there
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,12 @@ def open_tokenizer(path: Path | str) -> Tokenizer:
     if not set(tokenizer.backend.get_vocab(with_added_tokens=True)) - {*tokenizer.specials, ''}:
         raise UserError(f'{path}: the tokenizer is empty: it has special tokens alone, so every text would vanish')
     return tokenizer
+
+
+def find_tokenizer(folder: Path | str) -> Path | None:
+    """Return the path of the tokenizer.json of a folder, else of its vocab.txt; None where it has neither."""
+    files = (Path(folder).expanduser() / name for name in FILES)
+    return next(filter(Path.is_file, files), None)
 
 
 def _lowercase(file: Path) -> bool:

@@ -7,16 +7,16 @@ All are `tokenizers.Tokenizer`s underneath. A config names a trainer, one of the
 """
 
 import hashlib
-import os
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, SupportsInt
 
 import tokenizers
 
+from saccade.data.whole_file import write_whole
 from saccade.types import UserError
 
+FILE = 'tokenizer.json'
 END = '<|end|>'
 UNKNOWN = '[UNK]'
 # Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805, in the order that the published vocabularies have.
@@ -46,6 +46,11 @@ class Tokenizer:
     def size(self) -> int:
         """The vocabulary size: one more than the largest id."""
         return max(self.backend.get_vocab(with_added_tokens=True).values()) + 1
+
+    @property
+    def sizes(self) -> tuple[int, int | None]:
+        """The vocabulary size, and that of the sources' own vocabulary; None where both sides share one."""
+        return self.size, None if self.source is self else self.source.size
 
     @property
     def end(self) -> int | None:
@@ -126,22 +131,16 @@ class Tokenizer:
         """Return a token as the vocabulary spells it, ## and the like included."""
         return self.backend.id_to_token(int(number)) or ''
 
-    def save(self, path: Path | str) -> None:
-        """Write tokenizer.json, whole or not at all.
+    def save(self, folder: Path | str) -> None:
+        """Write tokenizer.json into a folder, and source_tokenizer.json where sources have a vocabulary of their own.
 
         Raises:
-            UserError: the file cannot be written.
+            UserError: a file cannot be written.
         """
-        path = Path(path)
+        file = Path(folder) / FILE
         if self.source is not self:
-            self.source.save(_beside(path))
-        draft = path.with_name(f'.{path.name}.{uuid.uuid4().hex}')
-        try:
-            draft.write_text(self.backend.to_str(pretty=True), encoding='utf-8')
-            os.replace(draft, path)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise UserError(f'cannot write the tokenizer to {path}: {error.strerror}') from error
+            write_whole(_beside(file), self.source.backend.to_str(pretty=True), 'the tokenizer')
+        write_whole(file, self.backend.to_str(pretty=True), 'the tokenizer')
 
     @classmethod
     def load(cls, path: Path | str) -> 'Tokenizer':

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of the datasets of text, whose processor is a tokenizer."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from saccade.data.cache import digest, trained
+from saccade.data.dataset_base import DatasetBase, Source
+from saccade.data.rows.frame import Frame
+from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
+from saccade.data.tokenizer.room import most_tokens, require_room
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.trainer import Trainer
+from saccade.types import Model, Part
+
+
+class TokenizedBase(DatasetBase):
+    """Base of a dataset of text.
+
+    Attributes:
+        tokenizer: how to train the tokenizer.
+        context_length: tokens of a row.
+    """
+
+    tokenizer: Part[Trainer]
+
+    _columns: tuple[str, ...] = ()  # those that are tokenised, where there are columns
+
+    def open_processor(self, folder: Path) -> Tokenizer | None:
+        """Open the tokenizer.json, or the vocab.txt, of a folder; None where it has neither.
+
+        Raises:
+            UserError: it is damaged, or has special tokens alone.
+        """
+        file = find_tokenizer(folder)
+        return file and open_tokenizer(file)
+
+    def require_model(self, model: Part[Model], processor: Tokenizer | None) -> None:
+        """Refuse a model with fewer embeddings than the tokenizer has, or may learn, tokens.
+
+        Raises:
+            UserError: so it is; the fields that set the size are named.
+        """
+        require_room(model, *(most_tokens(self) if processor is None else processor.sizes))
+
+    def frame(self, processor: Tokenizer) -> Any:
+        """Return how texts stand in a row, with the special tokens of a tokenizer.
+
+        Raises:
+            UserError: it lacks one.
+        """
+        return Frame.of(processor, self.context_length)
+
+    def _make_processor(self, source: Source, cache: Path) -> Tokenizer:
+        corpus = digest(source.digest, self._columns)
+        return trained(self.tokenizer, lambda: self._texts(source.splits['train']), corpus, cache)
+
+    @abstractmethod
+    def _texts(self, examples: Any) -> Iterable[str]:
+        """What to train the tokenizer on, of the examples of a split."""
