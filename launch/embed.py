@@ -46,7 +46,7 @@ def main(overrides: list[str]) -> None:
     if OUT.value:
         require_file('out', OUT.value)
     trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
-    embedder = Embedder(trained.model, trained.params, trained.processor, LAYER.value, OVERLAP.value)
+    embedder = Embedder(trained.model, trained.params, trained.tokenizer, LAYER.value, OVERLAP.value)
     found: list[Compared | Neighbours] = []
     if TEXT.value:
         texts = [embedder.embed(text) for text in TEXT.value]

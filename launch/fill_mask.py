@@ -43,11 +43,11 @@ def main(overrides: list[str]) -> None:
     trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
     if isinstance(trained.model, Seq2Seq):
         start = trained.config.get('data', {}).get('start')
-        gaps = GapFiller.of(trained.model, trained.params, trained.processor, start, MODE.value)
+        gaps = GapFiller.of(trained.model, trained.params, trained.tokenizer, start, MODE.value)
         found = gaps.fill(TEXT.value)
         print(json.dumps(asdict(found)) if JSON.value else found.text)
         return
-    filler = Filler(trained.model, trained.params, trained.processor)
+    filler = Filler(trained.model, trained.params, trained.tokenizer)
     choices, turns = filler.fill(TEXT.value, TOP.value), list(filler.turns(TEXT.value, TURNS.value))
     if JSON.value:
         print(json.dumps({'text': TEXT.value, 'turns': turns, 'masks': [asdict(each) for each in choices]}))

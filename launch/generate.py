@@ -53,7 +53,7 @@ def main(overrides: list[str]) -> None:
         _require_no_drawing()
     sampler = Sampler(0.0 if GREEDY.value else TEMPERATURE.value, TOP_K.value, TOP_P.value, MIN_P.value)
     trained, key = open_trained(WORKDIR.value, INIT_FROM.value), jax.random.key(SEED.value)
-    writer = Writer(trained.model, trained.params, trained.processor, sampler)
+    writer = Writer(trained.model, trained.params, trained.tokenizer, sampler)
     if CHAT.value:
         for said in chat(writer, typed_lines(), key, MAX_TOKENS.value, PROMPT.value):
             print(said, flush=True)

@@ -60,6 +60,7 @@ NAMES = {
     'data.synthetic.scan': 'Scan',
     'data.synthetic.sequences': 'Addition Copy Pointer Recall Reverse Sort',
     'data.synthetic.sorting': 'Sorting',
+    'data.synthetic.tones': 'Tones',
     'data.text.marked': 'MarkedText',
     'data.text.skip_gram': 'SkipGramText',
     'data.text.stream': 'TextData',

@@ -77,13 +77,15 @@ def model(**changes):
     return build(spec(**changes))()
 
 
-def shapes(given):
-    return jax.eval_shape(lambda: given.init(jax.random.key(0), SOURCE, READ, TOKENS, WRITTEN, False))
+def shapes(given, source=SOURCE):
+    return jax.eval_shape(lambda: given.init(jax.random.key(0), source, READ, TOKENS, WRITTEN, False))
 
 
-def drawn(given):
+def drawn(given, source=SOURCE):
     random = np.random.default_rng(1)
-    return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes(given))
+    return jax.tree.map(
+        lambda leaf: jnp.array(random.normal(size=leaf.shape, scale=0.4), leaf.dtype), shapes(given, source)
+    )
 
 
 @functools.cache
@@ -364,3 +366,26 @@ SLOPES = {'use': 'ops.term:LinearBias', 'slopes': [0.5] * N}
 def test_what_does_not_fit_is_refused(changes, words):
     with pytest.raises(UserError, match=words):
         shapes(model(**changes))
+
+
+@pytest.mark.long
+def test_a_source_of_frames_is_read_by_another_embedding():
+    """Speech to text: steps replay the whole, padding frames are not read, and no table is shared."""
+    frames = jnp.array(RANDOM.normal(size=(B, S, 3)), jnp.float32)
+    of_frames = {'embed': {'use': 'embed.frame:FrameEmbedding'}, 'vocabulary': None}
+    given = model(encoder=of_frames, shared_embedding=False)
+    made = drawn(given, frames)
+    assert 'embedding' not in made['params']['encoder']
+    whole = jax.jit(lambda params, frames: given.apply(params, frames, READ, TOKENS, WRITTEN, False))
+    wanted = whole(made, frames)
+    state = given.apply(made, frames, READ, T, method='encode')
+    found = []
+    for column in range(T):
+        at = slice(column, column + 1)
+        logits, state = given.apply(made, TOKENS[:, at], WRITTEN.segments[:, at], state, method='step')
+        found.append(logits)
+    assert_near(np.concatenate(found, axis=1)[REAL], np.asarray(wanted)[REAL])
+    padded = (np.asarray(READ.segments) == 0)[..., None]
+    np.testing.assert_array_equal(whole(made, jnp.where(padded, 9.0, frames)), wanted)
+    with pytest.raises(UserError, match='no vocabulary to share; set shared_embedding to False'):
+        drawn(model(encoder=of_frames), frames)

@@ -104,12 +104,14 @@ class Predictor:
     rows: int = ROWS
 
     def __post_init__(self) -> None:
-        if not isinstance(self.task, Predictive) or not isinstance(self.data, Unanswered):
+        if not isinstance(self.task, Predictive):
             then = list(getattr(self.task, 'then', {}).values())
             better = f'; it is for {then[0]}' if then else ''
             raise UserError(
                 f'a run of {Part(type(self.task)).name} predicts no class, number, tags or answer of a text{better}'
             )
+        if not isinstance(self.data, Unanswered):
+            raise UserError(f'config.data, {Part(type(self.data)).name}, makes no rows of new texts to predict for')
 
     def predict(self, placed: Iterable[tuple[str, Record]]) -> Iterator[tuple[Record, Output]]:
         """Yield each input with what is predicted of it, in their order and as soon as those read with it are.

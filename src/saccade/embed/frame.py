@@ -27,7 +27,7 @@ class FrameEmbedding(nn.Module):
 
     @nn.compact
     def __call__(
-        self, inputs: Float[Array, 'B T F'], context: LayerContext, width: int, table: Table | None
+        self, inputs: Array, context: LayerContext, width: int, table: Table | None
     ) -> tuple[Float[Array, 'B T E'], LayerContext]:
         if inputs.ndim != 3:
             raise UserError(f'embed.frame:FrameEmbedding: frames have axes [B T F], not the shape {inputs.shape}')

@@ -63,7 +63,7 @@ class EncoderDecoder(nn.Module):
 
     def __call__(
         self,
-        source: Int[Array, 'B S'],
+        source: Array,
         source_context: LayerContext,
         tokens: Tokens,
         context: LayerContext,
@@ -75,7 +75,7 @@ class EncoderDecoder(nn.Module):
 
         return self._with_towers(run)
 
-    def encode(self, source: Int[Array, 'B S'], source_context: LayerContext, capacity: int) -> DecoderState:
+    def encode(self, source: Array, source_context: LayerContext, capacity: int) -> DecoderState:
         """Encode the sources; return the state to decode `capacity` tokens a row, padding included."""
         return self._with_towers(
             lambda encoder, decoder: decoder.precompute_kv(
@@ -94,7 +94,7 @@ class EncoderDecoder(nn.Module):
         return run(self.encoder(name='encoder'), self.decoder(name='decoder'))
 
     def _encoded(
-        self, encoder: Encoder, source: Int[Array, 'B S'], context: LayerContext, train: bool
+        self, encoder: Encoder, source: Array, context: LayerContext, train: bool
     ) -> tuple[Source, Table | None]:
         """Return the source of the cross-attention, and the embedding where it is the encoder's."""
         hidden, reading = encoder.encode(source, context, train)

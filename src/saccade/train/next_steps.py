@@ -66,6 +66,8 @@ def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
         config: the run's, resolved.
     """
     then = getattr(build(config['task'], 'config.task')(), 'then', {})
+    if not hasattr(build(config['data'], 'config.data')(), 'example'):
+        then = {what: command for what, command in then.items() if '{inputs}' not in command}
     modules = foreign({name: held for name, held in config.items() if name != 'logging'})
     opening = quoted(f'--workdir={launched.workdir}', *([f'--trust={",".join(modules)}'] if modules else []))
     python, more = quoted(_python()), f'--extend=rewarmed:{config["steps"]}'

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from saccade.axes import declared
 from saccade.build import build
+from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.digests import verified
@@ -40,6 +41,18 @@ class Trained:
     processor: Any
     config: dict[str, Any]
     step: int | None = None
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, for text.
+
+        Raises:
+            UserError: the model was trained on something else.
+        """
+        if isinstance(self.processor, Tokenizer):
+            return self.processor
+        reads = getattr(self.model, 'reads', 'no tokens')
+        raise UserError(f'{Part(type(self.model)).name} reads {reads} in this run, and has no tokenizer for text')
 
     def only(self, part: str) -> 'Trained':
         """One of several models that were trained together; '' for the one that there is.
@@ -95,7 +108,8 @@ def open_run(path: str, which: str = 'latest') -> Trained:
         else:
             restored = checkpoints.restore_part('ema' if experiment.ema else 'params', like, which)
     params = experiment.adapter.merged(restored.state)
-    return Trained(model, params, experiment.data().open_processor(verified(workdir)), config, restored.step)
+    processor = experiment.data().open_processor(verified(workdir))
+    return Trained(model, params, processor, config, restored.step)
 
 
 def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:

@@ -47,16 +47,16 @@ def open_translator(asked: Asked) -> Translator:
     if not isinstance(trained.model, Seq2Seq):
         raise UserError(refused(Part(type(trained.model)), Seq2Seq))
     return Translator(
-        trained.model, trained.params, trained.processor, _frame(trained, asked), _search(trained, asked), asked.rows
+        trained.model, trained.params, trained.tokenizer, _frame(trained, asked), _search(trained, asked), asked.rows
     )
 
 
 def _frame(trained: Trained, asked: Asked) -> PairFrame:
     data = Experiment.of(trained.config).data() if 'data' in trained.config else None
     if isinstance(data, FromPairs):
-        return data.frame(trained.processor)
+        return data.frame(trained.tokenizer)
     model, start = trained.model, asked.start or getattr(data, 'start', None)
-    return PairFrame.of(trained.processor, model.source_context_length, model.context_length, start)
+    return PairFrame.of(trained.tokenizer, model.source_context_length, model.context_length, start)
 
 
 def _search(trained: Trained, asked: Asked) -> Search:
