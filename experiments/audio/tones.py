@@ -6,7 +6,8 @@
     python launch/evaluate.py --workdir=runs/tones
 
 Nothing is downloaded: the melodies are drawn. 20 s on two cores; validation accuracy 0.98. Without positions
-(`--config.model.block.mixer.position="{'use': 'position.none:NoPosition'}"`) rising and falling melodies are alike: 0.55.
+(`--config.model.block.mixer.position="{'use': 'position.none:NoPosition'}"`) rising and falling melodies look the
+same: 0.55.
 """
 
 from ml_collections import ConfigDict, FieldReference

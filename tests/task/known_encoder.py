@@ -20,6 +20,7 @@ class Known(nn.Module):
     heads: tuple[tuple[str, tuple[int, ...]], ...]
     vocabulary: int = 6
     context_length: int = 8
+    reads: str = 'tokens'
 
     @nn.compact
     def __call__(self, tokens, context, train, at=None):

@@ -37,6 +37,7 @@ class Known(nn.Module):
 
     vocabulary: int = 16
     context_length: int = T
+    reads: str = 'tokens'
     heads: tuple = (('tokens', 2),)
 
     @nn.compact

@@ -12,19 +12,19 @@ attend. Cost: (2 + 2/G) T D N H for the projections, beside the kernel's.
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flax.linen as nn
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from saccade.attention.cache import heads_first, slots_for
 from saccade.axes import parameter
 from saccade.ops.mask import MaskBase, within_segments
 from saccade.ops.project import each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
-from saccade.ops.term import require_no_distance
+from saccade.ops.term import OnFeatures, require_no_distance
 from saccade.types import (
     Count,
     Hidden,
@@ -68,7 +68,7 @@ class MultiHead(nn.Module):
         head_width: H; None for D / N.
         scale: factor of the scores; None for 1 / sqrt(H).
         terms: further score terms, in order, after the position's own; one with parameters is a module whose `terms`
-            makes it, as a position's does.
+            makes it, as a position's does, and one that reads x a module with `features` too.
         head_norm: of each query and of each key over H, before the positions; one for all queries, one for all keys.
         gate: function of a projection of x that each head's output is multiplied by.
         fused: project with the kernels side by side, as one matrix product.
@@ -136,22 +136,25 @@ class MultiHead(nn.Module):
         """Return queries of x, and keys and values of the source (x where there is none), or those that are shared."""
         if shared_kv is not None:
             q = self._normed('query_norm', self.project_heads({'query': x}, x.shape[-1])['query'], context.real)
-            return position.rotate(q, q, context.positions, context.positions)[0], *shared_kv
+            return self._padded(position.rotate(q, q, context.positions, context.positions)[0]), *shared_kv
         source = context.read(x)
         made = self.project_heads({'query': x, 'key': source.hidden, 'value': source.hidden}, x.shape[-1])
         q = self._normed('query_norm', made['query'], context.real)
         k = self._normed('key_norm', made['key'], source.real)
-        return *position.rotate(q, k, context.positions, source.positions), made['value']
+        q, k = position.rotate(q, k, context.positions, source.positions)
+        return self._padded(q), self._with_features(k, source.hidden), made['value']
 
     def scoring(self, D: int, context: LayerContext, position: PairPosition) -> Scoring:
         """Return the scale, the mask and the score terms: of the position, of all layers, and of this layer alone."""
         N, _, H = self.sizes(D)
-        own = (
-            part(name=f'term_{number}').terms(N) if hasattr(part.target, 'terms') else (part(),)
-            for number, part in enumerate(self.terms)
-        )
-        terms = (*position.terms(N), *context.terms, *itertools.chain(*own))
-        return Scoring(self.pair_mask().of(context), terms, H**-0.5 if self.scale is None else self.scale)
+        terms = [*self._given(position.terms(N), H), *self._given(context.terms, H)]
+        for number, part in enumerate(self.terms):
+            if number in self._featured:
+                made = part(parent=None).terms(N)  # its parameters make the features
+            else:
+                made = part(name=f'term_{number}').terms(N) if hasattr(part.target, 'terms') else (part(),)
+            terms += self._given(made, H, number)
+        return Scoring(self.pair_mask().of(context), tuple(terms), H**-0.5 if self.scale is None else self.scale)
 
     def attend_whole(self, context: LayerContext, train: bool) -> Attend:
         """Return how the queries of whole sequences attend."""
@@ -191,7 +194,7 @@ class MultiHead(nn.Module):
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return the kernel's empty state; under a mask that looks back R tokens, R + 1 slots a row are enough."""
-        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.kv_shapes(x.shape[-1]))
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
         return self.kernel(parent=None).init_state(k, v, slots_for(self.pair_mask(), capacity))
 
     def precompute_kv(self, x: Hidden, source: Source) -> State:
@@ -201,7 +204,7 @@ class MultiHead(nn.Module):
             made = self.project_heads({'key': source.hidden, 'value': source.hidden}, x.shape[-1])
             k = self._normed('key_norm', made['key'], source.real)
             _, k = self.position(name='position').rotate(k, k, source.positions, source.positions)
-            return k, made['value']
+            return self._with_features(k, source.hidden), made['value']
 
         return tuple(map(heads_first, self._with_parameters(keys_and_values)))
 
@@ -217,6 +220,36 @@ class MultiHead(nn.Module):
         """Return heads and width of the keys, and of the values, at width D."""
         _, K, H = self.sizes(D)
         return (K, H), (K, H)
+
+    def cache_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return heads and width of what is cached: of the keys with their features, and of the values."""
+        (K, width), values = self.kv_shapes(D)
+        return (K, width + sum(self._featured.values())), values
+
+    @property
+    def _featured(self) -> dict[int, int]:
+        """The terms that read x, by their number among the terms: how many numbers of each key head they make."""
+        groups = self.heads // (self.key_value_heads or self.heads)
+        makers = {number: part for number, part in enumerate(self.terms) if hasattr(part.target, 'features')}
+        return {number: part(parent=None).width(groups) for number, part in makers.items()}
+
+    def _with_features(self, k: Keys, x: Float[Array, 'B S _']) -> Float[Array, 'B S K _']:
+        """Return keys with the features that terms read after them."""
+        K = k.shape[-2]
+        made = [self.terms[at](name=f'term_{at}').features(x, K, self.heads // K) for at in self._featured]
+        return jnp.concatenate([k, *made], axis=-1) if made else k
+
+    def _padded(self, q: Queries) -> Float[Array, 'B T N _']:
+        """Return queries with zeros where keys have features, so that these are in no product."""
+        return jnp.pad(q, ((0, 0), (0, 0), (0, 0), (0, sum(self._featured.values()))))
+
+    def _given(self, terms: Sequence[ScoreTerm], H: int, number: int = -1) -> Sequence[ScoreTerm]:
+        """Have terms read queries and keys without features; or the features of the term of this number as keys."""
+        if not self._featured:
+            return terms
+        first = H + sum(width for at, width in self._featured.items() if at < number)
+        of_keys = (first, first + self._featured[number]) if number in self._featured else (0, H)
+        return [OnFeatures(term, (0, H), of_keys) for term in terms]
 
     def sizes(self, D: int) -> tuple[int, int, int]:
         """Return N, K and H at width D.

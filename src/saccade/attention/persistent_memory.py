@@ -121,7 +121,7 @@ class PersistentMemory(MultiHead, kw_only=True):
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return an empty KV cache of tokens; the persistent keys and values are parameters and take no slots."""
-        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.kv_shapes(x.shape[-1]))
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
         return CacheBesideMemory.empty(k, v, slots_for(self.pair_mask(), capacity))
 
     def attend_whole(self, context: LayerContext, train: bool) -> Attend:

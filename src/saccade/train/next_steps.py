@@ -66,8 +66,7 @@ def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
         config: the run's, resolved.
     """
     then = getattr(build(config['task'], 'config.task')(), 'then', {})
-    if not hasattr(build(config['data'], 'config.data')(), 'example'):
-        then = {what: command for what, command in then.items() if '{inputs}' not in command}
+    then = {what: command for what, command in then.items() if '{inputs}' not in command or _has_examples(config)}
     modules = foreign({name: held for name, held in config.items() if name != 'logging'})
     opening = quoted(f'--workdir={launched.workdir}', *([f'--trust={",".join(modules)}'] if modules else []))
     python, more = quoted(_python()), f'--extend=rewarmed:{config["steps"]}'
@@ -81,6 +80,11 @@ def what_next(launched: Launched, config: Mapping[str, Any]) -> list[str]:
         f'The run is in {launched.workdir}. What to try next:',
         *(f'  {what:<{_LABEL}} {command}' for what, command in commands.items()),
     ]
+
+
+def _has_examples(config: Mapping[str, Any]) -> bool:
+    """Whether the data can be asked of new texts."""
+    return hasattr(build(config['data'], 'config.data')(), 'example')
 
 
 def _with_examples(command: str, launched: Launched, config: Mapping[str, Any]) -> str:

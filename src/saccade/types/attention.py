@@ -104,6 +104,22 @@ class TermMaker(Protocol):
 
 
 @runtime_checkable
+class KeyFeatures(TermMaker, Protocol):
+    """Maker of score terms that read the layer's input: E numbers of each key head, made where the keys are.
+
+    They stand beside the keys, in the KV cache too, and the terms are given them in place of the keys.
+    """
+
+    def width(self, groups: int) -> int:
+        """Return E, for so many query heads to a key head."""
+        ...
+
+    def features(self, x: Hidden, key_heads: int, groups: int) -> Float[Array, 'B S K E']:
+        """Return the features of each key, from the input x that the keys are made of."""
+        ...
+
+
+@runtime_checkable
 class RowSoftmax(Protocol):
     """Softmax or an alternative as a pytree: whole rows of scores to attention weights, exactly 0 where not allowed."""
 

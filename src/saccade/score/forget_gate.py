@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Forgetting attention: each token has a gate, and a score falls by the log gates between its key and its query.
+
+    f_t = sigmoid(x_t W + b),   s[n, i, j] = scale q_i . k_j + log f_{j+1} + ... + log f_i,   a gate for each head n
+
+Lin, Nikishin, He, Courville 2025, "Forgetting Transformer: Softmax Attention with a Forget Gate", equations 3 to 5,
+https://arxiv.org/abs/2503.02130. It takes the place of positions. With W = 0 it is ALiBi with slopes -log sigmoid(b).
+Only keys that the mask allows count; keys after a query are not forgotten. Cost: S D N for the gates, a running sum a
+pair. It cannot do cross-attention.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
+
+from saccade.axes import parameter
+from saccade.ops.project import project
+from saccade.ops.term import ForgottenKeys
+from saccade.types import Capabilities, Hidden, Part
+
+
+class ForgetGate(nn.Module):
+    """Forgetting attention. Attributes: kernel_init of W [D N]; bias_init of b [N]."""
+
+    kernel_init: Part = Part(nn.initializers.lecun_normal)
+    bias_init: Part = Part(nn.initializers.zeros_init)
+
+    by_distance: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = Capabilities(cross=False, equivariant=False)
+
+    def terms(self, heads: int) -> tuple[ForgottenKeys, ...]:
+        """Return the term that adds the log gates between key and query."""
+        return (ForgottenKeys(),)
+
+    def width(self, groups: int) -> int:
+        """Return E: a log gate for each query head of a key head."""
+        return groups
+
+    @nn.compact
+    def features(self, x: Hidden, key_heads: int, groups: int) -> Float[Array, 'B S K G']:
+        """Return the log gates of each token."""
+        heads = key_heads * groups
+        kernel = parameter(self, 'kernel', 'D -> N', self.kernel_init(), (x.shape[-1], heads))
+        gates = project(x, kernel) + parameter(self, 'bias', 'N', self.bias_init(), (heads,))
+        logs = jax.nn.log_sigmoid(gates.astype(jnp.float32)).astype(x.dtype)
+        return rearrange(logs, 'B S (K G) -> B S K G', K=key_heads)
