@@ -11,6 +11,11 @@ from saccade.softmax.softmax import Softmax
 from saccade.types import Keys, LayerContext, Mixed, Part, Queries, Share, SoftmaxVariant, Values, require_share
 
 
+def in_words(heads: int, width: int) -> str:
+    """Return so many heads of a width in words."""
+    return f'{heads} head{"s" * (heads != 1)} of {width}'
+
+
 class ScoreKernel(nn.Module):
     """Base of kernels that attend by scores.
 

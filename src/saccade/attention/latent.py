@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
+from saccade.attention.base import in_words
 from saccade.attention.cache import Cache, slots_for
 from saccade.attention.multi_head import flat, visible
 from saccade.axes import parameter
@@ -180,6 +181,10 @@ class Latent(nn.Module):
 
     def _widths(self) -> tuple[tuple[str, int], ...]:
         return ('key', self.head_width), ('value', self.value_width)
+
+    def heads_in_words(self, D: int) -> str:
+        """Return N and H in words."""
+        return in_words(self.heads, self.head_width)
 
     def _check(self) -> None:
         sizes = {name: getattr(self, name) for name in ('heads', 'rank', 'head_width', 'value_width', 'rotated_width')}

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from saccade.attention.base import in_words
 from saccade.attention.multi_head import flat, width_of_heads
 from saccade.axes import parameter
 from saccade.ops import linear_attention
@@ -122,6 +123,11 @@ class FixedState(nn.Module):
     def step(self, x: Hidden, context: LayerContext, state: Memory) -> tuple[Hidden, Memory]:
         """Run a chunk of tokens through the mixer; return its output [B T D] and the memory after it."""
         return self._around(x, context, False, state)
+
+    def heads_in_words(self, D: int) -> str:
+        """Return N and H in words."""
+        N, H, _ = self._sizes(D)
+        return in_words(N, H)
 
     @nn.compact
     def _around(self, x: Hidden, context: LayerContext, train: bool, state: Memory) -> tuple[Hidden, Memory]:

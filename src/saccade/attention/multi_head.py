@@ -19,6 +19,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from saccade.attention.base import in_words
 from saccade.attention.cache import heads_first, slots_for
 from saccade.axes import parameter
 from saccade.ops.mask import MaskBase, within_segments
@@ -220,6 +221,11 @@ class MultiHead(nn.Module):
         """Return heads and width of the keys, and of the values, at width D."""
         _, K, H = self.sizes(D)
         return (K, H), (K, H)
+
+    def heads_in_words(self, D: int) -> str:
+        """Return N, H and, where they are fewer, K in words."""
+        N, K, H = self.sizes(D)
+        return in_words(N, H) + ('' if K == N else f', {K} key/value head{"s" * (K != 1)}')
 
     def cache_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return heads and width of what is cached: of the keys with their features, and of the values."""

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of decoders and encoders: an embedding, positions, a stack of layers, a norm after them."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import flax.linen as nn
@@ -119,8 +120,8 @@ class Tower(nn.Module):
         if self.shared is None:
             return ()
         name = Part(type(self)).name
-        given = [dict(inner.arguments) for block in self.blocks for inner in block.walk()]
-        heads = {arguments['heads'] for arguments in given if 'heads' in arguments}
+        inner = [part for block in self.blocks for part in block.walk()]
+        heads = {part(parent=None).heads for part in inner if hasattr(part.target, 'heads_in_words')}
         if len(heads) != 1:
             raise UserError(
                 f'{name}: shared, {self.shared.name}, needs layers of one number of heads, not of {sorted(heads)}'
@@ -136,5 +137,21 @@ class Tower(nn.Module):
         pattern = self.block if isinstance(self.block, tuple) else (self.block,)
         return *self.first_blocks, *pattern, *self.last_blocks
 
+    def kinds(self) -> Iterator[tuple[str, Part[Block]]]:
+        """Yield each kind of block after the words for its layers, which are empty where all layers have it."""
+        yield from _at_an_end('first', self.first_blocks)
+        pattern = self.block if isinstance(self.block, tuple) else (self.block,)
+        numbers: dict[Part[Block], list[int]] = {}
+        for number, block in enumerate(pattern, start=1):
+            numbers.setdefault(block, []).append(number)
+        for block, of in numbers.items():
+            yield '' if len(numbers) == 1 else f'layers {", ".join(map(str, of))} of every {len(pattern)}: ', block
+        yield from _at_an_end('last', self.last_blocks)
+
     def _stack(self, **place: Any) -> Stack:
         return Stack(self.block, self.layers, self.run, self.passes, self.first_blocks, self.last_blocks, **place)
+
+
+def _at_an_end(end: str, blocks: tuple[Part[Block], ...]) -> Iterator[tuple[str, Part[Block]]]:
+    for block, count in Counter(blocks).items():
+        yield f'{end} {count} layer{"s" * (count != 1)}: ', block

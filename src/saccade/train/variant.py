@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Description of a model's variant in words: its parts, and what the config chose of them."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from saccade.build import defaults, fields
@@ -22,7 +21,7 @@ def variant_lines(model: Part, label: str = 'model') -> Iterator[str]:
     """
     given = _arguments(model)
     towers = {name: part for name, part in given.items() if isinstance(part, Part) and _has_blocks(part)}
-    if 'block' in given:
+    if hasattr(model.target, 'kinds'):
         yield from _tower_lines(model, label)
     elif towers:
         for name, part in towers.items():
@@ -33,32 +32,17 @@ def variant_lines(model: Part, label: str = 'model') -> Iterator[str]:
 
 
 def _tower_lines(model: Part, label: str) -> Iterator[str]:
-    given = {**defaults(model.target), **_arguments(model)}
-    blocks = given['block'] if isinstance(given['block'], tuple) else (given['block'],)
-    shared = f'; shared {_words(given["shared"])}' if given.get('shared') else ''
-    size = f'{given["layers"]} layers of width {given["width"]}'
-    yield _line(label, f'{_name(model)}, {size}; position {_words(given["position"])}{shared}')
-    for where, block in _places(given, blocks):
+    tower = model(parent=None)
+    shared = f'; shared {_words(tower.shared)}' if tower.shared else ''
+    size = f'{tower.layers} layers of width {tower.width}'
+    yield _line(label, f'{_name(model)}, {size}; position {_words(tower.position)}{shared}')
+    for where, block in tower.kinds():
         norm = _arguments(block).get('norm')
         norms = f', norms {_words(norm)}' if norm else ''
         norms += ''.join(f', {place} {_words(own)}' for place, own in _arguments(block).get('norms', ()))
-        last = '' if norm == given['norm'] else f', {_words(given["norm"])} last'
+        last = '' if norm == tower.norm else f', {_words(tower.norm)} last'
         yield _line('block', f'{where}{_words(block)}{norms}{last}')
-        yield from _part_lines(block, given['width'])
-
-
-def _places(given: Mapping[str, Any], blocks: tuple[Part, ...]) -> Iterator[tuple[str, Part]]:
-    """Yield each kind of block after the words for its layers, which are empty where all layers have it."""
-    ends = {name: Counter(given.get(f'{name}_blocks', ())) for name in ('first', 'last')}
-    for block, count in ends['first'].items():
-        yield f'first {count} layer{"s" * (count != 1)}: ', block
-    numbers: dict[Part, list[int]] = {}
-    for number, block in enumerate(blocks, start=1):
-        numbers.setdefault(block, []).append(number)
-    for block, of in numbers.items():
-        yield '' if len(numbers) == 1 else f'layers {", ".join(map(str, of))} of every {len(blocks)}: ', block
-    for block, count in ends['last'].items():
-        yield f'last {count} layer{"s" * (count != 1)}: ', block
+        yield from _part_lines(block, tower.width)
 
 
 def _part_lines(part: Part, width: int | None) -> Iterator[str]:
@@ -70,14 +54,9 @@ def _part_lines(part: Part, width: int | None) -> Iterator[str]:
 
 def _mixer_words(part: Part, width: int | None) -> str:
     """A part with its heads, where it has some, and with the parts that it holds."""
-    given = {**defaults(part.target), **_arguments(part)}
-    heads, kept = given.get('heads'), given.get('key_value_heads')
-    across = given.get('head_width') or (width // heads if width and heads else None)
-    said = [
-        _words(part),
-        *([f'{heads} head{"s" * (heads != 1)} of {across}'] if heads else []),
-        *([f'{kept} key/value head{"s" * (kept != 1)}'] if kept and kept != heads else []),
-    ]
+    said = [_words(part)]
+    if width and hasattr(part.target, 'heads_in_words'):
+        said.append(part(parent=None).heads_in_words(width))
     held = {name: value for name, value in _arguments(part).items() if _holds_parts(value)}
     return '; '.join([', '.join(said), *(f'{name} {_called(value)}' for name, value in held.items())])
 
@@ -123,8 +102,8 @@ def _holds_parts(value: Any) -> bool:
 
 
 def _has_blocks(part: Part) -> bool:
-    given = _arguments(part)
-    return 'block' in given or any(_has_blocks(value) for value in given.values() if isinstance(value, Part))
+    inner = (value for value in _arguments(part).values() if isinstance(value, Part))
+    return hasattr(part.target, 'kinds') or any(map(_has_blocks, inner))
 
 
 def _name(part: Part) -> str:

@@ -35,6 +35,7 @@ from saccade.types.arrays import (
 from saccade.types.attention import (
     Capabilities,
     CrossMixer,
+    HeadedMixer,
     Kernel,
     KeyFeatures,
     KVSharingMixer,
@@ -87,6 +88,7 @@ __all__ = [
     'Evaluator',
     'FeedForward',
     'Head',
+    'HeadedMixer',
     'Hidden',
     'KVSharingMixer',
     'Kernel',
