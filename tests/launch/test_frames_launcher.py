@@ -71,12 +71,12 @@ def test_it_is_evaluated_and_looked_into(trained, runner):
     [
         ('embed', '--text=a', 'reads frames in this run, and has no tokenizer for text'),
         ('predict', '--text=a', 'config.data, data.synthetic.tones:Tones, makes no rows of new texts'),
-        ('generate', '--prompt=a', 'is not a LanguageModel'),
+        ('generate', '--prompt=a', 'reads frames in this run, and has no tokenizer for text'),
     ],
 )
 def test_what_is_for_text_refuses_it(trained, runner, launcher, flag, message):
     refused = runner.run(launcher, f'--workdir={trained[0]}', flag)
-    assert (refused.returncode, refused.stderr.count('\n')) == (1, 1)
+    assert (refused.returncode, refused.stderr.count('\n')) == (2, 1)
     assert message in refused.stderr
 
 
@@ -105,6 +105,6 @@ def test_eight_devices_learn_the_same(trained, runner, tmp_path):
 )
 def test_a_model_that_embeds_something_else_is_refused(runner, tmp_path, experiment, override, message):
     refused = runner.run('train', f'--config={EXPERIMENTS}/{experiment}', override, f'--workdir={tmp_path / "run"}')
-    assert (refused.returncode, refused.stderr.count('\n')) == (1, 1)
+    assert (refused.returncode, refused.stderr.count('\n')) == (2, 1)
     assert message in refused.stderr
     assert not (tmp_path / 'run').exists()

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Score functions as score terms: each replaces the product of query and key by another function of both.
+"""Score terms of the parts in `score/`: functions of query and key in place of their product, and forgotten keys.
 
 Each adds the difference to the scores, so that biases may come before it or after it.
 """
+
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -79,3 +81,27 @@ def _per_pair(
 ) -> tuple[Float[Array, 'B N T 1'], Float[Array, 'B N 1 S']]:
     G = of_q.shape[-1] // of_k.shape[-1]
     return rearrange(of_q, 'B T N -> B N T 1'), repeat(of_k, 'B S K -> B (K G) 1 S', G=G)
+
+
+@struct.dataclass
+class ForgottenKeys(TermBase):
+    """Forgetting attention: adds the log gates of the keys after a key, up to the query (Lin et al. 2025, equation 3).
+
+    It is given the log gates of the keys [B S K G], one for each query head, in place of the keys.
+    """
+
+    by_distance: ClassVar[bool] = True
+
+    def init_carry(self, q: Queries) -> PyTree:
+        """Return sums of zero, [B N T]."""
+        B, T, N, _ = q.shape
+        return jnp.zeros((B, N, T))
+
+    def __call__(
+        self, scores: Scores, q: Queries, k: Float[Array, 'B S K G'], pairs: Pairs, carry: PyTree
+    ) -> tuple[Scores, PyTree]:
+        logs = rearrange(k.astype(jnp.float32), 'B S K G -> B (K G) 1 S')
+        distance = pairs.distance if pairs.distance.ndim == 2 else pairs.distance[:, None]
+        own = jnp.where(pairs.allowed & (distance <= 0), logs, 0.0)
+        upto = jax.lax.cumsum(own, axis=own.ndim - 1, reverse=True)
+        return scores + (upto - own) + carry[..., None], carry + upto[..., 0]

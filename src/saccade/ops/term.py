@@ -13,7 +13,6 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float, Int, PyTree
 
@@ -237,30 +236,6 @@ class OnFeatures:
 
     def __call__(self, scores: Scores, q: Queries, k: Keys, pairs: Pairs, carry: PyTree) -> tuple[Scores, PyTree]:
         return self.term(scores, q[..., slice(*self.q_range)], k[..., slice(*self.k_range)], pairs, carry)
-
-
-@struct.dataclass
-class ForgottenKeys(TermBase):
-    """Forgetting attention: adds the log gates of the keys after a key, up to the query (Lin et al. 2025, equation 3).
-
-    It is given the log gates of the keys [B S K G], one for each query head, in place of the keys.
-    """
-
-    by_distance: ClassVar[bool] = True
-
-    def init_carry(self, q: Queries) -> PyTree:
-        """Return sums of zero, [B N T]."""
-        B, T, N, _ = q.shape
-        return jnp.zeros((B, N, T))
-
-    def __call__(
-        self, scores: Scores, q: Queries, k: Float[Array, 'B S K G'], pairs: Pairs, carry: PyTree
-    ) -> tuple[Scores, PyTree]:
-        logs = rearrange(k.astype(jnp.float32), 'B S K G -> B (K G) 1 S')
-        distance = pairs.distance if pairs.distance.ndim == 2 else pairs.distance[:, None]
-        own = jnp.where(pairs.allowed & (distance <= 0), logs, 0.0)
-        upto = jax.lax.cumsum(own, axis=own.ndim - 1, reverse=True)
-        return scores + (upto - own) + carry[..., None], carry + upto[..., 0]
 
 
 def table_products(q: Queries, table: Float[Array, 'R width'], scale: float) -> Float[Array, 'B N T R']:

@@ -24,7 +24,7 @@ class Capabilities:
         scores: is a mixer that needs a kernel which makes scores.
         cached: `step` replays `__call__`.
         weights: can return the attention weights.
-        sums: the state adds tokens up, so it is in float32 whatever the tokens are in.
+        sums: the state adds tokens up, in float32 whatever the tokens are in; other leaves are in their dtype.
         equivariant: under a full mask and without positions, tokens that change places change places and no more.
         time, memory: order of cost of a whole sequence, in the letters of the axis table.
         state: order of the size of a row's decoding state, S for the tokens there is room for. Of the three, what is

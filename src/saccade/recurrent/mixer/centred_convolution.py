@@ -29,7 +29,7 @@ class CentredConvolution(Convolution):
 
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         ahead = self.size // 2
-        return self._around(x, own_segments(self, context), self.size - 1 - ahead, ahead, train)
+        return self.mix(x, own_segments(self, context), (self.size - 1 - ahead, ahead), train)
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
         """Refuse to decode.

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Channel mixing (RWKV): a feed-forward layer whose inputs are mixed with those of the token before, and its gate.
+
+    z_t = m * x_t + (1 - m) * x_{t-1};   y_t = sigmoid(Wr z^r_t) * (Wv relu(Wk z^k_t)^2),   m of its own for r and k
+
+Peng et al. 2023, "RWKV: Reinventing RNNs for the Transformer Era", channel mixing, https://arxiv.org/abs/2305.13048
+As it reads another token it is a mixer: give it a block of its own, `feedforward=None`, after that of the time mixing.
+m starts from a half. Cost: 2 D F + D^2 a token; the state to decode with is D.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from saccade.axes import parameter
+from saccade.ops.activation import squared_relu
+from saccade.ops.convolution import convolve
+from saccade.ops.project import project
+from saccade.recurrent.mixer.newest_base import ReadsNewest
+from saccade.types import Capabilities, Hidden, Part, Positive, UserError
+
+
+class ChannelMixing(ReadsNewest):
+    """Channel mixing.
+
+    Attributes: size, 2 tokens; ratio F/D; kernel_init of Wr [D D] and Wk [D F]; output_init of Wv [F D].
+    """
+
+    size: int = 2
+    ratio: Positive = 4.0
+    kernel_init: Part = Part(nn.initializers.lecun_normal)
+    output_init: Part = Part(nn.initializers.lecun_normal)
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        full=False, cross=False, terms=False, equivariant=False, time='B T D F', memory='B T F', state='D'
+    )
+    example: ClassVar[dict[str, Any]] = {'size': 2}
+
+    @nn.compact
+    def mix(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
+        """Return the feed-forward layer's output at each token.
+
+        Raises:
+            UserError: `size` is not 2, or `ratio` leaves no hidden unit.
+        """
+        D, F = x.shape[-1], round(self.ratio * x.shape[-1])
+        if self.size != 2 or not F:
+            name = 'recurrent.mixer.channel_mixing:ChannelMixing'
+            raise UserError(f'{name}: size must be 2, not {self.size}, and a ratio of {self.ratio} leave a hidden unit')
+        half = nn.initializers.constant(0.5)
+
+        def mixed(name: str) -> Hidden:
+            m = parameter(self, f'{name}_share', 'D', half, (D,))
+            padded, of = jnp.pad(x, ((0, 0), ends, (0, 0))), jnp.pad(segments, ((0, 0), ends))
+            return convolve(padded, of, jnp.stack([1 - m, m]), ends[0])
+
+        gate = jax.nn.sigmoid(project(mixed('gate'), parameter(self, 'gate', 'D -> D', self.kernel_init(), (D, D))))
+        h = squared_relu(project(mixed('up'), parameter(self, 'up', 'D -> F', self.kernel_init(), (D, F))))
+        y = gate * project(h, parameter(self, 'down', 'F -> D', self.output_init(), (F, D)))
+        return nn.Dropout(self.dropout)(y, deterministic=not train)

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of causal mixers in which a token reads itself and a fixed number of tokens before it."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, Int
+
+from saccade.recurrent.mixer.recurrent import own_segments
+from saccade.types import Count, Hidden, LayerContext, Part, Share, require_positive
+
+
+@struct.dataclass
+class Newest:
+    """Decoding state: each row's newest tokens, the newest last; segment 0 where there is none."""
+
+    x: Float[Array, 'B M D']
+    segments: Int[Array, 'B M']
+
+
+class ReadsNewest(nn.Module):
+    """Base of causal mixers in which a token reads itself and the M - 1 tokens before it.
+
+    Attributes: size, M in tokens; dropout of the output.
+    """
+
+    size: Count
+    dropout: Share = 0.0
+
+    def mix(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
+        """Return the output of each token. To be overridden; it makes parameters.
+
+        Args:
+            segments: no token reads one of another segment; 0 is padding.
+            ends: tokens of padding that a token may read before the first of a row, and after the last.
+        """
+        raise NotImplementedError
+
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        return self.mix(x, own_segments(self, context), (self.size - 1, 0), train)
+
+    def init_state(self, x: Hidden, capacity: int) -> Newest:
+        """Return M - 1 empty places a row, whatever the capacity.
+
+        Raises:
+            UserError: `size` is below 1.
+        """
+        require_positive(Part(type(self)).name, size=self.size)
+        B, _, D = x.shape
+        return Newest(jnp.zeros((B, self.size - 1, D), x.dtype), jnp.zeros((B, self.size - 1), jnp.int32))
+
+    def step(self, x: Hidden, context: LayerContext, state: Newest) -> tuple[Hidden, Newest]:
+        """Mix a chunk with the M - 1 tokens before it; return the output and the newest M - 1 tokens."""
+        segments = jnp.concatenate([state.segments, own_segments(self, context)], axis=1)
+        # What is no token stands first, so that no tap is spent on padding between a row's tokens.
+        order = jnp.argsort(segments != 0, axis=1, stable=True)
+        x, segments = (
+            _taken(jnp.concatenate([state.x, x.astype(state.x.dtype)], axis=1), order),
+            _taken(segments, order),
+        )
+        y = _taken(self.mix(x, segments, (self.size - 1, 0), False), jnp.argsort(order, axis=1))
+        first, newest = self.size - 1, x.shape[1] - (self.size - 1)
+        return y[:, first:], Newest(x[:, newest:], segments[:, newest:])
+
+
+def _taken(x: Array, order: Int[Array, 'B T']) -> Array:
+    return jax.vmap(lambda row, order: jnp.take(row, order, axis=0))(x, order)
