@@ -12,7 +12,7 @@ makes. The letters are those of `saccade.types`, and:
     D      any width of tokens or of states, the model's own or another
     R      rank of a latent
     M      slots of a trained memory
-    X      any other axis: the gates of a cell side by side, distances, buckets, streams
+    X      any other axis: features of the data, experts to choose from, the gates of a cell side by side, distances
     1      an axis of one
 
 `saccade.train.mesh` says which letters are split over devices.
