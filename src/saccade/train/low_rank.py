@@ -106,9 +106,9 @@ class LowRank:
         """Return, by the path of each kernel that gets an update, its layers or experts, its D and its F."""
         leaves, kernels = flatten_dict(params, sep='/'), _hidden(axes)
         shapes = {
-            path: _matrix(leaves[path].shape, kernel)
-            for path, kernel in kernels.items()
-            if finds(self.match, path, 'low_rank.match') and not self._is_whole(path)
+            path: _matrix(leaf.shape, kernels[path])
+            for path, leaf in leaves.items()
+            if path in kernels and finds(self.match, path, 'low_rank.match') and not self._is_whole(path)
         }
         if not shapes:
             raise UserError(f"low_rank.match: '{self.match}' finds none of the hidden kernels {', '.join(kernels)}")

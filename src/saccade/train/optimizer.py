@@ -9,7 +9,7 @@ A rule is any optax gradient transformation that knows no learning rate, named b
     train.optimizer:muon       Muon: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/
     train.optimizer:adafactor  Adafactor: Shazeer & Stern 2018, https://arxiv.org/abs/1804.04235
 
-The last two go by the axes that parameters declare (`saccade.axes`).
+Muon and Adafactor depend on the axes that parameters declare (`saccade.axes`).
 """
 
 import inspect
@@ -52,7 +52,10 @@ class Rates(Protocol):
 
 @dataclass(frozen=True)
 class RuleByAxes:
-    """Rule that goes by the axes of parameters. Attributes: of makes the gradient transformation, given these."""
+    """Rule that depends on the axes of parameters.
+
+    Attributes: of, a function of these axes that makes the gradient transformation.
+    """
 
     of: Callable[[AxesByPath], optax.GradientTransformation]
 
@@ -83,7 +86,7 @@ class Optimizer:
         """Return the transformation for parameters with the paths of `params`, arrays or shapes.
 
         Args:
-            axes: of those that declare theirs; a rule that goes by axes treats the others as no kernels.
+            axes: of those that declare theirs; the others are no kernels to any rule.
 
         Raises:
             UserError: a field is out of range, the rule brings its own learning rate, or nothing is left to learn.
@@ -278,7 +281,10 @@ def _matrix(axes: str | None) -> optax.contrib.MuonDimensionNumbers | None:
 def _muon_labels(params: Params, axes: AxesByPath) -> PyTree[str]:
     labels = each_leaf(params, lambda path, _: 'kernel' if _matrix(axes.get(path)) else 'other')
     if 'kernel' not in jax.tree.leaves(labels):
-        raise UserError("optimizer.rule: muon finds no hidden kernel: none that is trained declares axes as 'D -> F'")
+        raise UserError(
+            'optimizer.rule: muon finds no hidden kernel among the parameters that are trained: '
+            "none declares axes as 'D -> F'; a part declares them by saccade.axes:parameter"
+        )
     return labels
 
 
