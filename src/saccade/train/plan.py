@@ -72,7 +72,6 @@ class Plan:
     variant: list[str]
     trained: list[str]
     replicated: list[str]
-    undeclared: list[str]
 
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
@@ -91,8 +90,10 @@ class Plan:
             state_bytes=state_bytes(backend.learner, backend.like.params),
             variant=list(variant_lines(model)),
             trained=backend.learner.adapter.lines(backend.like.params),
-            replicated=replicated_lines(backend.like.params),
-            undeclared=undeclared_lines(backend.like.params, backend.learner.axes),
+            replicated=[
+                *replicated_lines(backend.like.params),
+                *undeclared_lines(backend.like.params, backend.learner.axes),
+            ],
         )
 
     @property
@@ -123,7 +124,6 @@ class Plan:
             f'parameters  {self.total:,} ({roles})',
             *self.trained,
             *self.replicated,
-            *self.undeclared,
             f'a step      {self.tokens:,} tokens, {in_words(self.flops, self.hardware_flops)}',
             f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak{self._decoding()}',
         ]
@@ -184,7 +184,7 @@ def by_role(params: Params) -> dict[str, int]:
 
 
 def undeclared_lines(params: Params, axes: AxesByPath) -> list[str]:
-    """Which parameters declare no axes, in words, and what follows for them; nothing where all of them do."""
+    """Which parameters declare no axes, in words, and what follows; nothing where all of them do."""
     paths = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)]
     undeclared = [path for path in paths if path not in axes]
     return [f'no axes     {_few(undeclared)}: replicated, and no kernels to Muon, muP and LoRA'] if undeclared else []
