@@ -12,13 +12,15 @@ makes. The letters are those of `saccade.types`, and:
     D      any width of tokens or of states, the model's own or another
     R      rank of a latent
     M      slots of a trained memory
-    X      any other axis: the gates of a cell side by side, distances, buckets, streams
+    X      any other axis: features of the data, experts to choose from, the gates of a cell side by side, distances
     1      an axis of one
 
-`saccade.train.mesh` says which letters are split over devices.
+What derives from them: where parameters lie on a mesh (`train/mesh.py`), the matrices of Muon and of LoRA, the kernels
+of muP, the layers and experts that Adafactor keeps apart, the heads that upcycling averages.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import flax.linen as nn
@@ -29,7 +31,9 @@ from jaxtyping import Array, PyTree
 from saccade.types import Params, Part, PRNGKey, UserError
 
 AXES = 'axes'  # the collection
+AxesByPath = Mapping[str, str]  # of the parameters that declare theirs, 'L D -> N H' by 'layers/pattern_0/mixer/query'
 COPIES = ('L', 'E')
+WIDTHS, HEADS = frozenset('DHFR'), frozenset('NKG')  # of hidden features
 LETTERS = (*COPIES, 'B', 'T', 'S', 'D', 'N', 'K', 'G', 'H', 'F', 'V', 'P', 'C', 'R', 'M', 'X', '1')
 
 
@@ -38,6 +42,37 @@ class Axes:
     """What stands in the collection for a parameter: a pytree without leaves."""
 
     letters: str = struct.field(pytree_node=False)
+
+
+@dataclass(frozen=True)
+class KernelAxes:
+    """Axes of a kernel, which are those of its copies, then what it contracts, then what it makes.
+
+    Attributes: letters of each.
+    """
+
+    copies: tuple[str, ...]
+    contracted: tuple[str, ...]
+    made: tuple[str, ...]
+
+    @classmethod
+    def of(cls, axes: str | None) -> 'KernelAxes | None':
+        """Return those of a parameter that declares `axes`; None where these have no arrow, or it declares none."""
+        inputs, arrow, outputs = (axes or '').partition('->')
+        if not arrow:
+            return None
+        count = copies_in(inputs)
+        letters = tuple(letters_of(inputs))
+        return cls(letters[:count], letters[count:], tuple(letters_of(outputs)))
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it maps hidden features to hidden features, one matrix a copy.
+
+        Not so are those that read the data or an index, make logits of a vocabulary, of classes or of experts, have
+        several kernels side by side (X), or make one number for each head (`D -> N`).
+        """
+        return all(set(side) <= WIDTHS | HEADS and WIDTHS & set(side) for side in (self.contracted, self.made))
 
 
 def parameter(module: nn.Module, name: str, axes: str, init: Callable[..., Array], *arguments: Any) -> Array:
@@ -83,6 +118,11 @@ def parameters(
 def letters_of(axes: str) -> list[str]:
     """The letters, one a dimension."""
     return axes.replace('->', ' ').split()
+
+
+def copies_in(axes: str) -> int:
+    """How many axes are those of copies."""
+    return sum(letter in COPIES for letter in letters_of(axes))
 
 
 def declared(variables: Mapping[str, PyTree]) -> dict[str, str]:

@@ -82,7 +82,7 @@ def test_it_is_evaluated_as_its_last_step_was_with_the_weights_that_opening_it_g
 def test_another_run_starts_from_its_merged_weights(tuned):
     _, workdir = tuned
     params = open_run(str(workdir)).params
-    begun = start_from((str(workdir), ''), jax.tree.map(np.zeros_like, params))
+    begun = start_from((str(workdir), ''), jax.tree.map(np.zeros_like, params), {})
     assert_same(begun.params, params)
     assert begun.new == begun.left == []
 

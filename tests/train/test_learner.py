@@ -167,7 +167,7 @@ def tracking(batch: dict[str, jax.Array], **fields) -> Learner:
     this = dataclasses.replace(learner(**fields), model=build(MODEL | fields_of_model)())
     shapes = jax.eval_shape(lambda: this.task.init(this.model, jax.random.key(0), batch))
     rule = Optimizer(Part(optax.scale_by_adam), weight_decay=0.1, clip_norm=1e-3)
-    return dataclasses.replace(this, optimizer=rule(optax.constant_schedule(0.02), shapes))
+    return dataclasses.replace(this, optimizer=rule(optax.constant_schedule(0.02), shapes, {}))
 
 
 def statistics(state) -> tuple[jax.Array, jax.Array]:

@@ -11,13 +11,14 @@ import optax
 import pytest
 from flax.traverse_util import flatten_dict
 
+from saccade.axes import declared
 from saccade.build import build
 from saccade.task.causal_lm import CausalLM
 from saccade.train.learner import Learner
 from saccade.train.low_rank import LowRank
 from saccade.train.optimizer import Optimizer
 from saccade.train.rates import Frozen
-from saccade.types import Part, UserError
+from saccade.types import LayerContext, Part, UserError
 
 NORM = dict(use='norm.rms:RMSNorm')
 BLOCK = dict(
@@ -65,7 +66,7 @@ KEY = jax.random.key_data(jax.random.key(0))
 
 
 def optimizer(schedule, params, **fields):
-    return Optimizer(Part(optax.scale_by_adam), weight_decay=0.1, clip_norm=1.0, **fields)(schedule, params)
+    return Optimizer(Part(optax.scale_by_adam), weight_decay=0.1, clip_norm=1.0, **fields)(schedule, params, AXES)
 
 
 def learner(adapter=None, make=optimizer, **fields):
@@ -75,8 +76,9 @@ def learner(adapter=None, make=optimizer, **fields):
     make = functools.partial(make, schedule)
     if adapter is None:
         return Learner(MODEL, task, make(shapes), schedule, **{'dtype': 'float32'} | fields)
-    made = adapter.optimizer(make, jax.eval_shape(adapter.init, jax.random.key(0), shapes))
-    return Learner(MODEL, task, made, schedule, **{'dtype': 'float32'} | fields, adapter=adapter)
+    kept = jax.eval_shape(functools.partial(adapter.init, axes=AXES), jax.random.key(0), shapes)
+    made, axes = adapter.optimizer(make, kept), adapter.axes(AXES)
+    return Learner(MODEL, task, made, schedule, **{'dtype': 'float32'} | fields, adapter=adapter, axes=axes)
 
 
 def batch():
@@ -86,6 +88,8 @@ def batch():
 
 
 BATCH = batch()
+PLACES = LayerContext(BATCH['positions'][:, :T])
+AXES = declared(jax.eval_shape(lambda: MODEL.init(jax.random.key(0), BATCH['tokens'][:, :T], PLACES, False)))
 
 
 def trained(this, steps):
@@ -215,9 +219,11 @@ def test_what_also_finds_is_trained_itself_and_gets_no_matrices():
 
 def test_each_expert_of_each_layer_has_matrices_of_its_own():
     E = 5
-    shapes = {'layers/pattern_0/feedforward/expert': {'up': jnp.zeros((L, E, D, F))}, 'latent': jnp.zeros((D, 2))}
-    adapter = LowRank(rank=RANK, alpha=ALPHA, match='up|latent', kernels=(('latent', 'D -> R'),))
-    kept = flat(adapter.init(jax.random.key(0), shapes)['low_rank'])
+    expert = 'layers/pattern_0/feedforward/expert'
+    shapes = {expert: {'up': jnp.zeros((L, E, D, F)), 'up_bias': jnp.zeros((L, E, F))}, 'latent': jnp.zeros((D, 2))}
+    axes = {f'{expert}/up': 'L E D -> F', f'{expert}/up_bias': 'L E F', 'latent': 'D -> R'}
+    adapter = LowRank(rank=RANK, alpha=ALPHA, match='up|latent')
+    kept = flat(adapter.init(jax.random.key(0), shapes, axes)['low_rank'])
     assert {path: leaf.shape for path, leaf in kept.items()} == {
         'layers/pattern_0/feedforward/expert/up/A': (L, E, D, RANK),
         'layers/pattern_0/feedforward/expert/up/B': (L, E, RANK, F),
@@ -238,11 +244,11 @@ def test_each_expert_of_each_layer_has_matrices_of_its_own():
         (dict(rank=1, alpha=1.0, also='('), r"low_rank.also: '\(' is not a regular expression"),
         (
             dict(rank=1, alpha=1.0, match='encoder'),
-            "'encoder' finds none of the kernels .*layers/pattern_0/mixer/query",
+            "'encoder' finds none of the hidden kernels .*layers/pattern_0/mixer/query",
         ),
-        (dict(rank=1, alpha=1.0, kernels=(('latent', 'D R'),)), "low_rank.kernels.latent: write axes as in 'N H -> D'"),
+        (dict(rank=1, alpha=1.0, match='^embedding$'), r"'\^embedding\$' finds none of the hidden kernels"),
     ],
 )
 def test_refuses_what_cannot_be(fields, words):
     with pytest.raises(UserError, match=words):
-        LowRank(**fields).init(jax.random.key(0), base())
+        LowRank(**fields).init(jax.random.key(0), base(), AXES)

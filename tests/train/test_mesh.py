@@ -15,7 +15,7 @@ from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.mesh import make_mesh, shardings, spec_of
 from saccade.train.optimizer import adafactor
-from saccade.train.plan import replicated_lines
+from saccade.train.plan import replicated_lines, undeclared_lines
 from saccade.train.trained import kept
 from saccade.types import Hidden, Real, UserError
 
@@ -71,7 +71,7 @@ def test_moments_lie_as_their_parameter_and_what_else_the_optimizer_keeps_is_who
     leaf = jax.ShapeDtypeStruct((4, 256, 128), jnp.float32)
     params = {'layers': {'norm': {'up': leaf}, 'foreign': {'norm': {'up': leaf}}}, 'norm': {'up': leaf}}
     axes = {'layers/norm/up': 'L D -> F', 'norm/up': 'L F -> D'}
-    rules = {'adam': optax.scale_by_adam(), 'adafactor': adafactor()}
+    rules = {'adam': optax.scale_by_adam(), 'adafactor': adafactor().of(axes)}
     state = {'params': params, **jax.eval_shape(lambda: {name: rule.init(params) for name, rule in rules.items()})}
     mesh = make_mesh({'data': -1}, jax.devices())
     placed = jax.tree_util.tree_leaves_with_path(shardings(state, params, axes, mesh))
@@ -118,20 +118,22 @@ class ForeignNorm(nn.Module):
 
 def test_the_plan_says_what_is_replicated_and_what_declares_nothing():
     params, axes = placed('causal_lm/quickstart.py', FSDP)
-    assert replicated_lines(params, axes) == [
+    assert undeclared_lines(params, axes) == []
+    assert replicated_lines(params) == [
         'replicated  1,728 of the parameters (0.1%), 7 KiB a device: layers/pattern_0/feedforward_norm/scale, '
         'layers/pattern_0/mixer_norm/scale, norm/scale'
     ]
     given = f"--config.model.norm={{'use': '{__name__}:ForeignNorm'}}"
-    (line,) = replicated_lines(*placed('causal_lm/quickstart.py', FSDP, given))
-    assert line.endswith('; declaring no axes: norm/gain')
+    assert undeclared_lines(*placed('causal_lm/quickstart.py', ROWS_ALONE, given)) == [
+        'no axes     norm/gain: replicated, and no kernels to Muon, muP and LoRA'
+    ]
 
 
 def test_the_plan_says_nothing_where_no_parameters_are_split():
-    assert replicated_lines(*placed('causal_lm/quickstart.py', ROWS_ALONE)) == []
-    params, axes = placed('causal_lm/quickstart.py', FSDP)
+    assert replicated_lines(placed('causal_lm/quickstart.py', ROWS_ALONE)[0]) == []
+    params, _ = placed('causal_lm/quickstart.py', FSDP)
     bare = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), params)
-    assert replicated_lines(bare, axes) == []
+    assert replicated_lines(bare) == []
 
 
 @pytest.mark.parametrize(

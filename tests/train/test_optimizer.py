@@ -34,6 +34,24 @@ SHAPES = {
 }
 
 
+KERNELS = {
+    'mixer/query': 'L D -> N H',
+    'mixer/key': 'L D -> K H',
+    'mixer/output': 'L N H -> D',
+    'feedforward/up': 'L D -> F',
+    'feedforward/down': 'L F -> D',
+}
+REST = {
+    'mixer/query_bias': 'L N H',
+    'feedforward/up_bias': 'L F',
+    'norm/scale': 'L D',
+    'norm/bias': 'L D',
+}
+AXES = {'embedding': 'V D', 'positions': 'T D', 'head': 'D -> V'} | {
+    f'layers/pattern_0/{name}': axes for name, axes in (KERNELS | REST).items()
+}
+
+
 def is_shape(node):
     return isinstance(node, tuple)
 
@@ -87,7 +105,7 @@ def test_adamw_equals_a_numpy_loop_of_the_paper():
     rule = {'use': 'optax:scale_by_adam', 'b1': 0.8, 'b2': 0.95, 'eps': 1e-7}
     optimizer = build({'use': 'train.optimizer:Optimizer', 'rule': rule, 'weight_decay': 0.3})()
     params, gradients = draw(0), [draw(seed) for seed in (1, 2, 3)]
-    ours = train(optimizer(lambda count: RATE / (count + 1), params), params, gradients)
+    ours = train(optimizer(lambda count: RATE / (count + 1), params, AXES), params, gradients)
     layer = 'layers/pattern_0'
     spared = {
         f'{layer}/mixer/query_bias',
@@ -108,7 +126,7 @@ def test_no_decay_is_a_regex_on_the_path():
 def test_clip_scales_the_whole_gradient_before_the_rule_and_the_decay(clip_norm, factor):
     params, gradient = {'a': jnp.ones(1), 'b': jnp.ones(1)}, {'a': jnp.array([3.0]), 'b': jnp.array([4.0])}
     optimizer = Optimizer(Part(optax.scale, (('step_size', 2.0),)), weight_decay=0.5, clip_norm=clip_norm)
-    moved = train(optimizer(optax.constant_schedule(1.0), params), params, [gradient])
+    moved = train(optimizer(optax.constant_schedule(1.0), params, {}), params, [gradient])
     wanted = [1 - (2 * size * factor + 0.5) for size in (3, 4)]
     np.testing.assert_allclose([moved['a'][0], moved['b'][0]], wanted, rtol=RELATIVE)
 
@@ -119,8 +137,8 @@ def test_shapes_are_enough_to_make_the_optimizer():
         Optimizer(Part(optax.scale_by_adam), weight_decay=0.1),
         optax.constant_schedule(RATE),
     )
-    by_shape = optimizer(schedule, jax.eval_shape(lambda: params))
-    assert_same(flat(train(by_shape, params, [draw(1)])), flat(train(optimizer(schedule, params), params, [draw(1)])))
+    by_shape, by_value = (optimizer(schedule, given, AXES) for given in (jax.eval_shape(lambda: params), params))
+    assert_same(flat(train(by_shape, params, [draw(1)])), flat(train(by_value, params, [draw(1)])))
 
 
 def matrices_of(tree):
@@ -139,7 +157,7 @@ def matrices_of(tree):
 @pytest.mark.parametrize('rms', [0.2, None])
 def test_muon_treats_each_layer_as_a_matrix_of_its_own(rms):
     params, gradients = draw(0), [draw(1), draw(2)]
-    ours = updates_of(muon(momentum=0.9, rms=rms), params, gradients)
+    ours = updates_of(muon(momentum=0.9, rms=rms).of(AXES), params, gradients)
     optaxs = updates_of(
         optax.contrib.muon(learning_rate=-1.0, beta=0.9, consistent_rms=rms),
         matrices_of(params),
@@ -150,27 +168,53 @@ def test_muon_treats_each_layer_as_a_matrix_of_its_own(rms):
 
 def test_muon_leaves_what_is_no_kernel_to_adam():
     params, gradients = draw(0), [draw(1), draw(2)]
-    ours = flat(updates_of(muon(), params, gradients))
+    ours = flat(updates_of(muon().of(AXES), params, gradients))
     adam = flat(updates_of(optax.scale_by_adam(), params, gradients))
     same = {path.rpartition('/')[2] for path in ours if np.allclose(ours[path], adam[path], rtol=RELATIVE)}
     assert same == {'embedding', 'positions', 'head', 'query_bias', 'up_bias', 'scale', 'bias'}
 
 
-def test_muon_takes_kernels_and_another_rule_from_the_config():
-    shapes = {'layers': {'compress': (L, D, F), 'up': (L, D, F)}, 'head': (D, V)}
-    lion = {'use': 'optax:scale_by_lion'}
-    spec = {'use': 'train.optimizer:muon', 'kernels': {'compress': 'D -> R'}, 'others': lion}
+@pytest.mark.parametrize(
+    ('axes', 'is_matrix'),
+    [
+        ('L D -> R', True),
+        ('L R -> N H', True),
+        ('L D -> D', True),
+        ('L E D -> F', True),
+        ('L D -> N', False),  # one number for each head
+        ('L D -> X', False),  # a router, or the gates of a cell side by side
+        ('L D -> C', False),
+        ('L X -> D', False),
+        ('L D 1', False),
+        ('L R D', False),
+        (None, False),
+    ],
+)
+def test_muon_takes_what_maps_hidden_features_to_hidden_features(axes, is_matrix):
+    shape = (L, 4, D, F) if axes and 'E' in axes else (L, D, N, H) if axes and 'N H' in axes else (L, D, F)
+    shapes = {'layers': {'compress': shape, 'up': (L, D, F)}}
     params, gradient = draw(0, shapes), draw(1, shapes)
-    gradient['layers']['up'] = gradient['layers']['compress']
-    ours = updates_of(build(spec)(), params, [gradient])
-    np.testing.assert_array_equal(ours['layers']['compress'], ours['layers']['up'])
-    np.testing.assert_array_equal(ours['head'], np.sign(gradient['head']))
+    lion = Part(optax.scale_by_lion)
+    declared = {'layers/up': 'L D -> F'} | ({'layers/compress': axes} if axes else {})
+    ours = updates_of(muon(others=lion).of(declared), params, [gradient])['layers']
+    assert np.array_equal(ours['compress'], np.sign(gradient['layers']['compress'])) != is_matrix
+    assert not np.array_equal(ours['up'], np.sign(gradient['layers']['up']))
+
+
+def test_muon_has_another_rule_for_the_rest_from_the_config():
+    spec = {'use': 'train.optimizer:muon', 'others': {'use': 'train.optimizer:adafactor'}}
+    params, gradients = draw(0), [draw(1), draw(2)]
+    ours = updates_of(build(spec)().of(AXES), params, gradients)
+    rest = updates_of(adafactor().of(AXES), params, gradients)
+    for name in ('embedding', 'positions', 'head'):
+        np.testing.assert_array_equal(ours[name], rest[name])
 
 
 def test_muon_keeps_experts_apart_as_it_does_layers():
-    params, gradient = draw(0, {'up': (2, L, D, F)}), draw(1, {'up': (2, L, D, F)})
-    ours = updates_of(muon(), params, [gradient])['up'][1, 2]
-    alone = updates_of(muon(), {'up': params['up'][1, 2]}, [{'up': gradient['up'][1, 2]}])['up']
+    params, gradient = draw(0, {'up': (L, 2, D, F)}), draw(1, {'up': (L, 2, D, F)})
+    ours = updates_of(muon().of({'up': 'L E D -> F'}), params, [gradient])['up'][2, 1]
+    one, its_gradient = ({'up': tree['up'][2, 1]} for tree in (params, gradient))
+    alone = updates_of(muon().of({'up': 'D -> F'}), one, [its_gradient])['up']
     np.testing.assert_allclose(ours, alone, rtol=RELATIVE, atol=NEWTON_SCHULZ)
 
 
@@ -178,7 +222,7 @@ def test_lion_is_that_of_optax():
     params, gradients = draw(0), [draw(1), draw(2)]
     rule = {'use': 'optax:scale_by_lion', 'b1': 0.9, 'b2': 0.98}
     optimizer = build({'use': 'train.optimizer:Optimizer', 'rule': rule, 'weight_decay': 0.1, 'no_decay': 'bias'})()
-    ours = train(optimizer(optax.constant_schedule(RATE), params), params, gradients)
+    ours = train(optimizer(optax.constant_schedule(RATE), params, AXES), params, gradients)
     lion = optax.lion(RATE, b1=0.9, b2=0.98, weight_decay=0.1, mask=decays(params, 'bias'))
     assert_same(flat(ours), flat(train(lion, params, gradients)))
 
@@ -186,7 +230,7 @@ def test_lion_is_that_of_optax():
 @pytest.mark.long
 def test_adafactor_is_that_of_optax_on_every_layer_alone():
     params, gradients = draw(0), [draw(1), draw(2)]
-    ours = Optimizer(Part(adafactor, (('minimum_size', 2),)))(optax.constant_schedule(RATE), params)
+    ours = Optimizer(Part(adafactor, (('minimum_size', 2),)))(optax.constant_schedule(RATE), params, AXES)
     stepped = train(ours, params, gradients)
     optaxs = optax.adafactor(RATE, min_dim_size_to_factor=2)
     assert_same(flat(unstack(stepped)), flat(train(optaxs, unstack(params), [unstack(g) for g in gradients])))
@@ -197,13 +241,20 @@ def unstack(tree):
     return {**tree, 'layers': layers}
 
 
-def test_adafactor_never_factors_the_layer_axis():
-    depth = 40
-    params = {'layers': {'up': jnp.zeros((depth, 4, 6))}}
-    shapes = [leaf.shape for leaf in jax.tree.leaves(adafactor(minimum_size=2).init(params))]
-    assert (depth, 4) in shapes
-    assert (depth, 6) in shapes
-    assert (4, 6) not in shapes
+def test_adafactor_never_factors_the_axes_of_layers_and_experts():
+    depth, experts = 40, 30
+    params = {'layers': {'up': jnp.zeros((depth, experts, 4, 6))}}
+    rule = adafactor(minimum_size=2).of({'layers/up': 'L E D -> F'})
+    shapes = [leaf.shape for leaf in jax.tree.leaves(rule.init(params))]
+    assert (depth, experts, 4) in shapes
+    assert (depth, experts, 6) in shapes
+
+
+def test_adafactor_has_what_no_axes_stack_as_one():
+    """A recurrent decoder's `layers` are no stack."""
+    params = {'layers': {'inputs': jnp.zeros((5, 8))}}
+    rule = adafactor(minimum_size=2).of({'layers/inputs': 'D -> X'})
+    assert {(5,), (8,)} <= {leaf.shape for leaf in jax.tree.leaves(rule.init(params))}
 
 
 @pytest.mark.parametrize('rule', [Part(muon), Part(adafactor), Part(optax.scale_by_lion)])
@@ -213,7 +264,7 @@ def test_every_rule_descends_under_jit(rule):
     def loss(params):
         return optax.tree.norm(optax.tree.sub(params, target), squared=True)
 
-    transformation = Optimizer(rule)(optax.constant_schedule(0.02), draw(0))
+    transformation = Optimizer(rule)(optax.constant_schedule(0.02), draw(0), AXES)
 
     @jax.jit
     def step(params, state):
@@ -233,22 +284,13 @@ def test_a_statistic_moves_by_its_negative_gradient_and_nothing_else_knows_of_it
     params, gradient = draw(0), draw(1)
     rates = Part(MuP, (('base_width', 2),))
     optimizer = Optimizer(rule, weight_decay=0.3, no_decay='^$', clip_norm=0.5, rates=rates)
-    without = flat(updates_of(optimizer(optax.constant_schedule(RATE), params), params, [gradient]))
+    without = flat(updates_of(optimizer(optax.constant_schedule(RATE), params, AXES), params, [gradient]))
     router = {'balance_bias': jnp.arange(3.0), 'running_mean': jnp.full(3, 1e3)}
     params['layers']['router'], gradient['layers']['router'] = jax.tree.map(jnp.square, router), router
-    beside = flat(updates_of(optimizer(optax.constant_schedule(RATE), params), params, [gradient]))
+    beside = flat(updates_of(optimizer(optax.constant_schedule(RATE), params, AXES), params, [gradient]))
     np.testing.assert_array_equal(beside.pop('layers/router/balance_bias'), -router['balance_bias'])
     np.testing.assert_array_equal(beside.pop('layers/router/running_mean'), -router['running_mean'])
     assert_same(beside, without)
-
-
-def test_a_gate_of_a_mixer_is_a_kernel_by_head_and_that_of_a_feedforward_layer_is_not():
-    gates = {'mixer': {'gate': (L, D, N, H)}, 'feedforward': {'gate': (L, D, F)}}
-    params, gradient = draw(0, gates), draw(1, gates)
-    ours = updates_of(muon(), params, [gradient])
-    flat_gate, flat_slope = ({'up': tree['mixer']['gate'].reshape(L, D, N * H)} for tree in (params, gradient))
-    expected = updates_of(muon(), flat_gate, [flat_slope])['up']
-    np.testing.assert_allclose(ours['mixer']['gate'].reshape(L, D, N * H), expected, rtol=RELATIVE, atol=NEWTON_SCHULZ)
 
 
 @pytest.mark.parametrize(
@@ -259,14 +301,15 @@ def test_a_gate_of_a_mixer_is_a_kernel_by_head_and_that_of_a_feedforward_layer_i
         (Optimizer(Part(optax.scale_by_adam), weight_decay=-0.1), 'weight_decay'),
         (Optimizer(Part(optax.scale_by_adam), clip_norm=0.0), 'clip_norm'),
         (Optimizer(Part(optax.scale_by_adam), no_decay='('), 'not a regular expression'),
-        (Optimizer(Part(muon, (('kernels', (('up', 'D F'),)),))), 'write axes as in'),
+        (Optimizer(Part(muon, (('others', Part(optax.constant_schedule, (('value', 1.0),))),))), r'rule\.others'),
     ],
 )
 def test_refuses_what_cannot_be(optimizer, words):
     with pytest.raises(UserError, match=words):
-        optimizer(optax.constant_schedule(RATE), draw(0))
+        optimizer(optax.constant_schedule(RATE), draw(0), AXES)
 
 
-def test_muon_refuses_parameters_without_a_kernel():
-    with pytest.raises(UserError, match='found no kernel'):
-        muon().init({'table': jnp.zeros((4, 4))})
+@pytest.mark.parametrize('axes', [{}, {'table': 'V D'}])
+def test_muon_refuses_parameters_without_a_hidden_kernel(axes):
+    with pytest.raises(UserError, match='finds no hidden kernel'):
+        muon().of(axes).init({'table': jnp.zeros((4, 4))})

@@ -46,7 +46,8 @@ def flat(params):
 
 
 def begun(path, adapt, initial, part=''):
-    return start_from((path, part), initial, adapt)
+    axes = {'pooled_head/output': 'D -> C', 'pooled_head/output_bias': 'C'}
+    return start_from((path, part), initial, axes, adapt)
 
 
 def assert_taken(start, there, new):

@@ -30,12 +30,15 @@ def model(fill=1.0):
     return jax.tree.map(lambda shape: jnp.full(shape, fill), shapes, is_leaf=lambda node: isinstance(node, tuple))
 
 
+UP = {f'layers/pattern_{number}/up': 'L D -> D' for number in (0, 1)}
+
+
 def frozen(match):
     return Part(Frozen, (('match', match),))
 
 
 def updates_of(optimizer, params, gradient):
-    made = optimizer(optax.constant_schedule(RATE), params)
+    made = optimizer(optax.constant_schedule(RATE), params, UP)
     return jax.jit(made.update)(gradient, made.init(params), params)[0]
 
 
@@ -58,17 +61,25 @@ def test_stacks_count_their_own_layers_and_what_is_below_them_those_of_the_deepe
         'decoder': model(),
         'embedding': jnp.ones(3),
     }
-    factors = LayerWise(0.5)(stacks)
+    factors = LayerWise(0.5)(stacks, {})
     assert factors['encoder']['layers']['pattern_0']['up'].item() == 0.5
     assert factors['decoder']['layers']['pattern_1']['up'].ravel().tolist() == [1 / 8, 1 / 2]
     assert factors['embedding'] == 1 / 32
+
+
+def test_norm_and_projection_of_the_embeddings_and_their_types_are_below_the_layers_too():
+    below = ('embedding_norm', 'embedding_output', 'embedding_output_bias', 'types', 'position_norm', 'embed')
+    above = ('norm', 'pooled_head')
+    factors = LayerWise(0.5)({**model(), **dict.fromkeys((*below, *above), jnp.ones(3))}, {})
+    assert {factors[name] for name in below} == {1 / 32}
+    assert {factors[name] for name in above} == {1.0}
 
 
 @pytest.mark.parametrize('rule', [Part(optax.scale_by_adam), Part(muon), Part(adafactor)])
 def test_what_is_frozen_stays_bit_for_bit_without_decay_or_moments(rule):
     params = jax.tree.map(lambda leaf: 0.3 * leaf, model())
     optimizer = Optimizer(rule, weight_decay=0.1, rates=frozen('pattern_0/up|embedding'))
-    made = optimizer(optax.constant_schedule(RATE), params)
+    made = optimizer(optax.constant_schedule(RATE), params, UP)
     state = made.init(params)
     after = optax.apply_updates(params, jax.jit(made.update)(model(), state, params)[0])
     np.testing.assert_array_equal(after['embedding'], params['embedding'])

@@ -53,7 +53,7 @@ def zeros(model):
 @pytest.mark.parametrize('width', [16, 8])
 def test_the_encoder_is_that_of_the_run_and_the_decoder_is_new(pretrained, width):
     model = with_decoder(spec_of(pretrained), width)
-    begun = start_from((pretrained, ''), zeros(model), Part(encoder))
+    begun = start_from((pretrained, ''), zeros(model), {}, Part(encoder))
     run, given = open_run(pretrained), flatten_dict(begun.params, sep='/')
     there = flatten_dict(run.params, sep='/')
     assert begun.taken
@@ -68,7 +68,7 @@ def test_the_encoder_is_that_of_the_run_and_the_decoder_is_new(pretrained, width
 def test_what_it_reads_is_what_the_run_makes_of_it(pretrained):
     spec, run = spec_of(pretrained), open_run(pretrained)
     model = with_decoder(spec)
-    params = start_from((pretrained, ''), zeros(model), Part(encoder)).params
+    params = start_from((pretrained, ''), zeros(model), {}, Part(encoder)).params
     read = build(spec | {'heads': {}})()
     given, _ = read.apply({'params': params['encoder']}, TOKENS, PLACE, False, method='encode')
     expected, _ = run.model.apply({'params': run.params}, TOKENS, PLACE, False, method='encode')
@@ -78,6 +78,6 @@ def test_what_it_reads_is_what_the_run_makes_of_it(pretrained):
 def test_another_encoder_is_refused(pretrained):
     smaller = with_decoder(spec_of(pretrained) | {'layers': 1})
     with pytest.raises(UserError, match='another architecture: encoder/layers'):
-        start_from((pretrained, ''), zeros(smaller), Part(encoder))
+        start_from((pretrained, ''), zeros(smaller), {}, Part(encoder))
     with pytest.raises(UserError, match='another architecture'):
-        start_from((pretrained, ''), zeros(smaller), Part(body))
+        start_from((pretrained, ''), zeros(smaller), {}, Part(body))

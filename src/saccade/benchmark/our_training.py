@@ -93,4 +93,4 @@ def _learner(model: Any, task: Task, params: Params) -> Learner:
         'optimizer',
     )()
     schedule = optax.constant_schedule(LEARNING_RATE)
-    return Learner(model, task, optimizer(schedule, params), schedule, 'float32')
+    return Learner(model, task, optimizer(schedule, params, {}), schedule, 'float32')  # Adam needs no axes

@@ -31,6 +31,6 @@ class FrameEmbedding(nn.Module):
     ) -> tuple[Float[Array, 'B T E'], LayerContext]:
         if inputs.ndim != 3:
             raise UserError(f'embed.frame:FrameEmbedding: frames have axes [B T F], not the shape {inputs.shape}')
-        kernel = parameter(self, 'kernel', 'D -> D', self.kernel_init(), (inputs.shape[-1], width))
+        kernel = parameter(self, 'kernel', 'X -> D', self.kernel_init(), (inputs.shape[-1], width))
         bias = parameter(self, 'bias', 'D', nn.initializers.zeros, (width,))
         return project(inputs.astype(kernel.dtype), kernel) + bias, context

@@ -10,10 +10,10 @@ from saccade.ops.project import project
 from saccade.types import Count, Part, Share, require_positive, require_share
 
 
-def dense(module: nn.Module, name: str, x: Float[Array, '*B D'], width: int, init: Part) -> Float[Array, '*B F']:
-    """Apply an affine map whose parameters, NAME and NAME_bias, belong to the module."""
-    y = project(x, parameter(module, name, 'D -> X', init(), (x.shape[-1], width)))
-    return y + parameter(module, f'{name}_bias', 'X', nn.initializers.zeros, (width,))
+def hidden(module: nn.Module, x: Float[Array, '*B D'], width: int, init: Part) -> Float[Array, '*B E']:
+    """Apply the hidden layer of a head, before its activation: an affine map to so many features."""
+    y = project(x, parameter(module, 'hidden', 'D -> D', init(), (x.shape[-1], width)))
+    return y + parameter(module, 'hidden_bias', 'D', nn.initializers.zeros, (width,))
 
 
 class Classes(nn.Module):
@@ -35,10 +35,10 @@ class Classes(nn.Module):
         name = Part(type(self)).name
         require_share(name, dropout=self.dropout)
         if self.activation is not None:
-            x = self.activation(dense(self, 'hidden', x, x.shape[-1], self.kernel_init))
+            x = self.activation(hidden(self, x, x.shape[-1], self.kernel_init))
         if self.classes is None:
             return x
         require_positive(name, classes=self.classes)
-        return dense(
-            self, 'output', nn.Dropout(self.dropout)(x, deterministic=not train), self.classes, self.kernel_init
-        )
+        x = nn.Dropout(self.dropout)(x, deterministic=not train)
+        y = project(x, parameter(self, 'output', 'D -> C', self.kernel_init(), (x.shape[-1], self.classes)))
+        return y + parameter(self, 'output_bias', 'C', nn.initializers.zeros, (self.classes,))

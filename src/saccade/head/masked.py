@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
-from saccade.head.base import dense
+from saccade.head.base import hidden
 from saccade.types import Hidden, Norm, Part, Reading, UserError
 
 
@@ -33,5 +33,5 @@ class Masked(nn.Module):
             raise UserError('head.masked:Masked predicts tokens: set config.model.vocabulary')
         V, E = reading.table.shape
         asked: Array = x if reading.at is None else jnp.take_along_axis(x, reading.at[..., None], axis=-2)
-        h = self.norm(name='norm')(self.activation(dense(self, 'hidden', asked, E, self.kernel_init)))
+        h = self.norm(name='norm')(self.activation(hidden(self, asked, E, self.kernel_init)))
         return jnp.einsum('BME,VE->BMV', h, reading.table) + parameter(self, 'bias', 'V', nn.initializers.zeros, (V,))

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainable parameters: all of the model's, or LoRA factors merged into them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import optax
 
+from saccade.axes import AxesByPath
 from saccade.types import Params, PRNGKey
 
 MakeOptimizer = Callable[[Params], optax.GradientTransformation]
@@ -17,8 +18,8 @@ MakeOptimizer = Callable[[Params], optax.GradientTransformation]
 class Adapter(Protocol):
     """Protocol of an adapter: it maps the parameters that a run keeps to those that its model is called with."""
 
-    def init(self, key: PRNGKey, params: Params) -> Params:
-        """Return what the run keeps, given the model's parameters as they are initialised."""
+    def init(self, key: PRNGKey, params: Params, axes: AxesByPath) -> Params:
+        """Return what the run keeps, given the model's parameters as they are initialised, and their axes by path."""
         ...
 
     def merged(self, params: Params) -> Params:
@@ -29,7 +30,7 @@ class Adapter(Protocol):
         """Return the transformation of what the run keeps, given what makes that of parameters which are trained."""
         ...
 
-    def axes(self, declared: Mapping[str, str]) -> Mapping[str, str]:
+    def axes(self, declared: AxesByPath) -> AxesByPath:
         """Return the axes of what the run keeps, by path, given those of the model's parameters."""
         ...
 
@@ -42,7 +43,7 @@ class Adapter(Protocol):
 class Whole:
     """Adapter that trains all of the model's parameters themselves."""
 
-    def init(self, key: PRNGKey, params: Params) -> Params:
+    def init(self, key: PRNGKey, params: Params, axes: AxesByPath) -> Params:
         """Return the model's parameters as they are."""
         return params
 
@@ -54,7 +55,7 @@ class Whole:
         """Return the transformation that `make` gives for all parameters."""
         return make(params)
 
-    def axes(self, declared: Mapping[str, str]) -> Mapping[str, str]:
+    def axes(self, declared: AxesByPath) -> AxesByPath:
         """Return the axes of the model's parameters as they are declared."""
         return declared
 

@@ -8,7 +8,7 @@ Totals and weights are summed before they are divided, so a step gives the same 
 spread over microbatches, devices and processes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Float, Int, PyTree
 
+from saccade.axes import AxesByPath
 from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import Adapter, Whole
 from saccade.train.optimizer import each_leaf
@@ -73,12 +74,13 @@ class Learner:
     axis: str | None = None
     adapter: Adapter = Whole()  # noqa: RUF009, it is frozen
     place: Callable[[Params], Params] = lambda params: params
-    axes: Mapping[str, str] = field(default_factory=dict)
+    axes: AxesByPath = field(default_factory=dict)
 
     def init(self, key: Array, batch: Batch) -> TrainState:
         """Make the state before the first step; `key` is raw key data."""
         initial, run = jax.random.split(jax.random.wrap_key_data(key))
-        params = self.adapter.init(jax.random.fold_in(initial, 1), self.task.init(self.model, initial, batch))
+        made = self.task.init(self.model, initial, batch)
+        params = self.adapter.init(jax.random.fold_in(initial, 1), made, self.axes)
         return TrainState(
             step=jnp.zeros((), jnp.int32),
             params=params,

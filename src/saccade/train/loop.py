@@ -175,8 +175,9 @@ class Run:
         state = self.backend.init(self.experiment.seed)
         if self.experiment.init_from:
             run = self.experiment
-            initial = self.backend.learner.adapter.merged(self.backend.unload(state).params)
-            begun = start_from((run.init_from, run.init_part), initial, run.adapt)
+            learner = self.backend.learner
+            initial = learner.adapter.merged(self.backend.unload(state).params)
+            begun = start_from((run.init_from, run.init_part), initial, learner.axes, run.adapt)
             self.display.say('\n'.join(begun.lines()))
             state = replace_params(self.backend, state, begun.params)
         return state, 0, 0

@@ -11,7 +11,6 @@ parameters to train, and moments of these, in place of D F.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jax
@@ -20,9 +19,9 @@ import optax
 from flax.traverse_util import flatten_dict, unflatten_dict
 from jaxtyping import Array
 
-from saccade.axes import COPIES
+from saccade.axes import AxesByPath, KernelAxes
 from saccade.train.adapter import MakeOptimizer
-from saccade.train.optimizer import KernelAxes, axes_of, each_leaf, finds, kernel_axes
+from saccade.train.optimizer import each_leaf, finds
 from saccade.types import Count, Params, Positive, PRNGKey, UserError, require_positive
 
 BESIDE = 'low_rank'  # where A and B are, beside the model's parameters, each below the path of its kernel
@@ -35,29 +34,28 @@ class LowRank:
     Attributes:
     rank: r.
     alpha: a constant factor of the updates, so that the learning rate need not change with r.
-    match: a regex; kernels with a match in their path, 'layers/pattern_0/mixer/query', get an update.
+    match: a regex; hidden kernels with a match in their path, 'layers/pattern_0/mixer/query', get an update. Which are
+        hidden, their axes say, as for Muon: no embedding, output layer or router is.
     also: a regex; other parameters with a match in their path are trained themselves, as new heads are.
-    kernels: names and axes of further parameters that are kernels; dict(latent='D -> R') in a config.
     """
 
     rank: Count
     alpha: Positive
     match: str = r'(^|/)(mixer|cross|feedforward)/'
     also: str = r'_head/'
-    kernels: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         require_positive('low_rank', rank=self.rank)
         if self.alpha <= 0:
             raise UserError(f'low_rank: alpha must be positive, not {self.alpha}')
 
-    def init(self, key: PRNGKey, params: Params) -> Params:
+    def init(self, key: PRNGKey, params: Params, axes: AxesByPath) -> Params:
         """Add A and B of each kernel to the model's parameters.
 
         Raises:
-            UserError: `match` finds no kernel, or a regex or the axes of a kernel are not written as such.
+            UserError: `match` finds no kernel, or a regex is not written as such.
         """
-        shapes = self._shapes(params)
+        shapes = self._shapes(params, axes)
         keys = jax.random.split(key, len(shapes))
         pairs = {path: self._pair(own, *shape) for own, (path, shape) in zip(keys, shapes.items(), strict=True)}
         return {**params, BESIDE: unflatten_dict(pairs, sep='/')}
@@ -84,11 +82,12 @@ class LowRank:
         kinds = jax.tree.map(lambda trained: 'trained' if trained else 'frozen', trained)
         return optax.partition({'trained': make(shown), 'frozen': optax.set_to_zero()}, kinds)
 
-    def axes(self, declared: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the axes of the model's parameters, and those of A and B of each kernel."""
-        kernels = {path: axes for path, axes in declared.items() if '->' in axes}
+    def axes(self, declared: AxesByPath) -> AxesByPath:
+        """Return the axes of the model's parameters, and those of A and B of each hidden kernel."""
         pairs = {
-            f'{BESIDE}/{path}/{name}': own for path, axes in kernels.items() for name, own in _pair_axes(axes).items()
+            f'{BESIDE}/{path}/{name}': own
+            for path, kernel in _hidden(declared).items()
+            for name, own in _pair_axes(kernel).items()
         }
         return {**declared, **pairs}
 
@@ -103,18 +102,16 @@ class LowRank:
             f'{"; and " if whole else ""}{", ".join(whole)}'
         ]
 
-    def _shapes(self, params: Params) -> dict[str, tuple[tuple[int, ...], int, int]]:
+    def _shapes(self, params: Params, axes: AxesByPath) -> dict[str, tuple[tuple[int, ...], int, int]]:
         """Return, by the path of each kernel that gets an update, its layers or experts, its D and its F."""
-        axes = kernel_axes(self.kernels, 'low_rank.kernels')
-        leaves = flatten_dict(params, sep='/')
-        kernels = {path: kernel for path, leaf in leaves.items() if (kernel := axes_of(axes, path, leaf))}
+        leaves, kernels = flatten_dict(params, sep='/'), _hidden(axes)
         shapes = {
-            path: _matrix(leaves[path].shape, kernel)
-            for path, kernel in kernels.items()
-            if finds(self.match, path, 'low_rank.match') and not self._is_whole(path)
+            path: _matrix(leaf.shape, kernels[path])
+            for path, leaf in leaves.items()
+            if path in kernels and finds(self.match, path, 'low_rank.match') and not self._is_whole(path)
         }
         if not shapes:
-            raise UserError(f"low_rank.match: '{self.match}' finds none of the kernels {', '.join(kernels)}")
+            raise UserError(f"low_rank.match: '{self.match}' finds none of the hidden kernels {', '.join(kernels)}")
         return shapes
 
     def _pair(self, key: PRNGKey, stack: tuple[int, ...], D: int, F: int) -> dict[str, Array]:
@@ -134,14 +131,25 @@ def _is_update(path: str) -> bool:
     return path.startswith(f'{BESIDE}/')
 
 
-def _pair_axes(kernel: str) -> dict[str, str]:
-    """The axes of A and B of a kernel with these; several that are one axis of A or B have the letter of the first."""
-    inputs, outputs = (side.split() for side in kernel.split('->'))
-    copies, rows = ([letter for letter in inputs if (letter in COPIES) == stacked] for stacked in (True, False))
-    return {'A': ' '.join([*copies, rows[0], 'X']), 'B': ' '.join([*copies, 'X', outputs[0]])}
+def _hidden(axes: AxesByPath) -> dict[str, KernelAxes]:
+    """Return the axes of each hidden kernel, by path."""
+    kernels = {path: KernelAxes.of(letters) for path, letters in axes.items()}
+    return {path: kernel for path, kernel in kernels.items() if kernel is not None and kernel.is_hidden}
 
 
-def _matrix(shape: tuple[int, ...], axes: KernelAxes) -> tuple[tuple[int, ...], int, int]:
+def _pair_axes(kernel: KernelAxes) -> dict[str, str]:
+    """The axes of A and B of a kernel with these; several that are one axis of A or B have the letter of the first.
+
+    They have no arrow: neither factor is a matrix of the model's, to be orthogonalised or slowed by its own inputs.
+    """
+    return {
+        'A': ' '.join([*kernel.copies, kernel.contracted[0], 'X']),
+        'B': ' '.join([*kernel.copies, 'X', kernel.made[0]]),
+    }
+
+
+def _matrix(shape: tuple[int, ...], kernel: KernelAxes) -> tuple[tuple[int, ...], int, int]:
     """Return how many matrices there are, along their axes, and of how many rows and columns."""
-    rows, columns = (math.prod(shape[axis] for axis in each) for each in (axes.reduction_axis, axes.output_axis))
-    return shape[: axes.reduction_axis[0]], rows, columns
+    copies = len(kernel.copies)
+    inputs = copies + len(kernel.contracted)
+    return shape[:copies], math.prod(shape[copies:inputs]), math.prod(shape[inputs:])

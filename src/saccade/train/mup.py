@@ -12,9 +12,13 @@ https://arxiv.org/abs/2203.03466. The rest of that table is the model's, in its 
     logits times 1 / m                                model.logit_scale
     scores over H, not sqrt(H)                        mixer.scale, 1 / sqrt(H) at the base width
 
-`experiments/causal_lm/mup.py` has them all. At the base width it is the standard parametrisation. Depth, and ratios
-such as F / D, are to stay; it is meant for rules whose update does not grow with the gradient, as Adam's. It cannot
-know what a kernel named in KERNELS really reads: of `Latent` with a `query_rank`, queries count the rank as D.
+`experiments/causal_lm/mup.py` has them all. At the base width it is the standard parametrisation, of a model of one
+width. Depth, and ratios such as F / D, are to stay; it is meant for rules whose update does not grow with the gradient,
+as Adam's.
+
+A kernel is what contracts an axis that grows with the width: D, N, K, H or F. Outputs without a multiplier of theirs,
+as of classes, routers and gates, are kernels too: their rate falls with their inputs (table 3, output weights). What
+contracts another axis is none: the rank R of a latent is a number of its own, the features X of frames are the data's.
 """
 
 from dataclasses import dataclass
@@ -22,8 +26,11 @@ from typing import Any, ClassVar
 
 from jaxtyping import PyTree
 
-from saccade.train.optimizer import KERNELS, each_leaf, named
+from saccade.axes import AxesByPath, KernelAxes, letters_of
+from saccade.train.optimizer import each_leaf
 from saccade.types import Count, Params, UserError
+
+_GROWING = frozenset('DNKHF')
 
 
 @dataclass(frozen=True)
@@ -32,35 +39,26 @@ class MuP:
 
     Weight decay is not divided: the fraction taken off a step is the same at any width, as in the authors' package.
 
-    Attributes:
-        base_width: D at which the rates were found.
-        kernels: names and axes of further parameters that are kernels; dict(compress='D -> R') in a config.
+    Attributes: base_width, D at which the rates were found.
     """
 
     base_width: Count
-    kernels: tuple[tuple[str, str], ...] = ()
     of_decay: ClassVar[bool] = False
 
-    def __call__(self, params: Params) -> PyTree:
+    def __call__(self, params: Params, axes: AxesByPath) -> PyTree:
         """Return base width / D for kernels, 1 for all else.
 
         Raises:
-            UserError: the base width is not positive, or the axes of a kernel do not have D once.
+            UserError: the base width is not positive.
         """
         if self.base_width < 1:
             raise UserError(f'optimizer.rates: MuP.base_width must be at least 1, not {self.base_width}')
-        widths = {name: _width_axis(name, letters) for name, letters in {**KERNELS, **dict(self.kernels)}.items()}
+        return each_leaf(params, lambda path, leaf: self._factor(axes.get(path), leaf))
 
-        def factor(path: str, leaf: Any) -> float:
-            name = named(widths, path)
-            return 1.0 if name is None else self.base_width / leaf.shape[widths[name]]
-
-        return each_leaf(params, factor)
-
-
-def _width_axis(name: str, letters: str) -> int:
-    """Which axis of a kernel is D, from the last."""
-    axes = letters.replace('->', ' ').split()
-    if axes.count('D') != 1 or '->' not in letters:
-        raise UserError(f"optimizer.rates: MuP.kernels.{name}: write axes with one D, as in 'D -> R', not '{letters}'")
-    return axes.index('D') - len(axes)
+    def _factor(self, axes: str | None, leaf: Any) -> float:
+        kernel = KernelAxes.of(axes)
+        if kernel is None or 'V' in kernel.made or not _GROWING & set(kernel.contracted):
+            return 1.0
+        widths = [size for letter, size in zip(letters_of(axes), leaf.shape, strict=True) if letter == 'D']
+        # The width that it makes, if it makes one: taps of a convolution contract several tokens side by side.
+        return self.base_width / widths[-1] if widths else 1.0

@@ -8,11 +8,13 @@ A rule is any optax gradient transformation that knows no learning rate, named b
     optax:scale_by_lion        Lion: Chen et al. 2023, https://arxiv.org/abs/2302.06675
     train.optimizer:muon       Muon: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/
     train.optimizer:adafactor  Adafactor: Shazeer & Stern 2018, https://arxiv.org/abs/1804.04235
+
+Muon and Adafactor depend on the axes that parameters declare (`saccade.axes`).
 """
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -21,31 +23,17 @@ import numpy as np
 import optax
 from jaxtyping import PyTree
 
+from saccade.axes import AxesByPath, KernelAxes, copies_in
 from saccade.ops.statistic import is_statistic
 from saccade.types import Count, NotNegative, Params, Part, Positive, Range, Share, UserError
 
 NO_DECAY = r'(^|/|_)(bias|scale)$'
-
-# What each kernel contracts and what it makes, as its last axes. Axes before these are layers or experts.
-KERNELS = {
-    'query': 'D -> N H',
-    'key': 'D -> K H',
-    'value': 'D -> K H',
-    'output': 'N H -> D',
-    'up': 'D -> F',
-    'gate': 'D -> F',
-    'down': 'F -> D',
-    'mixer/gate': 'D -> N H',
-    'cross/gate': 'D -> N H',
-}
 
 # Hyperparameters of optax's rules, by the names that all of them have for these; its annotations state no ranges.
 _OF_OPTAX = {
     **dict.fromkeys(('b1', 'b2', 'b3', 'decay', 'momentum'), Range(least=0, below=1)),
     **dict.fromkeys(('eps', 'eps_root', 'eps_in_sqrt', 'initial_accumulator_value'), Range(least=0)),
 }
-
-KernelAxes = optax.contrib.MuonDimensionNumbers
 
 
 @runtime_checkable
@@ -57,9 +45,19 @@ class Rates(Protocol):
 
     of_decay: ClassVar[bool]
 
-    def __call__(self, params: Params) -> PyTree:
+    def __call__(self, params: Params, axes: AxesByPath) -> PyTree:
         """Return a factor, or an array of them that broadcasts, for each leaf; `params` may be shapes."""
         ...
+
+
+@dataclass(frozen=True)
+class RuleByAxes:
+    """Rule that depends on the axes of parameters.
+
+    Attributes: of, a function of these axes that makes the gradient transformation.
+    """
+
+    of: Callable[[AxesByPath], optax.GradientTransformation]
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Optimizer:
     negative gradient and nothing else (`saccade.ops.statistic`).
 
     Attributes:
-        rule: a gradient transformation without a learning rate.
+        rule: a gradient transformation without a learning rate, or a `RuleByAxes` that makes one.
         weight_decay: fraction of a parameter taken off a step at a learning rate of 1.
         no_decay: a regex; parameters with a match in their path, 'layers/pattern_0/norm/scale', do not decay.
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
@@ -84,8 +82,11 @@ class Optimizer:
     clip_norm: Positive | None = None
     rates: Part[Rates] | tuple[Part[Rates], ...] | None = None
 
-    def __call__(self, schedule: optax.Schedule, params: Params) -> optax.GradientTransformation:
+    def __call__(self, schedule: optax.Schedule, params: Params, axes: AxesByPath) -> optax.GradientTransformation:
         """Return the transformation for parameters with the paths of `params`, arrays or shapes.
+
+        Args:
+            axes: of those that declare theirs; the others are no kernels to any rule.
 
         Raises:
             UserError: a field is out of range, the rule brings its own learning rate, or nothing is left to learn.
@@ -93,25 +94,18 @@ class Optimizer:
         self._check()
         given = self.rates or ()
         made = [part() for part in (given if isinstance(given, tuple) else (given,))]
-        kinds = _kinds(product(made, params))
+        kinds = _kinds(product(made, params, axes))
         clip = optax.identity() if self.clip_norm is None else optax.clip_by_global_norm(self.clip_norm)
         decay = optax.add_decayed_weights(self.weight_decay, decays(params, self.no_decay))
         of_rule, of_both = (
-            _multiply(product([rates for rates in made if rates.of_decay == both], params), kinds)
+            _multiply(product([rates for rates in made if rates.of_decay == both], params, axes), kinds)
             for both in (False, True)
         )
-        learned = optax.chain(clip, self._rule(), of_rule, decay, of_both, optax.scale_by_learning_rate(schedule))
+        rule = _made(self.rule, axes, 'optimizer.rule')
+        learned = optax.chain(clip, rule, of_rule, decay, of_both, optax.scale_by_learning_rate(schedule))
         return optax.partition(
             {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
         )
-
-    def _rule(self) -> optax.GradientTransformation:
-        rule = self.rule()
-        if not isinstance(rule, optax.GradientTransformation):
-            raise UserError(
-                f"optimizer.rule: {self.rule.name} makes no gradient transformation; 'optax:scale_by_adam' does"
-            )
-        return rule
 
     def _check(self) -> None:
         if 'learning_rate' in inspect.signature(self.rule.target).parameters:
@@ -139,11 +133,11 @@ def decays(params: Params, no_decay: str = NO_DECAY) -> PyTree[bool]:
     return each_leaf(params, lambda path, _: not finds(no_decay, path, 'optimizer.no_decay'))
 
 
-def product(made: Iterable[Rates], params: Params) -> PyTree:
+def product(made: Iterable[Rates], params: Params, axes: AxesByPath) -> PyTree:
     """Multiply the factors that several give each leaf; 1 where there are none."""
     factors = each_leaf(params, lambda path, leaf: 1.0)
     for rates in made:
-        factors = jax.tree.map(np.multiply, factors, rates(params))
+        factors = jax.tree.map(np.multiply, factors, rates(params, axes))
     return factors
 
 
@@ -172,37 +166,13 @@ def finds(pattern: str, path: str, field: str) -> bool:
         raise UserError(f"{field}: '{pattern}' is not a regular expression: {error}") from None
 
 
-def named(table: Mapping[str, Any], path: str) -> str | None:
-    """Return the longest name in a table that the path ends in; None where there is none."""
-    return max((name for name in table if f'/{path}'.endswith(f'/{name}')), key=len, default=None)
-
-
-def kernel_axes(further: Iterable[tuple[str, str]], field: str) -> dict[str, KernelAxes]:
-    """Return which axes a kernel contracts and which it makes, by its name: of KERNELS and of further ones.
-
-    Args:
-        field: of the config, where the further ones stand.
-
-    Raises:
-        UserError: axes are not written as in 'N H -> D'.
-    """
-    return {name: _matrix_axes(letters, f'{field}.{name}') for name, letters in {**KERNELS, **dict(further)}.items()}
-
-
-def axes_of(axes: Mapping[str, KernelAxes], path: str, leaf: Any) -> KernelAxes | None:
-    """Return the axes of a leaf that is a kernel, as `kernel_axes` knows them; None for any other."""
-    found = axes.get(named(axes, path))
-    return found if found and leaf.ndim >= -found.reduction_axis[0] else None
-
-
 def muon(
-    momentum: Share = 0.95,
-    iterations: Count = 5,
-    rms: Positive | None = 0.2,
-    kernels: tuple[tuple[str, str], ...] = (),
-    others: Part | None = None,
-) -> optax.GradientTransformation:
-    """Orthogonalise the momentum of each hidden kernel, layer by layer; all other parameters get Adam.
+    momentum: Share = 0.95, iterations: Count = 5, rms: Positive | None = 0.2, others: Part | None = None
+) -> RuleByAxes:
+    """Orthogonalise the momentum of each hidden kernel, each layer and expert a matrix; all other parameters get Adam.
+
+    As Jordan et al. have it, embeddings and output layers get Adam; and so do kernels side by side, as a cell's gates
+    are, since these are several matrices. Which is which, the axes say: `KernelAxes.is_hidden`.
 
     Args:
         momentum: decay rate of the first moment, in its Nesterov form.
@@ -210,26 +180,28 @@ def muon(
         rms: root mean square of a full-rank kernel's update at a learning rate of 1. At 0.2, about that of
             Adam, one schedule serves both (Liu et al. 2025, section 2.2, https://arxiv.org/abs/2502.16982).
             None: the original scale, sqrt(max(1, fan_out / fan_in)) times an orthogonal matrix.
-        kernels: names and axes of further parameters that are kernels; dict(compress='D -> R') in a config.
-        others: the rule for what is no kernel. None: optax's scale_by_adam.
+        others: the rule for what is no hidden kernel. None: optax's scale_by_adam.
 
     Raises:
-        UserError: axes are not written as in 'N H -> D'; or, on meeting the parameters, none is a kernel.
+        UserError: on meeting the parameters, none is a hidden kernel.
     """
-    axes = kernel_axes(kernels, 'optimizer.rule.kernels')
-    matrices = optax.contrib.muon(
-        learning_rate=1.0,
-        beta=momentum,
-        ns_steps=iterations,
-        consistent_rms=rms,
-        muon_weight_dimension_numbers=lambda params: each_leaf(params, lambda path, leaf: axes_of(axes, path, leaf)),
-    )
-    rules = {
-        # optax's muon descends; the minus sign is the learning rate's to give.
-        'kernel': optax.chain(matrices, optax.scale(-1.0)),
-        'other': others() if others else optax.scale_by_adam(),
-    }
-    return optax.partition(rules, lambda params: _muon_labels(axes, params))
+
+    def of(axes: AxesByPath) -> optax.GradientTransformation:
+        matrices = optax.contrib.muon(
+            learning_rate=1.0,
+            beta=momentum,
+            ns_steps=iterations,
+            consistent_rms=rms,
+            muon_weight_dimension_numbers=lambda params: each_leaf(params, lambda path, _: _matrix(axes.get(path))),
+        )
+        rules = {
+            # optax's muon descends; the minus sign is the learning rate's to give.
+            'kernel': optax.chain(matrices, optax.scale(-1.0)),
+            'other': _made(others, axes, 'optimizer.rule.others') if others else optax.scale_by_adam(),
+        }
+        return optax.partition(rules, lambda params: _muon_labels(params, axes))
+
+    return RuleByAxes(of)
 
 
 def adafactor(
@@ -237,10 +209,10 @@ def adafactor(
     clipping_threshold: Positive | None = 1.0,
     minimum_size: Count = 128,
     parameter_scale: bool = True,
-) -> optax.GradientTransformation:
-    """Scale by a factored second moment, every layer of a stacked parameter on its own.
+) -> RuleByAxes:
+    """Scale by a factored second moment, every layer and expert of a stacked parameter on its own.
 
-    Within a layer the two longest axes are factored and the others kept: of [D N H], often D and H.
+    Of the axes of one the two longest are factored and the others kept: of [D N H], often D and H.
 
     Args:
         decay_rate: the second moment's decay at step t is 1 - t^-decay_rate.
@@ -255,9 +227,24 @@ def adafactor(
         multiply_by_parameter_scale=parameter_scale,
     )
     rule = optax.chain(descent, optax.scale(-1.0))
-    return optax.partition(
-        {'stacked': _by_layer(rule), 'single': rule}, lambda params: each_leaf(params, _stacked_label)
-    )
+
+    def of(axes: AxesByPath) -> optax.GradientTransformation:
+        rules = {'stacked': _by_copy(rule, axes), 'single': rule}
+        return optax.partition(
+            rules,
+            lambda params: each_leaf(params, lambda path, _: 'stacked' if copies_in(axes.get(path, '')) else 'single'),
+        )
+
+    return RuleByAxes(of)
+
+
+def _made(part: Part, axes: AxesByPath, field: str) -> optax.GradientTransformation:
+    """Make the rule that stands in a field of the config."""
+    rule = part()
+    made = rule.of(axes) if isinstance(rule, RuleByAxes) else rule
+    if not isinstance(made, optax.GradientTransformation):
+        raise UserError(f"{field}: {part.name} makes no gradient transformation; 'optax:scale_by_adam' does")
+    return made
 
 
 def _kinds(factors: PyTree) -> PyTree[str]:
@@ -282,33 +269,42 @@ def _multiply(factors: PyTree, kinds: PyTree[str]) -> optax.GradientTransformati
     )
 
 
-def _matrix_axes(letters: str, field: str) -> KernelAxes:
-    inputs, _, outputs = (side.split() for side in letters.partition('->'))
-    if not inputs or not outputs:
-        raise UserError(f"{field}: write axes as in 'N H -> D', not '{letters}'")
-    first = -len(inputs) - len(outputs)
-    return KernelAxes(tuple(range(first, -len(outputs))), tuple(range(-len(outputs), 0)))
+def _matrix(axes: str | None) -> optax.contrib.MuonDimensionNumbers | None:
+    """Return which of its last axes a hidden kernel contracts, and which it makes; None for any other parameter."""
+    kernel = KernelAxes.of(axes)
+    if kernel is None or not kernel.is_hidden:
+        return None
+    inputs, outputs = len(kernel.contracted), len(kernel.made)
+    return optax.contrib.MuonDimensionNumbers(tuple(range(-inputs - outputs, -outputs)), tuple(range(-outputs, 0)))
 
 
-def _muon_labels(axes: Mapping[str, KernelAxes], params: Params) -> PyTree[str]:
-    labels = each_leaf(params, lambda path, leaf: 'kernel' if axes_of(axes, path, leaf) else 'other')
+def _muon_labels(params: Params, axes: AxesByPath) -> PyTree[str]:
+    labels = each_leaf(params, lambda path, _: 'kernel' if _matrix(axes.get(path)) else 'other')
     if 'kernel' not in jax.tree.leaves(labels):
-        raise UserError(f'optimizer.rule: muon found no kernel named {", ".join(axes)}; name yours in `kernels`')
+        raise UserError(
+            'optimizer.rule: muon finds no hidden kernel among the parameters that are trained: '
+            "none declares axes as 'D -> F'; a part declares them by saccade.axes:parameter"
+        )
     return labels
 
 
-def _stacked_label(path: str, leaf: Any) -> str:
-    return 'stacked' if 'layers' in path.split('/') else 'single'
+def _by_copy(rule: optax.GradientTransformation, axes: AxesByPath) -> optax.GradientTransformation:
+    """Apply a rule to each copy in a stacked leaf, of a layer or of an expert, as if it were a parameter of its own."""
 
+    def each(function: Callable[..., PyTree], params: Params, *rest: PyTree) -> PyTree:
+        def of_leaf(keypath: Any, *leaves: Any) -> PyTree:
+            mapped = function
+            for _ in range(copies_in(axes[path_of(keypath)])):
+                mapped = jax.vmap(mapped)
+            return mapped(*leaves)
 
-def _by_layer(rule: optax.GradientTransformation) -> optax.GradientTransformation:
-    """Apply a rule to each slice of each leaf along axis 0, as if every slice were a parameter of its own."""
+        return jax.tree_util.tree_map_with_path(of_leaf, params, *rest)
 
     def init(params):
-        return jax.tree.map(jax.vmap(rule.init), params)
+        return each(rule.init, params)
 
     def update(updates, state, params):
-        pairs = jax.tree.map(jax.vmap(rule.update), updates, state, params)
+        pairs = each(rule.update, updates, state, params)
         return tuple(jax.tree.map(lambda _, pair, side=side: pair[side], updates, pairs) for side in (0, 1))
 
     return optax.GradientTransformation(init, update)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan of a run before it starts: parameters, FLOPs and memory of the compiled step that it will run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from saccade.axes import AxesByPath
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import Backend
 from saccade.train.learner import Learner, cast
@@ -89,7 +90,10 @@ class Plan:
             state_bytes=state_bytes(backend.learner, backend.like.params),
             variant=list(variant_lines(model)),
             trained=backend.learner.adapter.lines(backend.like.params),
-            replicated=replicated_lines(backend.like.params, backend.learner.axes),
+            replicated=[
+                *replicated_lines(backend.like.params),
+                *undeclared_lines(backend.like.params, backend.learner.axes),
+            ],
         )
 
     @property
@@ -179,12 +183,18 @@ def by_role(params: Params) -> dict[str, int]:
     return counts
 
 
-def replicated_lines(params: Params, axes: Mapping[str, str]) -> list[str]:
+def undeclared_lines(params: Params, axes: AxesByPath) -> list[str]:
+    """Which parameters declare no axes, in words, and what follows; nothing where all of them do."""
+    paths = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)]
+    undeclared = [path for path in paths if path not in axes]
+    return [f'no axes     {_few(undeclared)}: replicated, and no kernels to Muon, muP and LoRA'] if undeclared else []
+
+
+def replicated_lines(params: Params) -> list[str]:
     """What every device has whole, in words; nothing where the mesh has no axis along which parameters are split.
 
     Args:
         params: shapes, with how they lie.
-        axes: declared of each of them, by path.
     """
     leaves = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
     mesh = next(getattr(leaf.sharding, 'mesh', None) for leaf in leaves.values())
@@ -194,17 +204,14 @@ def replicated_lines(params: Params, axes: Mapping[str, str]) -> list[str]:
     count, total = (sum(leaf.size for leaf in each.values()) for each in (whole, leaves))
     held = sum(leaf.size * leaf.dtype.itemsize for leaf in whole.values())
     largest = sorted(whole, key=lambda path: whole[path].size, reverse=True)
-    undeclared = [path for path in largest if path not in axes]
-    return [
-        f'replicated  {count:,} of the parameters ({count / total:.1%}), {held / 2**10:,.0f} KiB a device'
-        f'{_first(": ", largest)}{_first("; declaring no axes: ", undeclared)}'
-    ]
+    shares = f'{count:,} of the parameters ({count / total:.1%}), {held / 2**10:,.0f} KiB a device'
+    return [f'replicated  {shares}: {_few(largest)}' if largest else f'replicated  {shares}']
 
 
-def _first(words: str, paths: Sequence[str]) -> str:
-    """The first few of some paths after these words; nothing where there are none."""
+def _few(paths: Sequence[str]) -> str:
+    """The first few of some paths."""
     more = f' and {len(paths) - FEW} more' if len(paths) > FEW else ''
-    return f'{words}{", ".join(paths[:FEW])}{more}' if paths else ''
+    return f'{", ".join(paths[:FEW])}{more}'
 
 
 def role_of(path: str) -> str:

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from saccade.axes import AxesByPath
 from saccade.layers import IN_A_STACK, layer_numbers
 from saccade.train.optimizer import each_leaf, finds
 from saccade.types import Params, Range, UserError
@@ -34,18 +35,19 @@ class LayerWise:
 
     Attributes:
         decay: factor from a layer to the one below it.
-        below: a regex; parameters outside the layers with a match in their path are below them.
+        below: a regex; parameters outside the layers with a match in their path are below them: of the embeddings their
+            norm and projection too, as in the authors' code. (Axes do not tell these from a norm or a head above.)
     """
 
     decay: Annotated[float, Range(above=0, most=1)]
-    below: str = r'(^|/)(embed|embedding|position|shared)(/|$)'
+    below: str = r'(^|/)(embed|embedding|position|types|shared)(_|/|$)'
     of_decay: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.decay <= 1:
             raise UserError(f'optimizer.rates: LayerWise.decay must be above 0 and at most 1, not {self.decay}')
 
-    def __call__(self, params: Params) -> PyTree:
+    def __call__(self, params: Params, axes: AxesByPath) -> PyTree:
         numbers = layer_numbers(params)
         highest = {tower: max(max(of) for of in names.values()) for tower, names in numbers.items()}
         deepest = max(highest.values(), default=0)
@@ -72,7 +74,7 @@ class Frozen:
     match: str
     of_decay: ClassVar[bool] = True
 
-    def __call__(self, params: Params) -> PyTree:
+    def __call__(self, params: Params, axes: AxesByPath) -> PyTree:
         """Return 0 for what is frozen.
 
         Raises:

@@ -37,7 +37,7 @@ def make_learner(experiment: Experiment) -> Learner:
     return Learner(
         model=experiment.model(),
         task=experiment.task(),
-        optimizer=adapter.optimizer(partial(optimizer, schedule), shapes),
+        optimizer=adapter.optimizer(partial(optimizer, schedule, axes=axes), shapes),
         schedule=schedule,
         dtype=experiment.dtype,
         accumulate=experiment.accumulate,

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from saccade.axes import declared
+from saccade.axes import AxesByPath, declared
 from saccade.build import build
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub import load as hub
@@ -138,10 +138,12 @@ def kept_shapes(experiment: Experiment) -> Params:
     return kept(experiment)[0]
 
 
-def kept(experiment: Experiment) -> tuple[Params, Mapping[str, str]]:
+def kept(experiment: Experiment) -> tuple[Params, AxesByPath]:
     """Shapes of the parameters that a run keeps, and the axes of those that declare them, by path."""
     variables, adapter = _variables(experiment), experiment.adapter
-    return jax.eval_shape(adapter.init, jax.random.key(0), variables['params']), adapter.axes(declared(variables))
+    axes = declared(variables)
+    init = functools.partial(adapter.init, axes=axes)
+    return jax.eval_shape(init, jax.random.key(0), variables['params']), adapter.axes(axes)
 
 
 def _variables(experiment: Experiment) -> dict[str, Any]:
@@ -173,13 +175,22 @@ class Start:
         ]
 
 
-def start_from(where: tuple[str, str], initial: Params, adapt: Part[Params] | None = None) -> Start:
+@dataclass(frozen=True)
+class Wanted:
+    """Parameter that a model has a place for. Attributes: shape; axes, as 'L D -> K H', None where it declares none."""
+
+    shape: tuple[int, ...]
+    axes: str | None
+
+
+def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt: Part[Params] | None = None) -> Start:
     """Weights of a run or of a Hugging Face directory.
 
     Args:
         where: its path; and which of its models is meant, where it has several.
         initial: the parameters as they are without.
-        adapt: what makes them fit: a function of these and of the shapes of `initial`, by path.
+        axes: of these, by path.
+        adapt: what makes them fit: a function of them and of what is `Wanted`, by path.
 
     Raises:
         UserError: they are not those of this architecture; the first parameter that differs is named.
@@ -188,7 +199,7 @@ def start_from(where: tuple[str, str], initial: Params, adapt: Part[Params] | No
     params = _part_of(params_of(path), where)
     found, asked = _by_path(params), _shapes(initial)
     if adapt is not None:
-        params = adapt(params, asked)
+        params = adapt(params, {path: Wanted(shape, axes.get(path)) for path, shape in asked.items()})
     there = _shapes(params)
     for name in sorted(there.keys() | asked.keys()):
         if there.get(name) != asked.get(name):

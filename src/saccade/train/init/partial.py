@@ -15,33 +15,33 @@ import jax
 import jax.numpy as jnp
 from flax.traverse_util import flatten_dict, unflatten_dict
 
+from saccade.axes import letters_of
 from saccade.train.optimizer import finds
+from saccade.train.trained import Wanted
 from saccade.types import Params, UserError
 
-Shapes = Mapping[str, tuple[int, ...]]
+Places = Mapping[str, Wanted]
 
 
-def body(
-    params: Params, wanted: Shapes, heads: str = r'(^|/)\w+_head/', outputs: str = r'_head/output(_bias)?$'
-) -> Params:
+def body(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> Params:
     """Take all but the heads; of a head of the same name the hidden layer too, as BERT's pooler is fine-tuned.
 
     Args:
-        wanted: shapes by path.
-        heads: a regex of the paths that need not be there, on either side.
-        outputs: a regex of those of them that are always new.
+        wanted: by path.
+        heads: a regex of the paths that need not be there, on either side. Those with an axis C of classes are always
+            new.
     """
     there = flatten_dict(params, sep='/')
-    new = [
-        path
-        for path, shape in wanted.items()
-        if _found(heads, path) and (_found(outputs, path) or there.get(path) is None or there[path].shape != shape)
-    ]
+
+    def is_new(path: str, place: Wanted) -> bool:
+        return 'C' in letters_of(place.axes or '') or path not in there or there[path].shape != place.shape
+
+    new = [path for path, place in wanted.items() if _found(heads, path) and is_new(path, place)]
     left = [path for path in there if _found(heads, path) and path not in wanted]
     return _with_new({path: leaf for path, leaf in there.items() if path not in left}, new, wanted)
 
 
-def encoder(params: Params, wanted: Shapes, heads: str = r'(^|/)\w+_head/') -> Params:
+def encoder(params: Params, wanted: Places, heads: str = r'(^|/)\w+_head/') -> Params:
     """Take an encoder as that of a sequence-to-sequence model whose decoder is new: Rothe et al. 2020, BERT2RND,
     https://arxiv.org/abs/1907.12461
 
@@ -53,7 +53,7 @@ def encoder(params: Params, wanted: Shapes, heads: str = r'(^|/)\w+_head/') -> P
     return _with_new({f'encoder/{path}': leaf for path, leaf in there.items()}, new, wanted)
 
 
-def only(params: Params, wanted: Shapes, match: str) -> Params:
+def only(params: Params, wanted: Places, match: str) -> Params:
     """Take what a regex finds in the path, and nothing else.
 
     Raises:
@@ -65,12 +65,12 @@ def only(params: Params, wanted: Shapes, match: str) -> Params:
     return _with_new(there, [path for path in wanted if not _found(match, path)], wanted)
 
 
-def nothing(params: Params, wanted: Shapes) -> Params:
+def nothing(params: Params, wanted: Places) -> Params:
     """Take the tokenizer alone, and what `inherit` takes: so that a run from scratch differs in its weights only."""
     return _with_new({}, list(wanted), wanted)
 
 
-def teacher(params: Params, wanted: Shapes, every: int = 2) -> Params:
+def teacher(params: Params, wanted: Places, every: int = 2) -> Params:
     """Take all as the teacher's, and for the student each layer of so many: DistilBERT, section 3 of 1910.01108.
 
     Args:
@@ -81,12 +81,12 @@ def teacher(params: Params, wanted: Shapes, every: int = 2) -> Params:
     """
     there = flatten_dict(params, sep='/')
     started: dict[str, jax.Array] = {}
-    for path, shape in wanted.items():
+    for path, place in wanted.items():
         name = path.removeprefix('student/')
         leaf = there.get(name)
         if leaf is not None and path.startswith('student/layers/'):
             leaf = leaf[::every]
-        if leaf is not None and path != name and leaf.shape == shape:
+        if leaf is not None and path != name and leaf.shape == place.shape:
             started[path] = leaf
     new = [path for path in wanted if path.startswith('student/') and path not in started]
     if any(path.startswith('student/layers/') for path in new):
@@ -98,6 +98,6 @@ def _found(pattern: str, path: str) -> bool:
     return finds(pattern, path, 'config.adapt')
 
 
-def _with_new(taken: Mapping[str, jax.Array], new: list[str], wanted: Shapes) -> Params:
-    shapes = {path: jax.ShapeDtypeStruct(wanted[path], jnp.float32) for path in new}
+def _with_new(taken: Mapping[str, jax.Array], new: list[str], wanted: Places) -> Params:
+    shapes = {path: jax.ShapeDtypeStruct(wanted[path].shape, jnp.float32) for path in new}
     return unflatten_dict({**taken, **shapes}, sep='/')

@@ -12,15 +12,15 @@ import jax
 import numpy as np
 from einops import reduce
 
+from saccade.axes import letters_of
 from saccade.train.optimizer import each_leaf
+from saccade.train.trained import Wanted
 from saccade.types import Params
 
 Array = jax.Array | np.ndarray  # of a run, or of a Hugging Face directory
 
-_PER_KEY_HEAD = ('key', 'value', 'key_bias', 'value_bias')
 
-
-def grouped(params: Params, wanted: Mapping[str, tuple[int, ...]]) -> Params:
+def grouped(params: Params, wanted: Mapping[str, Wanted]) -> Params:
     """Give attention fewer key/value heads: each is the mean of the group of heads that it stands for.
 
     Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints",
@@ -28,13 +28,15 @@ def grouped(params: Params, wanted: Mapping[str, tuple[int, ...]]) -> Params:
     served: the mean would be of both.
 
     Args:
-        wanted: shapes by path. What already fits, and what cannot be made to, is returned as it is.
+        wanted: by path. What already fits, what has no axis K, and what cannot be made to fit is returned as it is.
     """
+    return each_leaf(params, lambda path, leaf: _averaged(leaf, wanted[path]) if path in wanted else leaf)
 
-    def fit(path: str, leaf: Array) -> Array:
-        shape = wanted.get(path, leaf.shape)
-        if path.rpartition('/')[-1] not in _PER_KEY_HEAD or shape == leaf.shape or leaf.shape[-2] % shape[-2]:
-            return leaf
-        return reduce(leaf, '... (K G) H -> ... K H', 'mean', K=shape[-2])
 
-    return each_leaf(params, fit)
+def _averaged(leaf: Array, place: Wanted) -> Array:
+    letters = letters_of(place.axes or '')
+    if leaf.shape == place.shape or leaf.ndim != len(letters) or 'K' not in letters:
+        return leaf
+    axis = letters.index('K')
+    heads, rest = place.shape[axis], ' '.join(f'axis_{number}' for number in range(axis + 1, leaf.ndim))
+    return leaf if leaf.shape[axis] % heads else reduce(leaf, f'... (K G) {rest} -> ... K {rest}', 'mean', K=heads)
