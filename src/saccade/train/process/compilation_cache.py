@@ -152,7 +152,7 @@ def _digest(key: str, value: bytes) -> bytes:
 
 
 def only_features(value: bytes) -> bytes:
-    """Return a compiled program without the features that only the compiler reads."""
+    """Return a compiled program in which what the compiler merely prefers is not named as a feature."""
     program = jax_cache.decompress_executable(value)
     if not any(name in program for name in _NO_FEATURES):
         return value
