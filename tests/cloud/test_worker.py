@@ -158,7 +158,7 @@ def test_a_training_outlives_the_connection_and_is_followed_again(hosts, code):
 def test_who_follows_again_is_spared_what_was_seen(hosts, code):
     said: list[str] = []
     job, runner = launch(hosts, code, 'for line in range(100):\n    print(line)'), Gcloud(said.append)
-    for command in (job._pack(), job._ship(), job._prepare(), job._start(), job._follow(), job._follow()):
+    for command in (job.pack(), job.ship(), job.prepare(), job.start(), job.follow(), job.follow()):
         assert runner.do(command).status == 0
     assert [line for line in said if line.startswith('worker')] == [
         f'worker 0: {n}' for n in [*range(100), *range(80, 100)]
@@ -170,18 +170,18 @@ def test_another_training_is_left_in_peace_and_stop_has_it_save(hosts, code):
     said: list[str] = []
     job = launch(hosts, code, SAVES)
     runner = Gcloud(said.append)
-    for command in (job._pack(), job._ship(), job._prepare(), job._start()):
+    for command in (job.pack(), job.ship(), job.prepare(), job.start()):
         assert runner.do(command).status == 0
     until((hosts.home() / 'saccade/buckets/mine/begun').exists)
     other = launch(hosts, code, SAVES, overrides=('--config.seed=1',))
-    assert runner.do(job._look()).status == 75
-    assert runner.do(other._look()).status == 76
+    assert runner.do(job.look()).status == 75
+    assert runner.do(other.look()).status == 76
     other.training = replace(job.training, bucket='yours')
-    assert runner.do(other._look()).status == 76
-    assert runner.do(job._start()).status == 75
+    assert runner.do(other.look()).status == 76
+    assert runner.do(job.start()).status == 75
     assert runner.do(job.stop()).status == 0
-    assert runner.do(job._look()).status == 0
-    assert runner.do(job._follow()).status == 0
+    assert runner.do(job.look()).status == 0
+    assert runner.do(job.follow()).status == 0
     assert 'worker 0: saved' in said
 
 
@@ -191,10 +191,10 @@ def test_a_host_that_shuts_down_lets_the_training_save_and_it_is_not_taken_for_f
     hosts.answer(follow=[{'before': shut_down, 'status': 0}, True], describe=['READY'])
     said: list[str] = []
     job, runner = launch(hosts, code, SAVES), Gcloud(said.append)
-    for command in (job._pack(), job._ship(), job._prepare(), job._start()):
+    for command in (job.pack(), job.ship(), job.prepare(), job.start()):
         assert runner.do(command).status == 0
-    assert runner.do(job._follow()).status == 0  # which is only the fake that shuts the host down
-    assert runner.do(job._follow()).status == 143
+    assert runner.do(job.follow()).status == 0  # which is only the fake that shuts the host down
+    assert runner.do(job.follow()).status == 143
     assert 'worker 0: saved' in said
 
 

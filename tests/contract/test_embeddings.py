@@ -10,16 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.analysis.catalogue.catalogue import EMBEDDING
 from saccade.axes import declared
-from saccade.build import modules
 from saccade.types import Embedding, LayerContext, UserError
 
-PARTS = [
-    value
-    for module in modules('embed')
-    for value in vars(module).values()
-    if isinstance(value, type) and value.__module__ == module.__name__
-]
+PARTS = list(EMBEDDING.found())
 B, T, F, V, E = 2, 5, 3, 11, 8
 INPUTS = {
     'tokens': jax.random.randint(jax.random.key(0), (B, T), 0, V),

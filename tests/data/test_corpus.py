@@ -368,7 +368,7 @@ def test_known_name_without_network(tmp_path, monkeypatch):
 @pytest.mark.parametrize('name', ['lm1b', 'cnn_dailymail'])
 def test_dataset_that_needs_tensorflow_says_so_before_it_downloads(tmp_path, monkeypatch, name):
     monkeypatch.setitem(sys.modules, 'tensorflow', None)
-    monkeypatch.setattr(named, '_reachable', lambda hosts: True)
+    monkeypatch.setattr(named, 'reachable', lambda hosts: True)
     monkeypatch.setattr(tfds.core.DatasetBuilder, 'download_and_prepare', None)
     with pytest.raises(UserError, match=f'{name}: TFDS needs TensorFlow to prepare it; prepare it elsewhere'):
         open_corpus(name, None, tmp_path)
@@ -376,15 +376,15 @@ def test_dataset_that_needs_tensorflow_says_so_before_it_downloads(tmp_path, mon
 
 def test_hosts_that_never_answer_are_given_up(monkeypatch):
     never = threading.Event()
-    monkeypatch.setattr(named, '_answers', lambda host: never.wait(60))
+    monkeypatch.setattr(named, 'is_answering', lambda host: never.wait(60))
     monkeypatch.setattr(named, '_PATIENCE', 0.01)
-    assert not named._reachable(['http://a', 'http://b'])
+    assert not named.reachable(['http://a', 'http://b'])
     never.set()
 
 
 def test_one_host_that_answers_is_a_network(monkeypatch):
-    monkeypatch.setattr(named, '_answers', lambda host: host == 'http://b')
-    assert named._reachable(['http://a', 'http://b', 'http://c'])
+    monkeypatch.setattr(named, 'is_answering', lambda host: host == 'http://b')
+    assert named.reachable(['http://a', 'http://b', 'http://c'])
 
 
 def test_a_refusal_is_an_answer_and_a_closed_port_is_none(monkeypatch):
@@ -393,10 +393,10 @@ def test_a_refusal_is_an_answer_and_a_closed_port_is_none(monkeypatch):
     with http.server.ThreadingHTTPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler) as server:
         host = f'http://127.0.0.1:{server.server_port}'
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        answered = named._answers(host)
+        answered = named.is_answering(host)
         server.shutdown()
     assert answered
-    assert not named._answers(host)
+    assert not named.is_answering(host)
 
 
 def test_a_prepared_dataset_imports_no_module_that_its_features_name(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from saccade.data.pipeline import _shuffled, eval_batches, random_windows, train_batches
+from saccade.data.pipeline import eval_batches, random_windows, shuffled, train_batches
 from saccade.data.rows.pack import Padded
 from saccade.data.split import Bucket, bucketed
 from saccade.data.text.stream import TextSplit
@@ -113,7 +113,7 @@ def test_a_batch_of_shorter_rows_divides_by_the_powers_of_two_that_one_of_the_lo
 @pytest.mark.parametrize('seed', [0, 1])
 def test_neighbours_in_the_order_are_strangers_in_the_data(seed):
     count = 20_000
-    rows = np.array([_shuffled(1_000_000, seed)[number] for number in range(count)], float)
+    rows = np.array([shuffled(1_000_000, seed)[number] for number in range(count)], float)
     assert abs(np.corrcoef(rows[:-1], rows[1:])[0, 1]) < 4 / np.sqrt(count)
 
 

@@ -294,7 +294,7 @@ def test_a_feature_that_is_missing_is_named(tmp_path):
     [('glue/sst2', 'label', str), ('glue/stsb', 'label', float), ('glue/mnli', 'premise', str)],
 )
 def test_glue_as_tfds_describes_it(name, column, kind):
-    named._register()
+    named.register()
     with tfds.testing.mock_data(num_examples=3):
         builder = tfds.builder(name)
         picked = Picked(builder.as_data_source(split='train'), range(3), 'train')
@@ -304,7 +304,7 @@ def test_glue_as_tfds_describes_it(name, column, kind):
 
 
 def test_conll2003_as_tfds_describes_it():
-    named._register()
+    named.register()
     with tfds.testing.mock_data(num_examples=5):
         builder = tfds.builder('conll2003')
         picked = Picked(builder.as_data_source(split='train'), range(5), 'train')

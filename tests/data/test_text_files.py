@@ -143,8 +143,8 @@ def test_fingerprint_of_a_file_depends_on_the_cut(tmp_path):
 def test_documents_fill_shards_in_order(tmp_path, monkeypatch):
     monkeypatch.setattr(text_files, '_SHARD', 10)
     _write(tmp_path, a_txt='a' * 6, b_txt='b' * 4, c_txt='c' * 25, d_txt='d')
-    pieces = text_files._pieces(tmp_path, sorted(tmp_path.iterdir()))
-    shards = text_files._shards(pieces)
+    pieces = text_files.pieces_of(tmp_path, sorted(tmp_path.iterdir()))
+    shards = text_files.shards_of(pieces)
     assert [[piece.id[0] for piece in shard] for shard in shards] == [['a', 'b'], ['c'], ['d']]
 
 

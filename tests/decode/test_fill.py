@@ -116,11 +116,11 @@ def test_a_mask_takes_the_space_before_it_where_its_vocabulary_says_so(encoder):
     model, params = make(encoder_spec(vocabulary=300))
     mask, encode = pieces.specials['[MASK]'], pieces.encode
     apart = [*encode('the '), mask, *encode(' cat')]
-    assert list(Filler(model, params, pieces)._encoded('the [MASK] cat')) == apart
+    assert list(Filler(model, params, pieces).encoded('the [MASK] cat')) == apart
     backend = tokenizers.Tokenizer.from_str(pieces.backend.to_str())
     backend.add_special_tokens([tokenizers.AddedToken('[MASK]', lstrip=True, special=True)])
     taking = Filler(model, params, Tokenizer(backend))
-    assert list(taking._encoded('the [MASK] cat')) == [*encode('the'), mask, *encode(' cat')]
+    assert list(taking.encoded('the [MASK] cat')) == [*encode('the'), mask, *encode(' cat')]
 
 
 def test_what_cannot_be_filled_in_is_refused(filler, encoder, words):

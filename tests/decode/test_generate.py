@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from counting_position import Counting
 
-from saccade.decode.generate import CHUNK, _continue, generate
+from saccade.decode.generate import CHUNK, continued, generate
 from saccade.decode.sampling import Sampler
 from saccade.types import LayerContext, UserError
 
@@ -126,7 +126,7 @@ def test_it_runs_no_more_steps_than_it_needs(counted):
 def test_no_step_of_the_loop_copies_parameters(learned):
     model, params = learned
     arrays = params, np.zeros((1, CHUNK + 1), np.int32), np.ones(1, np.int32), KEY, np.int32(-1)
-    compiled = _continue.lower(model, GREEDY, 4, *arrays).compile().as_text()
+    compiled = continued.lower(model, GREEDY, 4, *arrays).compile().as_text()
     moved = [line for line in compiled.splitlines() if re.search(r' (slice|concatenate)\(', line)]
     in_loop = [line for line in moved if 'while/body' in line]
     smallest = min(leaf.size // model.layers for leaf in jax.tree.leaves(params['layers']) if leaf.ndim > 2)

@@ -125,7 +125,7 @@ def test_drawing_in_blocks_changes_nothing(monkeypatch):
     monkeypatch.setattr(bootstrap, '_MOST_DRAWN', 50 * 999)
     blocks = of_mean(hits)
     assert (blocks.low, blocks.high) == pytest.approx((at_once.low, at_once.high), rel=1e-12)
-    assert list(bootstrap._blocks(999)) == [999, 999, RESAMPLES - 1998]
+    assert list(bootstrap.block_sizes(999)) == [999, 999, RESAMPLES - 1998]
 
 
 @pytest.mark.parametrize('measure', [of_mean, lambda values, seed=0: of_examples(values[:, None], mean_of_first, seed)])

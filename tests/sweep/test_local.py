@@ -43,7 +43,7 @@ def engine(tmp_path):
 
     yield make
     for one in made:
-        for process, _ in one._working.values():
+        for process, _ in one.working.values():
             process.kill()
         one.stop()
 
@@ -172,7 +172,7 @@ def test_a_job_has_the_environment_of_its_share_and_the_rest_of_ours(engine, tmp
 
 def test_a_job_keeps_the_lock_open_hears_no_terminal_and_no_key(engine, tmp_path):
     one = engine(Share())
-    program = f'print(os.fstat({one._lock}).st_ino, repr(sys.stdin.read()), os.getsid(0) == os.getpid())'
+    program = f'print(os.fstat({one.lock}).st_ino, repr(sys.stdin.read()), os.getsid(0) == os.getpid())'
     assert carried_out(one, job(tmp_path, 'log', program)) == 0
     inode = (tmp_path / 'lock').stat().st_ino
     assert (tmp_path / 'log').read_text().splitlines()[-1] == f"{inode} '' True"
@@ -269,5 +269,5 @@ def test_a_job_that_ended_before_it_was_stopped_ends_as_it_did(engine, tmp_path)
     one = engine(Share())
     one.submit(job(tmp_path, 'log', 'sys.exit(4)'))
     one.poll()
-    os.waitid(os.P_PID, one._working['log'][0].pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody was told yet
+    os.waitid(os.P_PID, one.working['log'][0].pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody was told yet
     assert one.stop() == [Event('log', 4)]

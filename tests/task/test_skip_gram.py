@@ -87,7 +87,7 @@ def test_without_subsampling_training_differs_by_the_order_of_the_noise_alone():
 def test_a_word_stays_with_the_chance_of_the_paper():
     task = SkipGram(subsample=1e-3)
     frequency = jnp.repeat(jnp.array([[1e-4, 1e-3, 4e-3, 0.1]]).T, 4000, axis=1)
-    stays = task._stays(frequency, jax.random.key(0)).mean(axis=1)
+    stays = task.stays(frequency, jax.random.key(0)).mean(axis=1)
     np.testing.assert_allclose(stays, [1, 1, 0.5, 0.1], atol=0.03)
 
 

@@ -302,8 +302,8 @@ def test_what_is_not_read_may_be_damaged(tmp_path):
 
 
 def test_a_file_is_read_for_its_digest_when_it_was_written_and_before_it_is_restored(tmp_path, monkeypatch):
-    read, digest = [], checkpoint._digest
-    monkeypatch.setattr(checkpoint, '_digest', lambda path: read.append(path) or digest(path))
+    read, digest = [], checkpoint.file_digest
+    monkeypatch.setattr(checkpoint, 'digest', lambda path: read.append(path) or digest(path))
     save_steps(tmp_path, 1)
     names = [name for name in files_of(tmp_path / '1') if name.name != 'saccade.seal']
     assert sorted(read) == [tmp_path / '1.saving' / name for name in names]
@@ -320,11 +320,11 @@ def test_a_file_is_read_for_its_digest_when_it_was_written_and_before_it_is_rest
 def save_as_before(folder: Path, *steps: int) -> None:
     """Save as when all of the state was in one store."""
     for step in steps:
-        arrays = jax.tree.map(checkpoint._raw, make_state(step))
+        arrays = jax.tree.map(checkpoint.as_raw, make_state(step))
         with closing(ocp.Checkpointer(ocp.PyTreeCheckpointHandler())) as writer:
             writer.save(folder / str(step), args=ocp.args.PyTreeSave(arrays))
         files = {
-            name.as_posix(): ((path := folder / str(step) / name).stat().st_size, checkpoint._digest(path))
+            name.as_posix(): ((path := folder / str(step) / name).stat().st_size, checkpoint.file_digest(path))
             for name in files_of(folder / str(step))
         }
         about = {'metrics': {'loss': float(step)}, 'extra': {'rows': 100 * step}, 'files': files}
@@ -500,8 +500,8 @@ import jax, jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 from saccade.train import checkpoint
 
-read, digest = [], checkpoint._digest
-checkpoint._digest = lambda path: read.append(str(path)) or digest(path)
+read, digest = [], checkpoint.file_digest
+checkpoint.file_digest = lambda path: read.append(str(path)) or digest(path)
 mesh = jax.make_mesh((2,), ('data',))
 rows = NamedSharding(mesh, PartitionSpec('data'))
 like = {'params': jax.ShapeDtypeStruct((16, 3), jnp.float32, sharding=rows)}
@@ -551,7 +551,7 @@ checkpoints.wait()
 @pytest.mark.long
 @pytest.mark.parametrize(
     ('moment', 'step'),
-    [('checkpoint._write_seal = kill', 1), ('checkpoint.shutil.rmtree = kill', 2)],
+    [('checkpoint.write_seal = kill', 1), ('checkpoint.shutil.rmtree = kill', 2)],
     ids=['before the seal', 'while the old step goes'],
 )
 def test_a_kill_leaves_a_state_that_restores(tmp_path, moment, step):

@@ -142,7 +142,7 @@ def test_the_cores_have_programs_of_their_own(cache, monkeypatch):
 def test_preferences_of_a_compiler_are_no_features():
     features = b'+64bit,+cmov,+prefer-no-gather,+prefer-no-scatter,+sse'
     found = jax_cache.decompress_executable(
-        compilation_cache._only_features(jax_cache.compress_executable(b'12345678' + features))
+        compilation_cache.only_features(jax_cache.compress_executable(b'12345678' + features))
     )
     assert len(found) == 8 + len(features)
     assert set(found[8:].split(b',')) == {b'+64bit', b'+cmov', b'+cx8', b'+fxsr', b'+sse'}

@@ -103,11 +103,11 @@ def digested(task, predictions, split):
 
 translation.Translation.predict, translation.Translation.judge = also_logits, digested
 run = loop.Run(load_config(experiment, overrides), workdir, loop.Options(quiet=True))
-prepared = run._prepare()
+prepared = run.prepare()
 rows = type(prepared.splits['validation'].rows)
 get = rows.__getitem__
 rows.__getitem__ = lambda self, row: read.append(row) or get(self, row)
-found = run._measure(run.backend.init(0), prepared, 0, int(limit))
+found = run.measure(run.backend.init(0), prepared, 0, int(limit))
 judged = {name: value for name, value in found.metrics.items() if name in ('exact_match',)}
 print(json.dumps([{**seen, **judged}, len(read)]))
 """

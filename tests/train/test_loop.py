@@ -83,7 +83,7 @@ def refuse_to_erase(run, logged):
     """See whether a run may begin whose log is at a step."""
     run.workdir.metrics.write_text(f'{{"step": {logged}, "split": "train"}}\n')
     with Checkpoints(run.workdir.checkpoints) as checkpoints:
-        run._refuse_to_erase(checkpoints)
+        run.refuse_to_erase(checkpoints)
 
 
 @pytest.mark.parametrize(('logged', 'every'), [(0, 10), (9, 10), (20, 10), (900, 0)])
@@ -113,7 +113,7 @@ def test_an_older_checkpoint_of_another_step_is_set_aside(run, tmp_path, caplog)
     run.backend = SimpleNamespace(like=like)
     shutil.rmtree(run.workdir.checkpoints / '4')
     with Checkpoints(run.workdir.checkpoints) as checkpoints:
-        restored = run._restored(checkpoints)
+        restored = run.restored(checkpoints)
     assert (restored.step, int(restored.state['step'])) == (1, 1)
     assert [message.partition('; ')[0].rpartition('/')[2] for message in caplog.messages] == [
         '3: its state is of step 5, so the folder was renamed or copied',

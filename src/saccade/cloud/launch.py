@@ -149,7 +149,7 @@ class Launch:
         return {flag: why for flag, (value, why) in needed.items() if value == flag.upper()}
 
     def _run(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ending:
-        require_done(runner, self._pack())
+        require_done(runner, self.pack())
         keep = True
         try:
             status, why = self._attempts(runner, say)
@@ -187,19 +187,19 @@ class Launch:
 
     def _train(self, runner: CommandRunner, say: Callable[[str], Any]) -> Ended:
         """Run every step until the training ends or a step fails."""
-        looked = runner.do(self._look())
+        looked = runner.do(self.look())
         if looked.status == _ANOTHER:
             raise UserError(f'{self.tpu.wanted.name} is at work on another training; end it: {self.stop().line}')
         if looked.status not in (0, _AT_WORK):
             return looked
         if looked.status == 0:
-            for command in (self._ship(), self._prepare(), self._start()):
+            for command in (self.ship(), self.prepare(), self.start()):
                 ended = runner.do(command)
                 if ended.status:
                     return ended
         else:
             say('It is at work there, and is followed.')
-        return runner.do(self._follow())
+        return runner.do(self.follow())
 
     def _lost(self, runner: CommandRunner, ended: Ended) -> bool:
         """Whether it was the slice that failed, and not what ran on it."""
@@ -224,27 +224,33 @@ class Launch:
             say(f'{name} stands ({found.state}), and costs from when it is ready. This deletes it:\n  {delete.line}')
         return found is not None
 
-    def _pack(self) -> Command:
+    def pack(self) -> Command:
+        """Return the command that packs the working tree into an archive."""
         python = (sys.executable, '-m', 'saccade.cloud.pack')
         return Command('pack the code', (*python, str(self.training.code), str(self._archive)))
 
-    def _look(self) -> Command:
+    def look(self) -> Command:
+        """Return the command that asks the hosts what is at work there."""
         script = f'if [ -e {_SCRIPT} ]; then {_WORKER} look {self.training.words()}; fi'
         return self.tpu.on_workers('see whether the training is at work there already', script)
 
-    def _ship(self) -> Command:
+    def ship(self) -> Command:
+        """Return the command that copies the archive to every host."""
         return self.tpu.to_workers('copy the code to every host', str(self._archive), _ARCHIVE)
 
-    def _prepare(self) -> Command:
+    def prepare(self) -> Command:
+        """Return the command that unpacks and installs the code and mounts the bucket."""
         unpack = f'rm -rf {_UNPACKED} && mkdir -p {_UNPACKED} && tar -xzf {_ARCHIVE} -C {_UNPACKED}'
         script = f'{unpack} && rm -rf {_CODE} && mv {_UNPACKED} {_CODE} && {_WORKER} prepare {self.training.bucket}'
         return self.tpu.on_workers('unpack it, install what it needs and mount the bucket', script)
 
-    def _start(self) -> Command:
+    def start(self) -> Command:
+        """Return the command that starts the training on every host."""
         script = f'{_WORKER} start {self.training.words()}'
         return self.tpu.on_workers('start the training on every host', script)
 
-    def _follow(self) -> Command:
+    def follow(self) -> Command:
+        """Return the command that shows what the training prints until it ends."""
         return self.tpu.on_workers('show what it prints until it ends', f'{_WORKER} follow')
 
 

@@ -49,7 +49,7 @@ def train_batches(
     def batches(bucket: Bucket) -> grain.MapDataset:
         size = bucket.batch_size(batch_size)
         share = _share(size, process, processes)
-        numbers = _shuffled(len(bucket.rows), seed).repeat().batch(size, drop_remainder=True)
+        numbers = shuffled(len(bucket.rows), seed).repeat().batch(size, drop_remainder=True)
         return numbers.map(_reader(bucket.rows, share))
 
     streams = [batches(bucket) for bucket in buckets]
@@ -116,7 +116,7 @@ def _share(batch_size: int, process: int, processes: int) -> slice:
     return slice(process * rows, (process + 1) * rows)
 
 
-def _shuffled(rows: int, seed: int) -> grain.MapDataset:
+def shuffled(rows: int, seed: int) -> grain.MapDataset:
     """The numbers of the rows in an order of the epoch's own.
 
     One pass of Grain's shuffle, four rounds of a Feistel network, leaves neighbours correlated (0.4 over a million

@@ -103,7 +103,7 @@ class Filler:
     def _framed(self, text: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """The row of a text, and where it has masks."""
         frame = Frame.of(self.tokenizer, self.model.context_length)
-        ids = list(self._encoded(text))
+        ids = list(self.encoded(text))
         if self.mask not in ids:
             raise UserError(f'the text has no {self._name}, so there is nothing to fill in: {reprlib.repr(text)}')
         if len(ids) > frame.room():
@@ -111,7 +111,7 @@ class Filler:
         row = frame.row(ids)
         return row, np.flatnonzero(row['tokens'] == self.mask)
 
-    def _encoded(self, text: str) -> Iterable[int]:
+    def encoded(self, text: str) -> Iterable[int]:
         """Ids of a text that spells masks out. It is cut at these, as what a text spells is text to the tokenizer."""
         # RoBERTa's mask takes the space before it.
         takes_space = self.tokenizer.backend.get_added_tokens_decoder()[self.mask].lstrip

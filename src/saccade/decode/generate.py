@@ -50,7 +50,7 @@ def generate(
     if not len(tokens):
         return []
     stop = np.int32(NO_TOKEN if end is None else end)
-    written, counts = jax.device_get(_continue(model, sampler, max_tokens, params, tokens, lengths, key, stop))
+    written, counts = jax.device_get(continued(model, sampler, max_tokens, params, tokens, lengths, key, stop))
     return [row[:count].tolist() for row, count in zip(written, counts, strict=True)]
 
 
@@ -107,7 +107,7 @@ def _left_padded(prompts: Sequence[Sequence[int]], chunk: int) -> Int[np.ndarray
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _continue(
+def continued(
     model: Any,
     sampler: Sampler,
     max_tokens: int,

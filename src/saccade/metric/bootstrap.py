@@ -62,7 +62,7 @@ def of_sums(contributions: Num[np.ndarray, 'examples terms'], statistic: Statist
     if len(contributions) == 1 or not np.isfinite(value):
         return Measured(value, value, value)
     shares, at_once = counts / len(contributions), max(1, _MOST_DRAWN // len(rows))
-    drawn = [statistic(generator.multinomial(len(contributions), shares, size) @ rows) for size in _blocks(at_once)]
+    drawn = [statistic(generator.multinomial(len(contributions), shares, size) @ rows) for size in block_sizes(at_once)]
     return _interval(value, np.concatenate(drawn), _acceleration(statistic(total - rows), counts))
 
 
@@ -92,7 +92,7 @@ def of_examples(examples: Num[np.ndarray, 'examples terms'], statistic: Statisti
         return Measured(value, value, value)
     generator = np.random.default_rng(seed)
     at_once = max(1, _MOST_DRAWN // examples.size)
-    drawn = [statistic(examples[generator.integers(count, size=(size, count))]) for size in _blocks(at_once)]
+    drawn = [statistic(examples[generator.integers(count, size=(size, count))]) for size in block_sizes(at_once)]
     # Leave out one example each time, or of many a few, drawn at random since neighbours are alike.
     groups = np.array_split(generator.permutation(count), min(count, _MOST_LEFT_OUT))
     left_out = [statistic(np.delete(examples, group, axis=0)) for group in groups]
@@ -109,7 +109,7 @@ def _require_examples(examples: np.ndarray) -> None:
         raise UserError('there are no examples to measure')
 
 
-def _blocks(at_once: int) -> Iterator[int]:
+def block_sizes(at_once: int) -> Iterator[int]:
     """How many resamples to draw each time."""
     for start in range(0, RESAMPLES, at_once):
         yield min(at_once, RESAMPLES - start)

@@ -58,9 +58,9 @@ class Local:
 
     def __init__(self, shares: Sequence[Share], lock: int) -> None:
         """Take the shares in which processes may run, and a file descriptor that they keep open."""
-        self._free, self._lock = deque(shares), lock
+        self._free, self.lock = deque(shares), lock
         self._waiting: deque[Job] = deque()
-        self._working: dict[str, tuple[subprocess.Popen, Share]] = {}
+        self.working: dict[str, tuple[subprocess.Popen, Share]] = {}
 
     def submit(self, job: Job) -> None:
         """Put a job in line for a free share of the machine."""
@@ -73,10 +73,10 @@ class Local:
     def stop(self) -> list[Event]:
         """As an engine's. What has not ended `STOP_SECONDS` after SIGTERM is killed, with all that it has started."""
         self._waiting.clear()
-        for process, _ in self._working.values():
+        for process, _ in self.working.values():
             process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_SECONDS
-        for process, _ in self._working.values():
+        for process, _ in self.working.values():
             try:
                 process.wait(max(deadline - time.monotonic(), 0))
             except subprocess.TimeoutExpired:
@@ -91,9 +91,9 @@ class Local:
         self.stop()
 
     def _ended(self) -> Iterator[Event]:
-        for name, (process, share) in list(self._working.items()):
+        for name, (process, share) in list(self.working.items()):
             if process.poll() is not None:
-                del self._working[name]
+                del self.working[name]
                 self._free.append(share)
                 yield Event(name, process.returncode)
 
@@ -105,7 +105,7 @@ class Local:
             if process is None:
                 yield Event(job.name, NO_START)
             else:
-                self._working[job.name] = process, self._free.popleft()
+                self.working[job.name] = process, self._free.popleft()
 
     def _start(self, job: Job, share: Share) -> subprocess.Popen | None:
         """Start a job; None where its command cannot be started, which its log then says."""
@@ -121,7 +121,7 @@ class Local:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **share.environment},
-                    pass_fds=(self._lock,),
+                    pass_fds=(self.lock,),
                     start_new_session=True,  # Ctrl-C is for whoever started it, who tells it to save
                 )
             except OSError as error:

@@ -69,14 +69,15 @@ class SkipGram(TaskBase):
         noise = batch['noise']
         if forward.train:
             of_words, of_noise = jax.random.split(key)
-            is_word &= self._stays(batch['frequency'], of_words)
+            is_word &= self.stays(batch['frequency'], of_words)
             # Otherwise the words of a row would meet the same noise in every epoch.
             noise = jnp.roll(noise, jax.random.randint(of_noise, (), 0, len(noise)), axis=0)
         tokens, segments = closed_up(batch['tokens'], jnp.where(is_word, batch['segments'], 0))
         vectors = forward(model, params, tokens, noise, key=key)
         return {'loss': self._told_apart(vectors, segments)}
 
-    def _stays(self, frequency: Float[Array, 'B T'], key: PRNGKey) -> Bool[Array, 'B T']:
+    def stays(self, frequency: Float[Array, 'B T'], key: PRNGKey) -> Bool[Array, 'B T']:
+        """Return which words are kept: frequent ones are dropped at random (subsampling)."""
         if not self.subsample:
             return jnp.ones(frequency.shape, bool)
         return jax.random.uniform(key, frequency.shape) < jnp.sqrt(self.subsample / jnp.maximum(frequency, 1e-30))

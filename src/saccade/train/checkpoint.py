@@ -121,7 +121,7 @@ class Checkpoints:
         if step == self._current:
             return
         folder = self._folder / f'{step}.saving'
-        arrays = jax.tree.map(_raw, state)
+        arrays = jax.tree.map(as_raw, state)
         losses = {name: float(value) for name, value in (metrics or {}).items()}
         about = json.loads(json.dumps({'step': step, 'metrics': losses, 'extra': dict(extra or {})}))
         size = sum(array.nbytes for array in jax.tree.leaves(arrays))
@@ -274,7 +274,7 @@ class Checkpoints:
             writer.wait_until_finished()
         written = _digests_together(folder)
         if jax.process_index() == 0:
-            _write_seal(folder, about, written)
+            write_seal(folder, about, written)
             folder.rename(self._at(about['step']))
             self._retire()
 
@@ -387,10 +387,12 @@ def _digests_together(folder: Path) -> dict[str, Sequence[int | str]]:
 def _digests(folder: Path, wanted: Callable[[Path], bool]) -> dict[str, Sequence[int | str]]:
     """Read those files of a step whose path within it is wanted."""
     paths = [path.relative_to(folder) for path in sorted(folder.rglob('*')) if path.is_file()]
-    return {path.as_posix(): ((folder / path).stat().st_size, _digest(folder / path)) for path in paths if wanted(path)}
+    return {
+        path.as_posix(): ((folder / path).stat().st_size, file_digest(folder / path)) for path in paths if wanted(path)
+    }
 
 
-def _write_seal(folder: Path, about: Mapping[str, Any], files: Mapping[str, Sequence[int | str]]) -> None:
+def write_seal(folder: Path, about: Mapping[str, Any], files: Mapping[str, Sequence[int | str]]) -> None:
     """Seal a step. The seal's first line is the digest of its second, which is JSON."""
     body = json.dumps({**about, 'files': files}).encode()
     write_atomically(folder / _SEAL, hashlib.blake2b(body).hexdigest().encode() + b'\n' + body)
@@ -424,13 +426,14 @@ def _verify(folder: Path, name: str, size: int, digest: str) -> None:
         found = (folder / name).stat().st_size
         if found != size:
             raise _DamagedError(f'{name} has {found} bytes instead of {size}')
-        if _digest(folder / name) != digest:
+        if file_digest(folder / name) != digest:
             raise _DamagedError(f'{name} is damaged')
     except OSError as error:
         raise _DamagedError(f'{name} cannot be read ({error.strerror})') from error
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """Return the BLAKE2b digest of a file, in hexadecimal."""
     with path.open('rb') as file:
         return hashlib.file_digest(file, 'blake2b').hexdigest()
 
@@ -497,7 +500,7 @@ def _is_key(leaf: Any) -> bool:
     return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _raw(leaf: Any) -> Any:
+def as_raw(leaf: Any) -> Any:
     """Typed keys are stored as the words they are made of."""
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 

@@ -116,7 +116,7 @@ class Run:
             UserError: data or folder do not fit the config, another process trains the run, or training diverged.
         """
         with listening(self.display.begin):
-            prepared = self._prepare()
+            prepared = self.prepare()
             first = jax.process_index() == 0
             with locked(self.workdir.lock, self._refuse_second) if first else contextlib.nullcontext():
                 self._begin(prepared)
@@ -140,7 +140,7 @@ class Run:
         self.display.say('\n'.join(found.lines()))
         return found.record()
 
-    def _prepare(self) -> Prepared:
+    def prepare(self) -> Prepared:
         """Prepare the data; nothing is written to the run's folder."""
         with self.display.phase('preparing data'):
             prepared = self.data.prepare(cache_folder(), self.processor)
@@ -162,7 +162,7 @@ class Run:
 
     def _start(self, checkpoints: Checkpoints) -> tuple[TrainState, int, int]:
         """Return the state to go on from, its step, and how many lines the log had then."""
-        restored = self._restored(checkpoints)
+        restored = self.restored(checkpoints)
         if restored is not None:
             if restored.step > self.experiment.steps:
                 raise UserError(
@@ -171,7 +171,7 @@ class Run:
             self.display.say(f'resume      from step {restored.step}')
             lines = restored.extra.get('lines', 1)  # older checkpoints do not tell
             return self.backend.load(TrainState(**restored.state)), restored.step, lines
-        self._refuse_to_erase(checkpoints)
+        self.refuse_to_erase(checkpoints)
         state = self.backend.init(self.experiment.seed)
         if self.experiment.init_from:
             run = self.experiment
@@ -182,7 +182,7 @@ class Run:
             state = replace_params(self.backend, state, begun.params)
         return state, 0, 0
 
-    def _restored(self, checkpoints: Checkpoints) -> Restored | None:
+    def restored(self, checkpoints: Checkpoints) -> Restored | None:
         """Restore the latest checkpoint whose state is of the step that it is named after.
 
         A seal tells that too, but for those of older checkpoints.
@@ -195,7 +195,7 @@ class Run:
             checkpoints.set_aside(restored.step, f'its state is of step {other}, so the folder was renamed or copied')
         return restored
 
-    def _refuse_to_erase(self, checkpoints: Checkpoints) -> None:
+    def refuse_to_erase(self, checkpoints: Checkpoints) -> None:
         """Refuse to start at step 0 a run that had saved a later one, for its log would be lost.
 
         A save waits for the one before it, so a log that is past the second save tells that the first was complete.
@@ -250,7 +250,7 @@ class Run:
             if due(step, run.log_every) or step == run.steps:
                 log.write(step, 'train', meter.read())
             if due(step, run.eval_every) and step < run.steps:
-                found = self._measure(state, prepared, step, run.eval_batches)
+                found = self.measure(state, prepared, step, run.eval_batches)
                 self._report(found, state, prepared, log)
                 meter.restart()
             if due(step, run.checkpoint_every) and step < run.steps:
@@ -264,7 +264,7 @@ class Run:
         planned, ours = (sum(leaf.size for leaf in jax.tree.leaves(tree)) for tree in (self.backend.rows_like, rows))
         return ours * jax.process_count() / planned
 
-    def _measure(self, state: TrainState, prepared: Prepared, step: int, limit: int = 0) -> Evaluation:
+    def measure(self, state: TrainState, prepared: Prepared, step: int, limit: int = 0) -> Evaluation:
         """Evaluate the state, on so many batches of the validation split or on all."""
         split, batch_size = prepared.splits['validation'], self.experiment.batch_size
         batches = eval_batches(split, batch_size, jax.process_index(), jax.process_count(), limit or None)
@@ -275,7 +275,7 @@ class Run:
 
     def _conclude(self, state: TrainState, prepared: Prepared, log: Log | None) -> Evaluation:
         """Measure the trained model; log that after its baseline and what is measured at other lengths."""
-        found = self._measure(state, prepared, self.experiment.steps)
+        found = self.measure(state, prepared, self.experiment.steps)
         baseline = baseline_of(self.experiment, prepared, found.split, found.step)
         if log is not None:
             others = evaluate_lengths(self.experiment, self._weights(state), prepared.processor, found.step)

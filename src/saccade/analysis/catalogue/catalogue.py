@@ -19,6 +19,7 @@ from saccade.feedforward.mixture import Mixture
 from saccade.types import (
     Block,
     Capabilities,
+    Embedding,
     FeedForward,
     Kernel,
     Mask,
@@ -82,6 +83,7 @@ MASK = Kind('mask', (Mask,), ('ops.mask', 'ops.pattern'), (('length', 4),))
 TERM = Kind('score term', (TermMaker, ScoreTerm), ('score', 'ops.term'))
 PAIR_POSITION = Kind('pairwise position', (PairPosition,), ('position',))
 TOKEN_POSITION = Kind('token position', (TokenPosition,), ('position',))
+EMBEDDING = Kind('embedding', (Embedding,), ('embed',))
 NORM = Kind('norm', (Norm,), ('norm',))
 FEEDFORWARD = Kind('feed-forward', (FeedForward,), ('feedforward',))
 ROUTER = Kind('router', (Router,), ('feedforward',))
@@ -95,6 +97,7 @@ KINDS = (
     TERM,
     PAIR_POSITION,
     TOKEN_POSITION,
+    EMBEDDING,
     NORM,
     FEEDFORWARD,
     ROUTER,

@@ -135,7 +135,7 @@ def _norms(tree: Params) -> dict[str, float]:
 
 def _heads(weights: PyTree) -> Iterator[Head]:
     for tower, number, branch, one in _by_layer(weights):
-        for head, (entropy, distance, itself) in enumerate(np.asarray(_of_heads(one)).tolist()):
+        for head, (entropy, distance, itself) in enumerate(np.asarray(of_heads(one)).tolist()):
             own = (None, None) if branch == 'cross' else (distance, itself)
             yield Head(number, head + 1, entropy, *own, tower, branch)
 
@@ -158,7 +158,7 @@ def _leaves(tree: PyTree) -> list[tuple[str, Array]]:
 
 
 @jax.jit
-def _of_heads(weights: Float[Array, 'B N T S']) -> Float[Array, 'N 3']:
+def of_heads(weights: Float[Array, 'B N T S']) -> Float[Array, 'N 3']:
     """Entropy, distance and weight on itself of each head."""
     T, S = weights.shape[-2:]
     sums = jnp.abs(weights).sum(-1)

@@ -70,7 +70,7 @@ def _prepare(name: str, cache: Path) -> Path:
         raise UserError(f'{name}: TFDS cannot prepare it ({first_line(error)})') from error
 
 
-def _register() -> None:
+def register() -> None:
     """Import the packages of text datasets: TFDS knows those only once their package is imported."""
     with quiet():
         import tensorflow_datasets.question_answering
@@ -89,7 +89,7 @@ def _has_tensorflow() -> bool:
 
 
 def _refuse_unknown(name: str) -> None:
-    _register()
+    register()
     names = registered.list_imported_builders()
     base, _, config = name.partition(':')[0].partition('/')
     if base not in names:
@@ -113,7 +113,7 @@ def _refuse_unreachable(name: str, builder: tfds.core.DatasetBuilder) -> None:
     hosts = sorted({f'{part.scheme}://{part.netloc}' for part in parts if part.scheme.startswith('http')})[:_HOSTS]
     if not hosts and _is_of_tfds(builder):
         hosts = ['https://storage.googleapis.com']  # TFDS's own, where the dataset does not list its files
-    if hosts and not _reachable(hosts):
+    if hosts and not reachable(hosts):
         raise UserError(f'{name}: is not prepared here, and there is no network to {", ".join(hosts)}; {_ELSEWHERE}')
 
 
@@ -121,17 +121,19 @@ def _is_of_tfds(builder: tfds.core.DatasetBuilder) -> bool:
     return type(builder).__module__.startswith('tensorflow_datasets.')
 
 
-def _reachable(hosts: Iterable[str]) -> bool:
+def reachable(hosts: Iterable[str]) -> bool:
+    """Return whether any of these hosts answers in time."""
     answers = queue.SimpleQueue()
     for host in hosts:  # in threads that nobody waits for, since looking up a name has no timeout
-        threading.Thread(target=lambda host=host: answers.put(_answers(host)), daemon=True).start()
+        threading.Thread(target=lambda host=host: answers.put(is_answering(host)), daemon=True).start()
     try:
         return any(answers.get(timeout=_PATIENCE) for _ in hosts)
     except queue.Empty:
         return False
 
 
-def _answers(host: str) -> bool:
+def is_answering(host: str) -> bool:
+    """Return whether a host answers at all, if only to refuse."""
     request = urllib.request.Request(host, method='HEAD')
     try:
         urllib.request.urlopen(request, timeout=_PATIENCE).close()

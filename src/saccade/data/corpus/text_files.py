@@ -80,7 +80,8 @@ class TextFiles(tfds.core.ShardBasedBuilder, skip_registration=True):
         return tfds.core.DatasetInfo(builder=self, description=__doc__, features=features(), disable_shuffling=True)
 
     def _shard_iterators_per_split(self, dl_manager: Any) -> dict[str, list[Callable[[], Iterator]]]:
-        return {split: [partial(_examples, shard) for shard in _shards(pieces)] for split, pieces in self._plan.items()}
+        plan = self._plan.items()
+        return {split: [partial(_examples, shard) for shard in shards_of(pieces)] for split, pieces in plan}
 
 
 def plan_documents(path: Path, validation: float) -> Plan:
@@ -135,11 +136,11 @@ def _plan_folder(folder: Path, validation: float) -> Plan:
             names = ', '.join(file.name for file in named)
             _LOG.warning('%s: %s are the splits; %d other files are left out', folder, names, len(files) - len(named))
         found = {
-            split: _pieces(folder, [file for file, name in named.items() if name in names])
+            split: pieces_of(folder, [file for file, name in named.items() if name in names])
             for split, names in _SPLITS.items()
         }
         return {split: pieces for split, pieces in found.items() if pieces or split != 'test'}
-    pieces = _pieces(folder, files)
+    pieces = pieces_of(folder, files)
     chosen = held_out([piece.id for piece in pieces], validation)
     return {
         'train': [piece for piece in pieces if piece.id not in chosen],
@@ -160,7 +161,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(found, key=lambda file: file.relative_to(folder).as_posix())
 
 
-def _pieces(folder: Path, files: Sequence[Path]) -> list[Piece]:
+def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:
     """Return the files that hold text, one document each, and say how many look binary."""
     pieces, skipped = [], Counter()
     for file in files:
@@ -182,7 +183,7 @@ def _piece(id: str, path: Path, content: bytes, start: int = 0, stop: int | None
     return Piece(id, path, hashlib.sha256(content).hexdigest(), len(content), start, stop)
 
 
-def _shards(pieces: Sequence[Piece]) -> list[list[Piece]]:
+def shards_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
     """Cut a list of documents where the bytes since the last cut pass the size of a shard."""
     shards, size = [[]], 0
     for piece in pieces:

@@ -109,7 +109,7 @@ class CompilationCache(CacheInterface):
 
     def put(self, key: str, value: bytes) -> None:
         """Keep a program, and delete others where there is no room for it."""
-        value = _only_features(value)
+        value = only_features(value)
         size = _DIGEST_BYTES + len(value)
         if jax.process_count() > 1 or size > self._limit:
             return
@@ -151,7 +151,8 @@ def _digest(key: str, value: bytes) -> bytes:
     return hashlib.blake2b(key.encode() + b'\0' + value, digest_size=_DIGEST_BYTES).digest()
 
 
-def _only_features(value: bytes) -> bytes:
+def only_features(value: bytes) -> bytes:
+    """Return a compiled program in which what the compiler merely prefers is not named as a feature."""
     program = jax_cache.decompress_executable(value)
     if not any(name in program for name in _NO_FEATURES):
         return value
