@@ -14,6 +14,7 @@ from rich.measure import Measurement
 
 from saccade.analysis.catalogue.catalogue import (
     BLOCK,
+    EMBEDDING,
     FEEDFORWARD,
     KERNEL,
     KINDS,
@@ -34,7 +35,7 @@ from saccade.block.base import ResidualStreams
 from saccade.build import build, lacking, load
 from saccade.ops.term import reads_content
 from saccade.train.process.terminal import say
-from saccade.types import OnlineSoftmaxVariant, ScoreTerm
+from saccade.types import KeyFeatures, OnlineSoftmaxVariant, ScoreTerm
 
 HEADS, LENGTH = 4, 16  # of what is asked of a part, in heads and in tokens
 NONE = '-'
@@ -183,9 +184,14 @@ COLUMNS: Mapping[Kind, Columns] = {
         'causal': lambda spec: _yes(is_causal(spec)),
         'counts from the start': lambda spec: _yes(build(spec)().anchored),
     },
-    TERM: {'scores changed': _scores_changed, 'equivariant': _declared('equivariant')},
+    TERM: {
+        'scores changed': _scores_changed,
+        'reads the input': lambda spec: _yes(not lacking(load(spec['use']), KeyFeatures)),
+        'equivariant': _declared('equivariant'),
+    },
     PAIR_POSITION: {'scores changed': _scores_changed, 'equivariant': _declared('equivariant')},
     TOKEN_POSITION: {'equivariant': _declared('equivariant')},
+    EMBEDDING: {'inputs': lambda spec: load(spec['use']).reads},
     NORM: POINTWISE,
     FEEDFORWARD: POINTWISE,
     ROUTER: POINTWISE,
