@@ -13,8 +13,14 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 SOURCE = REPOSITORY / 'src' / 'saccade'
 
+PLACES = {
+    'saccade': SOURCE,
+    'saccade.experiments': REPOSITORY / 'experiments',
+    'saccade.launch': REPOSITORY / 'launch',
+}
+
 ROWS = (
-    {'types', 'renamed', 'progress'},
+    {'types', 'renamed', 'progress', 'commands'},
     {'nearest'},
     {'axes', 'layers'},
     {'ops'},
@@ -105,7 +111,7 @@ def test_every_package_is_installed():
     listed = tomllib.loads((REPOSITORY / 'pyproject.toml').read_text())['tool']['setuptools']['packages']
     found = [
         '.'.join((name, *file.parent.relative_to(folder).parts))
-        for name, folder in (('saccade', SOURCE), ('saccade.experiments', REPOSITORY / 'experiments'))
+        for name, folder in PLACES.items()
         for file in folder.rglob('__init__.py')
     ]
     assert listed == sorted(found)
