@@ -65,6 +65,8 @@ def launch(tpu: TPU, overrides: list[str]) -> Launch:
         raise UserError('give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE')
     load_config(CONFIG.value, overrides)  # a mistake in it costs nothing here
     code, archive = Path(__file__).resolve().parents[1], cache_folder() / f'tpu/{tpu.wanted.name}.tar.gz'
+    if not (code / 'pyproject.toml').is_file():
+        raise UserError('a TPU slice gets the working tree: run launch/tpu.py in a clone of Saccade')
     training = Training.of(code, CONFIG.value, WORKDIR.value, overrides, BUCKET.value, ENV.value)
     return Launch(tpu, training, archive, RetryPolicy(WAIT.value, RESTARTS.value), keep=not DELETE_AFTER.value)
 

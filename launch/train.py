@@ -11,6 +11,7 @@ from contextlib import nullcontext
 import jax
 from absl import flags
 
+from saccade.commands import as_called
 from saccade.train.config import load_config
 from saccade.train.extending import extended
 from saccade.train.loop import Options, train
@@ -57,7 +58,7 @@ def main(overrides: list[str]) -> None:
     elif final and jax.process_index() == 0:
         extensions = [f'--extend={extension}' for extension in EXTEND.value]
         launched = Launched(CONFIG.value, WORKDIR.value, overrides, _trust(), extensions)
-        print(printable('\n'.join(what_next(launched, config))))
+        print(as_called(printable('\n'.join(what_next(launched, config)))))
 
 
 def _trust() -> list[str]:

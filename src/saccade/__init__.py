@@ -1,3 +1,34 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Saccade: the whole line of attention in one JAX/Flax codebase."""
+"""Saccade: the whole line of attention in one JAX/Flax codebase.
+
+Nothing is imported before it is asked for. Mixers, kernels, blocks and models stand here by name; all else in its room:
+
+    saccade.MultiHead(heads=4)      a Linen module; parts that are not given are the usual ones (`saccade.conventional`)
+    saccade.norm.RMSNorm()          any part of a room; saccade.mask.Causal() and saccade.term.Softcap(cap=50.0) too
+    saccade.part_of(spec)           the factory of a part, from the dict that a config has for it
+    saccade.load('runs/a')          a trained model, with its tokenizer, to generate, embed and predict
+"""
+
+from typing import Any
+
+from saccade.lazy import lazy_names
+
+_FLAT = ('saccade.attention', 'saccade.recurrent.mixer', 'saccade.block', 'saccade.model')
+_ROOMS = 'attention block embed feedforward head model norm position recurrent score softmax'
+_ELSEWHERE = {'mask': 'saccade.ops.mask', 'term': 'saccade.ops.term'}
+_FUNCTIONS = {'part_of': 'saccade.conventional', 'load': 'saccade.train.loaded'}
+
+_get, _names = lazy_names('saccade', _FLAT, {room: f'saccade.{room}' for room in _ROOMS.split()} | _ELSEWHERE)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FUNCTIONS:
+        from saccade.build import load
+
+        return load(f'{_FUNCTIONS[name]}:{name}')
+    return _get(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_names(), *_FUNCTIONS})

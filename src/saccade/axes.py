@@ -19,7 +19,9 @@ What derives from them: where parameters lie on a mesh (`train/mesh.py`), the ma
 of muP, the layers and experts that Adafactor keeps apart, the heads that upcycling averages.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +37,19 @@ AxesByPath = Mapping[str, str]  # of the parameters that declare theirs, 'L D ->
 COPIES = ('L', 'E')
 WIDTHS, HEADS = frozenset('DHFR'), frozenset('NKG')  # of hidden features
 LETTERS = (*COPIES, 'B', 'T', 'S', 'D', 'N', 'K', 'G', 'H', 'F', 'V', 'P', 'C', 'R', 'M', 'X', '1')
+
+
+_DECLARED: ContextVar[bool] = ContextVar('declared', default=True)
+
+
+@contextmanager
+def undeclared() -> Iterator[None]:
+    """Have no axes recorded meanwhile: models that are no experiments of ours do not expect the collection."""
+    token = _DECLARED.set(False)
+    try:
+        yield
+    finally:
+        _DECLARED.reset(token)
 
 
 @struct.dataclass
@@ -132,7 +147,7 @@ def declared(variables: Mapping[str, PyTree]) -> dict[str, str]:
 
 
 def _records(module: nn.Module) -> bool:
-    return module.is_initializing() and module.is_mutable_collection(AXES)
+    return _DECLARED.get() and module.is_initializing() and module.is_mutable_collection(AXES)
 
 
 def _is_axes(value: Any) -> bool:

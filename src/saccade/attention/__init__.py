@@ -4,3 +4,7 @@
 
 Not here: recurrent and convolutional mixers (`recurrent/mixer/`), and arithmetic without parameters (`ops/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.attention')

@@ -4,3 +4,7 @@
 
 Not here: how blocks are stacked (`model/stack.py`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.block')

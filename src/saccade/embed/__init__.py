@@ -4,3 +4,7 @@
 
 Not here: positions of what is embedded (`position/`); the table of a vocabulary, which a model shares with its output.
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.embed')

@@ -4,3 +4,7 @@
 
 Not here: the residual branch around them (`block/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.feedforward')

@@ -4,3 +4,7 @@
 
 Not here: the loss (`task/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.head')

@@ -4,3 +4,7 @@
 
 Not here: anything about training or data.
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.model')

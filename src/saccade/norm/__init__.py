@@ -4,3 +4,7 @@
 
 Not here: where a block applies them (`block/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.norm')

@@ -5,3 +5,7 @@ or added to scores by distance (ALiBi, T5's bias, Transformer-XL).
 
 Not here: what changes scores by content (`score/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.position')

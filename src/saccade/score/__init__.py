@@ -4,3 +4,7 @@
 
 Not here: terms without parameters (`ops/term.py`), and scores by position (`position/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.score')

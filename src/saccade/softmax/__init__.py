@@ -4,3 +4,7 @@
 
 Not here: what changes the scores before (`score/`, `position/`), and the kernels that apply both (`attention/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.softmax')

@@ -29,6 +29,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.resources import files
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
         UserError: there is no such file, it is not Python, it imports what there is not, or it does not define the
             function; the function needs arguments, or returns what is no config.
     """
-    where = f'--{flag}={path}'
+    where, path = f'--{flag}={path}', _found(flag, path)
     if Path(path).suffix == '.json':
         raise UserError(
             f'{where}: it is JSON, and this takes a Python file that defines {function}(); a run goes on by the '
@@ -111,11 +112,21 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
         return _unshared(names[function](), f'{where}: {function}()'), names.get('__doc__') or ''
 
 
+def _found(flag: str, path: str) -> str:
+    """The path of a file: as it is given, or of what we ship, by its name: causal_lm/quickstart, or a sweep's own."""
+    if Path(path).exists():
+        return path
+    shipped = Path(str(files('saccade.experiments')))
+    name = f'{path.removeprefix("experiments/").removesuffix(".py")}.py'
+    folders = (shipped, shipped / 'sweeps') if flag == 'sweep' else (shipped,)
+    return next((str(folder / name) for folder in folders if (folder / name).is_file()), path)
+
+
 def _compiled(where: str, path: str) -> types.CodeType:
     try:
         return compile(Path(path).read_bytes(), path, 'exec')
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        raise UserError(f'{where}: there is no such file; those we ship are under experiments/') from None
+        raise UserError(f'{where}: there is no such file; those we ship are under experiments/{_near(path)}') from None
     except OSError as error:
         raise UserError(f'{where}: cannot be read ({error.strerror})') from error
     except SyntaxError as error:
@@ -130,6 +141,14 @@ def _is_needed(parameter: Parameter) -> bool:
         Parameter.VAR_POSITIONAL,
         Parameter.VAR_KEYWORD,
     )
+
+
+def _near(path: str) -> str:
+    """Say which of the experiments that we ship has the nearest name."""
+    shipped = Path(str(files('saccade.experiments')))
+    names = [str(file.relative_to(shipped).with_suffix('')) for file in shipped.glob('*/[a-z]*.py')]
+    match = difflib.get_close_matches(path.removeprefix('experiments/').removesuffix('.py'), names, n=1)
+    return f"; did you mean '{match[0]}'?" if match else ''
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
     """
     if bool(workdir) == bool(init_from):
         raise UserError('give either --workdir, the folder of a run, or --init_from, a run or a Hugging Face directory')
-    if workdir or not _is_hub(init_from):
+    if workdir or not is_hub(init_from):
         return open_run(workdir or init_from, which)
     pretrained = hub.load(init_from)
     tokenizer, model = pretrained.open_tokenizer(), build(pretrained.spec, 'model')()
@@ -219,12 +219,12 @@ def start_from(where: tuple[str, str], initial: Params, axes: AxesByPath, adapt:
 
 def params_of(path: str) -> Params:
     """The parameters of a run or of a Hugging Face directory, which needs no tokenizer for this."""
-    return hub.load(path).params if _is_hub(path) else open_run(path).params
+    return hub.load(path).params if is_hub(path) else open_run(path).params
 
 
 def spec_of(path: str, part: str = '') -> dict[str, Any]:
     """The model of a run or of a Hugging Face directory, or a part of it, as it stands under config.model."""
-    spec = hub.spec_of(path) if _is_hub(path) else Workdir.existing(path).read_config()['model']
+    spec = hub.spec_of(path) if is_hub(path) else Workdir.existing(path).read_config()['model']
     require_trusted({'model': spec}, path)
     return _part_of(spec, (path, part))
 
@@ -242,11 +242,11 @@ def verified_folder(path: str) -> Path:
     Raises:
         UserError: there is no such run, or its processor is not the one that it was trained with.
     """
-    return absolute(path) if _is_hub(path) else verified(Workdir.existing(path))
+    return absolute(path) if is_hub(path) else verified(Workdir.existing(path))
 
 
-def _is_hub(path: str | None) -> bool:
-    """A run's folder has checkpoints; a Hugging Face directory has a config.json that names a model_type."""
+def is_hub(path: str | None) -> bool:
+    """Return whether a folder is a Hugging Face directory: it has a config.json and, unlike a run, no checkpoints."""
     folder = absolute(str(path))
     return not (folder / 'checkpoints').exists() and (folder / 'config.json').exists()
 

@@ -4,3 +4,7 @@
 
 Not here: what runs a cell over a sequence (`recurrent/mixer/`, `recurrent/encoder.py`, `recurrent/decoder/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.recurrent.cell')

@@ -5,3 +5,7 @@ estimators of hard attention, one a file.
 
 Not here: their score functions (`recurrent/score/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.recurrent.decoder')

@@ -4,3 +4,7 @@
 
 Not here: linear attention and other mixers with queries and keys (`attention/`).
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.recurrent.mixer')

@@ -4,3 +4,7 @@
 
 Not here: score terms of multi-head attention (`score/`), which change scores that there are already.
 """
+
+from saccade.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names('saccade.recurrent.score')

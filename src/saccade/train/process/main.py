@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from absl import app, flags, logging
 
 from saccade.build import shortened
+from saccade.commands import as_called
 from saccade.train.config import PREFIX
 from saccade.train.process.compilation_cache import use_compilation_cache
 from saccade.train.process.memory import keep_freed_memory
@@ -45,7 +46,7 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
             use_compilation_cache()
             main(_overrides(arguments[1:]))
         except UserError as error:
-            print(f'error: {in_one_line(str(error))}', file=sys.stderr)
+            print(f'error: {as_called(in_one_line(str(error)))}', file=sys.stderr)
             sys.exit(2)
 
     try:

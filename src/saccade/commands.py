@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command `saccade`: it runs a launcher by its name, as `saccade train` runs launch/train.py."""
+
+import ast
+import difflib
+import os
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+CALLED = 'SACCADE_CALLED'  # is set in the environment of a launcher that this command runs
+_LAUNCHER = re.compile(r'(?:\S*python[\d.]* )?launch/(\w+)\.py')
+
+
+def main() -> None:
+    """Run the launcher that the first argument names, with the others; without one, list the launchers."""
+    launchers = _launchers()
+    name, *arguments = sys.argv[1:] or ['--help']
+    if name in ('--help', '-h', 'help'):
+        print('usage: saccade COMMAND --flag=value ...; saccade COMMAND --help lists its flags\n')
+        for each, file in launchers.items():
+            print(f'  {each:<12} {_summary(file)}')
+    elif name in launchers:
+        os.environ[CALLED] = '1'
+        os.execv(sys.executable, [sys.executable, str(launchers[name]), *arguments])
+    else:
+        match = difflib.get_close_matches(name, launchers, n=1)
+        hint = f"; did you mean '{match[0]}'?" if match else ''
+        print(f"error: there is no command '{name}'{hint} saccade --help lists them", file=sys.stderr)
+        sys.exit(2)
+
+
+def as_called(text: str) -> str:
+    """Return a text with its commands in the form in which this process was called."""
+    return _LAUNCHER.sub(r'saccade \1', text) if os.environ.get(CALLED) else text
+
+
+def _launchers() -> dict[str, Path]:
+    """The files of the launchers, by name."""
+    folder = Path(str(files('saccade.launch')))
+    return {file.stem: file for file in sorted(folder.glob('[a-z]*.py'))}
+
+
+def _summary(file: Path) -> str:
+    """The first sentence of a launcher's docstring."""
+    words = ast.get_docstring(ast.parse(file.read_text(encoding='utf-8'))) or ''
+    return ' '.join(words.split('\n\n')[0].split()).partition(': ')[0].rstrip('.')

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lazy names of packages (PEP 562): a class is found without imports, and imported when it is first asked for.
+
+A room's `__init__` says `__getattr__, __dir__ = lazy_names('saccade.norm')`: each Linen module of its files is then a
+function that makes it with the field's conventional parts (`saccade.conventional`); any other class is as it is.
+"""
+
+import ast
+import functools
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+_NO_PARTS = {'NamedTuple', 'Protocol'}  # what is derived from these is none
+
+
+def lazy_names(
+    owner: str, packages: tuple[str, ...] = (), beside: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package.
+
+    Args:
+        owner: the package.
+        packages: whose classes it has by name; its own where none are named.
+        beside: packages and modules that it has by another name, each imported when it is asked for.
+    """
+    searched, others = packages or (owner,), beside or {}
+
+    def get(name: str) -> Any:
+        if name in others:
+            __import__(others[name])
+            return sys.modules[others[name]]
+        module = classes(searched).get(name)
+        if module is None:
+            raise AttributeError(f'module {owner!r} has no attribute {name!r}')
+        from saccade.build import load
+        from saccade.conventional import conventional
+
+        return conventional(load(f'{module}:{name}'))
+
+    return get, lambda: sorted({*classes(searched), *others})
+
+
+@functools.cache
+def classes(packages: tuple[str, ...]) -> dict[str, str]:
+    """Return the module of each part that the files of packages define, by the name of its class."""
+    return {name: module for package in packages for name, module in _defined(package)}
+
+
+def _defined(package: str) -> Iterator[tuple[str, str]]:
+    (folder,) = find_spec(package).submodule_search_locations
+    for file in sorted(Path(folder).glob('[a-z]*.py')):
+        if file.stem.split('_')[-1] != 'base':
+            nodes = ast.parse(file.read_text(encoding='utf-8')).body
+            yield from ((node.name, f'{package}.{file.stem}') for node in nodes if _is_part(node))
+
+
+def _is_part(node: ast.stmt) -> bool:
+    """Whether it is a public class that is derived from another, and holds no state."""
+    if not isinstance(node, ast.ClassDef) or node.name.startswith('_') or node.decorator_list:
+        return False
+    return bool(node.bases) and _NO_PARTS.isdisjoint(ast.unparse(base) for base in node.bases)

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The package as it is installed: what a wheel holds, the command `saccade`, and experiments by name."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from saccade import commands
+from saccade.train.config import load_config, run_file
+from saccade.types import UserError
+
+REPOSITORY = Path(__file__).parents[1]
+PLACES = {'src/saccade': 'saccade', 'experiments': 'saccade/experiments', 'launch': 'saccade/launch'}
+INSTALLED = ('.py', '.jinja', '.sh')  # and no notes
+
+
+def saccade(*arguments, folder):
+    """Run the command in a folder, as the script of an installed package does."""
+    program = 'from saccade.commands import main; main()'
+    return subprocess.run(
+        [sys.executable, '-c', program, *arguments], cwd=folder, env={**os.environ}, capture_output=True, text=True
+    )
+
+
+def test_it_lists_every_launcher(tmp_path):
+    said = saccade(folder=tmp_path)
+    listed = [line.split()[0] for line in said.stdout.splitlines() if line.startswith('  ')]
+    assert listed == sorted(file.stem for file in (REPOSITORY / 'launch').glob('[a-z]*.py'))
+    assert '  train        Train what a config describes, or continue it\n' in said.stdout
+    assert said.stdout == saccade('--help', folder=tmp_path).stdout
+
+
+def test_a_wrong_command_names_the_nearest(tmp_path):
+    said = saccade('trian', folder=tmp_path)
+    assert (said.returncode, said.stdout) == (2, '')
+    assert said.stderr == "error: there is no command 'trian'; did you mean 'train'? saccade --help lists them\n"
+
+
+@pytest.mark.long
+def test_it_runs_a_launcher_and_speaks_of_itself(tmp_path):
+    said = saccade('evaluate', '--workdir=none', folder=tmp_path)
+    assert said.returncode == 2
+    assert said.stderr == 'error: none: there is no such folder; a run is made by saccade train --workdir=none\n'
+
+
+@pytest.mark.parametrize(
+    ('text', 'called'),
+    [
+        ('python launch/train.py --config=a', 'saccade train --config=a'),
+        ('.venv/bin/python3.11 launch/fill_mask.py --turns=4', 'saccade fill_mask --turns=4'),
+        ('it writes: launch/translate.py has it do so', 'it writes: saccade translate has it do so'),
+        ('the folder relaunch/ and launch/ stay', 'the folder relaunch/ and launch/ stay'),
+    ],
+)
+def test_commands_are_told_as_they_were_called(text, called, monkeypatch):
+    monkeypatch.delenv(commands.CALLED, raising=False)
+    assert commands.as_called(text) == text
+    monkeypatch.setenv(commands.CALLED, '1')
+    assert commands.as_called(text) == called
+
+
+@pytest.mark.parametrize(
+    'name', ['causal_lm/quickstart', 'experiments/causal_lm/quickstart.py', 'causal_lm/quickstart.py']
+)
+def test_an_experiment_is_found_by_its_name(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert load_config(name) == load_config(str(REPOSITORY / 'experiments/causal_lm/quickstart.py'))
+
+
+def test_a_sweep_is_found_by_its_name_and_a_file_of_ones_own_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_file('sweep', 'heads', 'get_sweep')[0] == run_file('sweep', 'sweeps/heads', 'get_sweep')[0]
+    (tmp_path / 'heads').write_text('def get_sweep(): return 3')
+    assert run_file('sweep', 'heads', 'get_sweep')[0] == 3
+    with pytest.raises(UserError, match="did you mean 'causal_lm/quickstart'"):
+        load_config('causal_lm/quikstart')
+
+
+@pytest.mark.long
+def test_a_wheel_holds_every_file_that_the_repository_has(tmp_path):
+    pytest.importorskip('setuptools', minversion='77')
+    tracked = subprocess.run(['git', 'ls-files'], cwd=REPOSITORY, capture_output=True, text=True)
+    if tracked.returncode:
+        pytest.skip('this is no git repository')
+    tree = tmp_path / 'tree'
+    files = [Path(line) for line in tracked.stdout.splitlines() if (REPOSITORY / line).is_file()]
+    for file in files:
+        (tree / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / file, tree / file)
+    program = f'from setuptools import build_meta; print(build_meta.build_wheel({str(tmp_path)!r}))'
+    made = subprocess.run([sys.executable, '-c', program], cwd=tree, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    held = set(zipfile.ZipFile(tmp_path / made.stdout.splitlines()[-1]).namelist())
+    wanted = {
+        file.as_posix().replace(place, name, 1)
+        for place, name in PLACES.items()
+        for file in files
+        if file.is_relative_to(place) and file.suffix in INSTALLED
+    }
+    assert wanted
+    assert {name for name in held if '.dist-info/' not in name} == wanted
