@@ -44,9 +44,9 @@ slices:
 compiled: $(VENV)/.installed-test $(VENV)/.installed-tpu
 	$(BIN)/python -m pytest -q -m slices --timeout=1800 --dist worksteal tests/analysis
 
-# The documentation, in build/docs/index.html. Warnings are errors.
+# The documentation, in build/docs/index.html. Warnings are errors; all is built anew, as each page lists all others.
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx -W --keep-going --quiet docs build/docs
+	$(BIN)/python -m sphinx -W --keep-going --quiet --fresh-env --write-all docs build/docs
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -21,5 +21,8 @@ myst_heading_anchors = 3
 html_theme = 'furo'
 html_title = 'Saccade'
 html_show_sphinx = False
+html_copy_source = False
+html_static_path = ['_static']
+html_css_files = ['saccade.css']
 
 reference.write(ROOT, Path(__file__).parent / 'reference')

@@ -215,7 +215,7 @@ ROOMS = (
 
 
 def write(root: Path, folder: Path) -> None:
-    """Write the pages into a folder. Pages that say the same already stay as they are, with their dates.
+    """Write the pages into a folder.
 
     Args:
         root: of the repository, with `launch/` and `experiments/`.
@@ -230,9 +230,7 @@ def write(root: Path, folder: Path) -> None:
     written['index'] = index_page(list(written))
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in written.items():
-        file = folder / f'{name}.md'
-        if not file.exists() or file.read_text() != text:
-            file.write_text(text)
+        (folder / f'{name}.md').write_text(text)
 
 
 def index_page(names: Sequence[str]) -> str:
@@ -506,7 +504,8 @@ def _fenced(lines: Sequence[str]) -> Iterator[str]:
         if held:
             yield from _as_code(held)
             held = []
-        yield escaped(line)
+        ends_by_source = re.search(r'https?://\S+$', line) and ''.join(lines[number + 1 : number + 2]).strip()
+        yield escaped(line) + ('\\' if ends_by_source else '')
     if held:
         yield from _as_code(held)
 
