@@ -13,7 +13,7 @@ BATTERIES ?= batteries
 # `make grid TRACES=` leaves out the minutes in which every field of every model is traced.
 TRACES ?= traces
 
-.PHONY: train test long lint oracle grid slow nightly slices compiled format clean
+.PHONY: train test long docs lint oracle grid slow nightly slices compiled format clean
 
 train: $(VENV)/.installed
 	$(BIN)/python launch/train.py --config=$(CONFIG) --workdir=$(WORKDIR)
@@ -44,6 +44,10 @@ slices:
 compiled: $(VENV)/.installed-test $(VENV)/.installed-tpu
 	$(BIN)/python -m pytest -q -m slices --timeout=1800 --dist worksteal tests/analysis
 
+# The documentation, in build/docs/index.html. Warnings are errors; all is built anew, as each page lists all others.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going --quiet --fresh-env --write-all docs build/docs
+
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -65,4 +69,4 @@ $(VENV)/.installed-%: $(VENV)/.installed
 , := ,
 
 clean:
-	rm -rf $(VENV) $(VENV)-tpu runs build
+	rm -rf $(VENV) $(VENV)-tpu runs build docs/reference

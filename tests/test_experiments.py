@@ -176,6 +176,7 @@ def test_the_sweep_over_attention_names_every_variant_that_can_be_causal():
     """So that a new file has its row in the table, or is named here with the reason why it has none."""
     elsewhere = {
         'ops.term:LinearBias',  # a position, in the sweep over these
+        'recurrent.mixer.channel_mixing:ChannelMixing',  # a feed-forward layer, which reads the token before alone
         'softmax.softmax:Softmax',  # what the kernels have by default
     }
     spec = run_file('sweep', str(ROOT / 'experiments/sweeps/attention.py'), 'get_sweep')[0]

@@ -87,6 +87,7 @@ def terms() -> dict[str, dict]:
     return dict(
         softcap=dict(use='ops.term:Softcap', cap=50.0),
         cosine=dict(use='score.cosine:Cosine'),
+        forget_gate=dict(use='score.forget_gate:ForgetGate'),
         squared_distance=dict(use='score.squared_distance:SquaredDistance'),
     )
 

@@ -303,7 +303,7 @@ def test_what_is_not_read_may_be_damaged(tmp_path):
 
 def test_a_file_is_read_for_its_digest_when_it_was_written_and_before_it_is_restored(tmp_path, monkeypatch):
     read, digest = [], checkpoint.file_digest
-    monkeypatch.setattr(checkpoint, 'digest', lambda path: read.append(path) or digest(path))
+    monkeypatch.setattr(checkpoint, 'file_digest', lambda path: read.append(path) or digest(path))
     save_steps(tmp_path, 1)
     names = [name for name in files_of(tmp_path / '1') if name.name != 'saccade.seal']
     assert sorted(read) == [tmp_path / '1.saving' / name for name in names]

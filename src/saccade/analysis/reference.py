@@ -1,0 +1,539 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reference pages of the documentation, in Markdown: parts, launchers and experiments, from their own docstrings.
+
+A part's page has its config name, its module's docstring, a table of its fields and the capabilities it declares.
+"""
+
+import ast
+import inspect
+import itertools
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import optax
+
+from saccade.analysis.catalogue.catalogue import KINDS, Catalogue, Kind
+from saccade.analysis.catalogue.matrix import COLUMNS, NONE, counts, tables
+from saccade.analysis.catalogue.readme import markdown
+from saccade.benchmark.report import Table
+from saccade.build import defaults, fields, load
+from saccade.model.together import ModelPair
+from saccade.types import (
+    Block,
+    Data,
+    Embedding,
+    FeedForward,
+    Head,
+    Kernel,
+    Mask,
+    Mixer,
+    Model,
+    Norm,
+    PairPosition,
+    Part,
+    Range,
+    Router,
+    Runner,
+    ScoreTerm,
+    Search,
+    SoftmaxVariant,
+    Task,
+    TermMaker,
+    TextMetric,
+    TokenPosition,
+)
+
+_CODE = re.compile(r'(`[^`]+`|https?://[^\s,;)]*[^\s,;).:])')
+_MARKUP = re.compile(r'([\\*_<>\[\]|$#{}^~])')
+_ATTRIBUTES = re.compile(r'\b(?:Attributes|Args):')
+_FIELD = re.compile(r' {4}(\w+(?:, \w+)*): (.*)')
+_SECTION = re.compile(r'\n\s*(?:Raises|Returns):')
+_BASES = (ModelPair,)  # found by their protocol, and never named by a config
+_GIVEN_BY_CALLER = {  # how many arguments of a module's functions a config does not give
+    'baseline.ngram': 3,
+    'data.encoder.passages': 3,
+    'metric.entity': 2,
+    'metric.sequence': 2,
+    'ops.masking': 3,
+    'ops.pool': 2,
+    'ops.rotary': 1,
+    'task.classification': 3,
+    'task.regression': 3,
+    'task.tagging': 3,
+    'train.init.partial': 2,
+    'train.init.upcycle': 2,
+}
+_PUBLIC = {  # where jax and optax show what they define elsewhere
+    'jax.nn': jax.nn,
+    'jax.nn.initializers': jax.nn.initializers,
+    'jax.numpy': jax.numpy,
+    'optax': optax,
+}
+
+
+@dataclass(frozen=True)
+class Room:
+    """Room of the package: parts that go on one page.
+
+    Attributes:
+        name: of the page's file; title, its heading.
+        protocols: one of which its parts satisfy, where they are found by that.
+        places: packages and modules in which they are found.
+        named: further parts by module, which satisfy no protocol.
+        with_modules: show the docstrings of the modules too.
+    """
+
+    name: str
+    title: str
+    protocols: tuple[type, ...] = ()
+    places: tuple[str, ...] = ()
+    named: Mapping[str, str] | None = None
+    with_modules: bool = True
+
+    def parts(self) -> list[Any]:
+        """Return the parts, those of one module next to each other."""
+        found = Kind(self.name, self.protocols, self.places).found()
+        named = [load(f'{module}:{name}') for module, names in (self.named or {}).items() for name in names.split()]
+        return [*(part for part in found if part not in _BASES and not part.__name__.startswith('_')), *named]
+
+
+ROOMS = (
+    Room('attention', 'Attention', (Mixer, Kernel), ('attention',)),
+    Room(
+        'recurrent',
+        'Recurrent mixers, cells and decoders',
+        (Mixer,),
+        ('recurrent.mixer',),
+        {
+            'recurrent.encoder': 'Encoder',
+            'recurrent.cell.rnn': 'RNN',
+            'recurrent.cell.lstm': 'LSTM',
+            'recurrent.cell.gru': 'GRU',
+            'recurrent.decoder.fixed_context': 'FixedContext',
+            'recurrent.decoder.bahdanau': 'Bahdanau',
+            'recurrent.decoder.luong': 'Luong',
+            'recurrent.decoder.soft': 'Soft',
+            'recurrent.decoder.local_monotonic': 'LocalMonotonic',
+            'recurrent.decoder.local_predictive': 'LocalPredictive',
+            'recurrent.decoder.hard': 'Hard',
+            'recurrent.decoder.reinforce': 'Reinforce',
+            'recurrent.decoder.gumbel': 'Gumbel',
+            'recurrent.decoder.straight_through': 'StraightThrough',
+            'recurrent.decoder.copied': 'Copied',
+            'recurrent.decoder.projected': 'Projected',
+            'recurrent.score.dot': 'Dot',
+            'recurrent.score.general': 'General',
+            'recurrent.score.additive': 'Additive',
+        },
+    ),
+    Room('block', 'Blocks', (Block,), ('block',)),
+    Room('norm', 'Norms', (Norm,), ('norm',)),
+    Room('position', 'Positions', (PairPosition, TokenPosition), ('position',)),
+    Room('feedforward', 'Feed-forward layers and routers', (FeedForward, Router), ('feedforward',)),
+    Room('embed', 'Embeddings', (Embedding,), ('embed',)),
+    Room('score', 'Score terms', (TermMaker, ScoreTerm), ('score', 'ops.term')),
+    Room('mask', 'Masks', (Mask,), ('ops.mask', 'ops.pattern')),
+    Room('softmax', 'Softmax and its alternatives', (SoftmaxVariant,), ('softmax',)),
+    Room('head', 'Heads of an encoder', (Head,), ('head',)),
+    Room('model', 'Models, and how their layers run', (Model, Runner), ('model',)),
+    Room('task', 'Tasks', (Task,), ('task',)),
+    Room(
+        'data',
+        'Data, tokenizers and rows',
+        (Data,),
+        ('data.text', 'data.encoder', 'data.pairs', 'data.synthetic'),
+        {
+            'data.encoder.pairing': 'OnePassage NextSentence SentenceOrder',
+            'data.synthetic.dates': 'Dates',
+            'data.synthetic.one_to_one': 'OneToOne Permuted',
+            'data.synthetic.scan': 'Scan',
+            'data.synthetic.sequences': 'Copy Reverse Sort Addition Recall Pointer',
+            'data.tokenizer.byte': 'Byte',
+            'data.tokenizer.character': 'Character',
+            'data.tokenizer.word': 'Word',
+            'data.tokenizer.bpe': 'BPE',
+            'data.tokenizer.word_piece': 'WordPiece',
+            'data.tokenizer.unigram': 'Unigram',
+            'data.tokenizer.file': 'TokenizerFile',
+            'data.rows.pack': 'Packed Padded Windows',
+        },
+    ),
+    Room(
+        'train',
+        'Optimizers, schedules and other parts of training',
+        named={
+            'train.optimizer': 'Optimizer muon adafactor',
+            'train.rates': 'LayerWise Frozen',
+            'train.mup': 'MuP',
+            'train.schedule': 'Cosine InverseSqrt WarmupStableDecay Constant',
+            'train.extension': 'Held Rewarmed',
+            'train.low_rank': 'LowRank',
+            'train.init.partial': 'body encoder nothing only teacher',
+            'train.init.upcycle': 'grouped',
+            'train.log.wandb': 'WandB',
+        },
+    ),
+    Room(
+        'decode',
+        'Decoding, samples and metrics',
+        (Search, TextMetric),
+        ('decode', 'metric'),
+        {
+            'decode.sample': 'Sample',
+            'decode.fill': 'Filled',
+            'decode.gaps': 'GapsFilled',
+            'decode.translator': 'Translated',
+        },
+    ),
+    Room(
+        'function',
+        'Functions that fields take',
+        named={
+            'ops.pool': 'first mean maximum',
+            'ops.embedding': 'one_hot',
+            'ops.rotary': 'linear ntk yarn llama3 longrope halves neighbours',
+            'ops.masking': 'choose_tokens choose_words',
+            'ops.denoising': 'Spans Sequential',
+            'baseline.ngram': 'bigram_nats trigram_nats',
+            'data.encoder.passages': 'unigram_nats',
+            'task.classification': 'majority',
+            'task.regression': 'mean',
+            'task.tagging': 'majority',
+            'metric.entity': 'tagged require_bio',
+            'metric.sequence': 'matched',
+        },
+        with_modules=False,
+    ),
+)
+
+
+def write(root: Path, folder: Path) -> None:
+    """Write the pages into a folder.
+
+    Args:
+        root: of the repository, with `launch/` and `experiments/`.
+    """
+    rooms = {room.name: room_page(room) for room in ROOMS}
+    written = {
+        **rooms,
+        'capabilities': capabilities_page(),
+        'launchers': launchers_page(root / 'launch'),
+        'experiments': experiments_page(root / 'experiments'),
+    }
+    written['index'] = index_page(list(written))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in written.items():
+        (folder / f'{name}.md').write_text(text)
+
+
+def index_page(names: Sequence[str]) -> str:
+    """Return the first page of the reference: its contents."""
+    contents = '\n'.join(['```{toctree}', ':maxdepth: 1', '', *names, '```'])
+    return (
+        '# Reference\n\nThese pages are made from the code when the documentation is built. A part is named as a config'
+        f' names it under `use`.\n\n{contents}\n'
+    )
+
+
+def capabilities_page() -> str:
+    """Return the page with the tables that `launch/variants.py` prints."""
+    ours = Catalogue.ours()
+    found = [f'## {table.title.capitalize()}\n\n{markdown(_code_first(table))}' for table in tables(ours)]
+    intro = f'What each part declares; the contract tests prove it. {counts(ours).capitalize()}.'
+    return '\n\n'.join(['# Capabilities', intro, *found]) + '\n'
+
+
+def room_page(room: Room) -> str:
+    """Return the page of a room: each module with its docstring and its parts."""
+    modules: dict[str, list[Any]] = {}
+    for part in room.parts():
+        modules.setdefault(part.__module__, []).append(part)
+    sections = [f'# {room.title}']
+    for module, parts in modules.items():
+        words = prose(inspect.getdoc(inspect.getmodule(parts[0])) or '')
+        if not room.with_modules:
+            words = ''
+        if len(parts) == 1 and words:
+            sections += [f'## {escaped(parts[0].__name__)}', f'`{Part(parts[0]).name}`', words]
+            sections += [part_section(parts[0], after_its_module=True)]
+        else:
+            sections += [f'## {escaped(module.removeprefix("saccade."))}', words]
+            for part in parts:
+                sections += [f'### {escaped(part.__name__)}', f'`{Part(part).name}`', part_section(part)]
+    return '\n\n'.join(filter(None, sections)) + '\n'
+
+
+def part_section(part: Any, after_its_module: bool = False) -> str:
+    """Return a part's own docstring, its fields and its capabilities.
+
+    Args:
+        after_its_module: the docstring of its module is before it, which a docstring of one line repeats.
+    """
+    words, texts = described(part)
+    words = '' if after_its_module and '\n' not in words else words
+    given = 0 if _is_class(part) else _GIVEN_BY_CALLER.get(part.__module__.removeprefix('saccade.'), 0)
+    rows = [
+        (f'`{name}`', _cell(type_words(hint)), _default(part, name, required), texts.get(name, ''))
+        for name, (hint, required) in list(fields(part).items())[given:]
+    ]
+    table = markdown(Table('', ('field', 'type', 'default', 'meaning'), rows)) if rows else 'It has no fields.'
+    return '\n\n'.join(filter(None, [words, table, capabilities(part)]))
+
+
+def capabilities(part: Any) -> str:
+    """Return what a part of the catalogue declares, in one paragraph; nothing for other parts."""
+    said: dict[str, str] = {}
+    for kind in KINDS:
+        if part in Catalogue.ours().parts[kind]:
+            spec = kind.spec(part)
+            said |= {name: say(spec) for name, say in COLUMNS[kind].items()}
+    yes = [name for name, value in said.items() if value == 'yes']
+    no = [name for name, value in said.items() if value == NONE]
+    rest = [f'{name}: {value}' for name, value in said.items() if value not in ('yes', NONE)]
+    lines = [f'{title}: {", ".join(names)}.' for title, names in (('Yes', yes), ('No', no)) if names]
+    return f'**Declares.** {escaped(" ".join([*lines, *(f"{line}." for line in rest)]))}' if said else ''
+
+
+def described(part: Any) -> tuple[str, dict[str, str]]:
+    """Return the docstring of a class or function without its "Attributes", and what these say of each field."""
+    bases = [base for base in part.__mro__ if base.__module__.startswith('saccade')] if _is_class(part) else [part]
+    said = [_split(_own_doc(base))[1] for base in bases]
+    texts: dict[str, str] = {}
+    for name, text in itertools.chain(*(_by_line(own).items() for own in said), _by_clause(said, fields(part))):
+        texts.setdefault(name, text)
+    before, _, after = _split(_own_doc(part))
+    return prose(f'{before}\n\n{after}'.strip()), {name: escaped(text) for name, text in texts.items()}
+
+
+def _own_doc(part: Any) -> str:
+    """Return the docstring that the source has; a dataclass without one is given its signature, which is left out."""
+    words = inspect.cleandoc(vars(part).get('__doc__') or '') if _is_class(part) else inspect.getdoc(part) or ''
+    return '' if words.startswith(f'{part.__name__}(') else words
+
+
+def _is_class(part: Any) -> bool:
+    return isinstance(part, type)
+
+
+def _split(words: str) -> tuple[str, str, str]:
+    """Return what stands before "Attributes", their text, and what follows, without what is raised."""
+    found = _ATTRIBUTES.search(words)
+    if not found:
+        return _SECTION.split(words)[0].strip(), '', ''
+    own, gap, after = words[found.end() :].partition('\n\n')
+    while gap and after.startswith(' '):
+        more, gap, after = after.partition('\n\n')
+        own = f'{own}\n{more}'
+    return words[: found.start()].strip(), _SECTION.split(own)[0], after
+
+
+def _by_line(own: str) -> dict[str, str]:
+    """Return what "Attributes" in lines of the form `name: text` say of each field."""
+    found: dict[str, str] = {}
+    current: list[str] = []
+    for line in own.splitlines():
+        if match := _FIELD.match(line):
+            current = match[1].split(', ')
+            found |= dict.fromkeys(current, match[2])
+        elif line.strip():
+            found |= {name: f'{found[name]} {line.strip()}' for name in current}
+    return found
+
+
+def _by_clause(said: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each field with the clause that tells of it, from "Attributes" that are sentences."""
+    clauses = []
+    for own in said:
+        if not _by_line(own):
+            clauses += [clause.strip(' .') for clause in re.split(r'[;.]\s', ' '.join(own.split()))]
+    for name in names:
+        of_it = [clause for clause in clauses if re.search(rf'\b{name}\b', clause) and clause != name]
+        of_it.sort(key=lambda clause: not clause.startswith(name))
+        if of_it:
+            yield name, re.sub(rf'^{name}[:,] ', '', of_it[0])
+
+
+def type_words(hint: Any) -> str:
+    """Return the type of a field as a config takes it, as `int, at least 1` or `part (Norm)`."""
+    origin, given = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Part or origin is Part:
+        kind = given[0] if given else None
+        if typing.get_origin(kind) is Callable:
+            return 'part (function)'
+        return f'part ({kind.__name__})' if isinstance(kind, type) and not typing.get_args(kind) else 'part'
+    if origin in (typing.Union, types.UnionType):
+        return ' or '.join(dict.fromkeys(map(type_words, given)))
+    if origin is typing.Literal:
+        return ' or '.join(map(repr, given))
+    if hasattr(hint, '__metadata__'):
+        bounds = [str(each) for each in hint.__metadata__ if isinstance(each, Range)]
+        return ', '.join([type_words(given[0]), *bounds])
+    if origin is tuple and Ellipsis in given:
+        pair = typing.get_args(given[0])
+        if typing.get_origin(given[0]) is tuple and len(pair) == 2 and pair[0] is str:
+            return f'dict of {type_words(pair[1])}'
+        return f'list of {type_words(given[0])}'
+    if origin is tuple:
+        return f'list of {", ".join(map(type_words, given))}'
+    if hint is type(None):
+        return 'None'
+    return getattr(hint, '__name__', str(hint).removeprefix('typing.')) if origin is None else 'value'
+
+
+def _default(part: Any, name: str, required: bool) -> str:
+    if required:
+        return 'required'
+    words = value_words(defaults(part).get(name))
+    is_dict = words == '[]' and type_words(fields(part)[name][0]).startswith('dict')
+    return '`{}`' if is_dict else f'`{_cell(words)}`'
+
+
+def value_words(value: Any) -> str:
+    """Return a default as a config would write it."""
+    if isinstance(value, Part):
+        given = ''.join(f", '{name}': {value_words(argument)}" for name, argument in value.arguments)
+        return f"{{'use': '{_public_name(value)}'{given}}}"
+    if isinstance(value, tuple | list):
+        return f'[{", ".join(map(value_words, value))}]'
+    if isinstance(value, float):
+        return f'{value:.6g}'
+    return repr(value) if isinstance(value, str | int | None) else getattr(value, '__name__', repr(value))
+
+
+def _public_name(part: Part) -> str:
+    """Return the import path of a part, by the public module where it is one of jax or optax."""
+    name = part.target.__name__
+    public = (module for module, held in _PUBLIC.items() if getattr(held, name, None) is part.target)
+    return f'{next(public)}:{name}' if '._src' in part.target.__module__ else part.name
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Flag of a launcher. Attributes: name; type, in words; default, as Markdown; help, its text."""
+
+    name: str
+    type: str
+    default: str
+    help: str
+
+
+def launcher_flags(file: Path) -> list[Flag]:
+    """Return the flags that a file defines, read from its source."""
+    tree = ast.parse(file.read_text())
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
+    return [_flag(call, tree) for call in calls if call.func.attr.startswith('DEFINE_')]
+
+
+def _flag(call: ast.Call, tree: ast.Module) -> Flag:
+    name, default, *rest = (_evaluated(argument, tree) for argument in call.args)
+    kind = call.func.attr.removeprefix('DEFINE_')
+    if kind.endswith('enum'):
+        kind = f'{kind}: {", ".join(rest[0])}'
+    words = next(said for said in rest if isinstance(said, str))
+    shown = '' if default is None else f'`{_cell(repr(default))}`'
+    return Flag(name, kind.replace('multi_', 'list of ').replace('enum', 'one'), shown, words)
+
+
+def _evaluated(node: ast.expr, tree: ast.Module) -> Any:
+    """Return the value of an expression of literals, of what a file imports from Saccade, and of what it assigns."""
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    scope: dict[str, Any] = {}
+    for each in tree.body:
+        if isinstance(each, ast.ImportFrom) and each.module.startswith('saccade.'):
+            scope |= {held.name: load(f'{each.module}:{held.name}') for held in each.names if held.name in names}
+        if isinstance(each, ast.Assign) and names & {getattr(target, 'id', '') for target in each.targets}:
+            # Of a dict the keys are enough, and its values may be functions of the file.
+            value = ast.List(each.value.keys, ast.Load()) if isinstance(each.value, ast.Dict) else each.value
+            scope[each.targets[0].id] = _evaluated(value, tree)
+    return eval(compile(ast.fix_missing_locations(ast.Expression(node)), '<flag>', 'eval'), scope)
+
+
+def launchers_page(folder: Path) -> str:
+    """Return the page of launchers: each with its docstring and its flags."""
+    sections = [
+        '# Launchers',
+        'Every launcher takes `--trust` too: modules that the run or the checkpoint to be opened may import. Those '
+        'that take `--config` take `--config.FIELD=VALUE` for any field.',
+    ]
+    for file in sorted(folder.glob('*.py')):
+        rows = [
+            (f'`--{flag.name}`', escaped(flag.type), flag.default, escaped(flag.help)) for flag in launcher_flags(file)
+        ]
+        table = markdown(Table('', ('flag', 'type', 'default', 'meaning'), rows))
+        sections += [f'## launch/{escaped(file.name)}', prose(_docstring(file)), table]
+    return '\n\n'.join(sections) + '\n'
+
+
+def experiments_page(folder: Path) -> str:
+    """Return the page of experiments and sweeps, by folder: each with its docstring."""
+    sections = ['# Experiments', 'A file here is what `--config` takes; those of `sweeps/` are what `--sweep` takes.']
+    for room in sorted(path for path in folder.iterdir() if path.is_dir()):
+        files = [file for file in sorted(room.glob('*.py')) if re.search(r'^def get_\w+\(', file.read_text(), re.M)]
+        sections += [f'## {escaped(room.name)}'] if files else []
+        for file in files:
+            sections += [f'### {escaped(file.stem)}', f'`experiments/{room.name}/{file.name}`', prose(_docstring(file))]
+    return '\n\n'.join(sections) + '\n'
+
+
+def _docstring(file: Path) -> str:
+    return ast.get_docstring(ast.parse(file.read_text())) or ''
+
+
+def prose(words: str) -> str:
+    """Return a docstring as Markdown: indented lines and commands as code, the rest as text."""
+    lines = list(_fenced(words.splitlines()))
+    return '\n'.join(lines).strip()
+
+
+def _fenced(lines: Sequence[str]) -> Iterator[str]:
+    """Put fences around runs of code; a blank line within such a run is part of it."""
+    held: list[str] = []
+    for number, line in enumerate(lines):
+        follows = next((later for later in lines[number:] if later.strip()), '')
+        inside = _is_code(line) or (held and not line.strip() and _is_code(follows))
+        if inside:
+            held.append(line)
+            continue
+        if held:
+            yield from _as_code(held)
+            held = []
+        ends_by_source = re.search(r'https?://\S+$', line) and ''.join(lines[number + 1 : number + 2]).strip()
+        yield escaped(line) + ('\\' if ends_by_source else '')
+    if held:
+        yield from _as_code(held)
+
+
+def _is_code(line: str) -> bool:
+    return line.startswith(('    ', 'python '))
+
+
+def _as_code(lines: Sequence[str]) -> Iterator[str]:
+    yield from ('', '```text', *inspect.cleandoc('\n' + '\n'.join(lines)).splitlines(), '```', '')
+
+
+def escaped(line: str) -> str:
+    """Return text in which Markdown finds no markup but code and addresses."""
+    made = []
+    for number, piece in enumerate(_CODE.split(line)):
+        if number % 2 == 0:
+            made.append(_MARKUP.sub(r'\\\1', piece))
+        else:
+            made.append(_cell(piece) if piece.startswith('`') else f'<{piece}>')
+    return ''.join(made)
+
+
+def _cell(text: str) -> str:
+    """Return text in which no bar ends a cell of a table."""
+    return text.replace('|', r'\|')
+
+
+def _code_first(table: Table) -> Table:
+    """Return the table with the import paths in its first column as code."""
+    return Table(table.title, ('part', *table.columns[1:]), [(f'`{use}`', *said) for use, *said in table.rows])

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The reference of the documentation: it has every part, flag and experiment, and says of each what the code says."""
+
+import functools
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+
+from saccade.analysis import reference
+from saccade.analysis.catalogue.catalogue import Catalogue
+from saccade.build import load
+from saccade.trust import NAMES
+from saccade.types import Count, Norm, Part, Range, TermMaker
+
+ROOT = Path(__file__).parents[2]
+
+
+@functools.cache
+def sections():
+    """What stands under each config name, in all pages."""
+    found = {}
+    for page in map(reference.room_page, reference.ROOMS):
+        for name, text in re.findall(r'^`([\w.]+:\w+)`\n(.*?)(?=^#{2,3} |\Z)', page, re.M | re.S):
+            assert name not in found
+            found[name] = text
+    return found
+
+
+def section(name):
+    return reference.part_section(load(name))
+
+
+@pytest.mark.long
+def test_it_has_every_part_of_the_catalogue_and_all_that_the_config_of_a_run_may_name():
+    catalogue = {Part(part).name for parts in Catalogue.ours().parts.values() for part in parts}
+    trusted = {f'{module}:{name}' for module, names in NAMES.items() for name in names.split()}
+    theirs = ('jax.', 'optax')
+    assert not (catalogue | {name for name in trusted if not name.startswith(theirs)}) - set(sections())
+
+
+@pytest.mark.long
+def test_it_has_all_that_the_experiments_name():
+    text = '\n'.join(file.read_text() for file in (ROOT / 'experiments').rglob('*.py'))
+    named = {name for name in re.findall(r"'([\w.]+:\w+)'", text) if not name.startswith(('jax', 'optax'))}
+    assert {'model.encoder:Encoder', 'ops.pool:first', 'task.causal_lm:CausalLM'} <= named
+    assert not named - set(sections())
+
+
+def test_a_part_has_its_equation_its_source_its_fields_and_its_capabilities():
+    text = reference.room_page(reference.Room('score', 'Scores', (TermMaker,), ('score',)))
+    assert 's[n, i, j] = gain[n] q[n, i].k[g, j]' in text
+    assert '<https://arxiv.org/abs/2111.09883>' in text
+    assert '| `gain` | float, above 0 | `10` | gain that training starts from, 10 in the authors' in text
+    assert '**Declares.** Yes: equivariant. scores changed: by content.' in text
+
+
+def test_a_field_has_its_type_its_default_and_its_meaning():
+    text = section('attention.multi_head:MultiHead')
+    assert '| `heads` | int, at least 1 | required | N. |' in text
+    assert '| `key_value_heads` | int, at least 1 or None | `None` | K; None for N. |' in text
+    assert "`{'use': 'jax.nn.initializers:lecun_normal'}`" in text
+
+
+def test_a_field_is_described_where_its_base_or_a_sentence_tells_of_it():
+    assert '| `chunk` | int, at least 1 | `64` | tokens taken at once' in section('attention.retention:Retention')
+    assert '| activation of the gate |' in section('feedforward.gated:Gated')
+
+
+def test_what_a_caller_gives_is_no_field():
+    assert '`heads`' in section('train.init.partial:body')
+    assert '`params`' not in section('train.init.partial:body')
+
+
+@pytest.mark.parametrize(
+    ('hint', 'words'),
+    [
+        (Count, 'int, at least 1'),
+        (Annotated[float, Range(above=0, most=1)] | None, 'float, above 0 and at most 1 or None'),
+        (Part[Norm], 'part (Norm)'),
+        (tuple[Part[Norm], ...], 'list of part (Norm)'),
+        (tuple[tuple[str, Part[Norm]], ...], 'dict of part (Norm)'),
+        (Literal['jit', 'pmap'], "'jit' or 'pmap'"),
+    ],
+)
+def test_a_type_is_written_as_a_config_takes_it(hint, words):
+    assert reference.type_words(hint) == words
+
+
+def test_a_default_part_is_written_as_a_spec():
+    part = Part(load('norm.rms:RMSNorm'), (('epsilon', 1e-5),))
+    assert reference.value_words(part) == "{'use': 'norm.rms:RMSNorm', 'epsilon': 1e-05}"
+
+
+def test_prose_keeps_code_and_addresses_and_escapes_the_rest():
+    text = 'A *b* of `c_d` at https://e.org/f_g.\n\n    y = x * W_1\n\nHere, https://e.org\nEnd.'
+    assert reference.prose(text).split('\n') == [
+        r'A \*b\* of `c_d` at <https://e.org/f_g>.',
+        '', '', '```text', 'y = x * W_1', '```', '', '', 'Here, <https://e.org>\\', 'End.',
+    ]  # fmt: skip
+
+
+@pytest.mark.long
+def test_every_flag_of_every_launcher_has_its_default_and_its_help():
+    page = reference.launchers_page(ROOT / 'launch')
+    for file in (ROOT / 'launch').glob('*.py'):
+        flags = reference.launcher_flags(file)
+        assert len(flags) == file.read_text().count('flags.DEFINE_') > 0
+        assert all(flag.help for flag in flags)
+        assert f'## launch/{reference.escaped(file.name)}\n' in page
+    assert "| `--checkpoint` | one: latest, best, average | `'latest'` |" in page
+    assert '| `--temperature` | float | `0.8` | Logits are divided by it; 0 is greedy. |' in page
+
+
+def test_every_experiment_has_its_docstring():
+    page = reference.experiments_page(ROOT / 'experiments')
+    files = [file for file in (ROOT / 'experiments').rglob('*.py') if 'def get_' in file.read_text()]
+    assert {str(file.relative_to(ROOT)) for file in files} == set(re.findall(r'^`(experiments/.*)`$', page, re.M))
+    assert 'A small language model of the Python documentation on this very machine' in page
+
+
+@pytest.mark.long
+def test_every_page_is_in_the_contents(tmp_path):
+    reference.write(ROOT, tmp_path)
+    listed = re.search(r'```{toctree}\n:maxdepth: 1\n\n(.*?)```', (tmp_path / 'index.md').read_text(), re.S)[1]
+    assert {*listed.split(), 'index'} == {file.stem for file in tmp_path.iterdir()}

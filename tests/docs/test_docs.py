@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation is true: its Python runs; its commands name launchers, flags, fields and files that are there."""
+
+import functools
+import re
+import shlex
+import sys
+import textwrap
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from saccade.analysis.reference import Flag, launcher_flags
+from saccade.train.config import load_config
+from saccade.types import UserError
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / 'README.md', *sorted(path for path in (ROOT / 'docs').rglob('*.md') if path.parent.name != 'reference')]
+QUICKSTART = 'experiments/causal_lm/quickstart.py'
+PYTHON = re.compile(r'^( *)```python\n(.*?)^\1```$', re.M | re.S)
+SHELL = re.compile(r'^ *```shell\n(.*?)^ *```$|^((?: {4}[^\n]*\n)+)', re.M | re.S)  # README.md has indented lines
+COMMAND = re.compile(r'^(?:srun \S+ )?python (launch/\w+\.py.*)')
+IN_A_SENTENCE = re.compile(r'`(?:python )?(launch/\w+\.py .*?)`')
+PLACEHOLDERS = ('...', 'my_')  # values of the reader's own
+
+each_page = pytest.mark.parametrize('page', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@functools.cache
+def flags_of(launcher: Path) -> dict[str, Flag]:
+    """Flags by name; the entry point of all launchers defines some too."""
+    shared = ROOT / 'src/saccade/train/process/main.py'
+    return {flag.name: flag for flag in (*launcher_flags(launcher), *launcher_flags(shared))}
+
+
+def shell_lines(text: str) -> list[str]:
+    """Lines of a page that are for a shell, those that go on after a backslash as one."""
+    blocks = PYTHON.sub('', text).replace('\\\n', ' ')
+    return [line.strip() for found in SHELL.findall(blocks) for block in found for line in block.splitlines()]
+
+
+def commands(text: str) -> Iterator[str]:
+    """What follows `python` on the lines of a page that start a launcher, and such commands in its sentences."""
+    yield from (found[1] for line in shell_lines(text) if (found := COMMAND.match(line)))
+    yield from IN_A_SENTENCE.findall(text)
+
+
+def overrides_alone(text: str) -> Iterator[str]:
+    """Lines that are nothing but overrides: they are of the quickstart."""
+    return (line for line in shell_lines(text) if line.startswith('--config.'))
+
+
+def wrong(command: str) -> str:
+    """Say what is wrong with a command; nothing if it is right."""
+    name, *arguments = shlex.split(command, comments=True)
+    launcher = ROOT / name
+    if not launcher.is_file():
+        return f'there is no {name}'
+    known, config, overrides = flags_of(launcher), QUICKSTART, []
+    for argument in arguments:
+        field, _, value = argument.partition('=')
+        if field.startswith('--config.'):
+            overrides.append(argument)
+            continue
+        flag = known.get(field.removeprefix('--')) or known.get(field.removeprefix('--no'))
+        if flag is None or not field.startswith('--'):
+            return f'{name} has no flag {field}'
+        kind, _, choices = flag.type.removeprefix('list of ').partition(': ')
+        if kind == 'one' and value not in choices.split(', '):
+            return f'{field} is one of {choices}, not {value}'
+        if field in ('--config', '--sweep') and not value.startswith(PLACEHOLDERS):
+            config = value if field == '--config' else config
+            if not (ROOT / value).is_file():
+                return f'there is no {value}'
+    return refused(config, overrides)
+
+
+def refused(config: str, overrides: list[str]) -> str:
+    """Say why the experiment does not accept the overrides; nothing if it does.
+
+    The runs and directories that pages start from are not there, so any value stands for one.
+    """
+    away = [override for override in overrides if override.startswith('--config.init_from=')]
+    here = [override for override in overrides if override not in away]
+    try:
+        if away and 'init_from' not in load_config(str(ROOT / config)):
+            return f'{config} has no init_from'
+        load_config(str(ROOT / config), here)
+    except UserError as error:
+        return str(error)
+    return ''
+
+
+@each_page
+def test_its_commands_are_right(page):
+    text = page.read_text()
+    told = {command: wrong(command) for command in commands(text)}
+    told |= {line: refused(QUICKSTART, shlex.split(line, comments=True)) for line in overrides_alone(text)}
+    assert {command: words for command, words in told.items() if words} == {}
+
+
+@each_page
+def test_its_targets_of_make_are_there(page):
+    targets = set(re.findall(r'^([a-z]+):', (ROOT / 'Makefile').read_text(), re.M))
+    assert {found[1] for line in shell_lines(page.read_text()) if (found := re.match('make ([a-z]+)', line))} <= targets
+
+
+@pytest.mark.parametrize(
+    'page', [page for page in PAGES if PYTHON.search(page.read_text())], ids=lambda page: page.stem
+)
+def test_its_python_runs(page, monkeypatch):
+    module = types.ModuleType(f'page_{page.stem}')
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # where dataclasses look their own module up
+    for _, block in PYTHON.findall(page.read_text()):
+        exec(compile(textwrap.dedent(block), str(page), 'exec'), vars(module))
+
+
+def test_there_are_pages_with_commands_and_with_python():
+    texts = [page.read_text() for page in PAGES]
+    assert sum(len(list(commands(text))) for text in texts) > 80
+    assert sum(len(PYTHON.findall(text)) for text in texts) > 8
+
+
+@pytest.mark.parametrize(
+    ('command', 'words'),
+    [
+        ('launch/trane.py --workdir=runs/a', 'there is no launch/trane.py'),
+        ('launch/generate.py --workdir=runs/a --tempreature=1', 'has no flag --tempreature'),
+        ('launch/report.py --workdir=runs/a --best=most', 'one of lowest, highest'),
+        ('launch/train.py --config=experiments/causal_lm/gone.py', 'there is no experiments/causal_lm/gone.py'),
+        (f'launch/sweep.py --config={QUICKSTART} --sweep=experiments/sweeps/gone.py', 'there is no experiments/sweeps'),
+        (f'launch/train.py --config={QUICKSTART} --config.model.widht=3', "no field 'widht'"),
+        (f'launch/train.py --config={QUICKSTART} --config.model.width=wide', 'cannot be read as int'),
+        (f'launch/train.py --config={QUICKSTART} runs/a', 'has no flag runs/a'),
+        (f'launch/train.py --config={QUICKSTART} --config.model.width=64 --norestart  # small', ''),
+    ],
+)
+def test_a_command_that_is_wrong_is_found(command, words):
+    found = wrong(command)
+    assert words in found
+    assert bool(found) == bool(words)
