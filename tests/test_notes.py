@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the lecture notes that the project started from, as the README lists them: what is right, and that the
+"""Errors of the lecture notes that the project started from, as docs/errata.md lists them: what is right, and that the
 form of the notes is not.
 """
 
@@ -19,7 +19,7 @@ from saccade.ops.mask import Causal, Full
 from saccade.ops.scoring import Scoring
 from saccade.types import LayerContext, Source
 
-README = (Path(__file__).parents[1] / 'README.md').read_text()
+ERRATA = (Path(__file__).parents[1] / 'docs/errata.md').read_text()
 EXACT = 1e-5  # float32, sums in another order
 B, T, S, D, N = 2, 6, 4, 8, 2
 H = D // N
@@ -169,8 +169,8 @@ def test_more_heads_of_the_same_width_in_all_cost_no_more_parameters():
 
 @pytest.mark.parametrize('name', [name for name in list(globals()) if name.startswith('test_')])
 def test_the_readme_lists_each_error_with_its_test(name):
-    assert f'`{name}`' in README
+    assert f'`{name}`' in ERRATA
 
 
 def test_the_readme_names_no_test_that_is_not_here():
-    assert set(re.findall(r'`(test_\w+)`', README)) <= set(globals())
+    assert set(re.findall(r'`(test_\w+)`', ERRATA)) <= set(globals())

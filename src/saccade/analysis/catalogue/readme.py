@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Variants in the README: attention in a table of capabilities, the other kinds in a line each."""
+"""Variants in the README: a line for each kind."""
 
 from pathlib import Path
 
-from saccade.analysis.catalogue.catalogue import KERNEL, KINDS, MIXER, Catalogue, Kind
-from saccade.analysis.catalogue.matrix import counts, table
+from saccade.analysis.catalogue.catalogue import KINDS, Catalogue, Kind
+from saccade.analysis.catalogue.matrix import counts
 from saccade.benchmark.report import Table
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError
@@ -15,11 +15,8 @@ START, END = '<!-- made by: python launch/variants.py --write -->', '<!-- end of
 
 def section(catalogue: Catalogue) -> str:
     """What stands between the two comments."""
-    mixers, kernels = (table(catalogue, kind) for kind in (MIXER, KERNEL))
-    attention = Table('', ('mixer or kernel', *mixers.columns[1:]), [*mixers.rows, *kernels.rows])
-    lines = [(kind.name, _listed(catalogue, kind)) for kind in KINDS if kind not in (MIXER, KERNEL)]
-    others = Table('', ('kind', 'parts'), lines)
-    return '\n\n'.join([counts(catalogue) + '.', markdown(attention), markdown(others)])
+    lines = [(kind.name, _listed(catalogue, kind)) for kind in KINDS]
+    return '\n\n'.join([counts(catalogue) + '.', markdown(Table('', ('kind', 'parts'), lines))])
 
 
 def write(readme: Path, catalogue: Catalogue) -> None:

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Three ways to mix tokens: softmax attention, softmax attention that forgets, and a recurrent state without softmax.
+
+    python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/three.py \\
+        --workdir=runs/three --jobs=2
+    python launch/report.py --workdir=runs/three
+
+Each is trained for 200 steps with two seeds, and has as many parameters as the others, to 1%.
+"""
+
+from typing import Any
+
+MIXER = 'model.block.mixer'
+NONE = dict(use='position.none:NoPosition')
+
+
+def get_sweep() -> dict[str, Any]:
+    attention = dict(
+        use='attention.multi_head:MultiHead',
+        heads=6,
+        kernel=dict(use='attention.plain:Plain'),
+        mask=dict(use='ops.mask:Causal'),
+        position=dict(use='position.rotary:Rotary'),
+    )
+    variants = dict(
+        attention=attention,
+        forgetting=attention | dict(terms=[dict(use='score.forget_gate:ForgetGate')], position=NONE),
+        gated_delta=dict(use='attention.delta:Delta', heads=6),
+    )
+    points = [{'name': name, MIXER: mixer, 'steps': 200} for name, mixer in variants.items()]
+    return dict(
+        runs=dict(list=points), seeds=2, match=dict(what='parameters', by={'model.block.feedforward.ratio': 0.01})
+    )
