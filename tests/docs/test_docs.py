@@ -15,6 +15,7 @@ import pytest
 
 from saccade.analysis.reference import Flag, launcher_flags
 from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +92,9 @@ def refused(config: str, overrides: list[str]) -> str:
     try:
         if away and 'init_from' not in load_config(str(ROOT / config)):
             return f'{config} has no init_from'
-        load_config(str(ROOT / config), here)
+        resolved = load_config(str(ROOT / config), here)
+        if here and not any("'my_" in override for override in here):
+            Experiment.of(resolved)
     except UserError as error:
         return str(error)
     return ''
@@ -137,6 +140,7 @@ def test_there_are_pages_with_commands_and_with_python():
         (f'launch/sweep.py --config={QUICKSTART} --sweep=experiments/sweeps/gone.py', 'there is no experiments/sweeps'),
         (f'launch/train.py --config={QUICKSTART} --config.model.widht=3', "no field 'widht'"),
         (f'launch/train.py --config={QUICKSTART} --config.model.width=wide', 'cannot be read as int'),
+        (f"launch/train.py --config={QUICKSTART} --config.model.norm=\"{{'use': 'norm.rmz:RMSNorm'}}\"", 'norm.rmz'),
         (f'launch/train.py --config={QUICKSTART} runs/a', 'has no flag runs/a'),
         (f'launch/train.py --config={QUICKSTART} --config.model.width=64 --norestart  # small', ''),
     ],

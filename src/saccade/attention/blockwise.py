@@ -32,7 +32,7 @@ from saccade.types import (
 class Blockwise(ScoreKernel):
     """Blockwise attention kernel with an online softmax.
 
-    Attributes: those of every score kernel; tokens in a block of queries and in a block of keys.
+    Attributes: those of every score kernel; query_block, tokens in a block of queries; key_block, in one of keys.
     """
 
     softmax: Part[OnlineSoftmaxVariant] = Part(Softmax)

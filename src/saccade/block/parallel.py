@@ -21,7 +21,7 @@ from saccade.types import FeedForward, Hidden, Norm, Part, Real, UserError
 class Parallel(BlockBase):
     """Parallel block.
 
-    Attributes: whether both branches share one norm.
+    Attributes: shared_norm, whether both branches share one norm.
     """
 
     identity: ClassVar[bool] = True

@@ -23,7 +23,7 @@ from saccade.types import Hidden, Norm, Part, Real
 class ReZero(SequentialBlock):
     """ReZero block.
 
-    Attributes: whether the branches share one number.
+    Attributes: shared, whether the branches share one number.
     """
 
     identity: ClassVar[bool] = True

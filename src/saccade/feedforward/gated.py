@@ -21,7 +21,7 @@ from saccade.types import Activation, Count, Hidden, Part, Positive, Real, Share
 class Gated(nn.Module):
     """Gated feed-forward layer (GLU, SwiGLU, GEGLU ...).
 
-    Attributes: activation of the gate; ratio F/D, or F itself (width); bias; dropout of the output;
+    Attributes: activation of the gate; ratio F/D, or F itself (width); bias of each map; dropout of the output;
     kernel_init of Wg and W1; output_init of W2.
     """
 

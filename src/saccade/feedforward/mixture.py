@@ -40,7 +40,7 @@ from saccade.types import (
 class Mixture(nn.Module):
     """Mixture of experts.
 
-    Attributes: experts E; active A; expert, of which E are made; router; shared expert, if any;
+    Attributes: experts E; active A; expert, of which E are made; router of tokens to experts; shared expert, if any;
     block, most rows of an expert run at once where loads are unbounded; dropout of the output.
     """
 

@@ -20,7 +20,8 @@ from saccade.types import Activation, Hidden, Part, Positive, Real, Share, UserE
 class MLP(nn.Module):
     """Position-wise feed-forward layer.
 
-    Attributes: activation; ratio F/D; bias; dropout of the output; kernel_init of W1, output_init of W2.
+    Attributes: activation between the maps; ratio F/D; bias of each map; dropout of the output; kernel_init of W1,
+    output_init of W2.
     """
 
     activation: Part[Activation]

@@ -23,7 +23,7 @@ from saccade.types import Count, Hidden, NotNegative, Real, UserError, require_p
 class GroupNorm(nn.Module):
     """Group normalisation of each token by itself.
 
-    Attributes: groups that D is cut into; epsilon is added to the variance; whether there is a scale, a bias.
+    Attributes: groups that D is cut into; epsilon is added to the variance; scale and bias, whether there are.
     """
 
     groups: Count

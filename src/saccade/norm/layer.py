@@ -19,7 +19,7 @@ from saccade.types import Hidden, NotNegative, Real
 class LayerNorm(nn.Module):
     """Layer normalisation.
 
-    Attributes: epsilon is added to the variance.
+    Attributes: epsilon is added to the variance; scale, whether there is a trained factor; bias, a trained bias.
     """
 
     epsilon: NotNegative = 1e-5

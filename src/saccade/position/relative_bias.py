@@ -26,7 +26,8 @@ from saccade.types import Count, Part, ScoreTerm, UserError
 class RelativeBias(OnScores):
     """Relative position bias of T5.
 
-    Attributes: buckets in the table; furthest distance told apart, in tokens; both_sides if keys may follow.
+    Attributes: buckets in the table; furthest distance told apart, in tokens; both_sides if keys may follow; table_init
+    of the table.
     """
 
     buckets: Count = 32

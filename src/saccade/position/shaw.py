@@ -24,7 +24,8 @@ from saccade.types import Count, Part, ScoreTerm, require_positive
 class Shaw(OnScores):
     """Relative position vectors of Shaw et al. 2018.
 
-    Attributes: reach, the furthest distance told apart, in tokens; head_width H of the attention; table_init.
+    Attributes: reach, the furthest distance told apart, in tokens; head_width H of the attention; table_init of
+    the vectors.
     """
 
     reach: Count

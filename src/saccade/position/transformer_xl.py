@@ -28,7 +28,8 @@ class TransformerXL(OnScores):
         width: P, features of the waves, half of them sines.
         head_width: H of the attention it serves.
         base: longest wavelength over 2 pi, in tokens.
-        kernel_init: of W, a matrix of P rows; bias_init of u and v.
+        kernel_init: of W, a matrix of P rows.
+        bias_init: of u and v.
     """
 
     width: Count

@@ -39,7 +39,8 @@ class Encoded:
 class Encoder(nn.Module):
     """Recurrent encoder.
 
-    Attributes: the cell of each layer and direction; layers, L; dropout between the layers.
+    Attributes: the cell of each layer and direction; layers, L; bidirectional, whether there is one from each
+    end; dropout between the layers.
     """
 
     cell: Part[Cell]

@@ -40,7 +40,8 @@ class StudentAndTeacher(Model, Protocol):
 class Distillation(MaskedLM):
     """Knowledge distillation of a masked language model.
 
-    Attributes: temperature, t, and the weights a of the teacher's distributions, b of the text, c of the states.
+    Attributes: temperature, t; soft, weight a of the teacher's distributions; hard, weight b of the text; cosine,
+    weight c of the states.
     """
 
     temperature: Positive = 2.0

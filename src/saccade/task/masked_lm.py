@@ -31,7 +31,8 @@ class MaskedLM(TaskBase):
     Attributes:
         share: of the tokens of words that are predicted.
         choose: which these are: `ops.masking:choose_tokens` or, of whole words, `ops.masking:choose_words`.
-        hidden: the share of these that become [MASK]; and noise, that become any token. The rest stay as they are.
+        hidden: the share of these that become [MASK].
+        noise: the share of these that become any token. The rest stay as they are.
         static: whether a row has the same tokens hidden whenever it comes.
     """
 

@@ -22,7 +22,8 @@ from saccade.types import Count, LayerContext, Part, Share
 class FixedContext(nn.Module):
     """Recurrent decoder without attention.
 
-    Attributes: cell; layers; fed, whether every step is given the context; dropout between the layers.
+    Attributes: the cell of each layer; layers, L; fed, whether every step is given the context; dropout between the
+    layers.
     """
 
     cell: Part[Cell]

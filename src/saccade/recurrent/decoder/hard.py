@@ -46,7 +46,8 @@ class HardAttender(AttenderBase):
 class Hard(nn.Module):
     """Hard attention.
 
-    Attributes: score; estimator of the gradient; softmax, how scores become the odds of the choice.
+    Attributes: score of decoder and source states; estimator of the gradient; softmax, how scores become the odds of
+    the choice.
     """
 
     score: Part

@@ -41,7 +41,8 @@ class LocalMonotonicAttender(LocalAttender):
 class LocalMonotonic(nn.Module):
     """Local monotonic attention (local-m).
 
-    Attributes: score; reach, R in tokens on either side; softmax, how scores become weights.
+    Attributes: score of decoder and source states; reach, R in tokens on either side; softmax, how scores become
+    weights.
     """
 
     score: Part

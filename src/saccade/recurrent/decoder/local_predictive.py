@@ -52,7 +52,8 @@ class LocalPredictiveAttender(LocalAttender):
 class LocalPredictive(nn.Module):
     """Local predictive attention (local-p).
 
-    Attributes: score; reach, R in tokens on either side; softmax, how scores become weights before the Gaussian.
+    Attributes: score of decoder and source states; reach, R in tokens on either side; softmax, how scores become
+    weights before the Gaussian.
     """
 
     score: Part

@@ -42,7 +42,7 @@ class SoftAttender(AttenderBase):
 class Soft(nn.Module):
     """Soft attention.
 
-    Attributes: score; softmax, how scores become weights.
+    Attributes: score of decoder and source states; softmax, how scores become weights.
     """
 
     score: Part
