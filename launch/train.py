@@ -10,9 +10,11 @@ from contextlib import nullcontext
 
 import jax
 from absl import flags
+from rich.console import Console
 
+from saccade.analysis.fields import of_config
 from saccade.commands import as_called
-from saccade.train.config import load_config
+from saccade.train.config import PREFIX, load_config
 from saccade.train.extending import extended
 from saccade.train.loop import Options, train
 from saccade.train.next_steps import Launched, what_next
@@ -26,6 +28,7 @@ CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is over
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 PROFILE = flags.DEFINE_string('profile', None, 'First and last step of a profiler window, as in 10:20.')
 RESTART = flags.DEFINE_bool('restart', False, 'Start again from step 0; what the run had written is kept, moved aside.')
+PRINT_CONFIG = flags.DEFINE_bool('print_config', False, 'Print the resolved config as JSON, and do nothing else.')
 EXTEND = flags.DEFINE_multi_string(
     'extend', [], 'More steps for the run: rewarmed:STEPS, or constant:STEPS at its last learning rate.'
 )
@@ -34,6 +37,7 @@ COORDINATOR = flags.DEFINE_string('coordinator', None, 'host:port of process 0, 
 PROCESSES = flags.DEFINE_integer('processes', None, 'How many processes train together.')
 PROCESS = flags.DEFINE_integer('process', None, 'Number of this process, from 0.')
 DISTRIBUTED = flags.DEFINE_bool('distributed', False, 'Train with the other processes of this Slurm step or TPU slice.')
+HELP = f'{PREFIX}help'
 
 
 def main(overrides: list[str]) -> None:
@@ -42,6 +46,13 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: --config or --workdir is missing, or flags do not go together.
     """
+    if CONFIG.value and HELP in overrides:
+        for described in of_config(load_config(CONFIG.value, [override for override in overrides if override != HELP])):
+            described.show(Console(highlight=False))
+        return
+    if CONFIG.value and PRINT_CONFIG.value:
+        print(json.dumps(load_config(CONFIG.value, overrides), indent=2))
+        return
     if not CONFIG.value or not WORKDIR.value:
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     require_folder('workdir', WORKDIR.value)

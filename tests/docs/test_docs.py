@@ -65,6 +65,8 @@ def wrong(command: str) -> str:
     known, config, overrides = flags_of(launcher), QUICKSTART, []
     for argument in arguments:
         field, _, value = argument.partition('=')
+        if field == '--config.help':
+            continue
         if field.startswith('--config.'):
             overrides.append(argument)
             continue

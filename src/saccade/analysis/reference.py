@@ -303,13 +303,18 @@ def capabilities(part: Any) -> str:
 
 def described(part: Any) -> tuple[str, dict[str, str]]:
     """Return the docstring of a class or function without its "Attributes", and what these say of each field."""
+    before, _, after = _split(_own_doc(part))
+    return prose(f'{before}\n\n{after}'.strip()), {name: escaped(text) for name, text in meanings(part).items()}
+
+
+def meanings(part: Any) -> dict[str, str]:
+    """Return what the docstrings of a part and of its bases say of its fields."""
     bases = [base for base in part.__mro__ if base.__module__.startswith('saccade')] if _is_class(part) else [part]
     said = [_split(_own_doc(base))[1] for base in bases]
     texts: dict[str, str] = {}
     for name, text in itertools.chain(*(_by_line(own).items() for own in said), _by_clause(said, fields(part))):
         texts.setdefault(name, text)
-    before, _, after = _split(_own_doc(part))
-    return prose(f'{before}\n\n{after}'.strip()), {name: escaped(text) for name, text in texts.items()}
+    return texts
 
 
 def _own_doc(part: Any) -> str:

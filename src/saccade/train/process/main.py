@@ -51,6 +51,9 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
 
     try:
         app.run(guarded, flags_parser=_parse)
+    except BrokenPipeError:  # who read the output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except KeyboardInterrupt:
         print('stopped by Ctrl-C', file=sys.stderr)
         sys.exit(130)

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Print the fields of a part or of an experiment: types, defaults, and what they mean.
+
+python launch/fields.py --part=attention.multi_head:MultiHead
+python launch/fields.py --config=experiments/causal_lm/quickstart.py       # all that may be overridden
+"""
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.fields import of_config, of_part
+from saccade.train.config import load_config
+from saccade.train.process.main import run_main
+from saccade.types import UserError
+
+PART = flags.DEFINE_string('part', None, 'Import path of a part, as a config writes it under `use`.')
+CONFIG = flags.DEFINE_string('config', None, 'Experiment file; a part that is swapped in by --config.FIELD=VALUE too.')
+
+
+def main(overrides: list[str]) -> None:
+    """Print them.
+
+    Raises:
+        UserError: not exactly one of --part and --config is given.
+    """
+    if bool(PART.value) == bool(CONFIG.value) or (overrides and PART.value):
+        raise UserError('give either --part=MODULE:CLASS, or --config=FILE, with overrides or without')
+    found = [of_part(PART.value)] if PART.value else of_config(load_config(CONFIG.value, overrides))
+    for described in found:
+        described.show(Console(highlight=False))
+
+
+if __name__ == '__main__':
+    run_main(main)
