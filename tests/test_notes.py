@@ -104,6 +104,7 @@ def test_layer_norm_gives_mean_zero_and_deviation_one():
     assert noted.std(-1).min() > 2  # of the root of the deviation, another one remains
 
 
+@pytest.mark.long
 def test_the_width_over_the_number_of_heads_is_the_width_of_each():
     x = normal(B, T, D)
     for count in (1, 2, 4, 8):

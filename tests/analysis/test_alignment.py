@@ -112,6 +112,7 @@ def test_a_layer_and_a_head_of_it_can_be_chosen():
     assert not np.allclose(last.weights, mean.weights)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('choice', 'message'),
     [(dict(layer=3), 'layer 3: 2 look at the source'), (dict(head=3), 'head 3: there are 2, which are 1 to 2')],

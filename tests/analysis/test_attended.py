@@ -125,6 +125,7 @@ def test_a_kernel_that_makes_no_weights_compares_the_same():
         np.testing.assert_allclose(other.keys, one.keys, atol=CLOSE)
 
 
+@pytest.mark.long
 def test_the_heads_are_named_layer_by_layer():
     model = transformer('generated')
     assert [head.name for head in heads_of(model, drawn(model), batch())] == [
@@ -162,6 +163,7 @@ def test_scores_that_are_not_the_products_of_all_pairs_have_no_terms(attention, 
     assert head.queries.shape == (B, T, width)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'decoder',
     [LUONG | {'input_feeding': True}, {'use': 'recurrent.decoder.bahdanau:Bahdanau', 'cell': CELL, 'layers': 1}],

@@ -234,6 +234,7 @@ def test_the_exponent_is_the_slope_of_the_logarithms():
     assert exponent([1, 2, 4], [5, 20, 80]) == pytest.approx(2.0)
 
 
+@pytest.mark.long
 def test_memory_grows_with_the_square_of_the_length_unless_it_is_blockwise():
     figures = memory((1024, 2048)).figures
     assert figures['temp_bytes'].keys() == PATHS.keys()

@@ -64,6 +64,7 @@ def test_a_transcript_that_is_read_anew_costs_the_square_of_the_turns_and_a_cach
     assert all(time > 0 for model in found['models'].values() for time in model['milliseconds'])
 
 
+@pytest.mark.long
 def test_reinforce_has_no_bias_and_most_variance_and_a_baseline_takes_of_it():
     claim = estimators(10_000)
     found = figures(claim)['estimators']

@@ -18,6 +18,7 @@ def recipe() -> Recipe:
     return Recipe.of(TEXT, turns=3, width=4, seed=0)
 
 
+@pytest.mark.long
 def test_the_module_agrees_with_what_is_worked_out_by_hand(recipe):
     assert recipe.difference < 1e-5
 

@@ -23,6 +23,7 @@ class Step(OnMesh):
         self.batches = [None]
 
 
+@pytest.mark.long
 def test_the_peak_is_the_most_that_was_there_at_a_time_since_it_began():
     meter = measured._Process()
     np.ones(200 * MIB, np.uint8)  # gone at once

@@ -159,6 +159,7 @@ def test_the_numbers_of_the_ranking_are_those_of_the_files(folder, files):
             assert value == pytest.approx(exact, abs=rounding)
 
 
+@pytest.mark.long
 def test_the_numbers_of_all_runs_are_those_of_the_files(folder, files):
     data = Data(files['index.html'])
     single = {row[0][0] for row in data.rows if len(row) == 1}
@@ -383,6 +384,7 @@ def test_a_second_report_is_the_same_whatever_the_order_of_runs(folder, files, t
         assert (one.difference, one.difference_interval) == (other.difference, other.difference_interval)
 
 
+@pytest.mark.long
 def test_runs_of_a_folder_without_a_sweep_are_grouped_by_their_configs(tmp_path):
     for name, seed, heads, width in (('a', 0, 1, 32), ('b', 1, 1, 32), ('c', 0, 2, 32), ('d', 0, 1, 64)):
         settings = config(seed, heads)
@@ -453,6 +455,7 @@ def test_above_twelve_variants_the_best_twelve_are_drawn(tmp_path):
     assert 'width=12<' not in drawn
 
 
+@pytest.mark.long
 def test_names_of_any_script_and_formulas_stay_text(tmp_path):
     names = ('$\\frac$', '机器\u3000学习', 'a|b`c', '--><img src=x>')
     for place, name in enumerate(names):
@@ -498,6 +501,7 @@ def test_names_of_runs_fields_and_metrics_are_text_in_every_file(tmp_path):
     assert not any(cell[:1] in '=+-@\t\r' for row in csv.reader(io.StringIO(files['runs.csv'])) for cell in row if cell)
 
 
+@pytest.mark.long
 def test_a_number_in_the_table_of_runs_stays_a_number_and_a_formula_becomes_text(tmp_path):
     notes = ['=HYPERLINK("http://a.b")', '+cmd', '-cmd', '@sum', '\t=1', '-0.5', '+1e3', 'plain', "'=1"]
     for place, note in enumerate(notes):
@@ -561,6 +565,7 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path, spoil, question, wor
     assert sorted(tmp_path.rglob('*')) == before
 
 
+@pytest.mark.long
 def test_a_part_that_runs_name_is_never_imported(tmp_path, monkeypatch):
     package = tmp_path / 'evil'
     package.mkdir()

@@ -36,6 +36,7 @@ def test_each_line_has_the_metric_at_each_value_whatever_follows_from_it(tmp_pat
     }
 
 
+@pytest.mark.long
 def test_the_page_shows_it(tmp_path):
     compared(tmp_path)
     page = report(tmp_path, Question('accuracy')).files[0].read_text()
@@ -43,6 +44,7 @@ def test_the_page_shows_it(tmp_path):
     assert 'id="across-wide' in page
 
 
+@pytest.mark.long
 def test_whole_numbers_have_whole_ticks(tmp_path):
     compared(tmp_path, {('d:A', length): 0.5 + length / 100 for length in (1, 2, 3)})
     page = report(tmp_path, Question('accuracy')).files[0].read_text()

@@ -40,6 +40,7 @@ def test_intervals_hold_the_truth_in_95_of_100_studies(case):
     assert found.worst >= lowest - 0.01  # the least of several
 
 
+@pytest.mark.long
 def test_skewed_noise_and_a_picked_best_cost_what_is_claimed():
     skewed = coverage(Case('skewed (exponential)', 5, 3, unequal=True), STUDIES, np.random.default_rng(2))
     assert 0.88 - slack(0.88, STUDIES) <= skewed.mean <= 0.94 + slack(0.94, STUDIES)

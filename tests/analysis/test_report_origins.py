@@ -70,6 +70,7 @@ def test_what_is_not_known_of_any_run_is_left_out_and_of_some_is_a_dash(tmp_path
     assert [group.values for group in seen.groups] == [('node1',), ('—',)]
 
 
+@pytest.mark.long
 def test_the_page_and_markdown_show_it_above_the_tables(tmp_path):
     for seed, host in enumerate(('node1', 'node1', '<b>')):
         write_run(

@@ -35,6 +35,7 @@ def test_attention_says_what_it_can_do():
     assert said('kernel', 'attention.linformer:Linformer')['decodes'] == '-'
 
 
+@pytest.mark.long
 def test_other_kinds_say_what_makes_sense_of_them():
     assert said('softmax variant', 'softmax.top_k:TopK')['block by block'] == '-'
     assert said('mask', 'ops.mask:Causal')['causal'] == 'yes'

@@ -46,6 +46,7 @@ def test_pieces_stand_one_behind_another():
     np.testing.assert_array_equal(appended(slice(0, 3)).filled, 3)
 
 
+@pytest.mark.long
 def test_values_may_be_read_back_by_the_queries_that_see_one_key():
     y = appended(slice(0, 4)).attend(QUERIES, Scoring(Window(0)), CONTEXT)
     real = CONTEXT.segments != 0
@@ -61,6 +62,7 @@ def test_empty_slots_and_padding_are_not_read():
     np.testing.assert_array_equal(loud.attend(QUERIES, Scoring(Full()), CONTEXT), y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mask', [Causal(), Window(1)])
 def test_masks_are_given_positions(mask):
     y = appended(slice(0, 4)).attend(QUERIES, Scoring(mask), CONTEXT)
@@ -70,6 +72,7 @@ def test_masks_are_given_positions(mask):
     assert jnp.abs(y - appended(slice(0, 4)).attend(QUERIES, Scoring(Full()), CONTEXT)).max() > 0.1
 
 
+@pytest.mark.long
 def test_a_term_with_a_carry_is_replayed_by_steps(gate_class):
     """Slots that hold no token must not add to what the term counts from the last key to the first."""
 

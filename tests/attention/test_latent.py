@@ -64,6 +64,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('query_rank', [None, 7])
 @pytest.mark.parametrize('kernel', [SPEC['kernel'], BLOCKWISE])
 def test_it_is_its_equations(query_rank, kernel):

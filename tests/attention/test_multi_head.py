@@ -182,6 +182,7 @@ def test_attention_is_four_products_with_fused_projections(fused, products):
     assert count_primitive(lambda x: module.apply(params, x, CONTEXT, False), 'dot_general', X) == products
 
 
+@pytest.mark.long
 def test_head_norm_is_over_each_head_before_the_positions():
     spec = changed(head_norm={'use': 'norm.rms:RMSNorm'}, position={'use': 'position.rotary:Rotary'}, heads=2)
     params = params_of(spec)
@@ -251,6 +252,7 @@ class TestCross:
             for fused in (False, True):
                 assert_near(self.run(params, self.READ, kernel=kernel, fused=fused), expected)
 
+    @pytest.mark.long
     def test_padding_of_the_source_is_not_seen_and_the_rest_gets_a_gradient(self):
         params, segments = self.run(None, self.READ), jnp.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
         padded = self.run(params, self.READ, segments)

@@ -77,6 +77,7 @@ def test_it_is_tokens_that_all_others_see():
     assert_near(run(SPEC, {'params': {**params, **memory}}, X, LayerContext(jnp.tile(jnp.arange(T), (B, 1)))), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'changes',
     [

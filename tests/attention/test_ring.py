@@ -100,6 +100,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('mixer', 'mask'),
     [*((mixer, 'short') for mixer in MIXERS), *(('grouped', mask) for mask in MASKS if mask != 'short')],

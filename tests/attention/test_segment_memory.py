@@ -83,6 +83,7 @@ def test_a_segment_as_long_as_the_sequence_is_causal_attention():
     assert_near(run(spec, params_of('rotary'), CONTEXT), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('kernel', [SPEC['kernel'], BLOCKWISE])
 def test_gradients_stop_between_segments_for_tokens_and_not_for_weights(kernel):
     spec, params = changed(position=POSITIONS['rotary'], kernel=kernel), params_of('rotary')

@@ -51,6 +51,7 @@ def by_hand(params):
     )
 
 
+@pytest.mark.long
 def test_pre_norm():
     module, params = block('block.pre_norm:PreNorm')
     mixer, feedforward, mixer_norm, feedforward_norm = by_hand(params)

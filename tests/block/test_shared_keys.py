@@ -89,6 +89,7 @@ def turned(x):
     return np.concatenate([z.real, z.imag], axis=-1)
 
 
+@pytest.mark.long
 def test_three_layers_attend_to_the_keys_and_values_of_the_first():
     params = drawn(shared(3))
     p = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params['params'])
@@ -172,6 +173,7 @@ def test_steps_replay_the_whole_however_what_is_lent_is_read(name):
     assert_near(in_steps(spec, params)[REAL], run(spec, params)[REAL])
 
 
+@pytest.mark.long
 def test_kernels_agree_in_outputs_and_gradients():
     params = drawn(shared(2))
 

@@ -73,6 +73,7 @@ def run(job: Launch, said: list[str]) -> Ending:
     return job.run(Gcloud(said.append), said.append)
 
 
+@pytest.mark.long
 def test_the_training_gets_its_words_whole_in_the_bucket_on_every_host(hosts, code):
     hosts.answer(hosts=2)
     overrides, said = ("--config.a={'use': \"b:C\", 'd': [1, 2]}", '--config.e=$PATH `f` *'), []
@@ -125,6 +126,7 @@ def test_the_status_and_the_words_of_the_worker_that_failed(hosts, code):
     assert 'worker 1: the training ended with status 1' in said
 
 
+@pytest.mark.long
 def test_after_a_preemption_it_resumes_from_what_lies_in_the_bucket(hosts, code):
     steps = hosts.home() / 'saccade/buckets/mine/runs/a/steps'
     taken = f'until grep -q 2 {steps}; do sleep 0.1; done; kill -KILL -- -$(cat saccade/process)'
@@ -198,6 +200,7 @@ def test_a_host_that_shuts_down_lets_the_training_save_and_it_is_not_taken_for_f
     assert 'worker 0: saved' in said
 
 
+@pytest.mark.long
 def test_a_training_that_was_killed_did_not_end_well_though_one_before_it_did(hosts, code):
     said: list[str] = []
     assert run(launch(hosts, code, PRINTS), said).status == 0

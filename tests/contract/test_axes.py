@@ -27,6 +27,7 @@ def test_every_parameter_declares_its_axes(name):
     assert {path: len(letters_of(axes[path])) for path in axes} == {path: made[path].ndim for path in axes}
 
 
+@pytest.mark.long
 def test_no_file_makes_a_parameter_that_declares_none():
     """Those too that no catalogue lists, as the parts of the recurrent decoders."""
     calls = [

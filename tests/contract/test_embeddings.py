@@ -58,6 +58,7 @@ def test_it_gives_one_vector_a_place_in_the_dtype_of_its_parameters(part, dtype)
     assert context.positions.shape == x.shape[:2] == context.segments.shape
 
 
+@pytest.mark.long
 def test_jit_is_eager_and_gradients_are_finite(part):
     _, params, embed = of(part)
     np.testing.assert_allclose(jax.jit(embed)(params, TABLE)[0], embed(params, TABLE)[0], atol=1e-6)

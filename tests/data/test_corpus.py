@@ -173,6 +173,7 @@ def test_an_interrupted_preparation_is_done_again(tmp_path, essay, monkeypatch, 
     assert _texts(_open(essay, tmp_path / 'cache'))['validation'] == ['0123456789']
 
 
+@pytest.mark.long
 def test_a_preparation_killed_midway_is_done_again(tmp_path, essay):
     killed = subprocess.run([sys.executable, '-c', KILLED, str(essay), str(tmp_path / 'cache')], timeout=60)
     assert killed.returncode == -signal.SIGKILL

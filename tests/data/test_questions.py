@@ -513,6 +513,7 @@ def small_facts(tmp_path_factory):
         return FACTS.prepare(tmp_path_factory.mktemp('facts')).splits
 
 
+@pytest.mark.long
 def test_facts_are_many_and_their_contexts_are_longer_than_a_window(small_facts):
     split = small_facts['validation']
     assert split.targets == len(split.questions) >= 50

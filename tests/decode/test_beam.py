@@ -122,6 +122,7 @@ def test_it_equals_the_plain_loop_token_for_token(beam, log_p):
         assert_alike(found, plainly(log_p, source, beam))
 
 
+@pytest.mark.long
 def test_one_beam_is_greedy():
     rows = batch()
     greedy, one = Greedy()(MODEL, PARAMS, rows), Beam(beams=1)(MODEL, PARAMS, rows)
@@ -130,6 +131,7 @@ def test_one_beam_is_greedy():
         np.testing.assert_array_equal(ids[:count], other[:count])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('alpha', [0.0, 1.0])
 def test_enough_beams_find_the_best_of_all_texts(alpha, log_p):
     most = 3
@@ -172,6 +174,7 @@ def test_a_row_does_not_depend_on_the_others_and_padding_has_no_text():
     assert beam(MODEL, PARAMS, batch([[], SOURCES[0]])).counts[0] == 0
 
 
+@pytest.mark.long
 def test_groups_that_are_told_apart_begin_apart():
     alike = found_by(Beam(beams=4, groups=4, diversity=0.0))
     apart = found_by(Beam(beams=4, groups=4, diversity=50.0))
@@ -198,6 +201,7 @@ class Flat:
         return jnp.zeros((*tokens.shape, V)), state
 
 
+@pytest.mark.long
 def test_of_equal_texts_that_of_the_better_beam_and_the_lower_token_is_first():
     found = Beam(beams=3, early_stopping=False).translations(Flat(), {}, batch(SOURCES[:1]))
     # 0, 1 and the end are the three best candidates; then nothing is as likely as the end that came first.

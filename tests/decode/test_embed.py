@@ -73,11 +73,13 @@ def test_a_decoder_reads_a_text_after_the_end_token(rotary, tokenizer, layer):
     close(found.vectors, states(*rotary, (tokenizer.end, *tokenizer.encode('naïve')))[layer])
 
 
+@pytest.mark.long
 def test_without_an_end_token_a_decoder_reads_the_text_alone(rotary):
     found = Embedder(*rotary, Byte(end=None).train([])).embed('ab')
     close(found.vectors, states(*rotary, (97, 98))[-1])
 
 
+@pytest.mark.long
 def test_the_vector_of_a_word_is_the_mean_of_its_pieces_wherever_it_stands(encoder):
     pieces = BPE(270, end=None, specials=BERT).train(['the dog saw'])
     model, params = make(encoder_spec(vocabulary=270, context_length=64))
@@ -92,6 +94,7 @@ def test_the_vector_of_a_word_is_the_mean_of_its_pieces_wherever_it_stands(encod
     np.testing.assert_array_equal(saw.vector, found.vectors[inside].mean(axis=0))
 
 
+@pytest.mark.long
 def test_a_word_has_one_embedding_and_another_vector_in_each_context(encoder, words):
     one, other = 'the dog saw a cat', 'this cat sat on that dog of mine'
     alike = {}
@@ -112,6 +115,7 @@ def test_a_text_is_pooled_as_a_head_would_pool_its_row(encoder, words):
     assert apart(found.pooled(pool.mean), short.pooled(pool.mean)) > 0.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('context_length', [16, 31])
 def test_with_enough_overlap_chunks_of_an_encoder_give_what_a_long_context_gives(context_length, words):
     _, params = make(local(context_length))
@@ -128,6 +132,7 @@ def test_with_enough_overlap_chunks_of_an_encoder_give_what_a_long_context_gives
     assert apart(cut.vectors, whole.vectors) > 0.01
 
 
+@pytest.mark.long
 def test_half_of_a_chunk_is_the_overlap_where_none_is_given(words):
     _, params = make(local(18))
     text = ' '.join(np.random.default_rng(0).choice(TEXT.split(), 50))
@@ -135,6 +140,7 @@ def test_half_of_a_chunk_is_the_overlap_where_none_is_given(words):
     np.testing.assert_array_equal(usual.vectors, asked.vectors)
 
 
+@pytest.mark.long
 def test_chunks_of_a_decoder_are_read_for_what_stands_before(tokenizer):
     def spec(context_length):
         given = model_spec(context_length=context_length)

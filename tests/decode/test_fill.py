@@ -74,6 +74,7 @@ def test_several_turns_come_to_another_text_than_one(filler):
     assert len({filler.filled(TEXT, turns) for turns in (1, 2, 3, 6)}) > 1
 
 
+@pytest.mark.long
 def test_masks_are_opened_again_fewer_at_each_turn(filler):
     assert [text.count('[MASK]') for text in filler.turns(TEXT, 6)] == [5, 4, 3, 2, 1, 0]
     assert [text.count('[MASK]') for text in filler.turns(TEXT, 4)] == [4, 3, 1, 0]
@@ -85,6 +86,7 @@ def test_one_turn_is_the_first_choice_of_each_mask(filler):
     assert filler.filled(TEXT).split() == expected
 
 
+@pytest.mark.long
 def test_choices_are_the_most_probable_tokens_with_their_probabilities(filler, encoder, words):
     ids = ids_of(words, TEXT)
     masked = [place for place, token in enumerate(ids) if token == words.specials['[MASK]']]

@@ -53,6 +53,7 @@ def test_it_equals_the_plain_loop_token_for_token(name, sampler, request):
         assert new == plainly(model, params, prompt, sampler, NEW, jax.random.fold_in(KEY, number))
 
 
+@pytest.mark.long
 def test_a_row_stops_before_its_end_token_while_others_go_on(rotary):
     model, params = rotary
     endless = generate(model, params, PROMPTS, SAMPLED, NEW, KEY)
@@ -64,6 +65,7 @@ def test_a_row_stops_before_its_end_token_while_others_go_on(rotary):
         assert new == plainly(model, params, prompt, SAMPLED, NEW, jax.random.fold_in(KEY, number), end)
 
 
+@pytest.mark.long
 def test_a_row_does_not_depend_on_the_others(rotary):
     model, params = rotary
     rows = generate(model, params, PROMPTS, SAMPLED, NEW, KEY)
@@ -91,6 +93,7 @@ def test_an_empty_prompt_begins_with_the_end_token_or_else_with_token_0(rotary):
     assert generate(*rotary, [], GREEDY, 6, KEY) == []
 
 
+@pytest.mark.long
 def test_the_context_can_be_filled_to_the_last_token(learned):
     model, params = learned
     prompt = [place % 251 for place in range(model.context_length - 2)]
@@ -98,6 +101,7 @@ def test_the_context_can_be_filled_to_the_last_token(learned):
     assert new == plainly(model, params, prompt, GREEDY, 2, KEY)
 
 
+@pytest.mark.long
 def test_similar_prompts_share_a_program_and_an_equal_model_too(counted):
     model, params = counted
     generate(model, params, [[1, 2, 3]], GREEDY, 16, KEY)

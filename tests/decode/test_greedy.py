@@ -58,6 +58,7 @@ def test_rows_end_before_their_end_token_at_different_lengths(greedy):
     assert all(FRAME.end not in ids for ids in greedy)
 
 
+@pytest.mark.long
 def test_a_bound_is_kept():
     written = Greedy(max_tokens=2)(MODEL, PARAMS, batch(SOURCES))
     assert written.tokens.shape == (len(SOURCES), 2)

@@ -44,6 +44,7 @@ def recording(rotary, tokenizer):
     return Recording(*rotary, tokenizer, Sampler(0.0))
 
 
+@pytest.mark.long
 def test_a_writer_continues_the_tokens_of_the_text(writer, rotary, tokenizer):
     samples = writer.write('def ', KEY, 6, 2)
     ids = tokenizer.encode('def ')
@@ -58,6 +59,7 @@ def test_a_prompt_of_which_the_tokenizer_makes_nothing_is_refused(rotary):
         writer.write('def ', KEY, 6)
 
 
+@pytest.mark.long
 def test_a_writer_searches_for_the_likeliest_texts(writer, rotary, tokenizer):
     beam = Beam(beams=3, alpha=0.6)
     (found,) = generate_beams(*rotary, [tokenizer.encode('def ')], beam, 6, tokenizer.end)
@@ -134,6 +136,7 @@ def test_a_conversation_survives_a_line_that_cannot_be_encoded(rotary):
     assert (said[1:], recording.given) == (['ok'], ['abc'])
 
 
+@pytest.mark.long
 def test_answers_of_a_real_model_fit_the_context(writer):
     said = list(chat(writer, ['a' * 150, 'b' * 150], KEY))
     assert len([text for text in said if not text.startswith('[the oldest')]) == 2

@@ -92,6 +92,7 @@ def expected(row, folder) -> np.ndarray:
     return np.stack([row(weights, folder.config, tokens) for tokens in TOKENS])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('prefix', ['', 'transformer.'])
 def test_gpt2_is_its_equations_with_and_without_the_prefix(gpt2, prefix):
     loaded = load(gpt2.write(prefix))
@@ -117,6 +118,7 @@ def test_unscaled_gpt2_attention(gpt2):
     assert load(gpt2.write()).spec['block']['mixer']['scale'] == 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('dtype', [ml_dtypes.bfloat16, np.float16, np.float64])
 def test_other_float_types_become_float32(llama, dtype):
     llama.tensors = {name: array.astype(dtype) for name, array in llama.tensors.items()}

@@ -46,6 +46,7 @@ def test_beams_find_texts_and_score_them(runner, finished):
     assert plain.stdout == f'the model {printed["samples"][0]["text"]}\n'
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [

@@ -94,6 +94,7 @@ def assert_refused_unexecuted(done, runner, run, words=''):
     assert not (runner.folder / 'executed').exists(), done.args
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('script', ['evaluate', *(pytest.param(script, marks=pytest.mark.slow) for script in OPENING)])
 def test_no_launcher_executes_what_a_run_names(hostile, script):
     elsewhere, run = hostile('model', MINE)
@@ -112,6 +113,7 @@ def test_training_from_weights_of_a_run_executes_nothing(hostile):
         assert not (elsewhere.folder / 'executed').exists()
 
 
+@pytest.mark.long
 def test_a_report_imports_nothing_that_a_run_names(hostile):
     elsewhere, run = hostile('model.norm', MINE)
     done = elsewhere.run('report', f'--workdir={run.parent}')
@@ -119,6 +121,7 @@ def test_a_report_imports_nothing_that_a_run_names(hostile):
     assert not (elsewhere.folder / 'executed').exists()
 
 
+@pytest.mark.long
 def test_a_trusted_module_is_imported_from_the_working_directory(hostile):
     elsewhere, run = hostile('model.norm', {'use': 'my_norms:Mine'})
     (elsewhere.folder / 'my_norms.py').write_text(

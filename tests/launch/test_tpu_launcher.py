@@ -52,6 +52,7 @@ def commands(printed: str) -> list[list[str]]:
     return [shlex.split(line) for line in printed.splitlines() if line and not line.startswith('#')]
 
 
+@pytest.mark.long
 def test_a_dry_run_is_the_script_of_the_launch_and_calls_nobody(launcher):
     dry = launcher.run(*WHOLE, '--dry_run')
     assert (dry.returncode, dry.stderr, launcher.gcloud.calls()) == (0, '', [])
@@ -83,6 +84,7 @@ def test_a_dry_run_for_programs_and_what_a_launch_needs_besides(launcher):
     assert '# a launch needs --bucket, for which BUCKET stands here' in launcher.run(*ASKED, '--dry_run').stdout
 
 
+@pytest.mark.long
 def test_the_exit_status_is_that_of_the_host_that_failed(launcher):
     failed = '##### Command execution on worker 2 failed with exit status 9. Continuing.'
     launcher.gcloud.answer(follow=[{'status': 9, 'out': 'worker 2: it broke', 'err': failed}])

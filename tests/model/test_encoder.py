@@ -143,6 +143,7 @@ def test_padding_changes_nothing_that_is_there():
     near(outputs[0][:, :5], outputs[1][:, :5])
 
 
+@pytest.mark.long
 def test_every_token_sees_what_follows_it():
     model, params = made()
     first, other = (

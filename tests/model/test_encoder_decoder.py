@@ -290,6 +290,7 @@ def test_however_it_is_run_the_numbers_are_the_same(run):
     jax.tree.map(assert_near, outputs_and_gradients(run), outputs_and_gradients('unrolled'))
 
 
+@pytest.mark.long
 def test_every_parameter_has_a_finite_gradient():
     gradients, _ = outputs_and_gradients('unrolled')
     for leaf in jax.tree.leaves(gradients):
@@ -297,6 +298,7 @@ def test_every_parameter_has_a_finite_gradient():
         assert np.abs(leaf).max() > 0
 
 
+@pytest.mark.long
 def test_bfloat16_is_near_float32():
     low = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params())
     logits = compiled()(low, SOURCE, READ, TOKENS, WRITTEN)

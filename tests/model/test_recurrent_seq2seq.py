@@ -126,6 +126,7 @@ def test_any_attention_takes_the_place_of_the_soft_one(decoder, look):
     assert_near(stepped(model, params, (2, 3, 1))[0][real], whole[real])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('decoder', DECODERS)
 def test_padding_of_the_source_and_of_what_is_written_changes_nothing(decoder):
     model, params = trained(decoder)
@@ -148,6 +149,7 @@ def test_the_state_of_a_finished_row_stays_as_it_is(decoder):
         assert after.shape[0] == B
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('decoder', DECODERS)
 def test_no_token_depends_on_a_later_one_and_every_one_depends_on_all_of_the_source(decoder):
     """By the Jacobian of the logits by the embeddings of the tokens, of which every one has its own."""

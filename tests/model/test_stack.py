@@ -83,6 +83,7 @@ def test_however_it_is_run_the_numbers_are_the_same(run):
     assert_near(outputs_and_gradients(run), outputs_and_gradients('unrolled'))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('run', ['unrolled', 'scanned'])
 def test_layers_drop_independently(run):
     """Each layer adds its dropout of ones, so two layers that drop alike would add 0 or twice the same."""
@@ -130,6 +131,7 @@ def test_leaves_are_depth_times_block():
         assert jax.tree.map(lambda leaf: (L // 2, *leaf.shape), one) == jax.tree.map(jnp.shape, stacked)
 
 
+@pytest.mark.long
 def test_steps_replay_the_whole_through_a_pattern():
     whole = stack().apply(params(), X, CONTEXT, False)
     state = stack().apply(params(), X[:, :1], T, method='init_state')
@@ -217,6 +219,7 @@ def test_streams_are_the_same_scanned(name):
     assert_near(stream_outputs_and_gradients(name, 'scanned'), stream_outputs_and_gradients(name, 'unrolled'))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', STREAMS)
 def test_steps_through_streams_replay_the_whole(name):
     layers, params = stack(pattern=[STREAMS[name]]), unstacked(stream_params(name))
@@ -263,6 +266,7 @@ def test_layers_that_the_pattern_does_not_divide_are_refused():
         jax.eval_shape(lambda: stack(layers=3).init(jax.random.key(0), X, CONTEXT, False))
 
 
+@pytest.mark.long
 def test_rematerialising_keeps_less():
     def kept(run):
         layers = stack(run, [block(dropout=0.0)])
@@ -347,6 +351,7 @@ class Numbered(PreNorm):
         return super().step(x, context, state)[0] + context.layer, state
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('run', RUNNERS)
 def test_a_layer_knows_its_number(run):
     numbered = block() | {'use': f'{__name__}:Numbered'}

@@ -323,6 +323,7 @@ def test_memory_of_forward_and_backward_grows_linearly(term, gate_class):
     assert exponent('blocks', {'table': TABLE, 'gate': gate_class(jnp.ones(2))}[term]) < LINEAR_EXPONENT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('softmax', [SoftmaxWeights(jnp.ones(2)), SigmoidWeights(-2.0)])
 def test_memory_grows_linearly_with_a_sink_and_with_sigmoid(softmax):
     assert exponent('blocks', TABLE, softmax, (512, 1024, 2048, 4096)) < LINEAR_EXPONENT

@@ -57,6 +57,7 @@ def test_words_are_chosen_whole_and_no_more_than_the_share():
     assert marks.sum(axis=-1).mean() > 0.7 * SHARE * 30
 
 
+@pytest.mark.long
 def test_a_word_longer_than_the_share_is_chosen_as_far_as_it_reaches():
     words = jnp.tile(jnp.array([0, *20 * [1], 0]), (3, 1))
     _, marks = chosen(choose_words, words, keys=KEYS[:3])
@@ -89,6 +90,7 @@ def test_tokens_become_the_mask_any_token_or_stay():
     assert 0.99 * V < noise.max() < V
 
 
+@pytest.mark.long
 def test_only_places_that_count_are_written():
     words = jnp.zeros((1, T), int).at[0, 5].set(1)
     found = choose_tokens(KEYS[:1], words, SHARE)

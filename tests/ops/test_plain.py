@@ -148,6 +148,7 @@ def test_chunks_of_queries_make_no_difference(mask):
         np.testing.assert_allclose(part, whole, atol=NEAR)
 
 
+@pytest.mark.long
 def test_chunks_make_no_difference_to_a_term_with_a_carry(gate_class):
     scoring = Scoring(Window(0, 1), (gate_class(normal(3, N)),))
     whole, _ = plain.attend(Q, KEYS, VALUES, scoring, *INDEX)

@@ -177,6 +177,7 @@ TRAINED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', TRAINED)
 def test_gradients_in_bfloat16_are_summed_in_float32(name):
     """Nearly all of a thousand keys meet the same row: a sum kept in eight bits would stall at 256 of them."""

@@ -43,6 +43,7 @@ def test_it_is_the_loop_over_taps_within_a_document(use, behind, ahead, depthwis
     np.testing.assert_allclose(found[real], expected[real], atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('size', [1, 3])
 def test_steps_remember_no_more_than_the_taps_reach_and_pass_over_padding(size):
     module, params = convolution(CAUSAL, False, size)

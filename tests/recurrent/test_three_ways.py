@@ -66,6 +66,7 @@ def test_a_convolution_reaches_as_far_as_its_taps():
     np.testing.assert_array_equal(np.abs(by_x).max(-1) > 0, np.arange(8) >= 8 - 3)
 
 
+@pytest.mark.long
 def test_what_the_first_token_says_to_the_last_passes_through_every_state_between():
     """One document more in the middle is enough to cut a recurrence in two; attention looks past it."""
     segments = jnp.array([[1, 1, 1, 2, 1, 1, 1, 1]])

@@ -117,6 +117,7 @@ def test_a_softcap_after_the_gates_bounds_them_and_one_before_does_not():
     assert np.abs(run(after, params) - run(before, moved)).max() > 0.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mask', ['Causal', 'Window'])
 @pytest.mark.parametrize('chunks', [(1,) * T, (4, 1, 6)])
 def test_steps_replay_the_whole_with_gates_from_the_cache(mask, chunks):

@@ -75,11 +75,13 @@ def test_rows_have_all_that_a_model_which_reads_and_writes_needs():
     np.testing.assert_array_equal(rows['row'], [7, 3, 5, -1])
 
 
+@pytest.mark.long
 def test_a_row_is_one_text_whatever_documents_it_was_packed_of():
     documents, one = corrupted(), corrupted(batch(segments=np.minimum(batch()['segments'], 1)))
     jax.tree.map(np.testing.assert_array_equal, documents, one)
 
 
+@pytest.mark.long
 def test_in_training_each_step_corrupts_anew_and_else_a_row_is_always_the_same():
     keys = jax.random.split(KEY)
     assert loss(True, key=keys[0])['loss'].mean() != loss(True, key=keys[1])['loss'].mean()

@@ -133,6 +133,7 @@ def test_only_hidden_tokens_have_a_gradient_and_only_they_reach_the_vocabulary()
     assert (B, T, V) not in shapes
 
 
+@pytest.mark.long
 def test_special_tokens_and_padding_are_never_hidden():
     for seed in range(20):
         tokens, _ = MaskedLM(share=0.5, hidden=1.0, noise=0.0).hide(jax.random.key(seed), BATCH, V)

@@ -123,6 +123,7 @@ def test_bfloat16_computes_low_and_keeps_float32_parameters(batch):
     assert float(metrics['loss']) != float(exact['loss'])
 
 
+@pytest.mark.long
 def test_squares_name_the_gradient_leaf_that_is_not_finite(batch):
     this = learner()
     state = begin(this, batch)
@@ -133,6 +134,7 @@ def test_squares_name_the_gradient_leaf_that_is_not_finite(batch):
     assert not np.isfinite(metrics['squares']).all()
 
 
+@pytest.mark.long
 def test_steps_draw_other_random_numbers_and_the_same_step_the_same(batch):
     noisy = dataclasses.replace(learner(), model=build(MODEL | {'dropout': 0.5})())
     state = begin(noisy, batch)

@@ -154,6 +154,7 @@ def test_only_the_matrices_change_and_only_they_have_moments():
     assert moments == sorted(2 * [leaf.shape for leaf in matrices.values()])
 
 
+@pytest.mark.long
 def test_it_trains_r_times_inputs_and_outputs_of_each_kernel():
     (line,) = LORA.lines(after().params)
     count = L * RANK * (3 * (D + N * H) + (N * H + D) + (D + F) + (F + D))

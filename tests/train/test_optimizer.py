@@ -201,6 +201,7 @@ def test_muon_takes_what_maps_hidden_features_to_hidden_features(axes, is_matrix
     assert not np.array_equal(ours['up'], np.sign(gradient['layers']['up']))
 
 
+@pytest.mark.long
 def test_muon_has_another_rule_for_the_rest_from_the_config():
     spec = {'use': 'train.optimizer:muon', 'others': {'use': 'train.optimizer:adafactor'}}
     params, gradients = draw(0), [draw(1), draw(2)]

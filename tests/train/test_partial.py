@@ -67,6 +67,7 @@ def test_the_body_and_the_hidden_layer_of_the_pooled_head_are_taken_and_its_outp
     assert sorted(start.left) == MASKED + OUTPUT
 
 
+@pytest.mark.long
 def test_a_head_without_a_hidden_layer_leaves_that_of_the_run(pretrained):
     start = begun(pretrained, Part(body), wanted(activation=None))
     assert_taken(start, flat(open_run(pretrained).params), OUTPUT)

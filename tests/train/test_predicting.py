@@ -183,6 +183,7 @@ def test_the_example_that_a_run_suggests_is_one_that_it_can_answer(kind, files, 
     assert len(outputs_of(predictor, {name: [text] for name, text in flags.items()})) == 1
 
 
+@pytest.mark.long
 def test_a_long_text_is_read_in_windows_and_predicted_once(opened):
     _, predictor = opened('classify')
     words = random.Random(1).choices(WORDS, k=60)

@@ -46,6 +46,7 @@ def test_the_cost_is_the_plan_of_the_step_that_is_compiled(changes, again):
     assert (plan.hardware_flops > plan.flops) == again
 
 
+@pytest.mark.long
 def test_the_cost_of_quickstart_is_what_one_counts_by_hand():
     """D = 192, F = 8/3 D: a step is forward and twice that backward, the scores of all pairs included."""
     D, F, L, V, T, B = 192, 512, 4, 512, 128, 16

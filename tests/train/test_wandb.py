@@ -73,6 +73,7 @@ def only(run: list[Any], kind: str) -> Any:
     return found
 
 
+@pytest.mark.long
 def test_an_offline_run_holds_metrics_config_and_samples(tmp_path):
     log_run(tmp_path, 1, 2, group='equal width')
     [run] = records(tmp_path)

@@ -75,6 +75,7 @@ def test_what_it_reads_is_what_the_run_makes_of_it(pretrained):
     np.testing.assert_array_equal(given, expected)
 
 
+@pytest.mark.long
 def test_another_encoder_is_refused(pretrained):
     smaller = with_decoder(spec_of(pretrained) | {'layers': 1})
     with pytest.raises(UserError, match='another architecture: encoder/layers'):
