@@ -467,7 +467,7 @@ def launchers_page(folder: Path) -> str:
         'Every launcher takes `--trust` too: modules that the run or the checkpoint to be opened may import. Those '
         'that take `--config` take `--config.FIELD=VALUE` for any field.',
     ]
-    for file in sorted(folder.glob('*.py')):
+    for file in sorted(folder.glob('[a-z]*.py')):
         rows = [
             (f'`--{flag.name}`', escaped(flag.type), flag.default, escaped(flag.help)) for flag in launcher_flags(file)
         ]
