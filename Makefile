@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
-# `make grid SAMPLE=4` runs one test in four, which the commit chooses, as CI does; so does `make slow SAMPLE=6`, of six.
+# `make grid SAMPLE=8` runs one test in eight, which the commit chooses, as CI does; `make slow SAMPLE=12` one in twelve.
 SAMPLE ?= 1
 # `make slow SLICES=` leaves out the half hour in which every experiment is compiled for a TPU slice.
 SLICES ?= slices
@@ -21,7 +21,7 @@ train: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -q
 
-# Whole runs of launchers and of models: those tests that take a second and a half or more.
+# Whole runs of launchers and of models: those tests that take a second or more.
 long: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -q -m long
 

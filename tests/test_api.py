@@ -60,6 +60,7 @@ def test_the_classes_keep_what_they_require():
         MultiHead(heads=4)
 
 
+@pytest.mark.long
 def test_a_module_is_that_of_the_config_and_needs_no_context():
     own, ours = saccade.MultiHead(heads=4), build(SPEC)()
     context = LayerContext(jnp.broadcast_to(jnp.arange(T), (B, T)))
@@ -70,6 +71,7 @@ def test_a_module_is_that_of_the_config_and_needs_no_context():
     np.testing.assert_array_equal(own.apply(variables, X, context, False), ours.apply(variables, X, context, False))
 
 
+@pytest.mark.long
 def test_parts_are_given_as_modules_masks_and_functions():
     block = saccade.PreNorm(
         mixer=saccade.MultiHead(heads=2, mask=saccade.mask.Causal(), position=saccade.position.Rotary()),

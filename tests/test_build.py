@@ -252,6 +252,7 @@ def test_references_resolve_also_inside_lists_of_dicts():
     assert block['mixer']['heads'] == 4
 
 
+@pytest.mark.long
 def test_a_part_handed_to_many_layers_makes_weights_for_each():
     x, context = jnp.ones((1, 3, 4)), LayerContext(jnp.arange(3)[None])
     one = jax.eval_shape(lambda: build(BLOCK)().init(jax.random.key(0), x, context, False)['params'])

@@ -74,6 +74,7 @@ def test_there_are_experiments():
     }  # fmt: skip
 
 
+@pytest.mark.long
 @each_experiment
 def test_it_builds_and_makes_parameters(file):
     experiment = Experiment.of(load_config(str(file)))

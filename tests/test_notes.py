@@ -112,6 +112,7 @@ def test_the_width_over_the_number_of_heads_is_the_width_of_each():
         assert params['query'].shape == (D, count, D // count)
 
 
+@pytest.mark.long
 def test_the_residual_adds_the_layers_own_input_also_where_it_reads_another_sequence():
     x, source = normal(B, T, D), normal(B, S, D, number=1)
     feedforward = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:relu'}, 'output_init': drawn(0.0)}

@@ -142,6 +142,7 @@ def test_without_attention_there_are_the_hidden_states_and_no_scores():
     assert head.keys.std() > 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('attention', 'width'),
     [

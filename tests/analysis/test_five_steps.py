@@ -23,6 +23,7 @@ def test_the_module_agrees_with_what_is_worked_out_by_hand(recipe):
     assert recipe.difference < 1e-5
 
 
+@pytest.mark.long
 def test_each_turn_follows_from_the_one_before(recipe):
     assert recipe.turns[0].fed == START
     for before, after in zip(recipe.turns, recipe.turns[1:], strict=False):

@@ -183,6 +183,7 @@ def test_the_numbers_of_all_runs_are_those_of_the_files(folder, files):
         assert float(row['tokens_per_second']) == pytest.approx(last * 256 / seconds(run), rel=SUMS)
 
 
+@pytest.mark.long
 def test_markdown_holds_the_same_numbers(folder, files):
     lines = [line for line in files['report.md'].splitlines() if re.match(r'\| \d', line)]
     for line, expected in zip(lines, expected_ranking(folder), strict=True):

@@ -44,6 +44,7 @@ def test_other_kinds_say_what_makes_sense_of_them():
     assert said('block', 'block.pre_norm:PreNorm')['identity without branches'] == 'yes'
 
 
+@pytest.mark.long
 def test_every_part_has_a_row():
     for kind, table in zip(KINDS, matrix.tables(OURS), strict=True):
         assert len(table.rows) == len(OURS.parts[kind]) > 0

@@ -133,6 +133,7 @@ def test_the_bytes_of_keys_and_values_are_in_proportion_to_their_heads():
     assert [size(heads) for heads in (1, 2, 4)] == [2 * B * T * heads * 4 for heads in (1, 2, 4)]
 
 
+@pytest.mark.long
 def test_a_row_may_wait_while_others_go_on():
     """Row 1 has a token at every other place alone: nothing of it is lost to the places between."""
     segments = jnp.array([[1] * T, [1, 0] * (T // 2) + [1]])

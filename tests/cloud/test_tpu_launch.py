@@ -139,6 +139,7 @@ def test_it_may_be_taken_away_at_any_step(launched, step):
     assert launched.run() == Ending(restarts=1, stands=True)
 
 
+@pytest.mark.long
 def test_so_many_restarts_and_no_more(launched):
     launched.gcloud.answer(describe=[None, *['READY', 'PREEMPTED', 'PREEMPTED'] * 2, 'READY', 'PREEMPTED'], follow=[1])
     ending = launched.run(restarts=2, keep=False)

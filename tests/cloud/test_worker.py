@@ -102,6 +102,7 @@ def test_it_is_installed_once_until_pyproject_changes_and_the_code_is_always_tha
     assert pip.read_text() == 2 * command
 
 
+@pytest.mark.long
 def test_an_installation_that_fails_is_not_taken_for_one(hosts, code):
     python = hosts.folder / 'bin/python3.13'
     whole, said = python.read_text(), []
@@ -140,6 +141,7 @@ def test_after_a_preemption_it_resumes_from_what_lies_in_the_bucket(hosts, code)
     assert [each for each in hosts.asked() if each != 'describe'] == [*verbs, 'delete', 'create', *verbs]
 
 
+@pytest.mark.long
 def test_a_training_outlives_the_connection_and_is_followed_again(hosts, code):
     """Nothing is shipped or started a second time."""
     wait = 'until [ -e saccade/buckets/mine/begun ]; do sleep 0.1; done'

@@ -153,6 +153,7 @@ def test_every_dataset_is_that_of_an_experiment():
     assert {*datasets()} == {*OF_EACH_CLASS}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', list(SHIPPED))
 def test_within_a_segment_positions_rise_by_one_from_0_and_padding_is_at_the_end(name, prepared):
     data, found = prepared(SHIPPED[name])

@@ -42,6 +42,7 @@ def subject(request) -> Subject:
     return subject_of(request.param)
 
 
+@pytest.mark.long
 def test_shape_and_dtype_are_kept_and_compiling_changes_nothing(subject):
     y = subject.jitted(subject.params, X, *subject.rest)
     assert y.shape == X.shape

@@ -54,6 +54,7 @@ def those_that(what, can_it=True):
     return pytest.mark.parametrize('subject', names, indirect=True)
 
 
+@pytest.mark.long
 @those_that('causal', False)
 def test_what_cannot_be_causal_sees_every_token(subject):
     for i in range(T):
@@ -189,6 +190,7 @@ def test_a_mixer_declares_what_it_costs(name):
 KERNELS = {**CATALOGUE.specs(KERNEL), **softmaxes()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', KERNELS)
 def test_returned_weights_sum_to_what_is_declared(name):
     kernel = KERNELS[name]

@@ -95,6 +95,7 @@ def test_an_epoch_of_buckets_holds_each_row_once():
     assert [batch.shape for batch in batches[:7]] != sorted(batch.shape for batch in batches[:7])
 
 
+@pytest.mark.long
 def test_batches_of_buckets_are_a_function_of_their_number_and_are_shared_out():
     whole = _bucketed(10)
     for resumed, batch in zip(_bucketed(6, start=4), whole[4:], strict=True):
@@ -137,6 +138,7 @@ def test_resuming_far_ahead_needs_no_replay():
     assert _train(2, start=10**12) == _train(3, start=10**12 - 1)[1:]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('processes', [2, 4])
 def test_shares_joined_are_the_batch(processes):
     shares = [_train(7, process=process, processes=processes, start=3) for process in range(processes)]

@@ -449,6 +449,7 @@ class SaccadeToySquadBare(_Toy):
         yield 0, {'question': 'q', 'id': 'i'}
 
 
+@pytest.mark.long
 def test_a_dataset_by_name(tmp_path):
     split = prepared(None, tmp_path, name='saccade_toy_squad').splits['validation']
     assert len(split.questions) == 30
@@ -523,6 +524,7 @@ def test_facts_are_many_and_their_contexts_are_longer_than_a_window(small_facts)
     assert not contexts[0] & contexts[1]
 
 
+@pytest.mark.long
 def test_answers_to_facts_stand_before_inside_and_across_the_ends_of_windows(small_facts):
     split, seen = small_facts['validation'], Counter()
     for row, example in enumerate(split.examples.tolist()):

@@ -149,6 +149,7 @@ def test_a_space_comes_back_for_the_character_that_stands_for_one():
     assert tokenizer.decode(tokenizer.encode('a\u2581b')) == 'a b'
 
 
+@pytest.mark.long
 def test_a_word_of_thousands_of_characters():
     text = 'ab' * 3000
     tokenizer = Unigram(30).train([text])

@@ -149,6 +149,7 @@ def test_enough_beams_find_the_best_of_all_texts(alpha, log_p):
         assert len(found) == len(every)
 
 
+@pytest.mark.long
 def test_beams_find_likelier_texts_than_greedy_does(log_p):
     best = [found[0][1] for found in found_by(Beam(beams=4, early_stopping=False))]
     greedy = [found[0][1] for found in found_by(Beam(beams=1))]

@@ -106,6 +106,7 @@ def test_a_word_has_one_embedding_and_another_vector_in_each_context(encoder, wo
     assert max(alike[1], alike[2]) < 0.999
 
 
+@pytest.mark.long
 def test_a_text_is_pooled_as_a_head_would_pool_its_row(encoder, words):
     found, short = (Embedder(*encoder, words).embed(text) for text in (TEXT, 'the dog'))
     close(found.pooled(pool.mean), found.vectors.mean(axis=0))
@@ -188,6 +189,7 @@ def test_cosines_are_of_each_vector_with_each():
     close(found, [[0.5**0.5, 0, -1], [0, 0, 0]])
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_is_refused(encoder, embedder, words):
     with pytest.raises(UserError, match=r'no layer 3: the model has 2, which are 1 to 2; 0 is the embedded tokens'):
         Embedder(*encoder, words, 3).embed(TEXT)

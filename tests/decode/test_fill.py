@@ -80,6 +80,7 @@ def test_masks_are_opened_again_fewer_at_each_turn(filler):
     assert [text.count('[MASK]') for text in filler.turns(TEXT, 4)] == [4, 3, 1, 0]
 
 
+@pytest.mark.long
 def test_one_turn_is_the_first_choice_of_each_mask(filler):
     choices = iter(filler.fill(TEXT, 1))
     expected = [next(choices).tokens[0] if word == '[MASK]' else word for word in TEXT.split()]

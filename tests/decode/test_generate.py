@@ -75,6 +75,7 @@ def test_a_row_does_not_depend_on_the_others(rotary):
     assert generate(model, params, PROMPTS[:1], SAMPLED, NEW, KEY) == rows[:1]
 
 
+@pytest.mark.long
 def test_samples_of_one_prompt_differ_and_a_key_repeats_them(rotary):
     def draw(seed):
         return generate(*rotary, 5 * [PROMPTS[4]], SAMPLED, NEW, jax.random.key(seed))
@@ -83,6 +84,7 @@ def test_samples_of_one_prompt_differ_and_a_key_repeats_them(rotary):
     assert draw(0) == draw(0) != draw(1)
 
 
+@pytest.mark.long
 def test_an_empty_prompt_begins_with_the_end_token_or_else_with_token_0(rotary):
     def greedy(prompt, end=None):
         return generate(*rotary, [prompt], GREEDY, 6, KEY, end)
@@ -110,6 +112,7 @@ def test_similar_prompts_share_a_program_and_an_equal_model_too(counted):
     assert Counting.seen['traced'] == before > 0
 
 
+@pytest.mark.long
 def test_it_runs_no_more_steps_than_it_needs(counted):
     model, params = counted
 
@@ -127,6 +130,7 @@ def test_it_runs_no_more_steps_than_it_needs(counted):
     assert runs([[1] * (2 * CHUNK + 2)])[0] == 3 + 16  # a fourth chunk is padding
 
 
+@pytest.mark.long
 def test_no_step_of_the_loop_copies_parameters(learned):
     model, params = learned
     arrays = params, np.zeros((1, CHUNK + 1), np.int32), np.ones(1, np.int32), KEY, np.int32(-1)

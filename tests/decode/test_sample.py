@@ -52,6 +52,7 @@ def test_a_writer_continues_the_tokens_of_the_text(writer, rotary, tokenizer):
     assert samples == [Continuation(tokenizer.decode(row), row) for row in rows]
 
 
+@pytest.mark.long
 def test_a_prompt_of_which_the_tokenizer_makes_nothing_is_refused(rotary):
     silent = tokenizers.Tokenizer(tokenizers.models.BPE({'a': 0}, []))
     writer = Writer(*rotary, Tokenizer(silent), Sampler(0.0))
@@ -75,6 +76,7 @@ def test_text_is_joined_as_the_tokenizer_joins_words(rotary):
     assert writer.text([], words.encode('brown fox')) == 'brown fox'
 
 
+@pytest.mark.long
 def test_without_a_number_it_writes_as_much_as_the_context_has_room_for(writer):
     (short,) = writer.write('a' * 190, KEY)
     assert 0 < len(short.tokens) <= 10
@@ -84,12 +86,14 @@ def test_without_a_number_it_writes_as_much_as_the_context_has_room_for(writer):
         writer.write('a' * 190, KEY, 11)
 
 
+@pytest.mark.long
 def test_a_sample_is_the_prompt_and_its_continuation(writer, rotary, tokenizer):
     text = Sample('def ', 6, 0.0)(*rotary, tokenizer, KEY)
     assert text == 'def ' + writer.write('def ', KEY, 6)[0].text
     assert Sample('', 6, 0.0)(*rotary, tokenizer, KEY) == writer.write('', KEY, 6)[0].text
 
 
+@pytest.mark.long
 def test_a_sample_takes_the_room_there_is(rotary, tokenizer):
     assert Sample('a' * 195, 60)(*rotary, tokenizer, KEY).startswith('a' * 195)
 

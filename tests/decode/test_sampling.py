@@ -94,6 +94,7 @@ def test_filters_follow_one_another_after_the_temperature():
         assert set(np.flatnonzero(np.isfinite(row))) == set(np.flatnonzero(np.isfinite(expected)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('sampler', [Sampler(), Sampler(0.7), Sampler(1.3, top_k=5), Sampler(1.0, 0, 0.8, 0.1)])
 def test_tokens_come_as_often_as_they_are_probable(sampler):
     logits = make_logits(4)
@@ -109,6 +110,7 @@ def test_temperature_sets_the_odds():
     np.testing.assert_allclose(softmax(Sampler(2.0).filtered(logits)), softmax(np.asarray(logits) / 2), rtol=1e-5)
 
 
+@pytest.mark.long
 def test_temperature_zero_is_the_most_probable_token_and_a_tiny_one_overflows_nothing():
     logits = 1e4 * make_logits(6, 9)
     best = np.asarray(logits).argmax(-1)

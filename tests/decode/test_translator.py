@@ -29,6 +29,7 @@ def alone():
     return [next(iter(translator(1).translate([text]))) for text in TEXTS]
 
 
+@pytest.mark.long
 def test_texts_are_translated_in_order_whatever_goes_together(alone):
     assert [each.source for each in alone] == TEXTS
     for rows in (2, 3, 16):

@@ -116,6 +116,7 @@ def test_its_targets_of_make_are_there(page):
     assert {found[1] for line in shell_lines(page.read_text()) if (found := re.match('make ([a-z]+)', line))} <= targets
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'page', [page for page in PAGES if PYTHON.search(page.read_text())], ids=lambda page: page.stem
 )

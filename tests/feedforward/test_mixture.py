@@ -128,6 +128,7 @@ def random_settings(number):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('number', range(6))
 def test_it_is_the_sum_over_each_tokens_experts(number):
     given = random_settings(number)
@@ -173,6 +174,7 @@ def test_all_experts_with_equal_gates_are_their_mean():
     assert_near(applied(module, params)[0], mean.reshape(X.shape))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('router', [CHOICE, FREE, {**CHOICE, 'score': {'use': 'jax.nn:sigmoid'}}])
 def test_renormalised_gates_of_a_token_sum_to_one(router):
     module = build(router)()
@@ -180,6 +182,7 @@ def test_renormalised_gates_of_a_token_sum_to_one(router):
     np.testing.assert_allclose(jax.ops.segment_sum(routes.gate, routes.token, TOKENS), 1.0, rtol=NEAR)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('router', [CHOICE, FREE, EXPERTS_CHOOSE])
 def test_the_order_of_the_experts_is_of_no_account(router):
     module = build(spec(5, 2, router))()
@@ -240,6 +243,7 @@ def test_what_finds_no_room_is_counted_and_dropped_last_come_first(capacity, act
     assert (len(served) < len(routes)) == (capacity < 9.0)
 
 
+@pytest.mark.long
 def test_capacity_binds_in_training_alone():
     module, free = (build(spec(4, 2, {**CHOICE, 'capacity': capacity}))() for capacity in (0.5, None))
     params = drawn(module)
@@ -271,6 +275,7 @@ def test_losses_are_those_of_the_papers():
     assert reported['losses', 'router'] == pytest.approx(0.3 * balance + 0.2 * z, rel=NEAR)
 
 
+@pytest.mark.long
 def test_an_even_load_has_a_balance_loss_of_one():
     """Token t is a unit vector that expert t mod 4 scores highest for."""
     x = jnp.tile(jnp.eye(4), (3, 1))[None]
@@ -332,6 +337,7 @@ def test_loss_free_balance_evens_a_lopsided_load():
     assert np.mean(loads[-10:]) < 2.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('router', [CHOICE, {**CHOICE, 'capacity': 9.0}, EXPERTS_CHOOSE])
 def test_gradients_reach_the_router_and_every_expert_that_is_used(router):
     module = build(spec(4, 2, router))()

@@ -106,6 +106,7 @@ def test_llama_is_its_equations_with_and_without_the_prefix(llama, prefix):
     np.testing.assert_allclose(logits(loaded), expected(llama_row, llama), atol=TOLERANCE)
 
 
+@pytest.mark.long
 def test_an_untied_gpt2_has_a_head(gpt2):
     gpt2.config['tie_word_embeddings'] = False
     gpt2.tensors['lm_head.weight'] = np.random.default_rng(1).normal(size=(11, 12)).astype(np.float32)

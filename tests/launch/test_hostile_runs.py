@@ -102,6 +102,7 @@ def test_no_launcher_executes_what_a_run_names(hostile, script):
     assert_refused_unexecuted(done, elsewhere, run, 'add --trust=evil')
 
 
+@pytest.mark.long
 def test_training_from_weights_of_a_run_executes_nothing(hostile):
     elsewhere, run = hostile('model.norm', SYSTEM)
     for further in ((), ('--config.inherit=model',)):

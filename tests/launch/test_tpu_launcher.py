@@ -71,6 +71,7 @@ def test_a_dry_run_is_the_script_of_the_launch_and_calls_nobody(launcher):
     assert 'saccade-gpt2 stands (READY), and costs from when it is ready' in done.stderr
 
 
+@pytest.mark.long
 def test_a_dry_run_for_programs_and_what_a_launch_needs_besides(launcher):
     done = launcher.run(*ASKED, '--dry_run', '--json', '--queued', '--spot', '--project=p')
     plan = json.loads(done.stdout)
@@ -147,6 +148,7 @@ def test_bad_input_is_one_line_before_gcloud_is_called(launcher, arguments, word
     assert launcher.gcloud.calls() == []
 
 
+@pytest.mark.long
 def test_gcloud_that_is_not_logged_in_is_one_line(launcher):
     launcher.gcloud.answer(describe=[{'status': 1, 'err': NO_LOGIN}])
     assert_refused(launcher.run(*WHOLE), 'gcloud is not logged in: run `gcloud auth login`')

@@ -14,6 +14,7 @@ from saccade.train.loop import train
 from saccade.types import UserError
 
 
+@pytest.mark.long
 def test_a_run_prints_its_plan_its_progress_and_what_to_try_next(finished):
     printed = (finished / 'printed.log').read_text()
     for words in (

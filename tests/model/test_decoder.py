@@ -119,6 +119,7 @@ def test_tied_logits_are_products_with_the_embedding():
     assert_near(logits[0, 0], params()['params']['embedding'].sum(axis=-1))
 
 
+@pytest.mark.long
 def test_untied_logits_have_a_projection_of_their_own():
     model = decoder(tied=False)
     assert shapes(model)['head'].shape == (D, V)
@@ -127,6 +128,7 @@ def test_untied_logits_have_a_projection_of_their_own():
     assert_near(logits_of(model, given)[0, 0], head.sum(axis=0))
 
 
+@pytest.mark.long
 def test_logits_stay_within_the_cap():
     logits = logits_of(decoder(), params())
     assert_near(logits_of(decoder(logit_cap=0.5), params()), 0.5 * jnp.tanh(logits / 0.5))
@@ -153,6 +155,7 @@ def test_embedded_tokens_are_scaled_and_normed_before_their_positions():
     assert_near(changed, logits_of(decoder(tied=False), {'params': scaled}))
 
 
+@pytest.mark.long
 def test_a_norm_may_stand_after_the_positions():
     given = {**params()['params'], 'head': jnp.array(np.random.default_rng(3).normal(size=(D, V)), jnp.float32)}
     bare = {'use': 'norm.layer:LayerNorm', 'scale': False, 'bias': False, 'epsilon': 0.0}
@@ -166,6 +169,7 @@ def test_a_norm_may_stand_after_the_positions():
     assert_near(changed, logits_of(alone, {'params': by_hand}, places)[..., :V])
 
 
+@pytest.mark.long
 def test_the_future_is_not_read():
     before = logits_of(decoder(), params())
     after = logits_of(decoder(), params(), TOKENS.at[:, 5].add(1) % V)
@@ -209,6 +213,7 @@ def test_a_row_that_is_finished_stays_where_it_is():
     assert_near(again[1, 0], whole[1, 4])
 
 
+@pytest.mark.long
 def test_rows_of_a_state_can_be_reordered():
     step, state = taken(4)
     swapped = jax.tree.map(lambda leaf: leaf[::-1], state)

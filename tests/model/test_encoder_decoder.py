@@ -230,6 +230,7 @@ def test_rows_of_a_state_can_be_reordered():
     assert_near(crossed[::-1], straight)
 
 
+@pytest.mark.long
 def test_a_step_multiplies_nothing_of_the_source_by_a_kernel():
     state = jax.eval_shape(lambda params: model().apply(params, SOURCE, READ, T, method='encode'), params())
     one = TOKENS[:, :1], jnp.ones((B, 1), int)
@@ -258,6 +259,7 @@ def test_a_step_needs_no_parameter_that_makes_anything_of_the_source():
     np.testing.assert_array_equal(given, expected)
 
 
+@pytest.mark.long
 def test_a_step_moves_none_of_the_keys_and_values_of_the_source():
     state = jax.eval_shape(lambda params: model().apply(params, SOURCE, READ, T, method='encode'), params())
     step = jax.jit(functools.partial(model().apply, method='step'), donate_argnums=3)

@@ -139,6 +139,7 @@ def test_padding_of_the_source_and_of_what_is_written_changes_nothing(decoder):
     assert_near(alone[0], before[1, :3])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('decoder', DECODERS)
 def test_the_state_of_a_finished_row_stays_as_it_is(decoder):
     model, params = trained(decoder)
@@ -177,6 +178,7 @@ def test_every_parameter_has_a_finite_gradient(decoder):
         assert np.abs(leaf).max() > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('decoder', ATTENTIVE)
 def test_weights_over_the_source_are_reported_as_attention_kernels_report_them(decoder):
     model, params = trained(decoder)

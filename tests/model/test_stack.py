@@ -113,6 +113,7 @@ def test_every_layer_is_initialised_as_it_would_be_alone():
     assert np.abs(query[0] - query[1]).max() > alone / 10
 
 
+@pytest.mark.long
 def test_a_stack_is_its_blocks_one_after_another():
     x = X
     for number in range(L):
@@ -393,6 +394,7 @@ def test_values_of_the_first_layer_reach_all_others_in_whole_sequences_and_in_st
     assert_near(jnp.concatenate(found, axis=1), whole)
 
 
+@pytest.mark.long
 def test_no_share_of_the_values_of_the_first_layer_is_multi_head_attention():
     plain = residual(0.0)
     plain['pattern'] = [one | {'mixer': block(dropout=0.0)['mixer']} for one in plain['pattern']]

@@ -143,6 +143,7 @@ def assert_near(given, expected, relative):
     np.testing.assert_allclose(given, expected, rtol=0, atol=relative * max(1e-3, np.abs(expected).max()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', CASES)
 def test_outputs_and_gradients_equal_the_plain_path(name, gate_class):
     (gradients, y), (expected_gradients, expected) = both_paths(CASES[name], gate_class)
@@ -231,6 +232,7 @@ def test_a_row_without_keys_reads_nothing(name):
     assert (jnp.abs(y[1]).max(axis=(-1, -2)) > 0).all()
 
 
+@pytest.mark.long
 def test_a_sink_that_takes_nothing_is_softmax():
     """With gradients, and in rows without keys too, where nothing at all is in the normaliser."""
     case = CASES['empty rows']
@@ -318,6 +320,7 @@ def exponent(by, term, softmax=SoftmaxWeights(), lengths=(1024, 2048, 4096)):  #
 TABLE = DistanceTable(jnp.ones((7, 2)), clipped)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('term', ['table', 'gate'])
 def test_memory_of_forward_and_backward_grows_linearly(term, gate_class):
     assert exponent('blocks', {'table': TABLE, 'gate': gate_class(jnp.ones(2))}[term]) < LINEAR_EXPONENT

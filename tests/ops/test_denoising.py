@@ -129,6 +129,7 @@ def test_as_much_is_dropped_as_was_asked_for_and_in_spans_as_long():
                 assert abs(spans - dropped / denoiser.mean) <= 0.5
 
 
+@pytest.mark.long
 def test_in_long_rows_rate_and_mean_are_what_was_asked_for():
     """UL2's own seven, of its own 512 tokens: table 1 of the paper."""
     length = 512
@@ -168,6 +169,7 @@ def test_a_row_is_corrupted_by_its_key_alone():
     jax.tree.map(np.testing.assert_array_equal, alone, jax.tree.map(lambda leaf: leaf[some], whole))
 
 
+@pytest.mark.long
 def test_rows_get_denoisers_by_their_weights_with_the_mode_of_each():
     denoisers = (
         Spans(rate=0.15, mean=3.0, mode='[R]', weight=1.0),
@@ -184,6 +186,7 @@ def test_rows_get_denoisers_by_their_weights_with_the_mode_of_each():
                 assert np.isin(SENTINELS[0], tokens) == (own != 1)
 
 
+@pytest.mark.long
 def test_the_sizes_of_a_mixture_are_reached_and_never_passed(denoiser):
     mixture = Mixture((denoiser,), T)
     found = [side for seed in range(60) for side in denoised(denoiser, seed)]

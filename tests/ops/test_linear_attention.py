@@ -133,6 +133,7 @@ def test_any_chunk_gives_the_outputs_and_gradients_of_the_recurrence(name):
         jax.tree.map(assert_near, gradients, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', FORMS)
 def test_a_row_taken_in_pieces_is_the_row_taken_whole(name):
     T = 23
@@ -174,6 +175,7 @@ def test_gains_of_any_size_give_the_weights_of_a_softmax(spread):
     assert_near(real_only(y, segments), real_only(expected, segments), 1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('packed', [True, False])
 def test_all_keys_of_a_segment_are_read_whatever_their_order(packed):
     T, S = 7, 11
@@ -217,6 +219,7 @@ def test_a_memory_that_is_not_written_stays():
     np.testing.assert_array_equal(after.sums, state.sums)
 
 
+@pytest.mark.long
 def test_a_value_written_whole_is_read_back_and_replaced():
     """With b = 1 and a = 1 the memory returns, for each key, the value that was last written under it."""
     k = jnp.tile(jnp.eye(R)[jnp.array([0, 1, 0, 2])][None, :, None], (B, 1, K, 1))
@@ -283,6 +286,7 @@ def gradient(name):
     return jax.grad(lambda x, segments: FORMS[name](x, segments, 64)[0].sum())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', FORMS)
 def test_work_grows_linearly(name):
     assert exponent(lambda T: flops(gradient(name), *like(T)), [256, 512, 1024]) == pytest.approx(1.0, abs=1e-6)

@@ -115,6 +115,7 @@ def test_documents_packed_into_a_row_are_as_if_alone(mask):
     assert_near(packed, alone)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', STEPPED)
 def test_steps_replay_the_whole_for_rows_of_different_lengths(name):
     module, context = attention(MASKS[name]), numbered(LEFT)
@@ -142,6 +143,7 @@ def test_blocks_that_the_mask_empties_are_not_visited(name):
     assert visits(mask, 12, 2) == allowed.sum() < 36
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('mask', 'exponent'),
     [(Window(32), 1.0), (longformer(16, 16, 8), 1.0), (Causal() & longformer(16, 0, 8), 1.0), (Causal(), 2.0)],

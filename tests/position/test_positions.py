@@ -191,6 +191,7 @@ def test_a_share_leaves_the_other_features_as_they_are():
     np.testing.assert_array_equal(q[..., :4], alone)
 
 
+@pytest.mark.long
 def test_the_pairing_of_the_paper_is_its_equation():
     q, k = (
         np.asarray(rotated(Rotary(50.0, pairing=Part(rotary.neighbours)), WIDE, WIDE, POSITIONS, POSITIONS)[0]),

@@ -63,6 +63,7 @@ def weights(kind, x, state):
     return reported['weights']['attention'][0][0, 0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('kind', 'current'), [('bahdanau', False), ('luong', True), ('feeding', True)])
 def test_the_state_before_a_token_looks_or_the_one_after_it(kind, current):
     """The first look may depend on the first token only through the state after it."""

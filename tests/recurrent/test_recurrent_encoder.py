@@ -48,6 +48,7 @@ def test_what_stands_in_the_padding_changes_nothing(name, bidirectional):
     np.testing.assert_array_equal(before.context, after.context)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', CELLS)
 def test_the_two_halves_are_runs_on_the_tokens_and_on_the_tokens_turned_round(name):
     module = encoder(name, bidirectional=True)
@@ -72,6 +73,7 @@ def test_every_layer_and_direction_has_weights_of_its_own():
     }
 
 
+@pytest.mark.long
 def test_dropout_stands_between_the_layers_alone():
     for layers, changes in ((1, False), (2, True)):
         module = encoder('gru:GRU', layers=layers, dropout=0.5)

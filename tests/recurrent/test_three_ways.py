@@ -60,6 +60,7 @@ def test_tokens_n_apart_are_n_steps_apart_in_a_recurrence_and_one_in_attention()
             assert np.abs(by_first).max() > 0
 
 
+@pytest.mark.long
 def test_a_convolution_reaches_as_far_as_its_taps():
     convolution, x = mixer(CONVOLUTION, 8)
     by_x = jax.grad(lambda x: convolution(x)[0, -1].sum())(x)[0]

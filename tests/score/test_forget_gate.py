@@ -65,6 +65,7 @@ def by_loops(params, x, segments, left):
     return np.einsum('tnh,nhd->td', y, params['output'])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('kernel', ['plain:Plain', 'blockwise:Blockwise'])
 @pytest.mark.parametrize('mask', ['Causal', 'Window'])
 def test_it_is_the_equation(kernel, mask):
@@ -131,6 +132,7 @@ def test_steps_replay_the_whole_with_gates_from_the_cache(mask, chunks):
     near(jnp.concatenate(found, axis=1), run(module, params))
 
 
+@pytest.mark.long
 def test_it_is_a_part_that_reads_the_input_and_no_other_sequence():
     assert isinstance(build(GATE)(), KeyFeatures)
     source = LayerContext(ALONE.positions, source=ALONE.read(X))

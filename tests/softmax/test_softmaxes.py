@@ -153,6 +153,7 @@ def test_gradients_are_those_of_differences(name):
         np.testing.assert_allclose((leaf * jnp.cos(leaves[place])).sum(), expected, rtol=FINITE_NEAR, atol=FINITE_NEAR)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('alpha', [1.1, 1.5, 2.0])
 def test_the_gradient_of_entmax_is_that_of_its_equation(alpha):
     """The Jacobian in 1905.05702 is diag(s) - s s^T / sum(s), s = p^(2 - alpha) where p > 0."""

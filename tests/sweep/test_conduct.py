@@ -178,6 +178,7 @@ def test_a_run_that_dies_as_it_is_stopped_waits_and_has_not_failed(folder):
     assert [(run.status, run.exit, run.last_lines) for run in sweep.runs] == [('waiting', -signal.SIGTERM, ())]
 
 
+@pytest.mark.long
 def test_a_sweep_whose_launch_was_killed_continues_with_no_run_repeated_and_none_lost(folder):
     """Two runs are at work when the launch is killed, and outlive it; the next launch lets them finish."""
     asked = sweep_of('wait', 'wait', 'wait', 'wait')

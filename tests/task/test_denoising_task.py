@@ -110,6 +110,7 @@ def test_of_several_modes_each_is_reported_but_in_training():
     assert set(loss(denoisers=(SPANS,))) == set(loss(train=True)) == {'loss', 'accuracy'}
 
 
+@pytest.mark.long
 def test_label_smoothing_is_of_training_alone():
     assert loss(label_smoothing=0.2)['loss'].mean() == loss()['loss'].mean()
     assert loss(True, label_smoothing=0.2)['loss'].mean() != loss(True)['loss'].mean()
@@ -137,6 +138,7 @@ def test_a_mode_that_the_data_do_not_name_is_refused():
         corrupted(rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('sizes', [{'source_context_length': 16}, {'context_length': 15}], ids=str)
 def test_a_model_that_is_too_short_for_what_is_read_or_written_is_refused(sizes):
     longest = {'context_length': 16, 'source_context_length': 17}

@@ -173,6 +173,7 @@ def test_padding_and_other_documents_change_nothing():
     assert not np.allclose(first[0, 10:], second[0, 10:])
 
 
+@pytest.mark.long
 def test_whole_words_by_name():
     part = build({'use': 'task.masked_lm:MaskedLM', 'choose': {'use': 'ops.masking:choose_words'}}, 'task')
     assert part['choose'] == Part(choose_words)

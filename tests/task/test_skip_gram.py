@@ -59,6 +59,7 @@ def by_hand(given, window, negatives, kept=None):
     return total / weight
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('window', 'negatives'), [(1, 1), (2, 5), (5, 3), (20, 2)])
 def test_the_loss_is_the_closed_form(window, negatives):
     task = SkipGram(window=window, negatives=negatives, subsample=0.0)

@@ -62,6 +62,7 @@ def loss(train=False, rows=None, **settings):
     return task(**settings).loss(MODEL, PARAMS, rows or batch(), KEY, train)
 
 
+@pytest.mark.long
 def test_the_loss_is_the_mean_surprise_at_what_is_written_and_padding_is_no_target():
     tokens, known = np.asarray(batch()['tokens']), log_p()
     expected = [-known[b, t, tokens[b, t + 1]] for b, t in np.argwhere(TARGET)]

@@ -29,6 +29,7 @@ def rates(config):
     return rates_of(learning_rate(experiment), experiment.steps)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('way', ['constant', 'rewarmed'])
 def test_an_extended_run_keeps_the_rates_of_the_steps_it_had(config, way):
     longer = extended(config, [f'{way}:20'])

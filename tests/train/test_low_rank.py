@@ -174,6 +174,7 @@ def test_microbatches_give_what_the_whole_batch_gives():
     assert max(jax.tree.leaves(difference)) < SAME_NUMBERS
 
 
+@pytest.mark.long
 def test_updates_are_added_before_the_weights_are_rounded():
     low_rank, plain = learner(LORA, dtype='bfloat16'), learner(dtype='bfloat16')
     found = jax.jit(low_rank.eval_step)(after().params, BATCH)['loss'].total
@@ -181,6 +182,7 @@ def test_updates_are_added_before_the_weights_are_rounded():
     assert found == pytest.approx(float(merged), rel=SAME_NUMBERS)
 
 
+@pytest.mark.long
 def test_the_norm_of_the_gradient_is_that_of_what_is_trained():
     this = learner(LORA)
     state = after()

@@ -101,6 +101,7 @@ def adamw_in_numpy(params, gradients, b1, b2, eps, weight_decay, spared):
     return params
 
 
+@pytest.mark.long
 def test_adamw_equals_a_numpy_loop_of_the_paper():
     rule = {'use': 'optax:scale_by_adam', 'b1': 0.8, 'b2': 0.95, 'eps': 1e-7}
     optimizer = build({'use': 'train.optimizer:Optimizer', 'rule': rule, 'weight_decay': 0.3})()
@@ -258,6 +259,7 @@ def test_adafactor_has_what_no_axes_stack_as_one():
     assert {(5,), (8,)} <= {leaf.shape for leaf in jax.tree.leaves(rule.init(params))}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('rule', [Part(muon), Part(adafactor), Part(optax.scale_by_lion)])
 def test_every_rule_descends_under_jit(rule):
     target = draw(7)
@@ -279,6 +281,7 @@ def test_every_rule_descends_under_jit(rule):
     assert loss(params) < first
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('rule', [Part(optax.scale_by_adam), Part(muon), Part(optax.identity)])
 def test_a_statistic_moves_by_its_negative_gradient_and_nothing_else_knows_of_it(rule):
     """Whatever the rule, the clipping, the decay, the schedule and the factors of the rate."""

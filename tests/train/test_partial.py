@@ -83,6 +83,7 @@ def test_a_hidden_layer_that_the_run_has_not_is_new(untrained_run):
     assert sorted(start.left) == MASKED
 
 
+@pytest.mark.long
 def test_only_what_a_regex_finds_is_taken(pretrained):
     initial = wanted()
     start = begun(pretrained, Part(only, (('match', '^embedding$'),)), initial)

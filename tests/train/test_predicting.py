@@ -199,6 +199,7 @@ class Given(list):
         return f'text {index + 1}'
 
 
+@pytest.mark.long
 def test_each_word_of_a_sentence_has_a_tag_however_long_it_is(opened):
     _, predictor = opened('tag')
     sentences = ['', 'film', ' '.join(60 * ['book'])]
@@ -225,6 +226,7 @@ def test_a_number_that_rounds_to_zero_has_no_sign():
     assert PredictedNumber(-1e-9).lines({'text': 'a'}) == ['0.0000  a']
 
 
+@pytest.mark.long
 def test_predictions_do_not_depend_on_what_is_read_with_them(files, opened):
     _, predictor = opened('classify')
     file = str(files / 'dev.jsonl')

@@ -76,6 +76,7 @@ def test_a_process_of_its_own_stops_when_it_is_told_to():
         assert stopped(4)
 
 
+@pytest.mark.long
 def test_a_folder_that_hosts_do_not_share_is_said_so(monkeypatch, tmp_path):
     monkeypatch.setattr(jax, 'process_count', lambda: 2)
     monkeypatch.setattr(processes.multihost_utils, 'sync_global_devices', lambda name: None)

@@ -79,6 +79,7 @@ def test_what_is_computed_again_is_no_part_of_what_the_model_needs(runner, polic
     assert (flops(learner.train_step, state, rows) > needed) == again
 
 
+@pytest.mark.long
 def test_counting_makes_no_arrays():
     """Such a model would need terabytes."""
     before = len(jax.live_arrays())

@@ -5,6 +5,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from saccade.axes import declared
 from saccade.build import build
@@ -70,6 +71,7 @@ def test_any_axis_of_key_heads_is_averaged_whatever_the_name():
     np.testing.assert_allclose(found[:, 0], memory.mean(axis=1), rtol=F32_RELATIVE, atol=F32_RELATIVE)
 
 
+@pytest.mark.long
 def test_heads_that_are_equal_within_a_group_say_the_same():
     params = drawn(N)
     for name in ('key', 'value', 'key_bias', 'value_bias'):

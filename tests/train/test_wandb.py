@@ -89,6 +89,7 @@ def test_an_offline_run_holds_metrics_config_and_samples(tmp_path):
     assert '<pre>a &lt;b&gt; &amp; c</pre>' in page.read_text()
 
 
+@pytest.mark.long
 def test_charts_have_our_step_for_an_axis(tmp_path):
     log_run(tmp_path, 1)
     [run] = records(tmp_path)
@@ -136,6 +137,7 @@ def test_who_is_not_logged_in_is_told_before_training(monkeypatch, default):
     assert wandb.setup().settings.mode == default
 
 
+@pytest.mark.long
 def test_without_a_network_there_is_no_waiting(monkeypatch):
     monkeypatch.setenv('WANDB_API_KEY', '0' * 40)
     monkeypatch.setenv('WANDB_BASE_URL', 'http://127.0.0.1:9')
