@@ -6,7 +6,7 @@
         --workdir=runs/three --jobs=2
     python launch/report.py --workdir=runs/three
 
-Each is trained for 200 steps with two seeds, and has as many parameters as the others, to 1%.
+Each has two layers, is trained for 200 steps with three seeds, and has as many parameters as the others, to 1%.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ def get_sweep() -> dict[str, Any]:
         forgetting=attention | dict(terms=[dict(use='score.forget_gate:ForgetGate')], position=NONE),
         gated_delta=dict(use='attention.delta:Delta', heads=6),
     )
-    points = [{'name': name, MIXER: mixer, 'steps': 200} for name, mixer in variants.items()]
+    points = [{'name': name, MIXER: mixer, 'model.layers': 2, 'steps': 200} for name, mixer in variants.items()]
     return dict(
-        runs=dict(list=points), seeds=2, match=dict(what='parameters', by={'model.block.feedforward.ratio': 0.01})
+        runs=dict(list=points), seeds=3, match=dict(what='parameters', by={'model.block.feedforward.ratio': 0.01})
     )

@@ -152,3 +152,10 @@ def test_a_command_that_is_wrong_is_found(command, words):
     found = wrong(command)
     assert words in found
     assert bool(found) == bool(words)
+
+
+@each_page
+def test_its_links_and_pictures_lead_somewhere(page):
+    for target in re.findall(r'\]\(([^)#\s]+)(?:#[^)]*)?\)', PYTHON.sub('', page.read_text())):
+        made = '/reference/' in target or target.startswith('reference/')  # from the code, by make docs
+        assert '://' in target or made or (page.parent / target).exists(), target
