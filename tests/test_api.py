@@ -122,6 +122,12 @@ def test_it_stands_in_a_model_of_nnx():
     assert module(X).shape == X.shape
 
 
+def test_its_input_may_be_given_by_name():
+    own = saccade.MultiHead(heads=4)
+    variables = own.init(jax.random.key(1), x=X)
+    np.testing.assert_array_equal(own.apply(variables, x=X), own.apply(variables, X))
+
+
 def test_a_wrong_field_names_the_nearest():
     with pytest.raises(UserError, match=r"has no field 'head'.*heads"):
         saccade.MultiHead(head=4)

@@ -96,9 +96,11 @@ def _anywhere(made: type) -> type:
 
     def call(self: nn.Module, *given: Any, **more: Any) -> Any:
         bound = signature.bind_partial(self, *given, **more)
+        first = [*bound.arguments.values()][1]  # after self, in the order of the signature
+        x = bound.arguments.get('tokens', first)
         for name, usual in _ABSENT.items():
             if name in signature.parameters and name not in bound.arguments:
-                bound.arguments[name] = usual(bound.arguments.get('tokens', given[0]))
+                bound.arguments[name] = usual(x)
         with undeclared():
             return made.__call__(*bound.args, **bound.kwargs)
 

@@ -106,7 +106,7 @@ class Predictor:
     def __post_init__(self) -> None:
         if not isinstance(self.task, Predictive):
             then = list(getattr(self.task, 'then', {}).values())
-            better = f'; it is for {then[0]}' if then else ''
+            better = f'; it is for {then[0].partition(" {")[0]}' if then else ''
             raise UserError(
                 f'a run of {Part(type(self.task)).name} predicts no class, number, tags or answer of a text{better}'
             )

@@ -20,7 +20,9 @@ class Processor(Protocol):
     """
 
     @property
-    def digest(self) -> str: ...
+    def digest(self) -> str:
+        """Return what changes whenever it makes other arrays."""
+        ...
 
     def save(self, folder: Path) -> None:
         """Write its files into a folder, each whole or not at all."""
