@@ -81,7 +81,7 @@ def logits_of(experiment: Experiment, params: Any, batch: Any) -> tuple[jax.Arra
 
     def watch(go: Any, arguments: Any, options: Any, context: Any) -> Any:
         if isinstance(context.module, BlockBase) and context.method_name == '__call__':
-            contexts.append(arguments[1].replace(source=None, terms=()))
+            contexts.append(arguments[1].replace(source=None, terms=(), layer=None, handed={}))
         return go(*arguments, **options)
 
     inputs = (

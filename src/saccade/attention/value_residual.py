@@ -35,7 +35,7 @@ class ValueResidual(MultiHead, kw_only=True):
 
     share: Share
 
-    capabilities: ClassVar[Capabilities] = Capabilities(cross=False, scores=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(cross=False)
     example: ClassVar[dict[str, Any]] = {'share': 0.5}
     hands_on: ClassVar[tuple[str, ...]] = ('values',)
 
