@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predict for new texts what a run was trained for: a class, a number, a tag for each word, the answer to a question.
+"""Predict for new examples what a run was trained for: a class, a number, a tag for each word, an answer.
 
 python launch/predict.py --workdir=runs/classify --text="A film like no other." --text="I fell asleep."
 python launch/predict.py --workdir=runs/answer --question="What is the home of Ada?" --context_file=ada.txt
 python launch/predict.py --workdir=runs/tag --file=sentences.txt --json
+python launch/predict.py --workdir=runs/vit --image=a.png --image=b.png
 
-The texts are those of flags, or those of a file: .csv, .tsv, .jsonl, .conll or .json as the data of the run have it, or
-any other with a text a line; or the lines of standard input. Where there are two inputs, a line has a tab between them.
+The examples are those of flags, or those of a file: .csv, .tsv, .jsonl, .conll or .json as the data of the run have
+it, or any other with a text, or the path of an image, a line; or the lines of standard input. Where there are two
+inputs, a line has a tab between them.
 """
 
 import json
@@ -33,7 +35,8 @@ QUESTION = flags.DEFINE_multi_string('question', [], 'What is asked; it may be r
 CONTEXT = flags.DEFINE_multi_string(
     'context', [], 'The text that has the answer; one for each --question, or one for all.'
 )
-CONTEXT_FILE = flags.DEFINE_string('context_file', None, 'In its place: a file with that text.')
+CONTEXT_IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; it may be repeated.')
+FILE = flags.DEFINE_string('context_file', None, 'In its place: a file with that text.')
 FILE = flags.DEFINE_string('file', None, 'In the place of all these: a file of records, or with a text a line.')
 BATCH = flags.DEFINE_integer('batch', ROWS, 'Texts that are read at once; 1 answers each as it comes.', 1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a text.')
@@ -60,7 +63,7 @@ def main(overrides: list[str]) -> None:
 
 
 def _given() -> Mapping[str, Sequence[str]]:
-    values = {flag.name: flag.value for flag in (TEXT, PAIR, QUESTION, CONTEXT)}
+    values = {flag.name: flag.value for flag in (TEXT, PAIR, QUESTION, CONTEXT, IMAGE)}
     if CONTEXT_FILE.value and CONTEXT.value:
         raise UserError('give either --context or --context_file')
     if CONTEXT_FILE.value:

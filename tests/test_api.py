@@ -111,6 +111,7 @@ class Mine(nn.Module):
         return x + saccade.MultiHead(heads=4, name='attention')(saccade.norm.RMSNorm()(x))
 
 
+@pytest.mark.long
 def test_it_stands_in_anybodys_model():
     params = Mine().init(jax.random.key(0), X)['params']
     assert {*params} == {'Dense_0', 'RMSNorm_0', 'attention'}

@@ -101,6 +101,7 @@ def test_other_heads_are_those_of_every_layer(file):
     assert {block['mixer']['heads'] for block in blocks(config)} == {2}
 
 
+@pytest.mark.long
 @each_experiment
 def test_the_published_sizes_have_the_published_number_of_parameters(file):
     counts, overrides = published(file)

@@ -28,6 +28,7 @@ VARIABLE = 'SACCADE_TRUST'
 
 ROOMS = (
     'attention',
+    'augment',
     'block',
     'embed',
     'feedforward',
@@ -52,6 +53,8 @@ NAMES = {
     'data.encoder.questions': 'Questions',
     'data.encoder.tagged': 'Tagged',
     'data.encoder.valued': 'Valued',
+    'data.image.digits': 'Digits last_fifth stratified_fifth',
+    'data.image.folder': 'ImageFolder',
     'data.pairs.parallel': 'Parallel',
     'data.rows.pack': 'Packed Padded Windows',
     'data.synthetic.dates': 'Dates',

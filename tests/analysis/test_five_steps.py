@@ -34,6 +34,7 @@ def test_each_turn_follows_from_the_one_before(recipe):
         assert turn.weights.argmax() == turn.scores.argmax()
 
 
+@pytest.mark.long
 def test_every_step_is_shown(recipe):
     report = recipe.report()
     assert [row[0] for row in report.tables[1].rows] == [

@@ -197,6 +197,7 @@ def test_markdown_holds_the_same_numbers(folder, files):
             assert f'| finished | {score:.3f} |' in files['report.md'] or f'| {score:.2f} |' in files['report.md']
 
 
+@pytest.mark.long
 def test_the_one_script_is_the_one_that_the_page_lets_in(files):
     (script,) = re.findall(r'<script>(.*?)</script>', files['index.html'], flags=re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -433,6 +434,7 @@ def test_a_seed_that_was_run_twice_counts_once(tmp_path):
     assert row.scores == {0: statistics.fmean([ends['a'], ends['b']]), 1: ends['c']}
 
 
+@pytest.mark.long
 def test_nothing_finished_yet_is_said(tmp_path):
     write_run(tmp_path / 'a', config(), records(0, 1, last=20))
     found = report(tmp_path)

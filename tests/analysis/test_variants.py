@@ -51,6 +51,7 @@ def test_every_part_has_a_row():
         assert {len(row) for row in table.rows} == {len(table.columns)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('width', [60, 80, 120, 200])
 def test_no_name_is_broken_however_wide_the_terminal_is(width):
     console = Console(width=width, file=io.StringIO())

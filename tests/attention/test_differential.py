@@ -53,6 +53,7 @@ def looped(params, start):
     return y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('start', [0.8, 0.2])
 @pytest.mark.parametrize('kernel', [SPEC['kernel'], BLOCKWISE])
 def test_it_is_its_equations(start, kernel):

@@ -76,6 +76,7 @@ def silent(name: str) -> tuple[BlockBase, Any]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', found())
 def test_silent_branches_make_the_identity_where_a_block_declares_it(name):
     block, params = silent(name)

@@ -60,6 +60,7 @@ def test_pre_norm():
     np.testing.assert_allclose(module.apply(params, X, CONTEXT, False), expected, atol=NEAR * np.abs(expected).max())
 
 
+@pytest.mark.long
 def test_post_norm():
     module, params = block('block.post_norm:PostNorm')
     mixer, feedforward, mixer_norm, feedforward_norm = by_hand(params)

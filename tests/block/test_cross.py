@@ -126,6 +126,7 @@ def test_the_source_is_read_between_the_mixer_and_the_feed_forward_layer_and_wir
     assert_near(block.apply({'params': params}, X, CONTEXT, False), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', CASES)
 def test_steps_beside_a_source_that_is_read_once_are_the_whole(name):
     block, params = drawn(name)

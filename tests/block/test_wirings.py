@@ -174,6 +174,7 @@ def test_a_wiring_is_its_equations(name, seed):
     assert_near(block.apply({'params': params}, x, CONTEXT, False), CASES[name][1](exact, np.asarray(x, np.float64)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', CASES)
 def test_steps_are_the_whole(name):
     block, params, x = drawn(name, 0)
@@ -187,6 +188,7 @@ def test_steps_are_the_whole(name):
     assert_near(jnp.concatenate(parts, axis=1), whole)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', CASES)
 def test_every_parameter_has_a_finite_gradient(name):
     block, params, x = drawn(name, 0)

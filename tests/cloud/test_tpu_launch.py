@@ -19,6 +19,8 @@ from saccade.cloud.launch import Ending, Launch, Teardown, Training, name_of
 from saccade.cloud.tpu import TPU, QueuedTPU, RetryPolicy, SliceSpec
 from saccade.types import UserError
 
+pytestmark = pytest.mark.long
+
 WANTED = SliceSpec('saccade-a', 'us-west4-a', 'v5litepod-16', 'v2-alpha-tpuv5-lite', 'p')
 LAUNCHED = ['describe', 'create', 'describe', 'look', 'scp', 'prepare', 'start', 'follow', 'describe']
 

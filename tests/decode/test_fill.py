@@ -16,6 +16,8 @@ from saccade.data.tokenizer.word import Word
 from saccade.decode.fill import Filled, Filler
 from saccade.types import LayerContext, UserError
 
+pytestmark = pytest.mark.long
+
 SAME_NUMBERS = 1e-5
 TEXT = 'the [MASK] saw [MASK] [MASK] and this [MASK] sat on [MASK] dog [MASK] mine'
 

@@ -140,6 +140,7 @@ def test_it_is_the_sum_over_each_tokens_experts(number):
     assert reported['metrics', 'dropped'] == reported['metrics', 'overflow'] == 0.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(('experts', 'active'), [(3, 1), (4, 2), (5, 5), (6, 1)])
 def test_expert_choice_takes_the_likeliest_tokens_of_each_expert(experts, active):
     given = spec(experts, active, EXPERTS_CHOOSE, shared=GATED)

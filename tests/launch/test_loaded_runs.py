@@ -24,7 +24,7 @@ def test_it_generates_what_the_launcher_does(runner, finished):
     )
     assert model.tokenizer.decode(model.tokenizer.encode('the model')) == 'the model'
     assert model.config['model']['width'] == model.model.width == 32
-    with pytest.raises(UserError, match=r'or answer of a text; it is for launch/generate\.py$'):
+    with pytest.raises(UserError, match=r'tags or answer; it is for launch/generate\.py$'):
         model.predict('the model')
 
 

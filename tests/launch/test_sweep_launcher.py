@@ -122,6 +122,7 @@ def test_a_dry_run_prints_what_is_left_and_begins_nothing(failing):
     assert sorted((file, file.stat().st_mtime_ns) for file in sweeper.workdir.rglob('*')) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('text', 'more', 'words'),
     [

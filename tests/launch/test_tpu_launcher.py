@@ -117,6 +117,7 @@ def test_a_launch_that_is_ended_says_what_stands(launcher):
     assert 'saccade-gpt2 stands (READY), and costs from when it is ready' in out
 
 
+@pytest.mark.long
 def test_teardown(launcher):
     done = launcher.run('--teardown', '--workdir=runs/gpt2', '--zone=us-west4-a')
     assert done.returncode == 0, done.stderr

@@ -181,6 +181,8 @@ MINE = """
 import flax.linen as nn
 import jax.numpy as jnp
 
+pytestmark = pytest.mark.long
+
 class DynamicTanh(nn.Module):
     @nn.compact
     def __call__(self, x, real=None):

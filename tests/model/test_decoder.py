@@ -223,6 +223,7 @@ def test_rows_of_a_state_can_be_reordered():
     assert_near(crossed[::-1], straight)
 
 
+@pytest.mark.long
 def test_a_fresh_state_may_be_donated():
     model = decoder()
     state = model.apply(params(), TOKENS, 11, method='init_state')

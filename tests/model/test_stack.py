@@ -159,6 +159,7 @@ def test_no_two_layers_share_a_buffer_of_a_fresh_state():
     assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('run', ['unrolled', 'scanned, rematerialised'])
 def test_what_layers_report_is_stacked(run):
     _, reported = stack(run).apply(params(), X, CONTEXT, False, mutable=['weights'])

@@ -250,6 +250,7 @@ def test_a_sink_that_takes_nothing_is_softmax():
         assert_near(gradient, without, F32_RELATIVE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', ['softmax', 'sink', 'sigmoid'])
 def test_bfloat16_is_near_float32(name):
     """In outputs and in gradients, that by a sink among them, which is added up in float32."""

@@ -106,6 +106,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * size)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('chunk', CHUNKS)
 @pytest.mark.parametrize('row', ROWS)
 @pytest.mark.parametrize('log_decay', LOG_DECAYS)

@@ -93,6 +93,7 @@ def test_the_inputs_of_all_tokens_are_one_product_outside_of_the_loop(name):
     assert inside == (2 if name == 'gru:GRU' else 1)  # of the state alone
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', ['lstm:LSTM', 'gru:GRU'])
 def test_the_gradient_through_200_tokens_is_finite(name):
     module, x = cell(name), normal((B, 200, E))
@@ -123,6 +124,7 @@ def gradient_by_distance(name, length=48):
     return np.linalg.norm(by_x, axis=(0, 2))[::-1]
 
 
+@pytest.mark.long
 def test_the_gradient_of_the_plain_cell_vanishes_with_distance():
     norms = gradient_by_distance('rnn:RNN')
     slope, _ = np.polyfit(np.arange(len(norms)), np.log(norms), 1)

@@ -79,6 +79,7 @@ def test_it_is_the_equation(kernel, mask):
         near(found[row][real], wanted[real])
 
 
+@pytest.mark.long
 def test_open_gates_are_multi_head_attention():
     module, plain = attention(GATE), attention()
     params = drawn(module)

@@ -118,6 +118,7 @@ def test_label_smoothing_is_of_training_alone():
         loss(label_smoothing=1.0)
 
 
+@pytest.mark.long
 def test_its_parameters_are_the_models_and_it_is_a_task():
     shapes = jax.tree.map(jnp.shape, Denoising(MIXED).init(MODEL, KEY, batch()))
     assert shapes == jax.tree.map(jnp.shape, PARAMS)

@@ -66,6 +66,7 @@ def test_the_loss_is_the_closed_form(window, negatives):
     assert mean(task, batch()) == pytest.approx(by_hand(batch(), window, negatives), rel=CLOSE)
 
 
+@pytest.mark.long
 def test_what_is_no_word_is_left_out_before_windows_are_laid():
     frequency = np.full((B, T), 0.1, np.float32)
     frequency[0, 2] = frequency[1, 0] = 0

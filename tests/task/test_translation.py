@@ -71,6 +71,7 @@ def test_the_loss_is_the_mean_surprise_at_what_is_written_and_padding_is_no_targ
     assert found['loss'].mean() == pytest.approx(np.mean(expected), rel=NEAR)
 
 
+@pytest.mark.long
 def test_what_stands_in_padding_makes_no_difference():
     rows = batch()
     for side, there in (('source', rows['source_segments']), ('tokens', rows['segments'])):

@@ -39,6 +39,7 @@ def test_an_extended_run_keeps_the_rates_of_the_steps_it_had(config, way):
     assert config.keys() == longer.keys() - {'extended'}
 
 
+@pytest.mark.long
 def test_a_run_is_extended_again_and_again(config):
     once = extended(config, ['rewarmed:20'])
     twice = extended(config, ['rewarmed:20', 'constant:10'])

@@ -32,6 +32,8 @@ from saccade.train.predicting import class_names
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 WORDS = ('this', 'that', 'film', 'book', 'is', 'was', 'so', 'very', 'good', 'bad')
 SAME_NUMBERS = 1e-5
@@ -151,7 +153,7 @@ def given_of(kind, split, predictor, files):
     """The file of the validation split, where the data have one."""
     if kind == 'sort':
         ids = split.rows.tokens
-        return {'text': [predictor.tokenizer.decode(ids[row]) for row in range(len(ids))]}, None
+        return {'text': [predictor.processor.decode(ids[row]) for row in range(len(ids))]}, None
     return {}, str(files / 'questions' / 'dev.json' if kind == 'answer' else files / 'dev.jsonl')
 
 
@@ -187,7 +189,7 @@ def test_the_example_that_a_run_suggests_is_one_that_it_can_answer(kind, files, 
 def test_a_long_text_is_read_in_windows_and_predicted_once(opened):
     _, predictor = opened('classify')
     words = random.Random(1).choices(WORDS, k=60)
-    split = predictor.data.unanswered(Given([{'one': ' '.join(words)}]), predictor.names, predictor.tokenizer)
+    split = predictor.data.unanswered(Given([{'one': ' '.join(words)}]), predictor.names, predictor.processor)
     assert len(split.rows) > 3
     (found,) = outputs_of(predictor, {'text': [' '.join(words)]})
     assert sum(found['probabilities'].values()) == pytest.approx(1)

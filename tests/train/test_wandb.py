@@ -97,6 +97,7 @@ def test_charts_have_our_step_for_an_axis(tmp_path):
     assert axes['*'] == 'step'
 
 
+@pytest.mark.long
 def test_a_resumed_run_goes_on_under_the_same_id_and_keeps_repeated_steps(tmp_path):
     log_run(tmp_path, 1, 2, 3)
     log_run(tmp_path, 2, 3, 4, start=1)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions of a trained model: for rows of a dataset batch by batch, and for new texts."""
+"""Predictions of a trained model: for rows of a dataset batch by batch, and for new examples."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,8 +14,7 @@ import numpy as np
 
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Split
-from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.types import Evaluator, Model, Params, Part, Task, UserError
+from saccade.types import Evaluator, Model, Params, Part, Processor, Task, UserError
 
 ROWS = 16  # texts that are read at once, whatever their number, so that all go through one program
 
@@ -60,7 +59,7 @@ class Unanswered(Protocol):
         """Read a file of records in the format that the data's own have."""
         ...
 
-    def unanswered(self, records: Any, names: tuple[str, ...], tokenizer: Tokenizer) -> Split:
+    def unanswered(self, records: Any, names: tuple[str, ...], processor: Any) -> Split:
         """Return the rows of records; `names` are those of the classes, if there are any."""
         ...
 
@@ -84,12 +83,13 @@ class PlacedRecords(Sequence[Record]):
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Prediction for new texts by a trained model, with the task it was trained for.
+    """Prediction for new examples by a trained model, with the task it was trained for.
 
     Attributes:
-        task, data: those that it was trained by; the data say how a text is cut into rows.
+        task, data: those that it was trained by; the data say how an example becomes rows.
+        processor: that of the run; for text, its tokenizer.
         names: of the classes, if there are any.
-        rows: texts in a batch.
+        rows: examples in a batch.
 
     Raises:
         UserError: it was trained to do something else; what does that is named.
@@ -99,7 +99,7 @@ class Predictor:
     data: Any
     model: Model
     params: Params
-    tokenizer: Tokenizer
+    processor: Processor | None
     names: tuple[str, ...] = ()
     rows: int = ROWS
 
@@ -107,11 +107,9 @@ class Predictor:
         if not isinstance(self.task, Predictive):
             then = list(getattr(self.task, 'then', {}).values())
             better = f'; it is for {then[0].partition(" {")[0]}' if then else ''
-            raise UserError(
-                f'a run of {Part(type(self.task)).name} predicts no class, number, tags or answer of a text{better}'
-            )
+            raise UserError(f'a run of {Part(type(self.task)).name} predicts no class, number, tags or answer{better}')
         if not isinstance(self.data, Unanswered):
-            raise UserError(f'config.data, {Part(type(self.data)).name}, makes no rows of new texts to predict for')
+            raise UserError(f'config.data, {Part(type(self.data)).name}, makes no rows of new examples to predict for')
 
     def predict(self, placed: Iterable[tuple[str, Record]]) -> Iterator[tuple[Record, Output]]:
         """Yield each input with what is predicted of it, in their order and as soon as those read with it are.
@@ -120,11 +118,11 @@ class Predictor:
             placed: records by the data's columns, each with the place that a message is to name.
 
         Raises:
-            UserError: a record does not have what is read, or the tokenizer lacks a character of it.
+            UserError: a record does not have what is read, or the processor cannot process it.
         """
         given = iter(placed)
         while some := list(itertools.islice(given, self.rows)):
-            split = self.data.unanswered(PlacedRecords(some), self.names, self.tokenizer)
+            split = self.data.unanswered(PlacedRecords(some), self.names, self.processor)
             found = predictions(self.task, self.model, self.params, eval_batches(split, self.rows))
             for (_, record), output in zip(some, self.task.outputs(found, split), strict=True):
                 yield {name: record[column] for name, column in self.data.inputs.items()}, output

@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from saccade import build, hub
 from saccade.hub.setting import read, shortened
 from saccade.types import UserError
@@ -63,6 +65,7 @@ class Family:
         older: how names end in older folders -> how they end in `weights`.
         heads: of an encoder, by the architecture that config.json names; the first is of a folder that names none.
             Tensors of another's heads may be stored too.
+        inputs: of such a model, by their config.json: one row of zeros.
     """
 
     spec: Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -72,6 +75,7 @@ class Family:
     ignored: str
     older: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, tuple[Head, ...]] = field(default_factory=dict)
+    inputs: Callable[[Mapping[str, Any]], np.ndarray] = lambda config: np.zeros((1, 1), np.int32)
 
     def heads_of(self, config: Mapping[str, Any]) -> tuple[Head, ...]:
         """Return the heads of the model that config.json describes.

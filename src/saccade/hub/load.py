@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Load a Hugging Face folder: config.json becomes a spec of our parts, the safetensors our parameters."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.build import build
@@ -66,9 +67,10 @@ def load(path: str | Path) -> Pretrained:
             represented; a tensor is missing, left over, or of the wrong shape or type.
     """
     with _opened(path) as folder:
-        family, heads, spec = _described(folder)
+        config = read_json(folder / 'config.json')
+        family, heads, spec = _described(config)
         with open_tensors(folder) as tensors:
-            params = place(tensors, family, _shapes(spec), heads)
+            params = place(tensors, family, _shapes(spec, family.inputs(config)), heads)
     return Pretrained(spec, unflatten_dict(params, sep='/'), find_tokenizer(folder), folder.resolve().name)
 
 
@@ -79,7 +81,7 @@ def spec_of(path: str | Path) -> dict[str, Any]:
         UserError: the file is missing or damaged; the model is of a family or has a setting that cannot be represented.
     """
     with _opened(path) as folder:
-        return _described(folder)[-1]
+        return _described(read_json(folder / 'config.json'))[-1]
 
 
 @contextmanager
@@ -94,9 +96,8 @@ def _opened(path: str | Path) -> Iterator[Path]:
         raise UserError(f'{folder}: {error}') from None
 
 
-def _described(folder: Path) -> tuple[Family, tuple[Head, ...], dict[str, Any]]:
-    """The family, the heads and the spec of the model that config.json describes."""
-    config = read_json(folder / 'config.json')
+def _described(config: Mapping[str, Any]) -> tuple[Family, tuple[Head, ...], dict[str, Any]]:
+    """The family, the heads and the spec of the model that a config.json describes."""
     family = find_family(read(config, 'model_type', str))
     require(config, 'quantization_config', None)
     heads, spec = family.heads_of(config), family.spec(config)
@@ -105,10 +106,9 @@ def _described(folder: Path) -> tuple[Family, tuple[Head, ...], dict[str, Any]]:
     return family, heads, spec
 
 
-def _shapes(spec: dict[str, Any]) -> Shapes:
+def _shapes(spec: dict[str, Any], inputs: np.ndarray) -> Shapes:
     """Shapes of the parameters by path, 'layers/pattern_0/mixer/query', without making any."""
     model = build(spec, 'model')()
-    tokens = jnp.zeros((1, 1), jnp.int32)
-    sequences = (1 + isinstance(model, Seq2Seq)) * (tokens, LayerContext(tokens))
+    sequences = (1 + isinstance(model, Seq2Seq)) * (inputs, LayerContext(jnp.zeros((1, 1), jnp.int32)))
     variables = jax.eval_shape(lambda: model.init(jax.random.key(0), *sequences, False))
     return {path: leaf.shape for path, leaf in flatten_dict(variables['params'], sep='/').items()}

@@ -81,9 +81,8 @@ def _read(tensors: Tensors, names: dict[str, str], wanted: str, weight: Weight, 
     fused = len(weight.ours) > 1
     theirs, _, ours = weight.layout.partition('->')
     sizes = dict(zip(ours.split(), (len(weight.ours),) * fused + shape, strict=True))
-    first, *rest = (
-        prod(sizes[axis] for axis in group.strip('()').split()) for group in re.findall(r'\([^)]*\)|\S+', theirs)
-    )
+    groups = (group.strip('()').split() for group in re.findall(r'\([^)]*\)|\S+', theirs))
+    first, *rest = (prod(sizes[axis] for axis in group if axis != '1') for group in groups)
     expected = (weight.skipped + first, *rest)
     if tensors.shape(name) != expected:
         raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but by config.json it should be {expected}")

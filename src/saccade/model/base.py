@@ -82,7 +82,7 @@ class Tower(nn.Module):
     @property
     def reads(self) -> str:
         """The name of the inputs in a batch."""
-        return self.embed.target.reads
+        return self.embed(parent=None).reads
 
     def _refuse(self) -> None:
         """Refuse sizes that cannot be."""

@@ -6,7 +6,8 @@
 
 Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", RoPE-Axial, https://arxiv.org/abs/2403.13298
 The base of 100 is the paper's, for grids shorter than texts. Ours pairs feature c with c + H/2, a permutation of H away
-from the paper's pairs. No parameters; cost T N H. The tokens are the grid, row by row.
+from the paper's pairs. No parameters; cost T N H. The tokens are the grid, row by
+row, after the places `before` it.
 """
 
 from typing import Any, ClassVar
@@ -16,17 +17,21 @@ from jaxtyping import Array, Float, Int
 
 from saccade.ops import rotary
 from saccade.position.base import OnHeads
-from saccade.types import Count, Keys, Positive, Queries, UserError, require_positive
+from saccade.types import Count, CountOrZero, Keys, Positive, Queries, UserError, require_positive
 
 
 class Rotary2D(OnHeads):
     """Axial rotary positions of a grid.
 
-    Attributes: columns of the grid; base, longest wavelength over 2 pi, in patches.
+    Attributes:
+        columns: of the grid.
+        base: longest wavelength over 2 pi, in patches.
+        before: places before the grid, such as a class token; they are not rotated.
     """
 
     columns: Count
     base: Positive = 100.0
+    before: CountOrZero = 0
 
     example: ClassVar[dict[str, Any]] = {'columns': 3}
 
@@ -45,5 +50,6 @@ class Rotary2D(OnHeads):
         return rotary.rotate(q, self._angles(q_positions, half)), rotary.rotate(k, self._angles(k_positions, half))
 
     def _angles(self, positions: Int[Array, 'B T'], width: int) -> Float[Array, 'B T half']:
-        places = (positions % self.columns, positions // self.columns)
+        place = jnp.maximum(positions - self.before, 0)
+        places = (place % self.columns, place // self.columns)
         return jnp.concatenate([rotary.angles(place, width, self.base) for place in places], axis=-1)

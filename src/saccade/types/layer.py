@@ -17,7 +17,7 @@ class Embedding(Protocol):
     It returns the context of the places that it makes: the one it was given, where these are those of the inputs.
     """
 
-    reads: ClassVar[str]
+    reads: str
 
     def __call__(
         self, inputs: Array, context: LayerContext, width: int, table: Table | None

@@ -7,7 +7,7 @@ from typing import Any, Protocol, SupportsFloat, runtime_checkable
 
 import jax
 from flax import struct
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key
 
 from saccade.types.arrays import Params, PRNGKey
 from saccade.types.model import Seq2Seq
@@ -15,6 +15,7 @@ from saccade.types.model import Seq2Seq
 # A batch is a dict of arrays whose leading axis is B. `data` makes it, a task receives it:
 #   tokens    [B T] int32     of the vocabulary. For a causal model T is one more than it sees: every input has a target
 #   frames    [B T F] float32 in place of tokens, where that is what a model embeds: its embedding names its inputs
+#   images    [B rows columns channels] float32   likewise; an image is one place of `segments` and `positions`
 #   segments  [B T] int32     1, 2, ... number the documents packed into a row; 0 is padding
 #   positions [B T] int32     the token's place within its own document piece
 # and, for an encoder, whatever of these its task needs:
@@ -101,6 +102,21 @@ class Task(Protocol):
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals by name. `loss` is what training minimises; the others are reported too."""
+        ...
+
+
+@runtime_checkable
+class Augmentation(Protocol):
+    """Augmentation: a random change of the training examples of a batch. `reads` names the array that it changes.
+
+    Besides, it may give `other_label` [B] int32 and `share` [B] float32: the loss of a row is then share times that for
+    its label, and 1 - share times that for the other.
+    """
+
+    reads: str
+
+    def __call__(self, keys: Key[Array, 'B'], batch: Batch) -> Batch:
+        """Return the batch, changed. There is a key for each row."""
         ...
 
 

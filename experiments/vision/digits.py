@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Handwritten digits: a small Vision Transformer on scikit-learn's images of 8 by 8 pixels, nothing downloaded.
+
+    python launch/train.py --config=experiments/vision/digits.py --workdir=runs/vit
+    python launch/predict.py --workdir=runs/vit --image=digit.png
+
+Needs the extra `vision`.
+"""
+
+from ml_collections import ConfigDict
+from saccade.experiments.vision.base import vision_transformer
+
+
+def get_config() -> ConfigDict:
+    config = vision_transformer(steps=1500, image=8, patch=2, width=64, layers=4, heads=4, classes=10)
+    config.batch_size = 64
+    config.eval_every = 500
+    config.schedule.peak = 2e-3
+    config.optimizer.weight_decay = 0.05
+    config.task.augment = [dict(use='augment.shift:Shift', pixels=1)]
+    config.data = dict(
+        use='data.image.digits:Digits',
+        held_out=dict(use='data.image.digits:stratified_fifth'),
+        mean=[0.0],
+        deviation=[0.4],
+    )
+    return config

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random resized crop: a part of the image of random area and aspect ratio, scaled to the whole image's size.
+
+Szegedy et al. 2015, "Going Deeper with Convolutions", section 6, https://arxiv.org/abs/1409.4842. The scaling is
+linear and does not blur where the part is reduced, which it never is: a part is smaller than the image.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from saccade.augment.image_base import Image, OfImages
+from saccade.types import PRNGKey, Share, UserError
+
+
+@dataclass(frozen=True)
+class Crop(OfImages):
+    """Random resized crop.
+
+    Attributes:
+        least: of the share of the area that is kept; the most is 1.
+        ratio: the largest of width over height, relative to the image's; the least is 1 / ratio.
+    """
+
+    least: Share = 0.08
+    ratio: float = 4 / 3
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least <= 1 or self.ratio < 1:
+            raise UserError(
+                f'augment.crop:Crop: least {self.least} must be above 0 and at most 1, ratio {self.ratio} at least 1'
+            )
+
+    def changed(self, key: PRNGKey, image: Image) -> Image:
+        """Return a part of the image, scaled to its size."""
+        area_key, ratio_key, place_key = jax.random.split(key, 3)
+        area = jax.random.uniform(area_key, minval=self.least, maxval=1.0)
+        ratio = self.ratio ** jax.random.uniform(ratio_key, minval=-1.0, maxval=1.0)
+        kept = jnp.minimum(jnp.sqrt(area * jnp.array([1 / ratio, ratio])), 1.0)  # of the rows, of the columns
+        size = jnp.array(image.shape[:2])
+        corner = jax.random.uniform(place_key, (2,)) * (1 - kept) * size
+        return jax.image.scale_and_translate(
+            image, image.shape, (0, 1), 1 / kept, -corner / kept, 'linear', antialias=False
+        )

@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random flip: the image is mirrored, left to right.
+
+Krizhevsky et al. 2012, "ImageNet Classification with Deep Convolutional Neural Networks", section 4.1,
+https://papers.nips.cc/paper/4824. Not for digits or text, which it makes unreadable.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from saccade.augment.image_base import Image, OfImages
+from saccade.types import PRNGKey, Share, require_share
+
+
+@dataclass(frozen=True)
+class Flip(OfImages):
+    """Random flip. Attributes: share of the images that are mirrored."""
+
+    share: Share = 0.5
+
+    def __post_init__(self) -> None:
+        require_share('augment.flip:Flip', share=self.share)
+
+    def changed(self, key: PRNGKey, image: Image) -> Image:
+        """Return the image, or its mirror image."""
+        return jnp.where(jax.random.bernoulli(key, self.share), image[:, ::-1], image)

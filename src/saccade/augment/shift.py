@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random shift: the image moves by up to some pixels along each axis; what enters is 0, the data's mean.
+
+It is the crop of an image padded by as many pixels: He et al. 2016, "Deep Residual Learning for Image Recognition",
+section 4.2, https://arxiv.org/abs/1512.03385.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from saccade.augment.image_base import Image, OfImages
+from saccade.types import Count, PRNGKey, require_positive
+
+
+@dataclass(frozen=True)
+class Shift(OfImages):
+    """Random shift. Attributes: pixels, the most along each axis."""
+
+    pixels: Count
+
+    def __post_init__(self) -> None:
+        require_positive('augment.shift:Shift', pixels=self.pixels)
+
+    def changed(self, key: PRNGKey, image: Image) -> Image:
+        """Return the image, shifted."""
+        start = jax.random.randint(key, (2,), 0, 2 * self.pixels + 1)
+        around = jnp.pad(image, ((self.pixels, self.pixels), (self.pixels, self.pixels), (0, 0)))
+        return jax.lax.dynamic_slice(around, (*start, 0), image.shape)

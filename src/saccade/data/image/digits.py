@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Handwritten digits: 1,797 grey images of 8 by 8 pixels, which scikit-learn brings along; nothing is downloaded.
+
+Alpaydin, Kaynak 1998, "Optical Recognition of Handwritten Digits", https://doi.org/10.24432/C50P49, its test part.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase, stratified
+from saccade.data.image.rows import ImageArrays
+from saccade.types import Part, UserError
+
+_FIFTH = 0.2
+_DARKEST = 16  # the pixels of scikit-learn are counts from 0 to 16
+
+
+def stratified_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
+    """Which images are held out: a fifth of each class, always the same ones."""
+    return stratified(labels, _FIFTH)
+
+
+def last_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
+    """Which images are held out: the last fifth as the file has them, which other people wrote: a harder split."""
+    return np.arange(len(labels)) >= round((1 - _FIFTH) * len(labels))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Digits(LabelledImagesBase):
+    """Handwritten digits. Attributes: held_out, which of them are the validation split."""
+
+    size: tuple[int, int] = (8, 8)
+    channels: int = 1
+    held_out: Part
+
+    classes: ClassVar[int] = 10
+
+    def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledImages], str]:
+        try:
+            from sklearn.datasets import load_digits
+        except ImportError as error:
+            raise UserError(
+                "data.image.digits:Digits: the digits are scikit-learn's, which is not installed: "
+                'pip install "saccade[vision]"'
+            ) from error
+        found = load_digits()
+        pixels = np.round(found.images * (255 / _DARKEST)).astype(np.uint8)[..., None]
+        aside = self.held_out(found.target)
+        names = tuple(map(str, range(self.classes)))
+        parts = {'train': ~aside, 'validation': aside}
+        return {
+            name: LabelledImages(ImageArrays(pixels[part], name), found.target[part].astype(np.int32), names)
+            for name, part in parts.items()
+        }, self.held_out.name

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of the datasets of labelled images."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from jaxtyping import Int
+
+from saccade.data.cache import digest
+from saccade.data.corpus.record_files import FileRecords, read_records
+from saccade.data.corpus.records import RecordSource
+from saccade.data.dataset_base import BySplit, DatasetBase, Source
+from saccade.data.image.processor import ImageProcessor
+from saccade.data.image.rows import ImageFiles, ImageRows, ImageSource, ImageSplit, blank
+from saccade.data.split import Split, batch_of
+from saccade.types import IGNORED, Count, Model, Part, UserError
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledImages:
+    """Labelled images of a split. Attributes: images; labels, the class of each; names of the classes."""
+
+    images: ImageSource
+    labels: Int[np.ndarray, 'images']
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledImagesBase(DatasetBase):
+    """Base of the datasets of labelled images.
+
+    Attributes:
+        size: rows and columns of pixels that the model is given.
+        channels: 1 of grey images, 3 of coloured ones.
+        resize: rows and columns that images are scaled to before the centre of `size` is cut out; one number: the
+            shortest edge; None: all images have `size`.
+        resampling: how pixels are interpolated, by Pillow's name.
+        mean, deviation: subtracted from pixels in [0, 1], and what they are divided by; one number, or one a channel.
+        convert: whether images of another kind are converted: grey ones to colours and the reverse, 16 bits to 8,
+            transparent ones laid on white. Otherwise they are refused.
+    """
+
+    size: tuple[Count, Count]
+    channels: Count = 3
+    resize: tuple[Count, Count] | Count | None = None
+    resampling: str = 'bilinear'
+    mean: tuple[float, ...] = (0.5,)
+    deviation: tuple[float, ...] = (0.5,)
+    convert: bool = False
+
+    context_length: ClassVar[int] = 1  # an image is one place of a row
+    inputs: ClassVar[Mapping[str, str]] = {'image': 'image'}
+    example: ClassVar[Mapping[str, str]] = {'image': 'image.png'}
+
+    def __post_init__(self) -> None:
+        _ = self._described
+
+    @property
+    def _described(self) -> ImageProcessor:
+        """The processor that the fields describe."""
+        fields = ('size', 'channels', 'resize', 'resampling', 'mean', 'deviation', 'convert')
+        try:
+            return ImageProcessor(**{name: getattr(self, name) for name in fields})
+        except UserError as error:
+            raise UserError(f'data: {error}') from None
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        return batch_of(blank(self._described.shape), batch_size)
+
+    def open_processor(self, folder: Path) -> ImageProcessor | None:
+        """Open the image processor in a run's folder or a Hugging Face directory; None where there is none.
+
+        Raises:
+            UserError: its file is damaged.
+        """
+        return ImageProcessor.load(folder)
+
+    def require_model(self, model: Part[Model], processor: ImageProcessor | None) -> None:
+        """Refuse a processor that makes other images than the data are said to have."""
+        if processor is not None:
+            self.frame(processor)
+
+    def frame(self, processor: ImageProcessor) -> tuple[int, int, int]:
+        """Return rows, columns and channels of an image.
+
+        Raises:
+            UserError: the processor makes others.
+        """
+        wanted = self._described.shape
+        if processor.shape != wanted:
+            raise UserError(
+                f'data.size, data.channels: {list(self.size)} and {self.channels}, but the processor makes images of '
+                f'{list(processor.size)} and {processor.channels}'
+            )
+        return wanted
+
+    def read(self, path: Path) -> FileRecords:
+        """Read a file of records, each with the path of an image."""
+        return read_records(path, tuple(self.inputs.values()))
+
+    def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: ImageProcessor) -> ImageSplit:
+        """Return the rows of images in files whose classes are not known; `names` are those of the classes.
+
+        Raises:
+            UserError: an image cannot be read, or is of a kind that the processor refuses.
+        """
+        (column,) = self.inputs.values()
+        images = ImageFiles([Path(records[index][column]).expanduser() for index in range(len(records))])
+        labels = np.full(len(images), IGNORED, np.int32)
+        return ImageSplit(rows=ImageRows(images, labels, processor), targets=len(labels), names=names)
+
+    @abstractmethod
+    def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledImages], str]:
+        """Return the images of each split, and a digest of all."""
+
+    @property
+    def _key(self) -> Any:
+        return 'images'
+
+    def _open(self, cache: Path) -> Source:
+        splits, changes = self._labelled(cache)
+        return Source(splits, digest(type(self).__name__, changes))
+
+    def _make_processor(self, source: Source, cache: Path) -> ImageProcessor:
+        return self._described
+
+    def _arrays(self, source: Source, processor: ImageProcessor) -> BySplit:
+        return {name: {'labels': np.asarray(found.labels, np.int32)} for name, found in source.splits.items()}
+
+    def _splits(self, arrays: BySplit, source: Source, frame: Any, processor: ImageProcessor) -> dict[str, Split]:
+        return {
+            name: ImageSplit(
+                rows=ImageRows(found.images, arrays[name]['labels'], processor), targets=len(found), names=found.names
+            )
+            for name, found in source.splits.items()
+        }
+
+
+def stratified(labels: Int[np.ndarray, 'images'], share: float) -> np.ndarray:
+    """Return which images are held out: of each class the same share, always the same ones.
+
+    Raises:
+        UserError: the share is no fraction, or leaves a class with none to learn from or none to be judged by.
+    """
+    if not 0 < share < 1:
+        raise UserError(f'data.validation: {share} is not a fraction between 0 and 1')
+    drawn = np.random.Philox(key=0).random_raw(len(labels))
+    chosen = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        (members,) = np.nonzero(labels == label)
+        count = round(share * len(members))
+        if not 0 < count < len(members):
+            raise UserError(
+                f'data.validation: {share} of the {len(members)} images of a class leaves none on one side; give more '
+                'images, or folders train and validation'
+            )
+        chosen[members[np.argsort(drawn[members])[:count]]] = True
+    return chosen

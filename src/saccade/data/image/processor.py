@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Image processor: resize, cut out the centre, take pixels from [0, 1], subtract a mean and divide by a deviation.
+
+    x = (pixels / 255 - mean) / deviation,      by channel
+
+The order of steps and the meaning of a shortest edge are those of the image processors of Hugging Face transformers
+that use Pillow.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from PIL import Image
+
+from saccade.data.whole_file import write_whole
+from saccade.types import Count, UserError, require_positive
+
+FILE, HUGGING_FACE = 'processor.json', 'preprocessor_config.json'
+RESAMPLING = {name.lower(): int(value) for name, value in Image.Resampling.__members__.items()}
+_MODES = {1: 'L', 3: 'RGB'}  # by channels
+
+
+@dataclass(frozen=True)
+class ImageProcessor:
+    """Image processor.
+
+    Attributes:
+        size: rows and columns of what it makes, in pixels.
+        channels: 1 of grey images, 3 of coloured ones.
+        resize: rows and columns to scale to; one number: the shortest edge, the ratio of the edges staying; None: no
+            scaling.
+        resampling: how pixels are interpolated, by Pillow's name.
+        mean, deviation: of each channel of pixels in [0, 1].
+        convert: whether images of another kind are converted: grey ones to colours and the reverse, 16 bits to 8,
+            transparent ones laid on white. Otherwise they are refused.
+    """
+
+    size: tuple[Count, Count]
+    channels: Count = 3
+    resize: tuple[Count, Count] | Count | None = None
+    resampling: str = 'bilinear'
+    mean: tuple[float, ...] = (0.5,)
+    deviation: tuple[float, ...] = (0.5,)
+    convert: bool = False
+
+    def __post_init__(self) -> None:
+        edges = () if self.resize is None else (self.resize,) if isinstance(self.resize, int) else self.resize
+        require_positive('image processor', **{f'size {number}': edge for number, edge in enumerate(self.size + edges)})
+        if self.channels not in _MODES:
+            raise UserError(f'image processor: channels must be 1 or 3, not {self.channels}')
+        if self.resampling not in RESAMPLING:
+            raise UserError(
+                f"image processor: there is no resampling '{self.resampling}'; there are {', '.join(RESAMPLING)}"
+            )
+        if {len(self.mean), len(self.deviation)} - {1, self.channels} or min(self.deviation) <= 0:
+            raise UserError(
+                f'image processor: mean {list(self.mean)} and deviation {list(self.deviation)} need one number, or one '
+                f'for each of {self.channels} channels; deviations are above 0'
+            )
+
+    @classmethod
+    def load(cls, folder: Path) -> 'ImageProcessor | None':
+        """Read the processor of a run's folder or of a Hugging Face directory; None where there is none.
+
+        Raises:
+            UserError: its file is damaged, or has a setting that cannot be represented.
+        """
+        readers = {FILE: _own, HUGGING_FACE: _of_hugging_face}
+        file = next((Path(folder) / name for name in readers if (Path(folder) / name).is_file()), None)
+        if file is None:
+            return None
+        try:
+            return cls(**readers[file.name](json.loads(file.read_text(encoding='utf-8'))))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise UserError(f'{file}: is no processor of images: {error!r}') from error
+        except UserError as error:
+            raise UserError(f'{file}: {error}') from None
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all settings, in hexadecimal."""
+        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, columns and channels of what it makes."""
+        return *self.size, self.channels
+
+    def save(self, folder: Path) -> None:
+        """Write processor.json into a folder.
+
+        Raises:
+            UserError: it cannot be written.
+        """
+        write_whole(Path(folder) / FILE, json.dumps(asdict(self)) + '\n', 'the processor')
+
+    def __call__(self, image: Image.Image, place: str) -> Float[np.ndarray, 'rows columns channels']:
+        """Return the pixels of an image, in float32.
+
+        Args:
+            place: where the image stands, as a message is to name it.
+
+        Raises:
+            UserError: it is of another kind and is not to be converted, or of another size and is not to be scaled.
+        """
+        image = self._resized(self._of_mode(image, place))
+        if self.resize is None and image.size != self.size[::-1]:
+            raise UserError(
+                f'{place}: has {image.height} rows and {image.width} columns of pixels, where {self.size[0]} and '
+                f'{self.size[1]} are expected; set data.resize to scale images'
+            )
+        pixels = _centre(np.asarray(image).reshape(image.height, image.width, self.channels), self.size)
+        mean, deviation = (np.array(values, np.float32) for values in (self.mean, self.deviation))
+        return (pixels.astype(np.float32) / 255 - mean) / deviation
+
+    def _of_mode(self, image: Image.Image, place: str) -> Image.Image:
+        mode = _MODES[self.channels]
+        if image.mode == mode:
+            return image
+        if image.mode in ('P', '1') and not image.has_transparency_data and mode == 'RGB':
+            return image.convert(mode)  # nothing is lost
+        if not self.convert:
+            raise UserError(
+                f"{place}: is of Pillow's mode {image.mode}, where {mode} is expected; set data.convert=True to have "
+                'grey, transparent and 16-bit images converted'
+            )
+        if image.mode.startswith('I'):
+            image = Image.fromarray((np.asarray(image, np.uint32) // 257).astype(np.uint8))
+        if image.has_transparency_data:
+            image = image.convert('RGBA')
+            image = Image.alpha_composite(Image.new('RGBA', image.size, 'white'), image)
+        return image.convert(mode)
+
+    def _resized(self, image: Image.Image) -> Image.Image:
+        if self.resize is None:
+            return image
+        rows, columns = self.resize if isinstance(self.resize, tuple) else _shortest(image, self.resize)
+        return image.resize((columns, rows), RESAMPLING[self.resampling])
+
+
+def _shortest(image: Image.Image, edge: int) -> tuple[int, int]:
+    """Rows and columns of an image whose shortest edge is scaled to `edge`."""
+    rows, columns = image.height, image.width
+    return (int(edge * rows / columns), edge) if columns < rows else (edge, int(edge * columns / rows))
+
+
+def _centre(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """The centre of an image; black stands around one that is smaller."""
+    for axis, wanted in enumerate(size):
+        there = pixels.shape[axis]
+        before = max(0, -((there - wanted) // 2))
+        around = [(0, 0)] * pixels.ndim
+        around[axis] = (before, max(0, wanted - there) - before)
+        start = max(0, (there - wanted) // 2)
+        pixels = np.pad(pixels, around).take(range(start, start + wanted), axis=axis)
+    return pixels
+
+
+def _own(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+def _of_hugging_face(found: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a processor, from a preprocessor_config.json."""
+    if not found.get('do_rescale', True) or abs(found.get('rescale_factor', 1 / 255) * 255 - 1) > 1e-6:
+        raise UserError('pixels that are not taken from [0, 1] cannot be represented')
+    normalised = found.get('do_normalize', True)
+    size = found.get('size', 224)
+    edge = {'shortest_edge': size} if isinstance(size, int) and found.get('do_center_crop') else _edges(size)
+    resize = edge.get('shortest_edge') or (edge['height'], edge['width'])
+    made = _edges(found.get('crop_size', 224)) if found.get('do_center_crop') else edge
+    return {
+        'size': (made['height'], made['width']),
+        'resize': resize if found.get('do_resize', True) else None,
+        'resampling': {number: name for name, number in RESAMPLING.items()}[found.get('resample', 2)],
+        'mean': tuple(found['image_mean']) if normalised else (0.0,),
+        'deviation': tuple(found['image_std']) if normalised else (1.0,),
+        'convert': True,
+    }
+
+
+def _edges(size: dict[str, int] | int) -> dict[str, int]:
+    return {'height': size, 'width': size} if isinstance(size, int) else size

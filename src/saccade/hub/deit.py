@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""DeiT: a class token and a distillation token before the patches.
+
+Touvron et al. 2021, "Training data-efficient image transformers", https://arxiv.org/abs/2012.12877; the names and
+settings are those of `DeiTModel` in transformers. The two classifiers of distillation, whose mean is taken, cannot be
+represented.
+"""
+
+from functools import partial
+
+from saccade.hub.family import Family
+from saccade.hub.heads import pooled
+from saccade.hub.vision import CLASSIFIER, image, trunk, weights
+
+FAMILY = Family(
+    partial(trunk, tokens=2),
+    weights({'cls_token': 'embed/token', 'distillation_token': 'embed/embed/token'}),
+    prefix='deit.',
+    copies={},
+    ignored='',
+    heads={'DeiTModel': (pooled('pooler.dense'),), 'DeiTForImageClassification': (CLASSIFIER,)},
+    inputs=image,
+)

@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""ViT: a class token before the patches.
+
+Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", https://arxiv.org/abs/2010.11929; the names and settings are
+those of `ViTModel` in transformers, and of what stands on it.
+"""
+
+from functools import partial
+
+from saccade.hub.family import Family
+from saccade.hub.heads import pooled
+from saccade.hub.vision import CLASSIFIER, image, trunk, weights
+
+FAMILY = Family(
+    partial(trunk, tokens=1),
+    weights({'cls_token': 'embed/token'}),
+    prefix='vit.',
+    copies={},
+    ignored='',
+    heads={'ViTModel': (pooled('pooler.dense'),), 'ViTForImageClassification': (CLASSIFIER,)},
+    inputs=image,
+)

@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Images: their processor, folders of them, digits; and images that are not as they must be."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from saccade.data.corpus.records import RecordSource
+from saccade.data.image.digits import Digits, last_fifth, stratified_fifth
+from saccade.data.image.folder import ImageFolder
+from saccade.data.image.processor import ImageProcessor
+from saccade.data.image.rows import ImageArrays, ImageFiles, ImageSource
+from saccade.data.pipeline import eval_batches
+from saccade.types import IGNORED, Data, Part, Processor, UserError
+
+DRAW = np.random.default_rng(0)
+PLAIN = ImageProcessor(size=(4, 6), mean=(0.1, 0.2, 0.3), deviation=(0.5, 0.25, 1.0))
+
+
+def coloured(rows=4, columns=6):
+    return Image.fromarray(DRAW.integers(0, 256, (rows, columns, 3), dtype=np.uint8))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Ten images of each of two classes; what is no image is among them."""
+    for name in ('cat', 'dog'):
+        (tmp_path / name).mkdir()
+        for number in range(10):
+            coloured().save(tmp_path / name / f'{number}.png')
+        (tmp_path / name / 'notes.txt').write_text('no image')
+    return tmp_path
+
+
+def test_pixels_are_taken_from_0_to_1_less_the_mean_over_the_deviation():
+    image = coloured()
+    assert isinstance(PLAIN, Processor)
+    wanted = (np.asarray(image) / 255 - [0.1, 0.2, 0.3]) / [0.5, 0.25, 1.0]
+    np.testing.assert_allclose(PLAIN(image, 'a.png'), wanted, atol=1e-6)
+
+
+def test_the_shortest_edge_is_scaled_and_the_centre_is_cut_out():
+    image = coloured(20, 50)
+    found = ImageProcessor(size=(8, 8), resize=10, resampling='bicubic', mean=(0.0,), deviation=(1.0,))(image, '')
+    scaled = np.asarray(image.resize((25, 10), Image.Resampling.BICUBIC)) / 255
+    np.testing.assert_allclose(found, scaled[1:9, 8:16], atol=1e-6)
+    small = ImageProcessor(size=(8, 8), resize=4, mean=(0.0,), deviation=(1.0,))(image, '')
+    assert not small[:2].any()
+    assert small[2:6].all(axis=(1, 2)).any()
+    squashed = ImageProcessor(size=(8, 8), resize=(8, 8), mean=(0.0,), deviation=(1.0,))(image, '')
+    np.testing.assert_allclose(squashed, np.asarray(image.resize((8, 8), Image.Resampling.BILINEAR)) / 255, atol=1e-6)
+
+
+def test_images_of_another_kind_are_refused_or_converted():
+    grey = Image.fromarray(np.full((4, 6), 100, np.uint8))
+    clear = Image.fromarray(np.full((4, 6, 4), (50, 50, 50, 0), np.uint8))
+    deep = Image.fromarray(np.full((4, 6), 65535, np.uint16))
+    for image, mode in ((grey, 'L'), (clear, 'RGBA'), (deep, 'I;16')):
+        with pytest.raises(UserError, match=rf"^a\.png: is of Pillow's mode {mode}, where RGB is expected; set data"):
+            PLAIN(image, 'a.png')
+    converting = ImageProcessor(size=(4, 6), mean=(0.0,), deviation=(1.0,), convert=True)
+    values = [converting(image, 'a.png') * 255 for image in (grey, clear, deep)]
+    for value, wanted in zip(values, (100, 255, 255), strict=True):
+        np.testing.assert_allclose(value, np.full((4, 6, 3), wanted), atol=1e-3)
+    greying = ImageProcessor(size=(4, 6), channels=1, convert=True)
+    assert greying(coloured(), 'a.png').shape == (4, 6, 1)
+    palette = coloured().quantize(8)
+    np.testing.assert_allclose(PLAIN(palette, ''), PLAIN(palette.convert('RGB'), ''))
+
+
+def test_files_that_hold_no_image_are_refused_by_name(tmp_path):
+    coloured(40, 40).save(tmp_path / 'cut.png')
+    (tmp_path / 'cut.png').write_bytes((tmp_path / 'cut.png').read_bytes()[:200])
+    (tmp_path / 'text.png').write_text('hello')
+    names = ['cut.png', 'text.png', 'missing.png']
+    images = ImageFiles([tmp_path / name for name in names])
+    assert isinstance(images, ImageSource)
+    for index, (name, message) in enumerate(
+        zip(names, ('may be cut short', 'is no image that Pillow can read', 'there is no such file'), strict=True)
+    ):
+        with pytest.raises(UserError, match=rf'{name}: .*{message}'):
+            images[index]
+    with pytest.raises(UserError, match=r'a\.png: has 5 rows and 6 columns of pixels, where 4 and 6 are expected'):
+        PLAIN(coloured(5, 6), 'a.png')
+
+
+def test_a_processor_is_kept_and_those_of_hugging_face_are_read(tmp_path):
+    assert ImageProcessor.load(tmp_path) is None
+    PLAIN.save(tmp_path)
+    assert ImageProcessor.load(tmp_path) == PLAIN
+    assert ImageProcessor.load(tmp_path).digest == PLAIN.digest
+    (tmp_path / 'processor.json').unlink()
+    theirs = dict(
+        do_resize=True, size={'shortest_edge': 224}, resample=3, do_center_crop=True, image_mean=[0.48, 0.46, 0.41],
+        crop_size={'height': 224, 'width': 224}, do_normalize=True, image_std=[0.27, 0.26, 0.28], do_rescale=True,
+    )  # fmt: skip
+    (tmp_path / 'preprocessor_config.json').write_text(json.dumps(theirs))
+    assert ImageProcessor.load(tmp_path) == ImageProcessor(
+        size=(224, 224), resize=224, resampling='bicubic', mean=(0.48, 0.46, 0.41), deviation=(0.27, 0.26, 0.28),
+        convert=True,
+    )  # fmt: skip
+    (tmp_path / 'preprocessor_config.json').write_text(json.dumps(theirs | {'do_rescale': False}))
+    with pytest.raises(UserError, match=r'preprocessor_config\.json: pixels that are not taken from \[0, 1\]'):
+        ImageProcessor.load(tmp_path)
+    for content in ('{', '{}', '[1]', '{"size": [4, 4], "colours": 3}', '{"size": 4}'):
+        (tmp_path / 'processor.json').write_text(content)
+        with pytest.raises(UserError, match=r'processor\.json'):
+            ImageProcessor.load(tmp_path)
+
+
+def test_a_folder_of_classes_is_cut_in_two_within_each_class(folder, tmp_path_factory):
+    data = ImageFolder(path=str(folder), classes=2, size=(4, 6), validation=0.2)
+    assert isinstance(data, Data)
+    found = data.prepare(tmp_path_factory.mktemp('cache'))
+    train, validation = found.splits['train'], found.splits['validation']
+    assert (len(train.rows), len(validation.rows), train.names) == (16, 4, ('cat', 'dog'))
+    assert np.bincount(validation.answers).tolist() == [2, 2]
+    row = validation.rows[3]
+    path = validation.rows.images.paths[3]
+    assert (path.parent.name, row['label']) == ('dog', 1)
+    np.testing.assert_allclose(row['images'], np.asarray(Image.open(path)) / 127.5 - 1, atol=1e-5)
+    again = data.prepare(tmp_path_factory.mktemp('cache'))
+    assert again.splits['validation'].rows.images.paths == validation.rows.images.paths
+    (folder / 'cat' / 'new.png').write_bytes((folder / 'cat' / '0.png').read_bytes())
+    assert data.prepare(tmp_path_factory.mktemp('cache')).source['digest'] != found.source['digest']
+
+
+def test_rows_have_the_declared_shapes_and_padding_counts_nothing(folder, tmp_path_factory):
+    data = ImageFolder(path=str(folder), classes=2, size=(4, 6))
+    split = data.prepare(tmp_path_factory.mktemp('cache')).splits['train']
+    (*_, last) = eval_batches(split, 9)
+    like = data.batch_like(9)
+    assert {name: (array.shape, array.dtype) for name, array in last.items()} == {
+        name: (leaf.shape, leaf.dtype) for name, leaf in like.items()
+    }
+    assert (last['label'][7:] == IGNORED).all()
+    assert not last['segments'][7:].any()
+
+
+def test_folders_of_splits_are_taken_as_they_are(folder, tmp_path_factory):
+    both = tmp_path_factory.mktemp('both')
+    for name in ('train', 'val'):
+        (both / name).mkdir()
+        for label in ('cat', 'dog'):
+            (both / name / label).symlink_to(folder / label)
+    found = ImageFolder(path=str(both), classes=2, size=(4, 6)).prepare(tmp_path_factory.mktemp('cache'))
+    assert [len(split.rows) for split in found.splits.values()] == [20, 20]
+
+
+@pytest.mark.parametrize(
+    ('changes', 'message'),
+    [
+        (dict(path='/nowhere/at/all'), r'data\.path: /nowhere/at/all: there is no such folder'),
+        (dict(classes=3), r'data\.classes: 3, but the training split has 2: cat, dog'),
+        (dict(validation=0.01), r'data\.validation: 0\.01 of the 10 images of a class leaves none on one side'),
+        (dict(name='mnist'), 'either'),
+        (dict(size=(0, 4)), 'data: .*size'),
+        (dict(channels=2), 'channels must be 1 or 3, not 2'),
+        (dict(resampling='sharp'), "there is no resampling 'sharp'; there are nearest"),
+        (dict(mean=(0.1, 0.2)), 'mean .* one for each of 3 channels'),
+    ],
+)
+def test_what_cannot_be_is_refused(changes, message, folder, tmp_path):
+    with pytest.raises(UserError, match=message):
+        ImageFolder(**dict(path=str(folder), classes=2, size=(4, 6)) | changes).prepare(tmp_path / 'cache')
+
+
+def test_new_images_become_rows(folder):
+    data = ImageFolder(path=str(folder), classes=2, size=(4, 6))
+    (folder / 'list.csv').write_text(f'image\n{folder}/cat/1.png\n{folder}/dog/2.png\n')
+    records = data.read(folder / 'list.csv')
+    assert isinstance(records, RecordSource)
+    split = data.unanswered(records, ('cat', 'dog'), PLAIN)
+    np.testing.assert_allclose(split.rows[1]['images'], PLAIN(Image.open(folder / 'dog/2.png'), ''))
+    assert (split.answers == IGNORED).all()
+
+
+def test_a_processor_of_other_images_is_refused(folder):
+    data = ImageFolder(path=str(folder), classes=2, size=(8, 8))
+    with pytest.raises(UserError, match=r'\[8, 8\] and 3, but the processor makes images of \[4, 6\] and 3'):
+        data.require_model(Part(dict), PLAIN)
+
+
+def test_arrays_of_one_channel_are_grey():
+    images = ImageArrays(np.full((2, 4, 6, 1), 51, np.uint8), 'drawn')
+    grey = ImageProcessor(size=(4, 6), channels=1, mean=(0.0,), deviation=(1.0,))
+    np.testing.assert_allclose(grey(images[1], images.place(1)), np.full((4, 6, 1), 0.2), atol=1e-6)
+
+
+def test_digits_are_cut_in_two(tmp_path):
+    pytest.importorskip('sklearn', reason='the extra vision is not installed: scikit-learn')
+    counts = {}
+    for held_out in (stratified_fifth, last_fifth):
+        found = Digits(held_out=Part(held_out), mean=(0.0,), deviation=(1.0,)).prepare(tmp_path)
+        train, validation = found.splits['train'], found.splits['validation']
+        counts[held_out] = len(train.rows), len(validation.rows)
+        assert train.names == tuple('0123456789')
+        assert train.rows[0]['images'].shape == (8, 8, 1)
+        assert 0.9 < train.rows[0]['images'].max() <= 1
+        together = np.concatenate([split.rows.images.pixels for split in (train, validation)])
+        assert len(together) == 1797
+    assert counts == {stratified_fifth: (1438, 359), last_fifth: (1438, 359)}
+    assert np.bincount(validation.answers).min() > 30
