@@ -35,8 +35,8 @@ QUESTION = flags.DEFINE_multi_string('question', [], 'What is asked; it may be r
 CONTEXT = flags.DEFINE_multi_string(
     'context', [], 'The text that has the answer; one for each --question, or one for all.'
 )
-CONTEXT_IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; it may be repeated.')
-FILE = flags.DEFINE_string('context_file', None, 'In its place: a file with that text.')
+IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; it may be repeated.')
+CONTEXT_FILE = flags.DEFINE_string('context_file', None, 'In its place: a file with that text.')
 FILE = flags.DEFINE_string('file', None, 'In the place of all these: a file of records, or with a text a line.')
 BATCH = flags.DEFINE_integer('batch', ROWS, 'Texts that are read at once; 1 answers each as it comes.', 1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a text.')

@@ -25,7 +25,7 @@ def image_folder(*, patch: int, width: int, layers: int, heads: int) -> ConfigDi
     ]
     config.data = dict(
         use='data.image.folder:ImageFolder',
-        path='',
+        path=None,
         name=None,
         classes=config.model.heads.pooled.get_ref('classes'),
         size=[224, 224],

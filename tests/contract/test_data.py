@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import saccade.data
 from saccade.build import build, plain
@@ -36,6 +37,7 @@ SMALL = {
     'notes': 3,
     'train': 60,
     'classes': 3,
+    'size': (8, 8),
     'noise': 8,
     'text': 'text',
     'label': 'label',
@@ -92,6 +94,7 @@ def shipped():
 
 
 SHIPPED = shipped()
+INPUTS = ('tokens', 'frames', 'images')
 OF_EACH_CLASS = {build(spec).target: spec for spec in SHIPPED.values()}
 OF_TEXT = [dataset for dataset in OF_EACH_CLASS if issubclass(dataset, TokenizedBase)]
 
@@ -102,7 +105,7 @@ def texts(draw):
 
 @pytest.fixture(scope='module')
 def files(tmp_path_factory):
-    """Documents, records with all columns that are asked for, and questions."""
+    """Documents, records with all columns that are asked for, questions, and images by class."""
     folder, draw = tmp_path_factory.mktemp('files'), np.random.default_rng(0)
     (folder / 'documents').mkdir()
     for number, text in enumerate([*(3 * texts(draw)), *('. '.join(draw.permutation(texts(draw))) for _ in range(9))]):
@@ -116,6 +119,9 @@ def files(tmp_path_factory):
         answer = dict(text=words[-1], answer_start=text.rindex(words[-1]))
         asked = dict(id=str(number), question=other, answers=[answer])
         articles.append(dict(title=str(number), paragraphs=[dict(context=text, qas=[asked])]))
+        (folder / 'images' / 'abc'[number % 3]).mkdir(parents=True, exist_ok=True)
+        pixels = draw.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / 'images' / 'abc'[number % 3] / f'{number}.png')
     (folder / 'records.jsonl').write_text('\n'.join(map(json.dumps, records)))
     (folder / 'questions.json').write_text(json.dumps(dict(data=articles)))
     return folder
@@ -126,7 +132,8 @@ def prepared(files, tmp_path):
     def prepare(spec, folder=None):
         known = fields(spec)
         columns, questions = known & {'text', 'source', 'tags'}, 'longest_question' in known
-        path = files / ('questions.json' if questions else 'records.jsonl' if columns else 'documents')
+        text = 'questions.json' if questions else 'records.jsonl' if columns else 'documents'
+        path = files / ('images' if 'resampling' in known else text)
         data = build(spec | ({'path': str(path)} if 'path' in known else {}))()
         return data, data.prepare(tmp_path / 'cache', folder and data.open_processor(folder))
 
@@ -165,8 +172,8 @@ def test_within_a_segment_positions_rise_by_one_from_0_and_padding_is_at_the_end
             assert '' in sides
             for side in sides:
                 segments = batch[f'{side}segments']
-                inputs = side.removesuffix('_') or ('tokens' if 'tokens' in batch else 'frames')
-                assert segments.shape == batch[inputs].shape[:2]
+                inputs = batch[side.removesuffix('_') or next(name for name in INPUTS if name in batch)]
+                assert segments.shape == (len(inputs), 1 if 'images' in batch else inputs.shape[1])
                 assert_whole(segments, batch[f'{side}positions'])
                 lengths |= {*np.count_nonzero(segments, axis=-1).tolist()}
                 most = max(most, segments.max())

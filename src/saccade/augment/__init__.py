@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Augmentations: random changes of the training examples of a batch, on the device, from the step's key, one a file.
 
-Each example's draw depends on the step and on the number of the example, not on the devices that share the batch.
+Each example's draw depends on the step and on the number of the example, not on the devices of a mesh; under `pmap` the
+devices' keys differ, as for dropout.
 Not here: what the input pipeline does to every image (`data/image`).
 """
 

@@ -109,6 +109,6 @@ def _described(config: Mapping[str, Any]) -> tuple[Family, tuple[Head, ...], dic
 def _shapes(spec: dict[str, Any], inputs: np.ndarray) -> Shapes:
     """Shapes of the parameters by path, 'layers/pattern_0/mixer/query', without making any."""
     model = build(spec, 'model')()
-    sequences = (1 + isinstance(model, Seq2Seq)) * (inputs, LayerContext(jnp.zeros((1, 1), jnp.int32)))
+    sequences = (1 + isinstance(model, Seq2Seq)) * (jnp.asarray(inputs), LayerContext(jnp.zeros((1, 1), jnp.int32)))
     variables = jax.eval_shape(lambda: model.init(jax.random.key(0), *sequences, False))
     return {path: leaf.shape for path, leaf in flatten_dict(variables['params'], sep='/').items()}

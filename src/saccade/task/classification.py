@@ -72,7 +72,7 @@ class Classification(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'label', 'example')
-    then: ClassVar[dict[str, str]] = {'classify examples': 'launch/predict.py {inputs}'}
+    then: ClassVar[dict[str, str]] = {'classify more': 'launch/predict.py {inputs}'}
 
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)

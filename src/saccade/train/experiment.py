@@ -95,6 +95,12 @@ class Experiment:
         self._require_model()
         self._require_batch()
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of a batch: the places of its rows; of images, each one place, those that the model makes of them."""
+        data = self.data()
+        return self.batch_size * (data.context_length if data.context_length > 1 else self.model().context_length)
+
     def _require_model(self) -> None:
         """Refuse a model of another kind than the task trains."""
         protocol, words = getattr(self.task.target, 'trains', (Model, 'a model'))

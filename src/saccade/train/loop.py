@@ -83,7 +83,7 @@ class Run:
             require_lengths(experiment)
         with self.display.phase('compiling'):
             self.backend = make_backend(experiment)
-        self.tokens = experiment.batch_size * self.data.context_length
+        self.tokens = experiment.tokens
         self.plan = Plan.of(_what(config), self.backend, experiment.model, self.tokens)
         extended = [extension() for extension in experiment.extended]
         changes = extension_lines(experiment.schedule(), extended, experiment.steps)

@@ -166,7 +166,7 @@ class Cost:
         return cls(
             parameters=sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(state.params)),
             flops=model_flops(learner.train_step, state, rows),
-            tokens=experiment.batch_size * data.context_length,
+            tokens=experiment.tokens,
             steps=experiment.steps,
         )
 

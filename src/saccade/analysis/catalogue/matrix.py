@@ -191,7 +191,7 @@ COLUMNS: Mapping[Kind, Columns] = {
     },
     PAIR_POSITION: {'scores changed': _scores_changed, 'equivariant': _declared('equivariant')},
     TOKEN_POSITION: {'equivariant': _declared('equivariant')},
-    EMBEDDING: {'inputs': lambda spec: load(spec['use']).reads},
+    EMBEDDING: {'inputs': lambda spec: build(spec)().reads},
     NORM: POINTWISE,
     FEEDFORWARD: POINTWISE,
     ROUTER: POINTWISE,

@@ -107,7 +107,7 @@ class Preflight:
             parameters=by_role(step.like.params),
             flops=model_flops(*traced),
             hardware_flops=flops(*traced),
-            tokens=experiment.batch_size * experiment.data().context_length,
+            tokens=experiment.tokens,
             held={
                 'parameters': _on_one(step.like.params),
                 'optimizer': _on_one(step.like.opt_state),

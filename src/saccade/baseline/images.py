@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Classifiers of images that know nothing of patches: nearest neighbours, a linear model and a multilayer perceptron.
+
+Those of scikit-learn, with its settings, on the pixels as the model gets them. Needs the extra `vision`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from saccade.types import UserError
+
+_NEIGHBOURS, _HIDDEN = 3, (64,)
+
+
+def classifiers(train: Any, validation: Any, vocabulary: int | None) -> dict[str, float]:
+    """Return the accuracy of 3 nearest neighbours as `accuracy`, and those of the others under their names.
+
+    Raises:
+        UserError: scikit-learn is not installed.
+    """
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.neighbors import KNeighborsClassifier
+        from sklearn.neural_network import MLPClassifier
+    except ImportError as error:
+        raise UserError(
+            'config.baseline: baseline.images:classifiers needs scikit-learn: pip install "saccade[vision]"'
+        ) from error
+    made = {
+        'accuracy': KNeighborsClassifier(_NEIGHBOURS),
+        'linear_accuracy': LogisticRegression(max_iter=1000),
+        'mlp_accuracy': MLPClassifier(_HIDDEN, max_iter=500, random_state=0),
+    }
+    learned, judged = (_pixels(split) for split in (train, validation))
+    return {
+        name: float(each.fit(learned, train.answers).score(judged, validation.answers)) for name, each in made.items()
+    }
+
+
+def _pixels(split: Any) -> np.ndarray:
+    return np.stack([split.rows[row]['images'].ravel() for row in range(len(split.rows))])

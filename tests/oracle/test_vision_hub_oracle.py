@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loaded Vision Transformers, and processors of images, against transformers itself."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from PIL import Image
+
+from saccade.build import build
+from saccade.data.image.processor import ImageProcessor
+from saccade.hub.load import load
+from saccade.types import LayerContext, UserError
+
+torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
+with warnings.catch_warnings():
+    # What these libraries warn of as they are imported is not ours to mend.
+    warnings.simplefilter('ignore')
+    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
+
+pytestmark = pytest.mark.oracle
+
+TOLERANCE = 1e-4  # greatest difference of a logit
+PIXELS = 1e-3  # of a pixel in [0, 1]
+SIZES = dict(
+    hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=40, image_size=12, patch_size=4,
+    num_labels=5, initializer_range=0.5,
+)  # fmt: skip
+DRAW = np.random.default_rng(0)
+
+
+def seen(images, spec, params):
+    context = LayerContext(jnp.zeros((len(images), 1), int), jnp.ones((len(images), 1), int))
+    return build(spec, 'model')().apply(
+        {'params': jax.tree.map(jnp.asarray, params)}, jnp.asarray(images), context, False
+    )['pooled']
+
+
+@pytest.mark.parametrize('changes', [{}, {'hidden_act': 'relu', 'layer_norm_eps': 1e-2, 'num_channels': 1}])
+@pytest.mark.parametrize('name', ['ViTForImageClassification', 'ViTModel', 'DeiTForImageClassification', 'DeiTModel'])
+def test_logits_are_those_of_transformers(name, changes, tmp_path):
+    torch.manual_seed(0)
+    made = getattr(transformers, name)
+    theirs = made(made.config_class(**SIZES, **changes)).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():  # class tokens and biases start from 0
+            parameter.add_(0.1 * torch.randn(parameter.shape))
+    theirs.save_pretrained(tmp_path)
+    images = DRAW.normal(size=(3, 12, 12, changes.get('num_channels', 3))).astype(np.float32)
+    with torch.no_grad():
+        output = theirs(torch.tensor(images).permute(0, 3, 1, 2))
+    wanted = (output.logits if 'Classification' in name else output.pooler_output).numpy()
+    found = load(tmp_path)
+    assert wanted.std() > 100 * TOLERANCE
+    np.testing.assert_allclose(seen(images, found.spec, found.params), wanted, atol=TOLERANCE)
+
+
+def test_positions_are_interpolated_as_theirs_are(tmp_path):
+    torch.manual_seed(0)
+    theirs = transformers.ViTModel(transformers.ViTConfig(**SIZES)).eval()
+    theirs.save_pretrained(tmp_path)
+    images = DRAW.normal(size=(2, 20, 28, 3)).astype(np.float32)
+    with torch.no_grad():
+        wanted = theirs(torch.tensor(images).permute(0, 3, 1, 2), interpolate_pos_encoding=True).pooler_output.numpy()
+    found = load(tmp_path)
+    with pytest.raises(UserError, match='set `onto`'):
+        seen(images, found.spec | {'context_length': 36}, found.params)
+    spec = found.spec | {'context_length': 36, 'position': found.spec['position'] | {'onto': [5, 7]}}
+    np.testing.assert_allclose(seen(images, spec, found.params), wanted, atol=TOLERANCE)
+
+
+def test_the_two_classifiers_of_a_distilled_deit_are_refused(tmp_path):
+    transformers.DeiTForImageClassificationWithTeacher(transformers.DeiTConfig(**SIZES)).save_pretrained(tmp_path)
+    with pytest.raises(UserError, match=r'architecture .* cannot be loaded; there are DeiTModel, DeiTForImageClassif'):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize('size', [(50, 70), (300, 240), (64, 64)])
+@pytest.mark.parametrize('name', ['ViT', 'DeiT', 'CLIP', 'Siglip'])
+def test_pixels_are_those_of_their_processors(name, size, tmp_path):
+    theirs = getattr(transformers, f'{name}ImageProcessorPil', None) or getattr(transformers, f'{name}ImageProcessor')
+    theirs = theirs()
+    theirs.save_pretrained(tmp_path)
+    image = Image.fromarray(DRAW.integers(0, 256, (*size, 3), dtype=np.uint8))
+    wanted = np.asarray(theirs(image, return_tensors='np')['pixel_values'])[0].transpose(1, 2, 0)
+    found = ImageProcessor.load(tmp_path)(image, 'a.png')
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, atol=PIXELS / 0.25)  # by the least deviation of theirs
