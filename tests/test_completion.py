@@ -15,7 +15,7 @@ from saccade.completion import SCRIPTS, candidates
 from saccade.train.config import load_config, run_file
 
 REPOSITORY = Path(__file__).parents[1]
-LAUNCHERS = {file.stem: file for file in (REPOSITORY / 'launch').glob('[a-z]*.py')}
+LAUNCHERS = {file.stem: file for file in sorted((REPOSITORY / 'launch').glob('[a-z]*.py'))}
 
 
 def completed(*words):

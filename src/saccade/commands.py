@@ -23,7 +23,7 @@ def main() -> None:
     name, *arguments = sys.argv[1:] or ['--help']
     if name in ('--help', '-h', 'help'):
         print('usage: saccade COMMAND --flag=value ...; saccade COMMAND --help lists its flags')
-        print('       saccade completion bash|zsh prints a script that completes them\n')
+        print('saccade completion bash (or zsh) prints a script with which the shell completes them\n')
         for each, file in launchers.items():
             print(f'  {each:<12} {_summary(file)}')
     elif name == 'complete':

@@ -63,9 +63,9 @@ def candidates(words: Sequence[str], launchers: Mapping[str, Path], others: Sequ
     elif last.startswith(_PREFIX):
         found = _fields(before, last)
     elif last.startswith('--config='):
-        found = [f'--config={name}' for name in _experiments() if not name.startswith('sweeps/')]
+        found = [f'--config={name}' for name in _experiments('get_config')]
     elif last.startswith('--sweep='):
-        found = [f'--sweep={name.removeprefix("sweeps/")}' for name in _experiments() if name.startswith('sweeps/')]
+        found = [f'--sweep={name.removeprefix("sweeps/")}' for name in _experiments('get_sweep')]
     else:
         shared = Path(str(files('saccade'))) / 'train/process/main.py'
         found = sorted({*_flags(launchers[before[0]]), *_flags(shared)})
@@ -73,11 +73,11 @@ def candidates(words: Sequence[str], launchers: Mapping[str, Path], others: Sequ
     return [candidate for candidate in found if candidate.startswith(last)]
 
 
-def _experiments() -> list[str]:
-    """Names of the experiments and sweeps that are installed, as --config and --sweep take them."""
+def _experiments(function: str) -> list[str]:
+    """Names of the files that are installed and define a function, as --config and --sweep take them."""
     folder = Path(str(files('saccade.experiments')))
-    found = (file.relative_to(folder).with_suffix('') for file in folder.glob('*/[a-z]*.py') if file.stem != 'base')
-    return sorted(name.as_posix() for name in found)
+    found = [file for file in folder.glob('*/[a-z]*.py') if f'\ndef {function}(' in file.read_text(encoding='utf-8')]
+    return sorted(file.relative_to(folder).with_suffix('').as_posix() for file in found)
 
 
 def _flags(file: Path) -> Iterator[str]:
