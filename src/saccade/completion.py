@@ -9,7 +9,6 @@ those that its file writes down; fields that it leaves at their defaults are lis
 import ast
 import runpy
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -100,10 +99,10 @@ def _fields(before: Sequence[str], last: str) -> list[str]:
 def _config(name: str) -> Any:
     """What get_config() of a file or of an installed experiment returns; None where it does not."""
     try:
-        if Path(name).is_file():
-            return runpy.run_path(name)['get_config']()
-        module = name.removeprefix('experiments/').removesuffix('.py').replace('/', '.')
-        return import_module(f'saccade.experiments.{module}').get_config()
+        shipped = (
+            Path(str(files('saccade.experiments'))) / f'{name.removeprefix("experiments/").removesuffix(".py")}.py'
+        )
+        return runpy.run_path(name if Path(name).is_file() else str(shipped))['get_config']()
     except Exception:  # of any kind, by the author of the file; the launcher says what is wrong
         return None
 

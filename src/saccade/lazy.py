@@ -9,8 +9,8 @@ function that makes it with the field's conventional parts (`saccade.conventiona
 import ast
 import difflib
 import functools
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,12 @@ def lazy_names(
 
     def get(name: str) -> Any:
         if name in others:
-            module, _, held = others[name].partition(':')
-            found = import_module(module)
-            return getattr(found, held) if held else found
+            if ':' in others[name]:
+                from saccade.build import load
+
+                return load(others[name])
+            __import__(others[name])
+            return sys.modules[others[name]]
         module = classes(searched).get(name)
         if module is None:
             raise AttributeError(f'module {owner!r} has no attribute {name!r}{_meant(name, names())}')
