@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the fields of a part or of an experiment: types, defaults, and what they mean.
 
-python launch/fields.py --part=attention.multi_head:MultiHead
+python launch/fields.py attention.multi_head:MultiHead                     # or --part=attention.multi_head:MultiHead
 python launch/fields.py --config=experiments/causal_lm/quickstart.py       # all that may be overridden
 """
+
+import sys
 
 from absl import flags
 from rich.console import Console
@@ -25,11 +27,13 @@ def main(overrides: list[str]) -> None:
         UserError: not exactly one of --part and --config is given.
     """
     if bool(PART.value) == bool(CONFIG.value) or (overrides and PART.value):
-        raise UserError('give either --part=MODULE:CLASS, or --config=FILE, with overrides or without')
+        raise UserError('give either a part, as MODULE:CLASS, or --config=FILE, with overrides or without')
     found = [of_part(PART.value)] if PART.value else of_config(load_config(CONFIG.value, overrides))
     for described in found:
         described.show(Console(highlight=False))
 
 
 if __name__ == '__main__':
+    if len(sys.argv) > 1 and not sys.argv[1].startswith('-'):
+        sys.argv[1] = f'--part={sys.argv[1]}'
     run_main(main)

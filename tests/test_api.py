@@ -55,6 +55,21 @@ def test_its_names_are_those_of_parts_and_rooms_and_no_two_are_one():
         _ = saccade.norm.Nothing
 
 
+@pytest.mark.parametrize(
+    ('room', 'name', 'meant'),
+    [
+        (saccade, 'MultiHaed', 'MultiHead'),
+        (saccade, 'laod', 'load'),
+        (saccade, 'GQA', 'MultiHead'),
+        (saccade, 'norms', 'norm'),
+        (saccade.norm, 'RmsNorm', 'RMSNorm'),
+    ],
+)
+def test_a_wrong_name_names_the_nearest(room, name, meant):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; did you mean '{meant}'"):
+        getattr(room, name)
+
+
 def test_the_classes_keep_what_they_require():
     with pytest.raises(TypeError, match='kernel'):
         MultiHead(heads=4)

@@ -38,7 +38,8 @@ ROWS = (
     {'launch'},
 )
 BESIDE = {
-    'lazy': {'build', 'conventional'},
+    'completion': set(),
+    'lazy': {'build', 'conventional', 'nearest'},
     'conventional': {'types', 'build', 'axes'},
     'build': {'types', 'renamed', 'nearest'},
     'trust': {'types'},
@@ -51,7 +52,14 @@ READS_DATA = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launc
 MEASURES = {'task', 'train', 'analysis', 'launch'}
 OPENS = {'train'}  # runs that somebody else may have made
 NAMES = {name for names in ROWS for name in names}  # which have their parts by name, imported when asked for
-USERS = (('lazy', NAMES), ('build', BUILDS), ('trust', OPENS), ('data', READS_DATA), ('metric', MEASURES))
+USERS = (
+    ('completion', {'commands'}),
+    ('lazy', NAMES),
+    ('build', BUILDS),
+    ('trust', OPENS),
+    ('data', READS_DATA),
+    ('metric', MEASURES),
+)
 
 
 def allowed(package: str) -> set[str]:

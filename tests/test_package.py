@@ -49,6 +49,14 @@ def test_it_runs_a_launcher_and_speaks_of_itself(tmp_path):
     assert said.stderr == 'error: none: there is no such folder; a run is made by saccade train --workdir=none\n'
 
 
+@pytest.mark.long
+def test_the_fields_of_a_part_are_printed_by_its_name_alone(tmp_path):
+    said = saccade('fields', 'norm.rms:RMSNorm', folder=tmp_path)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.startswith('norm.rms:RMSNorm\n')
+    assert said.stdout == saccade('fields', '--part=norm.rms:RMSNorm', folder=tmp_path).stdout
+
+
 @pytest.mark.parametrize(
     ('text', 'called'),
     [

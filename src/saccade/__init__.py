@@ -10,25 +10,15 @@ Nothing is imported before it is asked for. Mixers, kernels, blocks and models s
     saccade.load('runs/a')          a trained model, with its tokenizer, to generate, embed and predict
 """
 
-from typing import Any
-
 from saccade.lazy import lazy_names
 
 _FLAT = ('saccade.attention', 'saccade.recurrent.mixer', 'saccade.block', 'saccade.model')
 _ROOMS = 'attention block embed feedforward head model norm position recurrent score softmax'
-_ELSEWHERE = {'mask': 'saccade.ops.mask', 'term': 'saccade.ops.term'}
-_FUNCTIONS = {'part_of': 'saccade.conventional', 'load': 'saccade.train.loaded'}
+_ELSEWHERE = {
+    'mask': 'saccade.ops.mask',
+    'term': 'saccade.ops.term',
+    'part_of': 'saccade.conventional:part_of',
+    'load': 'saccade.train.loaded:load',
+}
 
-_get, _names = lazy_names('saccade', _FLAT, {room: f'saccade.{room}' for room in _ROOMS.split()} | _ELSEWHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _FUNCTIONS:
-        from saccade.build import load
-
-        return load(f'{_FUNCTIONS[name]}:{name}')
-    return _get(name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*_names(), *_FUNCTIONS})
+__getattr__, __dir__ = lazy_names('saccade', _FLAT, {room: f'saccade.{room}' for room in _ROOMS.split()} | _ELSEWHERE)

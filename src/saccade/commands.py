@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command `saccade`: it runs a launcher by its name, as `saccade train` runs launch/train.py."""
+"""The command `saccade`: it runs a launcher by its name, as `saccade train` runs launch/train.py.
+
+`saccade completion bash` prints what has a shell complete its words; `saccade complete` answers that script.
+"""
 
 import ast
 import difflib
@@ -19,14 +22,26 @@ def main() -> None:
     launchers = _launchers()
     name, *arguments = sys.argv[1:] or ['--help']
     if name in ('--help', '-h', 'help'):
-        print('usage: saccade COMMAND --flag=value ...; saccade COMMAND --help lists its flags\n')
+        print('usage: saccade COMMAND --flag=value ...; saccade COMMAND --help lists its flags')
+        print('saccade completion bash (or zsh) prints a script with which the shell completes them\n')
         for each, file in launchers.items():
             print(f'  {each:<12} {_summary(file)}')
+    elif name == 'complete':
+        from saccade.completion import candidates
+
+        print('\n'.join(candidates(arguments, launchers, ['completion'])))
+    elif name == 'completion':
+        from saccade.completion import SCRIPTS
+
+        if len(arguments) != 1 or arguments[0] not in SCRIPTS:
+            print(f'error: write saccade completion {" or saccade completion ".join(SCRIPTS)}', file=sys.stderr)
+            sys.exit(2)
+        print(SCRIPTS[arguments[0]], end='')
     elif name in launchers:
         os.environ[CALLED] = '1'
         os.execv(sys.executable, [sys.executable, str(launchers[name]), *arguments])
     else:
-        match = difflib.get_close_matches(name, launchers, n=1)
+        match = difflib.get_close_matches(name, [*launchers, 'completion'], n=1)
         hint = f"; did you mean '{match[0]}'?" if match else ''
         print(f"error: there is no command '{name}'{hint} saccade --help lists them", file=sys.stderr)
         sys.exit(2)

@@ -7,12 +7,15 @@ function that makes it with the field's conventional parts (`saccade.conventiona
 """
 
 import ast
+import difflib
 import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from saccade.nearest import part_called
 
 _NO_PARTS = {'NamedTuple', 'Protocol'}  # what is derived from these is none
 
@@ -25,23 +28,38 @@ def lazy_names(
     Args:
         owner: the package.
         packages: whose classes it has by name; its own where none are named.
-        beside: packages and modules that it has by another name, each imported when it is asked for.
+        beside: what else it has, by name: packages and modules, and functions as 'module:name'. Each is imported when
+            it is asked for.
     """
     searched, others = packages or (owner,), beside or {}
 
     def get(name: str) -> Any:
         if name in others:
+            if ':' in others[name]:
+                from saccade.build import load
+
+                return load(others[name])
             __import__(others[name])
             return sys.modules[others[name]]
         module = classes(searched).get(name)
         if module is None:
-            raise AttributeError(f'module {owner!r} has no attribute {name!r}')
+            raise AttributeError(f'module {owner!r} has no attribute {name!r}{_meant(name, names())}')
         from saccade.build import load
         from saccade.conventional import conventional
 
         return conventional(load(f'{module}:{name}'))
 
-    return get, lambda: sorted({*classes(searched), *others})
+    def names() -> list[str]:
+        return sorted({*classes(searched), *others})
+
+    return get, names
+
+
+def _meant(name: str, names: list[str]) -> str:
+    """Say which name may have been meant: ours for another library's, or one spelt alike."""
+    called = (part_called(f':{name}') or '').rpartition(':')[2]
+    match = [called] if called in names else difflib.get_close_matches(name, names, n=1)
+    return f'; did you mean {match[0]!r}?' if match else ''
 
 
 @functools.cache

@@ -8,9 +8,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import saccade
 from saccade.build import build
+from saccade.data.tokenizer.character import Character
 from saccade.hub.load import Pretrained, load
-from saccade.types import LayerContext
+from saccade.types import LayerContext, UserError
 
 TOLERANCE = 1e-4
 TOKENS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
@@ -194,3 +196,24 @@ def test_llama3_falls_back_on_the_models_own_context(llama):
     }  # fmt: skip
     scaling = load(llama.write()).spec['block']['mixer']['position']['scaling']
     assert scaling == {'use': 'ops.rotary:llama3', 'factor': 8.0, 'low': 1.0, 'high': 4.0, 'context_length': 9}
+
+
+@pytest.mark.long
+def test_a_directory_is_opened_in_python_to_generate_and_to_embed(gpt2):
+    gpt2.write()
+    tokenizer = Character(end=None).train(['abcdefghijk'])
+    tokenizer.save(gpt2.path)
+    model = saccade.load(str(gpt2.path))
+    tokens = tokenizer.encode('cab')
+    for _ in range(4):  # greedily, by the forward pass in NumPy
+        tokens.append(int(gpt2_row(gpt2.tensors, gpt2.config, np.array(tokens))[-1].argmax()))
+    assert model.generate('cab', max_tokens=4, temperature=0.0) == tokenizer.decode(tokens)
+    assert model.embed('cabbed').vectors.shape == (6, 12)
+    assert model.config['model']['vocabulary'] == model.model.vocabulary == 11
+    with pytest.raises(UserError, match='a Hugging Face directory has no task; fine-tune it, and load the run'):
+        model.predict('cab')
+
+
+def test_a_directory_without_a_tokenizer_is_refused_in_python(gpt2):
+    with pytest.raises(UserError, match=r'there is no tokenizer\.json'):
+        saccade.load(str(gpt2.write()))
