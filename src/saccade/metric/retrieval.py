@@ -27,7 +27,7 @@ def ranks(queries: Vectors, corpus: Vectors, right: Int[np.ndarray, '_']) -> Int
     """Return the rank of the right text of each query among all texts of the corpus, by the dot product."""
     found = []
     for start in range(0, len(queries), _BLOCK):
-        scores = np.einsum('AD,BD->AB', queries[start : start + _BLOCK], corpus)
+        scores = np.einsum('AD,BD->AB', queries[start : start + _BLOCK], corpus, optimize=True)
         own = np.take_along_axis(scores, right[start : start + _BLOCK, None], axis=-1)
         found.append((scores >= own).sum(axis=-1))
     return np.concatenate(found) if found else np.zeros(0, np.int64)
