@@ -46,11 +46,13 @@ ROOMS = (
 
 # These modules also hold what reads and writes files, or come from elsewhere.
 NAMES = {
+    'baseline.bag_of_words': 'retrieval similarity',
     'baseline.ngram': 'bigram_nats trigram_nats',
     'data.encoder.classified': 'Classified',
     'data.encoder.pairing': 'NextSentence OnePassage SentenceOrder',
     'data.encoder.passages': 'Passages unigram_nats',
     'data.encoder.questions': 'Questions',
+    'data.encoder.siamese': 'Positives SiameseClassified SiameseValued',
     'data.encoder.tagged': 'Tagged',
     'data.encoder.valued': 'Valued',
     'data.image.digits': 'Digits last_fifth stratified_fifth',

@@ -46,6 +46,7 @@ SMALL = {
     'tags': 'tags',
     'source': 'source',
     'target': 'target',
+    'negative': None,
     'source_tokenizer': None,
     'generator': {'use': 'data.synthetic.sequences:Copy', 'symbols': 9, 'shortest': 1, 'longest': 30},
 }
@@ -144,6 +145,11 @@ def some_batches(split):
     return itertools.chain(itertools.islice(train_batches(split, 4, 0, 0), 12), eval_batches(split, 7))
 
 
+def rows_of(array):
+    """The rows of an example: one, or one for each of several texts."""
+    return array.reshape(-1, array.shape[-1])
+
+
 def assert_whole(segments, positions):
     """Rows have no gaps: segments one after another, each counted from 0 place by place, and padding after them."""
     for row, places in zip(segments, positions, strict=True):
@@ -173,8 +179,8 @@ def test_within_a_segment_positions_rise_by_one_from_0_and_padding_is_at_the_end
             for side in sides:
                 segments = batch[f'{side}segments']
                 inputs = batch[side.removesuffix('_') or next(name for name in INPUTS if name in batch)]
-                assert segments.shape == (len(inputs), 1 if 'images' in batch else inputs.shape[1])
-                assert_whole(segments, batch[f'{side}positions'])
+                assert segments.shape == (inputs.shape[: segments.ndim] if 'images' not in batch else (len(inputs), 1))
+                assert_whole(*(rows_of(batch[f'{side}{name}']) for name in ('segments', 'positions')))
                 lengths |= {*np.count_nonzero(segments, axis=-1).tolist()}
                 most = max(most, segments.max())
     assert 0 in lengths  # rows of padding

@@ -233,8 +233,10 @@ def batch_of(experiment: Experiment) -> dict[str, jax.Array]:
         tokens = batch.get(prefix.rstrip('_') or 'tokens')
         if tokens is None:
             continue
-        T = tokens.shape[1]
+        T = tokens.shape[-1]
         there = (np.arange(T) < np.array([[T], [3 * T // 4], [T // 3]])).astype(np.int32)
+        if tokens.ndim > 2:  # several texts, each in a row of its own
+            there = np.repeat(there[:, None], tokens.shape[1], axis=1)
         if f'{prefix}segments' in batch:
             batch |= {f'{prefix}segments': there, f'{prefix}positions': np.arange(T, dtype=np.int32) * there}
             batch[prefix.rstrip('_') or 'tokens'] = tokens * there

@@ -57,6 +57,7 @@ _FIELD = re.compile(r' {4}(\w+(?:, \w+)*): (.*)')
 _SECTION = re.compile(r'\n\s*(?:Raises|Returns):')
 _BASES = (ModelPair,)  # found by their protocol, and never named by a config
 _GIVEN_BY_CALLER = {  # how many arguments of a module's functions a config does not give
+    'baseline.bag_of_words': 3,
     'baseline.ngram': 3,
     'data.encoder.passages': 3,
     'metric.entity': 2,
@@ -201,6 +202,7 @@ ROOMS = (
             'ops.rotary': 'linear ntk yarn llama3 longrope halves neighbours',
             'ops.masking': 'choose_tokens choose_words',
             'ops.denoising': 'Spans Sequential',
+            'baseline.bag_of_words': 'similarity retrieval',
             'baseline.ngram': 'bigram_nats trigram_nats',
             'data.encoder.passages': 'unigram_nats',
             'task.classification': 'majority',

@@ -19,7 +19,7 @@ from jaxtyping import PyTree
 
 from saccade.train.learner import Learner, TrainState
 from saccade.train.mesh import ROWS, make_mesh, shardings
-from saccade.types import Batch, Params, UserError
+from saccade.types import AcrossRows, Batch, Params, UserError
 
 Rows = Mapping[str, np.ndarray]
 
@@ -173,7 +173,8 @@ class PmapBackend:
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
         self.learner, self.rows_like = learner, batches[0]
-        replica = dataclasses.replace(learner, axis='devices')
+        task = learner.task.across('devices') if isinstance(learner.task, AcrossRows) else learner.task
+        replica = dataclasses.replace(learner, axis='devices', task=task)
         self.devices = self.shards = jax.device_count()
         self._local = jax.local_device_count()
         asked = {name: size for name, size in mesh.items() if size not in (1, -1)}

@@ -71,6 +71,7 @@ from saccade.types.model import EncoderModel, Head, LanguageModel, Model, OfOneS
 from saccade.types.part import Part
 from saccade.types.task import (
     IGNORED,
+    AcrossRows,
     Augmentation,
     Batch,
     Estimate,
@@ -85,6 +86,7 @@ from saccade.types.task import (
 
 __all__ = [
     'IGNORED',
+    'AcrossRows',
     'Activation',
     'Augmentation',
     'Batch',

@@ -28,6 +28,7 @@ from saccade.types.model import Seq2Seq
 #   value     [B] float32     the number to predict of the row; NaN for none
 #   labels    [B T] int32     the class of each token; IGNORED for none
 #   start, stop [B] int32     first and last token of the answer; 0, which is [CLS], where the row has none
+# and, where an example is 2 or 3 texts that are compared by their vectors: all of [B T] above are [B texts T]
 # and, for a model that reads one sequence and writes another, whose `tokens` begin with the token that starts it:
 #   source    [B S] int32     what is read
 #   source_segments, source_positions [B S] int32   of its tokens, as those of `tokens`
@@ -102,6 +103,18 @@ class Task(Protocol):
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals by name. `loss` is what training minimises; the others are reported too."""
+        ...
+
+
+@runtime_checkable
+class AcrossRows(Task, Protocol):
+    """Task whose loss of a row depends on the other rows of the batch, as a contrastive loss does.
+
+    Under `jit` a step sees the whole batch. Under `pmap` it sees the rows of one device, and gathers the others.
+    """
+
+    def across(self, axis: str) -> Task:
+        """Return the task for steps in which the rows are spread over the devices of a named axis."""
         ...
 
 

@@ -11,7 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,10 +19,12 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from saccade.data.cache import digest
+from saccade.data.corpus import pydocs
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source, tests_beside
+from saccade.data.corpus.docstrings import Docstrings
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.named import open_named
-from saccade.data.corpus.prepare import opened
+from saccade.data.corpus.prepare import opened, prepare_own
 from saccade.data.corpus.record_files import (
     FileRecords,
     MissingColumnError,
@@ -86,7 +88,7 @@ def open_records(
     """Open records, and prepare them where that has not been done.
 
     Args:
-        name: a TFDS dataset; or
+        name: 'docstrings', which are pairs of texts from the documentation of this machine, or a TFDS dataset; or
         path: a file, a folder with files named after the splits, or the folder of a prepared TFDS dataset.
         cache: folder to prepare into.
         validation: fraction kept for validation, where there is no split of its own.
@@ -99,6 +101,10 @@ def open_records(
             column is missing.
     """
     require_source(name, path, validation)
+    if name == Docstrings.name:
+        made_from = pydocs.fingerprint(pydocs.installed_modules())
+        builder = opened(prepare_own(Docstrings, Path(cache) / made_from[:16]))
+        return replace(_of_dataset(name, builder, validation, columns, tests), versions=pydocs.versions())
     if name is not None:
         return _of_dataset(name, open_named(name, Path(cache)), validation, columns, tests)
     there = Path(path).expanduser()

@@ -19,7 +19,7 @@ from saccade.data.corpus.record_files import FileRecords, read_records
 from saccade.data.corpus.records import Records, RecordSource, strings
 from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.encoder.record_base import FromRecords
-from saccade.data.rows.frame import Frame
+from saccade.data.rows.frame import RowFrame
 from saccade.data.rows.ragged import Ragged, encoded, require_windows, truncated, windows
 from saccade.data.split import Row, Split
 from saccade.data.tokenizer.tokenizer import Tokenizer
@@ -38,7 +38,7 @@ class ExampleRows:
         blank: the row of padding.
     """
 
-    frame: Frame
+    frame: RowFrame
     texts: tuple[Ragged, ...]
     example: np.ndarray
     answers: np.ndarray
@@ -50,7 +50,7 @@ class ExampleRows:
 
     def __getitem__(self, row: int) -> Row:
         example = self.example[row]
-        said = {'example': np.int32(example), self.answer: self.answers[example]}
+        said = {self.answer: self.answers[example], 'example': np.int32(example)}
         return self.frame.row(*(text[row] for text in self.texts)) | said
 
     def padding(self) -> Row:
@@ -144,7 +144,7 @@ class Examples(FromRecords):
             arrays |= {f'tokens{number}': tokens, f'lengths{number}': lengths}
         return arrays
 
-    def _split(self, arrays: Arrays, frame: Frame) -> ExampleSplit:
+    def _split(self, arrays: Arrays, frame: RowFrame) -> ExampleSplit:
         numbers = range(len(self._columns))
         texts = [Ragged.of(arrays[f'tokens{number}'], arrays[f'lengths{number}']) for number in numbers]
         example, texts = self._cut(texts, frame.room(len(texts)))
@@ -152,8 +152,8 @@ class Examples(FromRecords):
         names = tuple(np.asarray(arrays.get('names', ())).tolist())
         return ExampleSplit(rows=rows, targets=len(rows.answers), unit='examples', names=names)
 
-    def _padding(self, frame: Frame) -> Row:
-        return frame.padding() | {'example': np.int32(-1), self.answer: self.unsaid}
+    def _padding(self, frame: RowFrame) -> Row:
+        return frame.padding() | {self.answer: self.unsaid, 'example': np.int32(-1)}
 
     def _cut(self, texts: Sequence[Ragged], room: int) -> tuple[np.ndarray, list[Ragged]]:
         """Cut texts into rows: return the example of each row, and the tokens of each text in it."""

@@ -10,7 +10,7 @@ import jax
 
 from saccade.data.corpus.records import Records, open_records
 from saccade.data.dataset_base import Arrays, BySplit
-from saccade.data.rows.frame import Frame
+from saccade.data.rows.frame import Frame, RowFrame
 from saccade.data.rows.ragged import require_windows
 from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenized_base import TokenizedBase
@@ -26,7 +26,7 @@ class FromRecords(TokenizedBase):
     Attributes:
     tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
     context_length: tokens of a row.
-    name: a TFDS dataset, as 'glue/sst2'.
+    name: a TFDS dataset, as 'glue/sst2', or 'docstrings', as in `data.corpus.docstrings`.
     path: the user's own file or folder, as in `data.corpus.records`, which takes the place of a named dataset.
     validation: the share of records kept for validation, where there is no split of its own.
     overlap: tokens that a window on what is too long for a row has in common with the one before it.
@@ -50,10 +50,10 @@ class FromRecords(TokenizedBase):
         given = None if self.path else self.name
         return open_records(given, self.path, cache, self.validation, (*self._columns, *self._answers))
 
-    def _splits(self, arrays: BySplit, source: Records, frame: Frame, tokenizer: Tokenizer) -> dict[str, Split]:
+    def _splits(self, arrays: BySplit, source: Records, frame: RowFrame, tokenizer: Tokenizer) -> dict[str, Split]:
         return {name: self._split(found, frame) for name, found in arrays.items()}
 
-    def _frame(self) -> Frame:
+    def _frame(self) -> RowFrame:
         """The frame of rows, without the special tokens, before there is a tokenizer."""
         return Frame(self.context_length, opens=0, closes=0)
 
@@ -63,9 +63,9 @@ class FromRecords(TokenizedBase):
         """The columns that are to be predicted."""
 
     @abstractmethod
-    def _split(self, arrays: Arrays, frame: Frame) -> Split:
+    def _split(self, arrays: Arrays, frame: RowFrame) -> Split:
         """Make rows on the arrays of a split."""
 
     @abstractmethod
-    def _padding(self, frame: Frame) -> Row:
+    def _padding(self, frame: RowFrame) -> Row:
         """A row of which nothing counts."""

@@ -8,6 +8,7 @@ Devlin et al. 2019, "BERT", figure 1, https://arxiv.org/abs/1810.04805. In the v
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +18,23 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 OPENS, CLOSES, MASK = ('[CLS]', '<s>'), ('[SEP]', '</s>'), ('[MASK]', '<mask>')
 
 Values = Sequence[int] | np.ndarray
+
+
+@runtime_checkable
+class RowFrame(Protocol):
+    """Protocol of special tokens around the texts of an example."""
+
+    def room(self, texts: int = 1) -> int:
+        """Return how many tokens so many texts may have: together, or each where it has a row of its own."""
+        ...
+
+    def row(self, *texts: Values) -> Row:
+        """Return tokens, segments, positions and types of these texts."""
+        ...
+
+    def padding(self) -> Row:
+        """Return the same without a token."""
+        ...
 
 
 @dataclass(frozen=True)

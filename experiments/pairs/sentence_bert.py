@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sentence-BERT of the docstrings of this machine: the first sentence of each finds the text that follows it.
+
+    python launch/train.py --config=experiments/pairs/sentence_bert.py --workdir=runs/sbert
+    python launch/train.py --config=experiments/pairs/sentence_bert.py --workdir=runs/sbert --config.init_from=runs/bert
+    python launch/search.py --workdir=runs/sbert --corpus=README.md --query="how to train a model"
+
+Nothing is downloaded. It learns from pairs that belong together, each against the second texts of the whole batch
+(multiple-negatives ranking); a larger batch is a harder choice. Pairs of your own are `data.path`, a .csv, .tsv or
+.jsonl file or a folder with train.* and dev.* of these, and `data.text` and `data.pair`, the columns. With
+`data.negative`, the column of a text that does not belong, the task may be `task.triplet:Triplet`. For classes of pairs
+see entailment.py beside it, and for numbers similarity.py; both may start from this run by `init_from`.
+"""
+
+from ml_collections import ConfigDict, FieldReference
+from ml_collections.config_dict import placeholder
+from saccade.experiments.finetune.base import finetune, of_records
+
+VECTORS = dict(use='head.pooled:Pooled', pool=dict(use='ops.pool:mean'), classes=None)
+
+
+def get_config() -> ConfigDict:
+    vocabulary, context_length, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.1)
+    columns = dict(text='summary', pair='body', negative=placeholder(str))
+
+    config = finetune(
+        task=dict(use='task.multiple_negatives:MultipleNegatives', temperature=0.05),
+        data=of_records('data.encoder.siamese:Positives', vocabulary, **columns) | dict(name='docstrings'),
+        vocabulary=vocabulary,
+        context_length=context_length,
+        width=128,
+        layers=2,
+        dropout=dropout,
+        heads=dict(pooled=VECTORS),
+    )
+    config.batch_size = 64
+    config.baseline = dict(use='baseline.bag_of_words:retrieval')
+    return config

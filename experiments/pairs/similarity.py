@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+r"""Sentence-BERT of texts with a number for how alike they are: the cosine of their vectors is to say it.
+
+    python launch/train.py --config=experiments/pairs/similarity.py --workdir=runs/similar \
+        --config.data.path=FOLDER --config.data.text=0 --config.data.pair=1 --config.data.value=2 \
+        --config.init_from=runs/sbert
+    python launch/predict.py --workdir=runs/similar --text="A man sings." --pair="A man is singing."
+
+It must be told of what, as finetune/regress.py, which reads both texts in one row (a cross-encoder); glue/stsb of TFDS
+is `data.name`, with the columns that stand here. `task.highest` is the value of two texts that mean the same: 5 in STS.
+"""
+
+from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.finetune.base import finetune, of_records
+from saccade.experiments.pairs.sentence_bert import VECTORS
+
+
+def get_config() -> ConfigDict:
+    vocabulary, context_length, dropout = FieldReference(8192), FieldReference(64), FieldReference(0.1)
+    columns, highest = dict(text='sentence1', pair='sentence2', value='label'), FieldReference(5.0)
+
+    config = finetune(
+        task=dict(use='task.cosine_regression:CosineRegression', highest=highest),
+        data=of_records('data.encoder.siamese:SiameseValued', vocabulary, **columns),
+        vocabulary=vocabulary,
+        context_length=context_length,
+        width=128,
+        layers=2,
+        dropout=dropout,
+        heads=dict(pooled=VECTORS),
+    )
+    config.baseline = dict(use='baseline.bag_of_words:similarity', highest=highest)
+    return config

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Search the lines of a file by meaning: a run encodes each once, and then every query alone.
+
+python launch/search.py --workdir=runs/sbert --corpus=README.md --query="how to train a model" --top=3
+python launch/search.py --workdir=runs/sbert --corpus=notes.txt --file=queries.txt --json
+python launch/search.py --workdir=runs/sbert --corpus=answers.txt --pairs=labelled.tsv
+
+Queries are those of flags, or the lines of a file or of standard input. The vectors of the corpus are kept in the run's
+folder, or in --index, and are made anew when the corpus or the model changes. With --pairs, lines of a query, a tab and
+the right text or its line number, recall and mean reciprocal rank are measured.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from absl import flags
+
+from saccade.decode.search import ROWS, Index, SearchCorpus, SentenceEncoder, labelled_pairs
+from saccade.decode.translator import texts_of
+from saccade.metric.retrieval import RECALLS, ranks, retrieved
+from saccade.train.process.main import run_main
+from saccade.train.process.terminal import printable
+from saccade.train.searching import Asked, open_search
+from saccade.train.trained import CHECKPOINTS
+from saccade.types import UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
+PART = flags.DEFINE_string('part', '', 'Which of the models of the run, where it trained several together.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
+CORPUS = flags.DEFINE_string('corpus', None, 'File to search, a text a line.')
+INDEX = flags.DEFINE_string('index', None, "Folder for the vectors of the corpus; by default in the run's.")
+QUERY = flags.DEFINE_multi_string('query', [], 'What to search for; it may be repeated.')
+FILE = flags.DEFINE_string('file', None, 'In its place: a file with a query a line.')
+PAIRS = flags.DEFINE_string('pairs', None, 'File of queries and what is right, to measure recall and MRR.')
+TOP = flags.DEFINE_integer('top', 5, 'How many texts to show for a query.', 1)
+BATCH = flags.DEFINE_integer('batch', ROWS, 'Texts that are read at once.', 1)
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a query, or of the metrics of --pairs.')
+
+
+def main(overrides: list[str]) -> None:
+    """Print what is found for each query, or how well the right texts are found.
+
+    Raises:
+        UserError: overrides are given, the corpus is missing, or queries are given twice.
+    """
+    if overrides:
+        raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
+    if not CORPUS.value:
+        raise UserError('give --corpus=FILE, a text a line')
+    if sum(map(bool, (QUERY.value, FILE.value, PAIRS.value))) > 1:
+        raise UserError('give one of --query="...", --file and --pairs, or none to read standard input')
+    corpus = SearchCorpus.read(Path(CORPUS.value))
+    pairs = labelled_pairs(Path(PAIRS.value), corpus) if PAIRS.value else None
+    asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, PART.value, INDEX.value, BATCH.value)
+    encoder, index = open_search(asked, corpus)
+    if pairs:
+        _measure(encoder, index, *pairs)
+    else:
+        _answer(encoder, index, corpus, QUERY.value or texts_of(None, FILE.value))
+
+
+def _answer(encoder: SentenceEncoder, index: Index, corpus: SearchCorpus, queries: Iterable[str]) -> None:
+    queries = iter(queries)
+    while some := list(itertools.islice(queries, BATCH.value)):
+        for query, found in zip(some, index.nearest(encoder.encode(some), TOP.value), strict=True):
+            texts = [
+                {'score': score, 'line': corpus.lines[number], 'text': corpus.texts[number]} for number, score in found
+            ]
+            if JSON.value:
+                print(json.dumps({'query': query, 'found': texts}), flush=True)
+                continue
+            lines = [query, *('  {score:z.3f}  line {line}: {text}'.format(**each) for each in texts)]
+            print(printable('\n'.join(lines)), flush=True)
+
+
+def _measure(encoder: SentenceEncoder, index: Index, queries: list[str], right: np.ndarray) -> None:
+    found = ranks(encoder.encode(queries), index.vectors, right)
+    metrics = retrieved(found, sorted({*RECALLS, TOP.value}))
+    if JSON.value:
+        values = {name: each.value for name, each in metrics.items()}
+        intervals = {name: [each.low, each.high] for name, each in metrics.items()}
+        print(json.dumps({'queries': len(queries), 'texts': len(index.vectors), **values, 'intervals': intervals}))
+        return
+    print(f'{len(queries)} queries, {len(index.vectors)} texts')
+    for name, each in metrics.items():
+        print(f'{name.replace("_", " "):14s}  {each.value:.4f} [{each.low:.4f}, {each.high:.4f}]')
+
+
+if __name__ == '__main__':
+    run_main(main)

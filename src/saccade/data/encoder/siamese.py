@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Texts that are compared by their vectors: pairs or triplets in rows of their own, with a class, a number or neither.
+
+    tokens, segments, positions, types    [B texts T], 2 or 3 texts of T tokens each
+
+Reimers and Gurevych 2019, "Sentence-BERT", section 3, https://arxiv.org/abs/1908.10084. `classified:Classified` and
+`valued:Valued` have both texts in one row, where each token of one attends to the other. Here a text is read alone, so
+that its vector serves for every comparison; what is too long for a row is cut off.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from saccade.data.corpus.records import Records, RecordSource
+from saccade.data.encoder.classified import Classified
+from saccade.data.encoder.example_base import Examples, ExampleSplit
+from saccade.data.encoder.valued import Valued
+from saccade.data.rows.ragged import Ragged
+from saccade.data.rows.stacked_frame import StackedFrame
+from saccade.data.tokenizer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Siamese(Examples):
+    """Base of texts in rows of their own. Attributes: pair, the column of the second text."""
+
+    pair: str
+
+    def frame(self, processor: Tokenizer) -> StackedFrame:
+        """Return how texts stand in rows of their own, with the special tokens of a tokenizer.
+
+        Raises:
+            UserError: it lacks one.
+        """
+        return StackedFrame(super().frame(processor), len(self._columns))
+
+    def _frame(self) -> StackedFrame:
+        return StackedFrame(super()._frame(), len(self._columns))
+
+    def _cut(self, texts: Sequence[Ragged], room: int) -> tuple[np.ndarray, list[Ragged]]:
+        example = np.arange(len(texts[0]))
+        spans = (np.stack([np.zeros_like(example), np.minimum(text.lengths, room)], axis=-1) for text in texts)
+        return example, [text.cut(example, span) for text, span in zip(texts, spans, strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiameseClassified(Siamese, Classified):
+    """Pairs of texts in rows of their own with a class each, as entailment, contradiction and neither."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiameseValued(Siamese, Valued):
+    """Pairs of texts in rows of their own with a number each, as how alike they are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Positives(Siamese):
+    """Pairs of texts that belong together, as a question and its answer; or triplets, with a text that does not.
+
+    Attributes: negative, the column of a third text, which does not belong to the first; None for pairs.
+    """
+
+    negative: str | None = None
+
+    answer: ClassVar[str] = 'example'  # what belongs to a first text is the second of its own number
+    unsaid: ClassVar[np.generic] = np.int32(-1)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The column of each text of a record: of `text` and `pair`, and of `negative` where there are three."""
+        return dict(zip(('text', 'pair', 'negative'), self._columns, strict=False))
+
+    @property
+    def example(self) -> dict[str, str]:
+        """A sample text for each input, as the commands that a run prints need one."""
+        samples = 'How are files read?', 'Open the file and call read.', 'The square root of a number.'
+        return dict(zip(self.inputs, samples, strict=False))
+
+    def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> ExampleSplit:
+        """Return the rows of records, which have no answers but their own numbers.
+
+        Raises:
+            UserError: a text is none, or the tokenizer lacks one of its characters.
+        """
+        return self._split(_numbered(records) | self._tokens(records, tokenizer), self.frame(tokenizer))
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return super()._columns if self.negative is None else (*super()._columns, self.negative)
+
+    @property
+    def _answers(self) -> tuple[str, ...]:
+        return ()
+
+    def _said(self, records: Records) -> dict[str, dict[str, np.ndarray]]:
+        return {split: _numbered(source) for split, source in records.splits.items()}
+
+
+def _numbered(records: RecordSource) -> dict[str, np.ndarray]:
+    return {'example': np.arange(len(records), dtype=np.int32)}

@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Semantic search: each text of a corpus is encoded once, and a query is compared with the vectors of all.
+
+    score(query, text) = cos(u, v) = u · v,  for vectors of norm 1
+
+Reimers and Gurevych 2019, "Sentence-BERT", https://arxiv.org/abs/1908.10084: of n texts a bi-encoder reads each once,
+where a cross-encoder reads each of n² pairs. The vectors lie in a file that is mapped into memory, so that a corpus may
+be larger than memory. All are compared, so nothing is missed; cost: N D a query. Texts longer than the context are cut.
+"""
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from saccade.data.cache import kept
+from saccade.data.corpus.files import content_of, decoded
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.decode.embed import Layout
+from saccade.model.stack import HIDDEN, layer_states
+from saccade.ops.pool import mean
+from saccade.ops.similarity import normalised
+from saccade.progress import counted
+from saccade.types import LayerContext, Model, Params, Part, UserError
+
+ROWS = 32  # texts that are read at once, whatever their number, so that few programs serve all
+
+_LOG = logging.getLogger(__name__)
+_FORMAT = 1  # of an index: another number wherever its files change
+_GROUP = 4096  # texts that are tokenised and sorted by their length together
+_BLOCK = 1 << 16  # vectors of a corpus whose scores are held at once
+_FACTS, _VECTORS = 'index.json', 'vectors.npy'
+_CHANGED = {
+    'format': 'was written by another version',
+    'corpus': 'is of another corpus, or the corpus has changed since',
+    'model': 'is of another model, or the model has learned since',
+}
+
+Vectors = Float[np.ndarray, '_ D']
+
+
+class Found(NamedTuple):
+    """Text that was found for a query. Attributes: its number in the corpus, from 0, and its cosine."""
+
+    number: int
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceEncoder:
+    """Sentence encoder: vectors of texts by a trained model.
+
+    They are those of its head 'pooled' where this has no classes; else the mean of its last layer's over the tokens.
+
+    Attributes:
+        rows: texts in a batch.
+
+    Raises:
+        UserError: the model has no layers that read a text.
+    """
+
+    model: Model
+    params: Params
+    tokenizer: Tokenizer
+    rows: int = ROWS
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.model, 'layers'):
+            raise UserError(
+                f'{Part(type(self.model)).name} gives no vector of a text; search needs an encoder or a decoder, as '
+                'experiments/pairs/sentence_bert.py trains one'
+            )
+
+    @property
+    def room(self) -> int:
+        """Tokens of a text that are read; what follows them is cut off."""
+        layout = Layout.of(self.model, self.tokenizer)
+        return layout.room - len(layout.begins)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of texts, of norm 1, in their order.
+
+        Raises:
+            UserError: the tokenizer lacks a character of a text.
+        """
+        layout = Layout.of(self.model, self.tokenizer)
+        ids = [[*layout.begins, *found][: layout.room] for found in self.tokenizer.encode_batch(texts)]
+        # Texts of about one length are read together, so that few places are padding.
+        order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
+        vectors: list[np.ndarray] = [np.zeros(0)] * len(ids)
+        for start in range(0, len(order), self.rows):
+            some = order[start : start + self.rows]
+            for number, vector in zip(some, self._vectors([layout.row(ids[number]) for number in some]), strict=False):
+                vectors[number] = vector
+        return np.stack(vectors)
+
+    def _vectors(self, rows: list[dict[str, np.ndarray]]) -> np.ndarray:
+        """The vectors of at most so many rows as are read at once; of those that fill them up too."""
+        used = max(int((row['segments'] > 0).sum()) for row in rows)
+        # A power of two with room for the tokens, or the context: few widths to compile for.
+        width = min(self.model.context_length, 1 << max(used - 1, 0).bit_length())
+        filled = [*rows, *(self.rows - len(rows)) * rows[-1:]]
+        batch = {name: np.stack([row[name][:width] for row in filled]) for name in rows[0]}
+        return np.asarray(_sentence_vectors(self.model, self.params, batch))
+
+
+@partial(jax.jit, static_argnums=0)
+def _sentence_vectors(model: Any, params: Params, batch: dict[str, Array]) -> Float[Array, 'B D']:
+    context = LayerContext(batch['positions'], batch['segments'], types=batch['types'])
+    outputs, reported = model.apply({'params': params}, batch['tokens'], context, False, mutable=[HIDDEN])
+    pooled = dict(getattr(model, 'heads', ())).get('pooled')
+    if pooled is not None and pooled['classes'] is None:
+        return normalised(outputs['pooled'])
+    return normalised(mean(layer_states(reported[HIDDEN])[-1], batch['segments'] != 0))
+
+
+@dataclass(frozen=True, eq=False)
+class SearchCorpus:
+    """Corpus to search: the lines of a file, but for empty ones.
+
+    Attributes:
+        lines: the number of each in the file, from 1.
+        digest: changes with the file.
+    """
+
+    path: Path
+    texts: list[str]
+    lines: list[int]
+    digest: str
+
+    @classmethod
+    def read(cls, path: Path) -> 'SearchCorpus':
+        """Read a file, plain or .gz.
+
+        Raises:
+            UserError: it cannot be read, or holds no text.
+        """
+        content = content_of(path)
+        lines = enumerate(decoded(content, path).split('\n'), start=1)
+        found = [(number, line.strip()) for number, line in lines if line.strip()]
+        if not found:
+            raise UserError(f'{path}: holds no text to search; a text a line is expected')
+        return cls(
+            path, [line for _, line in found], [number for number, _ in found], hashlib.sha256(content).hexdigest()
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Index of a corpus: the vectors of its texts, of norm 1, in their order."""
+
+    vectors: Vectors
+
+    def nearest(self, queries: Vectors, count: int) -> list[list[Found]]:
+        """Return the texts with the largest scores for each query, the best first; of equal ones, in their order."""
+        best: list[list[Found]] = [[] for _ in queries]
+        for start in range(0, len(self.vectors), _BLOCK):
+            scores = np.einsum('AD,BD->AB', queries, self.vectors[start : start + _BLOCK], optimize=True)
+            for number, row in enumerate(scores):
+                best[number] = sorted([*best[number], *_largest(row, count, start)], key=lambda one: -one.score)[:count]
+        return best
+
+
+def _largest(scores: Float[np.ndarray, '_'], count: int, start: int) -> list[Found]:
+    """The largest scores of a block whose first text has this number; all that are equal to the last of them too."""
+    least = -np.inf if len(scores) <= count else np.partition(scores, -count)[-count]
+    return [Found(start + int(at), float(scores[at])) for at in np.flatnonzero(scores >= least)]
+
+
+def open_index(folder: Path, corpus: SearchCorpus, encode: Callable[[Sequence[str]], Vectors], model: str) -> Index:
+    """Open the index in a folder. Make it where it is missing; make it anew, and say so, where it does not fit.
+
+    Args:
+        encode: makes the vectors of texts.
+        model: a digest that changes with the model.
+
+    Raises:
+        UserError: the folder holds something else, or cannot be written.
+    """
+    facts = {'format': _FORMAT, 'corpus': corpus.digest, 'model': model}
+    _clear(folder, facts)
+
+    def make(new: Path) -> None:
+        count = len(corpus.texts)
+        groups = [corpus.texts[start : start + _GROUP] for start in range(0, count, _GROUP)]
+        vectors = None
+        for number, group in enumerate(counted(groups, 'encoding', len(groups), f'times {_GROUP} texts')):
+            found = encode(group)
+            if vectors is None:
+                vectors = np.lib.format.open_memmap(new / _VECTORS, 'w+', np.float32, (count, found.shape[-1]))
+            vectors[number * _GROUP : number * _GROUP + len(group)] = found
+        vectors.flush()
+        (new / _FACTS).write_text(json.dumps(facts) + '\n')
+
+    try:
+        kept(folder, make)
+        return Index(np.load(folder / _VECTORS, mmap_mode='r'))
+    except OSError as error:
+        raise UserError(
+            f'{folder}: the index cannot be written or read ({error}); --index names another folder'
+        ) from error
+
+
+def _clear(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Take an index away that is of something else, and say so. A damaged one stays, for `kept` to replace.
+
+    Raises:
+        UserError: the folder holds no index, but something else.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir() or (any(folder.iterdir()) and not (folder / _FACTS).is_file()):
+        raise UserError(f'--index={folder}: holds something else than an index; name a folder of its own')
+    try:
+        written = dict(json.loads((folder / _FACTS).read_text()))
+    except (OSError, ValueError, TypeError):
+        return
+    changed = [name for name, value in facts.items() if written.get(name) != value]
+    if changed:
+        _LOG.warning('%s: %s; it is made anew', folder, ' and '.join(_CHANGED[name] for name in changed))
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def labelled_pairs(path: Path, corpus: SearchCorpus) -> tuple[list[str], Int[np.ndarray, '_']]:
+    """Read queries with the text that is right: lines of a query, a tab, and the text or its line number.
+
+    Returns:
+        The queries, and the number of the right text of each in the corpus, from 0.
+
+    Raises:
+        UserError: a line is otherwise, or what it names is not in the corpus.
+    """
+    by_line = {str(line): number for number, line in enumerate(corpus.lines)}
+    by_text = {text: number for number, text in reversed([*enumerate(corpus.texts)])}
+    queries, right = [], []
+    for line, text in enumerate(decoded(content_of(path), path).split('\n'), start=1):
+        if not text.strip():
+            continue
+        query, tab, wanted = text.partition('\t')
+        number = by_text.get(wanted.strip(), by_line.get(wanted.strip()))
+        if not tab:
+            raise UserError(f'{path}, line {line}: has no tab between a query and the right text or its line number')
+        if number is None:
+            raise UserError(f'{path}, line {line}: {wanted.strip()!r} is no text and no line number of {corpus.path}')
+        queries.append(query.strip())
+        right.append(number)
+    if not queries:
+        raise UserError(f'{path}: holds no pairs')
+    return queries, np.array(right)

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Siamese classification head: scores of two texts by their vectors, which are the same for every comparison.
+
+    u = pool(x of the first text),  v = pool(x of the second);   scores = (u, v, |u - v|) W + c
+
+Reimers and Gurevych 2019, "Sentence-BERT", section 3, "Classification Objective Function", figure 1,
+https://arxiv.org/abs/1908.10084. Rows are texts, the two of a pair next to each other. Cost: 3 D C a pair. It serves
+learning alone: afterwards texts are compared by the cosine of u and v.
+"""
+
+import flax.linen as nn
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
+
+from saccade.head.base import Classes
+from saccade.types import Hidden, Part, Reading, UserError
+
+
+class Compared(Classes, kw_only=True):
+    """Siamese classification head.
+
+    Attributes: pool, as that of the head which gives the vectors; see `head.pooled:Pooled`.
+    """
+
+    pool: Part
+
+    @nn.compact
+    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'pairs C']:
+        if x.shape[0] % 2:
+            raise UserError(f'{Part(type(self)).name} compares pairs of texts; {x.shape[0]} rows are no pairs')
+        segments = reading.context.segments
+        u, v = rearrange(self.pool(x, None if segments is None else segments != 0), '(B texts) D -> texts B D', texts=2)
+        return self._scores(jnp.concatenate([u, v, jnp.abs(u - v)], axis=-1), train)

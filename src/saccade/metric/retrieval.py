@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Retrieval metrics: recall@k and mean reciprocal rank, where one text of a corpus belongs to each query.
+
+    recall@k = share of the queries whose text is among the k best,   MRR = mean of 1 / rank
+
+A rank counts from 1. Texts whose score equals that of the right one stand before it, so that a model which says the
+same of all finds nothing. E. Voorhees, 1999, The TREC-8 question answering track report,
+https://trec.nist.gov/pubs/trec8/papers/qa_report.pdf
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from saccade.metric.bootstrap import Measured, of_mean
+from saccade.types import UserError
+
+RECALLS = (1, 5, 10)
+_BLOCK = 256  # queries whose scores are held at once
+
+Vectors = Float[np.ndarray, '_ D']
+
+
+def ranks(queries: Vectors, corpus: Vectors, right: Int[np.ndarray, '_']) -> Int[np.ndarray, '_']:
+    """Return the rank of the right text of each query among all texts of the corpus, by the dot product."""
+    found = []
+    for start in range(0, len(queries), _BLOCK):
+        scores = np.einsum('AD,BD->AB', queries[start : start + _BLOCK], corpus, optimize=True)
+        own = np.take_along_axis(scores, right[start : start + _BLOCK, None], axis=-1)
+        found.append((scores >= own).sum(axis=-1))
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def retrieved(found: Int[np.ndarray, '_'], recalls: Sequence[int] = RECALLS) -> dict[str, Measured]:
+    """Return `mrr`, and `recall_at_k` for each k, of these ranks.
+
+    Raises:
+        UserError: there are no queries.
+    """
+    if not len(found):
+        raise UserError('there are no queries to measure retrieval on')
+    at = {f'recall_at_{k}': of_mean((found <= k).astype(np.float64)) for k in recalls}
+    return {**at, 'mrr': of_mean(1.0 / found)}

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Similarity of vectors: of those of norm 1 the dot product is the cosine."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+_LEAST = 1e-12  # of a squared norm: a vector of zeros stays what it is, and has a finite gradient
+
+
+def normalised(x: Float[Array, '*B D']) -> Float[Array, '*B D']:
+    """Return the vectors with norm 1, in float32; 0 for 0."""
+    x = x.astype(jnp.float32)
+    return x / jnp.sqrt(jnp.maximum((x**2).sum(axis=-1, keepdims=True), _LEAST))
+
+
+def cosine(x: Float[Array, '*B D'], y: Float[Array, '*B D']) -> Float[Array, '*B']:
+    """Return the cosine of each vector with the other of its place; 0 where one of them is 0."""
+    return jnp.einsum('...D,...D->...', normalised(x), normalised(y))
+
+
+def distance(x: Float[Array, '*B D'], y: Float[Array, '*B D']) -> Float[Array, '*B']:
+    """Return the Euclidean distance of each vector from the other of its place, in float32."""
+    difference = x.astype(jnp.float32) - y.astype(jnp.float32)
+    return jnp.sqrt(jnp.maximum((difference**2).sum(axis=-1), _LEAST))

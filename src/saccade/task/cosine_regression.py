@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cosine regression: learn sentence vectors u, v whose cosine says how alike two texts are.
+
+    loss = mean over pairs of (cos(u, v) - value / highest)²
+
+Reimers and Gurevych 2019, "Sentence-BERT", section 3, "Regression Objective Function",
+https://arxiv.org/abs/1908.10084. The cosine lies between -1 and 1, so values do too once they are divided by the
+highest: 5 in the STS benchmark (Cer et al. 2017, https://aclanthology.org/S17-2001/).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Array
+
+from saccade.ops.similarity import cosine
+from saccade.task.base import Forward
+from saccade.task.regression import Regression
+from saccade.task.siamese_base import SEARCH, Siamese
+from saccade.types import Batch, EncoderModel, Params, Positive, PRNGKey, Total, UserError
+
+
+@dataclass(frozen=True)
+class CosineRegression(Siamese, Regression):
+    """Cosine regression by the head 'pooled', which gives vectors: its `classes` is None.
+
+    Attributes: highest, the value of two texts that mean the same.
+    """
+
+    highest: Positive = 1.0
+
+    heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
+    then: ClassVar[dict[str, str]] = {**SEARCH, **Regression.then}
+
+    def totals(
+        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
+        """Return totals over pairs: `loss` in squares of a cosine."""
+        squares = super().totals(forward, model, params, batch, key)['loss']
+        return {'loss': Total(squares.total / self.highest**2, squares.weight)}
+
+    def _predicted(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
+        """The value that the cosine stands for, [B 1]."""
+        vectors = self.vectors(forward, model, params, batch, key)
+        if vectors.shape[1] != 2:
+            raise UserError(f'config.data: a cosine is of 2 texts, not of {vectors.shape[1]}')
+        return self.highest * cosine(vectors[:, 0], vectors[:, 1])[:, None]

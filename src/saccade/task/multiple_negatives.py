@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Multiple-negatives ranking: of all second texts of a batch, find the one that belongs to a first text.
+
+    loss = mean over i of -log exp(cos(u_i, v_i) / t) / Σ_j exp(cos(u_i, v_j) / t)
+
+Henderson et al. 2017, "Efficient Natural Language Response Suggestion for Smart Reply", section 4.4,
+https://arxiv.org/abs/1705.00652; with cosines and a temperature t it is InfoNCE (van den Oord et al. 2018,
+https://arxiv.org/abs/1807.03748). j runs over the second texts of the whole batch, on whichever device they are, and
+over the third ones where examples are triplets. Cost: B² D. With `config.accumulate` the negatives are those of a
+microbatch. Two examples of a batch with the same second text count as wrong for each other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from einops import rearrange
+from jaxtyping import Array
+
+from saccade.metric.retrieval import ranks, retrieved
+from saccade.ops.similarity import normalised
+from saccade.task.base import Forward, scored
+from saccade.task.siamese_base import SEARCH, Siamese, there
+from saccade.types import Batch, EncoderModel, Estimate, Params, Positive, PRNGKey, Total
+
+_NEVER = -1e9  # the logit of padding; finite, so that 0 times the loss of a row of padding is 0
+
+
+@dataclass(frozen=True)
+class MultipleNegatives(Siamese):
+    """Multiple-negatives ranking by the head 'pooled', which gives vectors: its `classes` is None.
+
+    Attributes:
+        temperature: t.
+        axis: name of the axis of devices that the rows of a batch are spread over, which the backend `pmap` gives;
+            None where each step sees the whole batch.
+    """
+
+    temperature: Positive = 0.05
+    axis: str | None = None
+
+    reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'example')
+    then: ClassVar[dict[str, str]] = SEARCH
+
+    def across(self, axis: str) -> 'MultipleNegatives':
+        """The same task where the rows of a batch are spread over the devices of an axis."""
+        return replace(self, axis=axis)
+
+    def totals(
+        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
+        """Return totals over examples: `loss` in nats, and `accuracy` of the choice among all of the batch."""
+        vectors, counts = normalised(self.vectors(forward, model, params, batch, key)), there(batch)
+        others = rearrange(self._of_all(vectors[:, 1:]), 'B texts D -> (texts B) D')
+        is_there = jnp.tile(self._of_all(counts), vectors.shape[1] - 1) > 0
+        logits = jnp.einsum('AD,BD->AB', vectors[:, 0], others) / self.temperature
+        first = 0 if self.axis is None else jax.lax.axis_index(self.axis) * len(vectors)
+        return scored(jnp.where(is_there, logits, _NEVER), first + jnp.arange(len(vectors)), counts)
+
+    def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return the vectors of the texts of each row, of norm 1, and its example."""
+        vectors = self.vectors(Forward(train=False), model, params, batch, jax.random.key(0))
+        return {'vectors': normalised(vectors), 'example': batch['example']}
+
+    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+        """Return how well the first text of each example finds its second among those of the whole split."""
+        vectors = predictions['vectors'][predictions['example'] >= 0]
+        return retrieved(ranks(vectors[:, 0], vectors[:, 1], np.arange(len(vectors))))
+
+    def _of_all(self, rows: Array) -> Array:
+        """Rows of the whole batch, in the order of the devices."""
+        return rows if self.axis is None else jax.lax.all_gather(rows, self.axis, tiled=True)

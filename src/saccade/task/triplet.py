@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Triplet loss: an anchor is to be nearer to a text that belongs to it than to one that does not, by a margin.
+
+    loss = mean over triplets of max(|a - p| - |a - n| + margin, 0)
+
+Schroff et al. 2015, "FaceNet", https://arxiv.org/abs/1503.03832; for sentences, with Euclidean distances and a margin
+of 1: Reimers and Gurevych 2019, "Sentence-BERT", section 3, https://arxiv.org/abs/1908.10084.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from saccade.metric.bootstrap import of_mean
+from saccade.ops.similarity import distance
+from saccade.task.base import Forward
+from saccade.task.siamese_base import SEARCH, Siamese, there
+from saccade.types import Batch, EncoderModel, Estimate, Params, Positive, PRNGKey, Total, UserError
+
+
+@dataclass(frozen=True)
+class Triplet(Siamese):
+    """Triplet loss of the head 'pooled', which gives vectors: its `classes` is None.
+
+    Attributes: margin, a distance.
+    """
+
+    margin: Positive = 1.0
+
+    reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'example')
+    loss_unit: ClassVar[str] = ''
+    bare: ClassVar[str] = 'triplet_loss'
+    then: ClassVar[dict[str, str]] = SEARCH
+
+    def totals(
+        self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
+    ) -> dict[str, Total]:
+        """Return totals over triplets: `loss`, a distance, and `accuracy`, the share in the right order."""
+        margins, counts = self._margins(forward, model, params, batch, key), there(batch)
+        losses, weight = jnp.maximum(self.margin - margins, 0.0), counts.sum()
+        hits = (margins > 0) * counts
+        return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total(hits.sum(), weight)}
+
+    def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return how much nearer the right text is than the wrong one, and the example of each row."""
+        margins = self._margins(Forward(train=False), model, params, batch, jax.random.key(0))
+        return {'margin': margins, 'example': batch['example']}
+
+    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+        """Return the share of triplets in the right order, `accuracy`."""
+        margins = predictions['margin'][predictions['example'] >= 0]
+        return {'accuracy': of_mean((margins > 0).astype(np.float64))}
+
+    def _margins(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
+        """By how much the third text is further from the first than the second is, [B]."""
+        vectors = self.vectors(forward, model, params, batch, key)
+        if vectors.shape[1] != 3:
+            raise UserError(
+                f'config.data: a triplet has 3 texts, not {vectors.shape[1]}; data.negative is the column of the third'
+            )
+        anchor, positive, negative = (vectors[:, number] for number in range(3))
+        return distance(anchor, negative) - distance(anchor, positive)

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Search by a run: its trained model as a sentence encoder, and where the index of a corpus is kept."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from saccade.decode.search import Index, SearchCorpus, SentenceEncoder, open_index
+from saccade.train.trained import Trained, open_trained
+from saccade.types import UserError
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options of a search.
+
+    Attributes:
+        workdir, init_from: a run, or a Hugging Face directory in its place.
+        which: checkpoint of a run.
+        part: which of several models of a run.
+        index: folder of the index; None for one in the folder of the run.
+        rows: texts that are read at once.
+    """
+
+    workdir: str | None
+    init_from: str | None
+    which: str
+    part: str
+    index: str | None
+    rows: int
+
+
+def open_search(asked: Asked, corpus: SearchCorpus) -> tuple[SentenceEncoder, Index]:
+    """Open a run, and the index of a corpus, which is made where it is missing or of something else.
+
+    Raises:
+        UserError: there is no model, it gives no vectors, or the index cannot be kept.
+    """
+    if not (asked.index or asked.workdir):
+        raise UserError('give --index=FOLDER: beside a Hugging Face directory no index is kept')
+    trained = open_trained(asked.workdir, asked.init_from, asked.which).only(asked.part)
+    encoder = SentenceEncoder(trained.model, trained.params, trained.tokenizer, asked.rows)
+    beside = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
+    folder = Path(asked.index).expanduser() if asked.index else beside
+    return encoder, open_index(folder, corpus, encoder.encode, model_digest(trained))
+
+
+def model_digest(trained: Trained) -> str:
+    """Return what changes with the weights of a model, with its architecture and with its tokenizer."""
+    found = hashlib.sha256(json.dumps([trained.config['model'], trained.tokenizer.digest], sort_keys=True).encode())
+    for leaf in jax.tree.leaves(trained.params):
+        found.update(np.ascontiguousarray(leaf).data.cast('B'))
+    return found.hexdigest()

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recall and reciprocal ranks by hand, and a baseline that counts words."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from saccade.baseline.bag_of_words import retrieval, similarity
+from saccade.data.rows.ragged import Ragged
+from saccade.metric.retrieval import ranks, retrieved
+from saccade.types import UserError
+
+
+def test_a_rank_counts_all_that_is_at_least_as_good():
+    corpus = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [0.6, 0.8]])
+    queries = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    assert ranks(queries, corpus, np.array([0, 3, 2])).tolist() == [1, 3, 2]
+
+
+def test_recall_and_mean_reciprocal_rank_of_known_ranks():
+    found = retrieved(np.array([1, 2, 7, 20]))
+    assert {name: each.value for name, each in found.items()} == pytest.approx(
+        {'recall_at_1': 1 / 4, 'recall_at_5': 2 / 4, 'recall_at_10': 3 / 4, 'mrr': (1 + 1 / 2 + 1 / 7 + 1 / 20) / 4}
+    )
+
+
+def test_a_model_that_says_the_same_of_all_finds_nothing():
+    same = np.ones((20, 3))
+    assert retrieved(ranks(same, same, np.arange(20)))['recall_at_10'].value == 0.0
+
+
+def test_no_queries_are_refused():
+    with pytest.raises(UserError, match='no queries'):
+        retrieved(ranks(np.zeros((0, 2)), np.zeros((3, 2)), np.zeros(0, np.int64)))
+
+
+def of(*texts):
+    return Ragged.of(np.array([token for text in texts for token in text], np.int64), np.array([*map(len, texts)]))
+
+
+def test_a_bag_of_words_is_compared_by_the_cosine_of_its_counts():
+    texts = of([0, 1, 1], [2, 3], [4]), of([1, 1], [2, 3], [0])
+    rows = SimpleNamespace(texts=texts)
+    found = retrieval(None, SimpleNamespace(rows=rows), 5)
+    # Of the third text nothing is found: its cosine with each is 0, so that it has the last rank.
+    assert found['recall_at_1'] == pytest.approx(2 / 3)
+    assert found['mrr'] == pytest.approx((1 + 1 + 1 / 3) / 3)
+    cosines = np.array([4 / (np.sqrt(5) * 2), 1.0, 0.0])
+    answers = np.array([3.0, 5.0, 0.0])
+    split = SimpleNamespace(rows=rows, answers=answers)
+    assert similarity(None, split, 5, highest=5.0)['loss'] == pytest.approx(((cosines - answers / 5) ** 2).mean())
