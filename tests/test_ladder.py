@@ -24,7 +24,7 @@ ROWS = (
     {'nearest'},
     {'axes', 'layers'},
     {'ops'},
-    {'norm', 'position', 'feedforward', 'embed', 'score', 'softmax'},
+    {'norm', 'position', 'feedforward', 'embed', 'augment', 'score', 'softmax'},
     {'attention', 'recurrent'},
     {'block'},
     {'head'},

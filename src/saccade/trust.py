@@ -28,6 +28,7 @@ VARIABLE = 'SACCADE_TRUST'
 
 ROOMS = (
     'attention',
+    'augment',
     'block',
     'embed',
     'feedforward',
@@ -52,10 +53,14 @@ NAMES = {
     'data.encoder.questions': 'Questions',
     'data.encoder.tagged': 'Tagged',
     'data.encoder.valued': 'Valued',
+    'data.graph.files': 'GraphFiles',
+    'data.graph.laplacian': 'Laplacian',
+    'data.graph.random_walk': 'RandomWalk',
     'data.pairs.parallel': 'Parallel',
     'data.rows.pack': 'Packed Padded Windows',
     'data.synthetic.dates': 'Dates',
     'data.synthetic.generated': 'Generated',
+    'data.synthetic.graphs': 'RegularGraphs',
     'data.synthetic.one_to_one': 'OneToOne Permuted',
     'data.synthetic.scan': 'Scan',
     'data.synthetic.sequences': 'Addition Copy Pointer Recall Reverse Sort',

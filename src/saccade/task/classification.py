@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text classification: predict the class of a text, or of a pair of texts.
+"""Classification: predict the class of a text, of a pair of texts, of an image or of another sequence.
 
     loss = mean over rows of -log p(label | row)
 
@@ -19,8 +19,22 @@ from jaxtyping import Array
 
 from saccade.metric.classification import classified
 from saccade.metric.classification import majority as most_frequent
+from saccade.ops.masking import row_keys
 from saccade.task.base import Forward, ReadsHead, by_example, scored, surprise
-from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, PRNGKey, Share, Total, require_share
+from saccade.types import (
+    IGNORED,
+    Augmentation,
+    Batch,
+    EncoderModel,
+    Estimate,
+    Params,
+    Part,
+    PRNGKey,
+    Share,
+    Total,
+    UserError,
+    require_share,
+)
 
 
 @dataclass(frozen=True)
@@ -46,16 +60,19 @@ class PredictedClass:
 
 @dataclass(frozen=True)
 class Classification(ReadsHead):
-    """Text classification.
+    """Classification of the rows of a batch.
 
-    Attributes: label_smoothing, the share of the target distribution that is uniform, in training.
+    Attributes:
+        label_smoothing: share of the target distribution that is uniform, in training.
+        augment: random changes of the examples, in training, one after another.
     """
 
     label_smoothing: Share = 0.0
+    augment: tuple[Part[Augmentation], ...] = ()
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'label', 'example')
-    then: ClassVar[dict[str, str]] = {'classify texts': 'launch/predict.py {inputs}'}
+    then: ClassVar[dict[str, str]] = {'classify examples': 'launch/predict.py {inputs}'}
 
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)
@@ -64,9 +81,23 @@ class Classification(ReadsHead):
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
         """Return totals over rows: `loss` in nats, and `accuracy`."""
-        logits, labels = self.read(forward, model, params, batch, key), batch['label']
-        counts = (labels != IGNORED).astype(jnp.float32)
-        return scored(logits, jnp.maximum(labels, 0), counts, self.label_smoothing if forward.train else 0.0)
+        rows = self._augmented(model, batch, key) if forward.train else batch
+        logits, labels = self.read(forward, model, params, rows, key), batch['label']
+        smoothing, counts = self.label_smoothing if forward.train else 0.0, (labels != IGNORED).astype(jnp.float32)
+        totals = scored(logits, jnp.maximum(labels, 0), counts, smoothing)
+        if 'other_label' not in rows:
+            return totals
+        pairs = (labels, rows['share']), (rows['other_label'], 1 - rows['share'])
+        mixed = sum(scored(logits, label, counts * share, smoothing)['loss'].total for label, share in pairs)
+        return totals | {'loss': Total(mixed, counts.sum())}
+
+    def _augmented(self, model: EncoderModel, batch: Batch, key: PRNGKey) -> Batch:
+        for number, part in enumerate(self.augment):
+            augment = part()
+            if augment.reads != model.reads:
+                raise UserError(f'task.augment: {part.name} changes {augment.reads}, and the model reads {model.reads}')
+            batch = augment(row_keys(jax.random.fold_in(key, number), batch['example']), batch)
+        return batch
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the logits of each row, its example and its label."""

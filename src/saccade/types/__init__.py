@@ -69,11 +69,24 @@ from saccade.types.layer import Block, Embedding, FeedForward, Norm, Router, Run
 from saccade.types.log import Sink
 from saccade.types.model import EncoderModel, Head, LanguageModel, Model, OfOneSequence, Reading, Seq2Seq
 from saccade.types.part import Part
-from saccade.types.task import IGNORED, Batch, Estimate, Evaluator, Metrics, Search, Task, TextMetric, Total, Written
+from saccade.types.task import (
+    IGNORED,
+    Augmentation,
+    Batch,
+    Estimate,
+    Evaluator,
+    Metrics,
+    Search,
+    Task,
+    TextMetric,
+    Total,
+    Written,
+)
 
 __all__ = [
     'IGNORED',
     'Activation',
+    'Augmentation',
     'Batch',
     'Block',
     'Bucketed',

@@ -7,7 +7,7 @@ from typing import Any, Protocol, SupportsFloat, runtime_checkable
 
 import jax
 from flax import struct
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key
 
 from saccade.types.arrays import Params, PRNGKey
 from saccade.types.model import Seq2Seq
@@ -24,6 +24,7 @@ from saccade.types.model import Seq2Seq
 #   row       [B] int32       the number of the row in its split
 #   example   [B] int32       the number of the example that the row is of, or is a window on; -1 for padding
 #   label     [B] int32       the class of the row; IGNORED for none
+#   eigenvectors [B F] int32  of graphs: number of the eigenvector that each place of a frame is of, from 1; 0 for none
 #   value     [B] float32     the number to predict of the row; NaN for none
 #   labels    [B T] int32     the class of each token; IGNORED for none
 #   start, stop [B] int32     first and last token of the answer; 0, which is [CLS], where the row has none
@@ -101,6 +102,21 @@ class Task(Protocol):
 
     def loss(self, model: Any, params: Params, batch: Batch, key: PRNGKey, train: bool) -> dict[str, Total]:
         """Return totals by name. `loss` is what training minimises; the others are reported too."""
+        ...
+
+
+@runtime_checkable
+class Augmentation(Protocol):
+    """Augmentation: a random change of the training examples of a batch. `reads` names the array that it changes.
+
+    Besides, it may give `other_label` [B] int32 and `share` [B] float32: the loss of a row is then share times that for
+    its label, and 1 - share times that for the other.
+    """
+
+    reads: str
+
+    def __call__(self, keys: Key[Array, 'B'], batch: Batch) -> Batch:
+        """Return the batch, changed. There is a key for each row."""
         ...
 
 
