@@ -34,6 +34,8 @@ SMALL = {
     'length': 4,
     'highest': 9,
     'notes': 3,
+    'fewest': 8,
+    'most': 8,
     'train': 60,
     'classes': 3,
     'noise': 8,
@@ -74,6 +76,7 @@ def small(spec):
             'specials': [*dict.fromkeys([*BERT, *specials])],
         },
         'validation': 20 if 'train' in known else 0.3,
+        **({'context_length': 32} if 'fewest' in known else {}),  # no regular graph is smaller
         'overlap': 4 if spec.get('overlap') else 0,
         'pair': 'target' if spec.get('pair') else None,
         'buckets': [8, 16] if spec.get('buckets') else [],
@@ -116,6 +119,8 @@ def files(tmp_path_factory):
         answer = dict(text=words[-1], answer_start=text.rindex(words[-1]))
         asked = dict(id=str(number), question=other, answers=[answer])
         articles.append(dict(title=str(number), paragraphs=[dict(context=text, qas=[asked])]))
+    graphs = [dict(nodes=3 * ['C'] + n * ['C'], edges=[[0, n + 1]], label='abc'[n % 3]) for n in range(18)]
+    (folder / 'graphs.jsonl').write_text('\n'.join(map(json.dumps, graphs)))
     (folder / 'records.jsonl').write_text('\n'.join(map(json.dumps, records)))
     (folder / 'questions.json').write_text(json.dumps(dict(data=articles)))
     return folder
@@ -126,7 +131,8 @@ def prepared(files, tmp_path):
     def prepare(spec, folder=None):
         known = fields(spec)
         columns, questions = known & {'text', 'source', 'tags'}, 'longest_question' in known
-        path = files / ('questions.json' if questions else 'records.jsonl' if columns else 'documents')
+        others = 'graphs.jsonl' if 'node_features' in known else 'documents'
+        path = files / ('questions.json' if questions else 'records.jsonl' if columns else others)
         data = build(spec | ({'path': str(path)} if 'path' in known else {}))()
         return data, data.prepare(tmp_path / 'cache', folder and data.open_processor(folder))
 

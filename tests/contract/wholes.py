@@ -57,7 +57,7 @@ def pairs() -> tuple[Pair, ...]:
     found: dict[tuple[str, str], tuple[tuple[bool, int], Path]] = {}
     for file in sorted(ROOT.glob('*/*.py')):
         # Pairs are of text; frames have tests of their own.
-        if file.parent.name in ('sweeps', 'audio') or 'def get_config(' not in file.read_text():
+        if file.parent.name in ('sweeps', 'audio', 'graphs', 'sets') or 'def get_config(' not in file.read_text():
             continue
         config = config_of(file)
         its = [tower for tower, _ in towers(config['model'])]

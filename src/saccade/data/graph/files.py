@@ -76,7 +76,7 @@ class GraphFiles(LabelledGraphsBase):
         found = read_records(path, _COLUMNS)
         _, labels = np.unique([_label(found, index) for index in range(len(found))], return_inverse=True)
         chosen = stratified(labels, self.validation)
-        return {'train': found.only(~chosen), 'validation': found.only(chosen)}
+        return {'train': found.only((~chosen).tolist()), 'validation': found.only(chosen.tolist())}
 
 
 def graph_of(record: Record, place: str, directed: bool) -> Graph:
@@ -95,6 +95,7 @@ def graph_of(record: Record, place: str, directed: bool) -> Graph:
         raise UserError(f"{place}: 'nodes' must be a list of one node or more, not {nodes!r}")
     if not isinstance(edges, list):
         raise UserError(f"{place}: 'edges' must be a list, as in [[0, 1], [1, 2]], not {edges!r}")
+    features = _nodes(nodes, place)
     ends = [_ends(edge, len(nodes), place) for edge in edges]
     seen: set[frozenset[int] | tuple[int, int]] = set()
     for pair in ends:
@@ -108,7 +109,7 @@ def graph_of(record: Record, place: str, directed: bool) -> Graph:
         back = [number for number, (first, second) in enumerate(ends) if first != second]
         ends += [ends[number][::-1] for number in back]
         types += [types[number] for number in back]
-    return Graph(_nodes(nodes, place), np.array(ends, np.int32).reshape(-1, 2), types, place)
+    return Graph(features, np.array(ends, np.int32).reshape(-1, 2), types, place)
 
 
 def _nodes(nodes: Sequence[Any], place: str) -> Sequence[str] | np.ndarray:
