@@ -7,11 +7,12 @@ python launch/evaluate.py --workdir=runs/graphs
 """
 
 from ml_collections import ConfigDict
-from saccade.experiments.graphs.base import graph_transformer
+from saccade.experiments.sets.base import frame_classifier
 
 
 def get_config() -> ConfigDict:
-    config, context_length, _ = graph_transformer(steps=200, context_length=128, classes=2)
+    config, context_length, _ = frame_classifier(steps=200, context_length=128, classes=2)
+    config.task.augment = [dict(use='augment.sign_flip:SignFlip')]
     config.data = dict(
         use='data.synthetic.graphs:RegularGraphs',
         context_length=context_length,

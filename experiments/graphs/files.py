@@ -12,11 +12,12 @@ number that does not fit the file is refused, with the one that would. A fifth o
 """
 
 from ml_collections import ConfigDict
-from saccade.experiments.graphs.base import graph_transformer
+from saccade.experiments.sets.base import frame_classifier
 
 
 def get_config() -> ConfigDict:
-    config, context_length, classes = graph_transformer(steps=1000, context_length=128, classes=2)
+    config, context_length, classes = frame_classifier(steps=1000, context_length=128, classes=2)
+    config.task.augment = [dict(use='augment.sign_flip:SignFlip')]
     config.data = dict(
         use='data.graph.files:GraphFiles',
         path='graphs.jsonl',

@@ -64,6 +64,7 @@ NAMES = {
     'data.synthetic.one_to_one': 'OneToOne Permuted',
     'data.synthetic.scan': 'Scan',
     'data.synthetic.sequences': 'Addition Copy Pointer Recall Reverse Sort',
+    'data.synthetic.sets': 'ColouredPoints',
     'data.synthetic.sorting': 'Sorting',
     'data.synthetic.tones': 'Tones',
     'data.text.marked': 'MarkedText',

@@ -56,7 +56,8 @@ def batch_of(*sequences, signed=True):
         'example': np.arange(len(rows), dtype=np.int32),
         'label': np.full(len(rows), IGNORED, np.int32),
     }
-    return {name: np.stack([row[name] for row in rows]) for name in rows[0]} | extra
+    stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0]} | extra
+    return jax.tree.map(jax.numpy.asarray, stacked)
 
 
 def logits_of(file, batch, *overrides):

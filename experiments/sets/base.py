@@ -1,23 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The model of the experiments on graphs: an encoder without positions, whose mean of all frames is classified.
+"""Classifier of unordered frames: an encoder without positions, and the mean of its outputs.
 
-Kim et al. 2022, "Pure Transformers are Powerful Graph Learners", https://arxiv.org/abs/2207.02505. There a token of its
-own is classified; a mean needs none.
+Its prediction is the same for every order of the frames.
 """
 
 from ml_collections import ConfigDict, FieldReference
 from saccade.experiments.run_settings import settings
 
 
-def graph_transformer(
+def frame_classifier(
     steps: int, context_length: int, classes: int
 ) -> tuple[ConfigDict, FieldReference, FieldReference]:
-    """Return the config of a classifier of graphs, less its data, and the two sizes that these share with the model.
+    """Return the config of a classifier of sets of frames, less its data, and the two sizes that these share with it.
 
     Args:
         context_length: frames of a row.
-        classes: of graphs.
+        classes: of rows.
     """
     context_length, classes = FieldReference(context_length), FieldReference(classes)
     norm = dict(use='norm.layer:LayerNorm')
@@ -25,7 +24,7 @@ def graph_transformer(
     config.eval_every = 100
     config.checkpoint_every = 100
     config.schedule.peak = 1e-3
-    config.task = dict(use='task.classification:Classification', augment=[dict(use='augment.sign_flip:SignFlip')])
+    config.task = dict(use='task.classification:Classification')
     config.baseline = dict(use='task.classification:majority')
     config.model = dict(
         use='model.encoder:Encoder',
