@@ -35,6 +35,8 @@ SMALL = {
     'length': 4,
     'highest': 9,
     'notes': 3,
+    'fewest': 8,
+    'most': 8,
     'train': 60,
     'classes': 3,
     'size': (8, 8),
@@ -77,6 +79,7 @@ def small(spec):
             'specials': [*dict.fromkeys([*BERT, *specials])],
         },
         'validation': 20 if 'train' in known else 0.3,
+        **({'context_length': 32} if 'fewest' in known else {}),  # no regular graph is smaller
         'overlap': 4 if spec.get('overlap') else 0,
         'pair': 'target' if spec.get('pair') else None,
         'buckets': [8, 16] if spec.get('buckets') else [],
@@ -123,6 +126,8 @@ def files(tmp_path_factory):
         (folder / 'images' / 'abc'[number % 3]).mkdir(parents=True, exist_ok=True)
         pixels = draw.integers(0, 256, (8, 8, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(folder / 'images' / 'abc'[number % 3] / f'{number}.png')
+    graphs = [dict(nodes=3 * ['C'] + n * ['C'], edges=[[0, n + 1]], label='abc'[n % 3]) for n in range(18)]
+    (folder / 'graphs.jsonl').write_text('\n'.join(map(json.dumps, graphs)))
     (folder / 'records.jsonl').write_text('\n'.join(map(json.dumps, records)))
     (folder / 'questions.json').write_text(json.dumps(dict(data=articles)))
     return folder
@@ -134,7 +139,8 @@ def prepared(files, tmp_path):
         known = fields(spec)
         columns, questions = known & {'text', 'source', 'tags'}, 'longest_question' in known
         text = 'questions.json' if questions else 'records.jsonl' if columns else 'documents'
-        path = files / ('images' if 'resampling' in known else text)
+        kinds = {'node_features': 'graphs.jsonl', 'resampling': 'images'}
+        path = files / next((kinds[field] for field in kinds if field in known), text)
         data = build(spec | ({'path': str(path)} if 'path' in known else {}))()
         return data, data.prepare(tmp_path / 'cache', folder and data.open_processor(folder))
 

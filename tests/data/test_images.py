@@ -155,7 +155,7 @@ def test_folders_of_splits_are_taken_as_they_are(folder, tmp_path_factory):
     [
         (dict(path='/nowhere/at/all'), r'data\.path: /nowhere/at/all: there is no such folder'),
         (dict(classes=3), r'data\.classes: 3, but the training split has 2: cat, dog'),
-        (dict(validation=0.01), r'data\.validation: 0\.01 of the 10 images of a class leaves none on one side'),
+        (dict(validation=0.01), r'data\.validation: 0\.01 of the 10 examples of a class leaves none on one side'),
         (dict(name='mnist'), 'either'),
         (dict(size=(0, 4)), 'data: .*size'),
         (dict(channels=2), 'channels must be 1 or 3, not 2'),

@@ -25,6 +25,7 @@ from saccade.types.model import Seq2Seq
 #   row       [B] int32       the number of the row in its split
 #   example   [B] int32       the number of the example that the row is of, or is a window on; -1 for padding
 #   label     [B] int32       the class of the row; IGNORED for none
+#   eigenvectors [B F] int32  of graphs: number of the eigenvector that each place of a frame is of, from 1; 0 for none
 #   value     [B] float32     the number to predict of the row; NaN for none
 #   labels    [B T] int32     the class of each token; IGNORED for none
 #   start, stop [B] int32     first and last token of the answer; 0, which is [CLS], where the row has none

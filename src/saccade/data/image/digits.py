@@ -13,8 +13,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int
 
-from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase, stratified
+from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase
 from saccade.data.image.rows import ImageArrays
+from saccade.data.stratified import stratified
 from saccade.types import Part, UserError
 
 _FIFTH = 0.2

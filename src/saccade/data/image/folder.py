@@ -21,8 +21,9 @@ from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_so
 from saccade.data.corpus.named import open_named
 from saccade.data.corpus.prepare import opened
 from saccade.data.encoder.names import Names
-from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase, stratified
+from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase
 from saccade.data.image.rows import ImageFiles, ImageRecords
+from saccade.data.stratified import stratified
 from saccade.types import Count, Share, UserError
 
 _HELD_OUT = ('validation', 'valid', 'val', 'test')  # folders beside 'train', the first that is there

@@ -144,25 +144,3 @@ class LabelledImagesBase(DatasetBase):
             )
             for name, found in source.splits.items()
         }
-
-
-def stratified(labels: Int[np.ndarray, 'images'], share: float) -> np.ndarray:
-    """Return which images are held out: of each class the same share, always the same ones.
-
-    Raises:
-        UserError: the share is no fraction, or leaves a class with none to learn from or none to be judged by.
-    """
-    if not 0 < share < 1:
-        raise UserError(f'data.validation: {share} is not a fraction between 0 and 1')
-    drawn = np.random.Philox(key=0).random_raw(len(labels))
-    chosen = np.zeros(len(labels), bool)
-    for label in np.unique(labels):
-        (members,) = np.nonzero(labels == label)
-        count = round(share * len(members))
-        if not 0 < count < len(members):
-            raise UserError(
-                f'data.validation: {share} of the {len(members)} images of a class leaves none on one side; give more '
-                'images, or folders train and validation'
-            )
-        chosen[members[np.argsort(drawn[members])[:count]]] = True
-    return chosen

@@ -18,7 +18,7 @@ class Ragged(Sequence[np.ndarray]):
     """Ragged array: arrays of different lengths in one.
 
     Attributes:
-        values: [N], of all of them.
+        values: [N], or [N ...], of all of them.
         spans: [arrays, 2], where each stands in the values, from and to; they may overlap.
     """
 

@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Classification of graphs of your own: TokenGT on a file of JSON lines, an object for each graph.
+
+    {"nodes": ["C", "C", "O"], "edges": [[0, 1, "single"], [1, 2, "double"]], "label": "toxic"}
+
+    python launch/train.py --config=experiments/graphs/files.py --workdir=runs/molecules \\
+        --config.data.path=FILE.jsonl --config.data.classes=2 --config.data.node_features=3 --config.data.edge_types=2
+
+A node is the name of its type, or a list of features; `node_features` says how many types or features there are. A
+number that does not fit the file is refused, with the one that would. A fifth of each class is held out.
+"""
+
+from ml_collections import ConfigDict
+from saccade.experiments.sets.base import frame_classifier
+
+
+def get_config() -> ConfigDict:
+    config, context_length, classes = frame_classifier(steps=1000, context_length=128, classes=2)
+    config.task.augment = [dict(use='augment.sign_flip:SignFlip')]
+    config.data = dict(
+        use='data.graph.files:GraphFiles',
+        path='graphs.jsonl',
+        context_length=context_length,
+        classes=classes,
+        node_features=1,
+        edge_types=0,
+        directed=False,
+        validation=0.2,
+        identifiers=dict(use='data.graph.laplacian:Laplacian', count=8),
+    )
+    return config

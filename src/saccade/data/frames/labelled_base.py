@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of the datasets of labelled sequences or sets of frames, which are drawn."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from saccade.data.cache import digest
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase, Source
+from saccade.data.frames.rows import FrameRows, FrameSplit, blank
+from saccade.data.frames.standardizer import Standardizer
+from saccade.data.split import Split, batch_of
+from saccade.types import Count, Model, Part, UserError
+
+Uniform = Callable[..., np.ndarray]  # of a shape: numbers in [0, 1), the same ones in every release of NumPy
+
+
+@dataclass(frozen=True)
+class LabelledFrames:
+    """Labelled sequences or sets of a split, before they are processed.
+
+    Attributes: frames of all of them, one after another; lengths, the frames of each; labels, as the names are ordered.
+    """
+
+    frames: Float[np.ndarray, 'frames F']
+    lengths: Int[np.ndarray, 'sequences']
+    labels: Int[np.ndarray, 'sequences']
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledFramesBase(DatasetBase):
+    """Base of the datasets of labelled sequences or sets of frames.
+
+    Attributes:
+        context_length: frames of a row.
+        train, validation: sequences drawn for each split.
+        names: of the classes.
+    """
+
+    context_length: Count
+    train: Count = 2000
+    validation: Count = 500
+
+    names: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def _width(self) -> int:
+        """F, numbers of a frame."""
+
+    @property
+    @abstractmethod
+    def _key(self) -> tuple[Any, ...]:
+        """Whatever decides what is drawn, besides how many."""
+
+    @abstractmethod
+    def _drawn(self, uniform: Uniform, count: int) -> LabelledFrames:
+        """Draw so many of them."""
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is drawn."""
+        return batch_of(blank(self.context_length, self._width), batch_size)
+
+    def open_processor(self, folder: Path) -> Standardizer | None:
+        """Open the standardizer in a run's folder; None where there is none.
+
+        Raises:
+            UserError: its file is damaged.
+        """
+        return Standardizer.load(folder)
+
+    def require_model(self, model: Part[Model], processor: Standardizer | None) -> None:
+        """Refuse the standardizer of a model whose frames have another width."""
+        if processor is not None:
+            self.frame(processor)
+
+    def frame(self, processor: Standardizer) -> int:
+        """Return how many frames a row has.
+
+        Raises:
+            UserError: the standardizer is of frames of another width.
+        """
+        made = len(processor.mean)
+        if made != self._width:
+            raise UserError(f'data: the processor is of frames of {made} numbers, and the data of {self._width}')
+        return self.context_length
+
+    def _make_processor(self, source: Source, cache: Path) -> Standardizer:
+        return Standardizer.of(source.splits['train'].frames)
+
+    def _open(self, cache: Path) -> Source:
+        counts = {'train': self.train, 'validation': self.validation}
+        drawn = {name: self._drawn(_uniform(number), counts[name]) for number, name in enumerate(counts)}
+        return Source(drawn, digest(*self._key, self.train, self.validation))
+
+    def _arrays(self, source: Source, processor: Standardizer) -> BySplit:
+        return {
+            name: {'frames': processor(drawn.frames), 'lengths': drawn.lengths, 'labels': drawn.labels}
+            for name, drawn in source.splits.items()
+        }
+
+    def _splits(self, arrays: BySplit, source: Source, frame: int, processor: Standardizer) -> dict[str, Split]:
+        return {name: self._split(found, frame) for name, found in arrays.items()}
+
+    def _split(self, arrays: Arrays, context_length: int) -> FrameSplit:
+        starts = np.concatenate([[0], np.cumsum(arrays['lengths'])])
+        rows = FrameRows(arrays['frames'], starts, arrays['labels'], context_length)
+        return FrameSplit(rows=rows, targets=len(rows), names=self.names)
+
+
+def _uniform(seed: int) -> Uniform:
+    """Random numbers by Philox, whose raw numbers are the same in every release of NumPy."""
+    source = np.random.Philox(key=seed)
+    return lambda *shape: (source.random_raw(shape) >> np.uint64(11)) * 2.0**-53

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Labelled graphs of the user's own, in JSON lines: an object for each graph.
+
+    {"nodes": ["C", "C", "O"], "edges": [[0, 1, "single"], [1, 2, "double"]], "label": "toxic"}
+    {"nodes": [[0.5, 1.0], [0.0, 2.5]], "edges": [[0, 1]], "label": "harmless"}
+
+A node is the name of its type, or its features. An edge is the numbers of its two nodes, from 0, and may have a type.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saccade.data.cache import digest
+from saccade.data.corpus.record_files import FileRecords, Record, read_records
+from saccade.data.corpus.records import open_records
+from saccade.data.dataset_base import Source
+from saccade.data.encoder.names import Names
+from saccade.data.graph.graph import Graph
+from saccade.data.graph.labelled_base import LabelledGraphs, LabelledGraphsBase
+from saccade.data.stratified import stratified
+from saccade.types import Count, CountOrZero, Share, UserError
+
+_COLUMNS = 'nodes', 'edges', 'label'
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphFiles(LabelledGraphsBase):
+    """Labelled graphs in files.
+
+    Attributes:
+        path: a .jsonl file; or a folder with a file named after each split, as in `data.corpus.records`.
+        node_features: F, types or features of nodes.
+        edge_types: G, types of edges.
+        classes: C, how many there are.
+        directed: whether an edge leads from its first node to its second alone. Node identifiers know no directions.
+        validation: share of each class of a file that is held out, always the same graphs.
+    """
+
+    path: str
+    node_features: Count
+    edge_types: CountOrZero = 0
+    classes: Count
+    directed: bool = False
+    validation: Share = 0.2
+
+    @property
+    def _features(self) -> tuple[int, int]:
+        return self.node_features, self.edge_types
+
+    def _open(self, cache: Path) -> Source:
+        records = self._records(cache)
+        labels = {name: [_label(found, index) for index in range(len(found))] for name, found in records.items()}
+        names = Names.of(labels['train'], self.classes)
+        splits = {
+            name: LabelledGraphs(
+                [graph_of(found[index], found.place(index), self.directed) for index in range(len(found))],
+                names.numbers(labels[name], found.place),
+                names.known,
+            )
+            for name, found in records.items()
+        }
+        return Source(
+            splits, digest({name: found.digest for name, found in records.items()}, self.validation, self.directed)
+        )
+
+    def _records(self, cache: Path) -> Mapping[str, FileRecords]:
+        path = Path(self.path).expanduser()
+        if path.is_dir():
+            return open_records(None, str(path), cache, self.validation, _COLUMNS).splits
+        found = read_records(path, _COLUMNS)
+        _, labels = np.unique([_label(found, index) for index in range(len(found))], return_inverse=True)
+        chosen = stratified(labels, self.validation)
+        return {'train': found.only((~chosen).tolist()), 'validation': found.only(chosen.tolist())}
+
+
+def graph_of(record: Record, place: str, directed: bool) -> Graph:
+    """Return the graph of a record.
+
+    Args:
+        place: where it stands, as a message is to name it.
+        directed: whether an edge leads one way only.
+
+    Raises:
+        UserError: it has no nodes; nodes have no names and no features of one length; an edge is not of two nodes that
+            are there, or is there twice.
+    """
+    nodes, edges = record['nodes'], record['edges']
+    if not isinstance(nodes, list) or not nodes:
+        raise UserError(f"{place}: 'nodes' must be a list of one node or more, not {nodes!r}")
+    if not isinstance(edges, list):
+        raise UserError(f"{place}: 'edges' must be a list, as in [[0, 1], [1, 2]], not {edges!r}")
+    features = _nodes(nodes, place)
+    ends = [_ends(edge, len(nodes), place) for edge in edges]
+    seen: set[frozenset[int] | tuple[int, int]] = set()
+    for pair in ends:
+        known = pair if directed else frozenset(pair)
+        if known in seen:
+            hint = '' if directed else '; an undirected edge is given once, unless data.directed is True'
+            raise UserError(f'{place}: the edge {list(pair)} is there twice{hint}')
+        seen.add(known)
+    types = [edge[2] if len(edge) > 2 else None for edge in edges]
+    if not directed:
+        back = [number for number, (first, second) in enumerate(ends) if first != second]
+        ends += [ends[number][::-1] for number in back]
+        types += [types[number] for number in back]
+    return Graph(features, np.array(ends, np.int32).reshape(-1, 2), types, place)
+
+
+def _nodes(nodes: Sequence[Any], place: str) -> Sequence[str] | np.ndarray:
+    if all(isinstance(node, str) for node in nodes):
+        return nodes
+    width = len(nodes[0]) if isinstance(nodes[0], list) else 0
+    for number, node in enumerate(nodes):
+        if not isinstance(node, list) or not node or not all(map(_is_number, node)):
+            raise UserError(
+                f'{place}: node {number} is {node!r}; nodes are all names of types, or all lists of numbers'
+            )
+        if len(node) != width:
+            raise UserError(f'{place}: node {number} has {len(node)} features, and node 0 has {width}')
+    return np.array(nodes, np.float64)
+
+
+def _ends(edge: Any, nodes: int, place: str) -> tuple[int, int]:
+    if not isinstance(edge, list) or len(edge) not in (2, 3) or not isinstance(edge[-1] if edge[2:] else '', str):
+        raise UserError(f'{place}: an edge is [0, 1] or [0, 1, "type"], not {edge!r}')
+    for end in edge[:2]:
+        if isinstance(end, bool) or not isinstance(end, int) or not 0 <= end < nodes:
+            raise UserError(f'{place}: the edge {edge!r} has an end {end!r}, where the nodes are 0 to {nodes - 1}')
+    return edge[0], edge[1]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _label(records: FileRecords, index: int) -> str:
+    label = records[index]['label']
+    if not isinstance(label, str | int | float):
+        raise UserError(f"{records.place(index)}: 'label' is no class, but {label!r}")
+    return str(label)

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of the datasets of labelled graphs."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Int
+
+from saccade.data.cache import each, spec
+from saccade.data.dataset_base import Arrays, BySplit, DatasetBase, Source
+from saccade.data.graph.graph import Graph, Identifiers
+from saccade.data.graph.processor import GraphProcessor
+from saccade.data.graph.rows import GraphRows, GraphSplit, Layout
+from saccade.data.split import Split, batch_of
+from saccade.types import Count, Model, Part, UserError
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledGraphs:
+    """Labelled graphs of a split. Attributes: graphs; labels, the class of each; names of the classes."""
+
+    graphs: Sequence[Graph]
+    labels: Int[np.ndarray, 'graphs']
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledGraphsBase(DatasetBase):
+    """Base of the datasets of labelled graphs.
+
+    Attributes:
+        context_length: frames of a row, one for each node and for each direction of an edge.
+        identifiers: of the nodes; None: the model sees nodes and edges, and not which nodes an edge joins.
+    """
+
+    context_length: Count
+    identifiers: Part[Identifiers] | None
+
+    @property
+    @abstractmethod
+    def _features(self) -> tuple[int, int]:
+        """F and G, numbers of a node and of an edge."""
+
+    @property
+    def _layout(self) -> Layout:
+        made = None if self.identifiers is None else self.identifiers()
+        return Layout(*self._features, made.count if made else 0, made is not None and made.signed)
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        return batch_of(self._layout.padding(self.context_length), batch_size)
+
+    def open_processor(self, folder: Path) -> GraphProcessor | None:
+        """Open the graph processor in a run's folder; None where there is none.
+
+        Raises:
+            UserError: its file is damaged.
+        """
+        return GraphProcessor.load(folder)
+
+    def require_model(self, model: Part[Model], processor: GraphProcessor | None) -> None:
+        """Refuse a processor that makes other features than the data are said to have."""
+        if processor is not None:
+            self.frame(processor)
+
+    def frame(self, processor: GraphProcessor) -> Layout:
+        """Return the layout of a frame.
+
+        Raises:
+            UserError: the processor makes other features.
+        """
+        made = processor.node_features, len(processor.edge_types)
+        names = 'node_features', 'edge_types'
+        for name, wanted, found in zip(names, self._features, made, strict=True):
+            if wanted != found:
+                raise UserError(
+                    f'data.{name}: {wanted}, but the training split has {found}; set --config.data.{name}={found}'
+                )
+        return self._layout
+
+    @property
+    def _key(self) -> Any:
+        return 'graphs 1', spec(self.identifiers)
+
+    def _make_processor(self, source: Source, cache: Path) -> GraphProcessor:
+        return GraphProcessor.of(source.splits['train'].graphs)
+
+    def _arrays(self, source: Source, processor: GraphProcessor) -> BySplit:
+        identifiers = None if self.identifiers is None else self.identifiers()
+        return {name: _arrays(found, processor, identifiers) for name, found in source.splits.items()}
+
+    def _splits(self, arrays: BySplit, source: Source, frame: Layout, processor: GraphProcessor) -> dict[str, Split]:
+        return {name: self._split(arrays[name], found, frame) for name, found in source.splits.items()}
+
+    def _split(self, arrays: Arrays, found: LabelledGraphs, layout: Layout) -> GraphSplit:
+        rows = GraphRows.of(arrays, layout, self.context_length)
+        lengths = rows.nodes.lengths + rows.edges.lengths
+        longest = int(lengths.argmax())
+        if lengths[longest] > self.context_length:
+            raise UserError(
+                f'{found.graphs[longest].place}: {rows.nodes.lengths[longest]} nodes and {rows.edges.lengths[longest]} '
+                f'directions of edges do not fit data.context_length: {self.context_length}; set '
+                f'--config.data.context_length={lengths[longest]}'
+            )
+        return GraphSplit(rows=rows, targets=len(rows), names=found.names)
+
+
+def _arrays(found: LabelledGraphs, processor: GraphProcessor, identifiers: Identifiers | None) -> Arrays:
+    """Return what `GraphRows.of` takes."""
+    graphs = found.graphs
+    known = [
+        np.zeros((len(graph.nodes), 0)) if identifiers is None else identifiers(graph.adjacency)
+        for graph in each(graphs)
+    ]
+    return {
+        'nodes': np.concatenate([processor.nodes(graph) for graph in graphs]),
+        'identifiers': np.concatenate(known).astype(np.float32),
+        'edges': np.concatenate([graph.edges for graph in graphs]).astype(np.int32),
+        'edge_features': np.concatenate([processor.edges(graph) for graph in graphs]),
+        'node_counts': np.array([len(graph.nodes) for graph in graphs], np.int32),
+        'edge_counts': np.array([len(graph.edges) for graph in graphs], np.int32),
+        'labels': np.asarray(found.labels, np.int32),
+    }

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Graph processor: makes numbers of nodes and edges: one-hot types, or features with mean 0 and deviation 1."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from saccade.data.frames.standardizer import FILE, Standardizer
+from saccade.data.graph.graph import Graph
+from saccade.data.whole_file import write_whole
+from saccade.types import UserError
+
+
+@dataclass(frozen=True)
+class GraphProcessor:
+    """Graph processor. A type that the training split does not have becomes zeros.
+
+    Attributes:
+        node_types, edge_types: of the training split, sorted.
+        mean, deviation: of each feature of the nodes; empty where these have types.
+    """
+
+    node_types: tuple[str, ...] = ()
+    edge_types: tuple[str, ...] = ()
+    mean: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, graphs: Sequence[Graph]) -> 'GraphProcessor':
+        """Return the processor of the graphs of a training split.
+
+        Raises:
+            UserError: not all have nodes with types, or not all with as many features.
+        """
+        edge_types = tuple(sorted({each for graph in graphs for each in graph.types if each is not None}))
+        if not isinstance(graphs[0].nodes, np.ndarray):
+            return cls(tuple(sorted({each for graph in graphs for each in _names(graph)})), edge_types)
+        width = graphs[0].nodes.shape[-1]
+        wide = cls(mean=width * (0.0,), deviation=width * (1.0,))
+        scale = Standardizer.of(np.concatenate([wide.nodes(graph) for graph in graphs]))
+        return cls(edge_types=edge_types, mean=scale.mean, deviation=scale.deviation)
+
+    @classmethod
+    def load(cls, folder: Path) -> 'GraphProcessor | None':
+        """Read the processor of a folder; None where there is none.
+
+        Raises:
+            UserError: its file is damaged.
+        """
+        file = Path(folder) / FILE
+        if not file.is_file():
+            return None
+        try:
+            found = json.loads(file.read_text(encoding='utf-8'))
+            types = (tuple(map(str, found[name])) for name in ('node_types', 'edge_types'))
+            scale = (tuple(map(float, found[name])) for name in ('mean', 'deviation'))
+            made = cls(*types, *scale)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise UserError(f'{file}: is no processor of graphs: {error!r}') from error
+        if len(made.mean) != len(made.deviation) or not all(each > 0 for each in made.deviation):
+            raise UserError(f'{file}: needs as many means as deviations above 0')
+        return made
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of types, mean and deviation, in hexadecimal."""
+        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
+
+    @property
+    def node_features(self) -> int:
+        """F, numbers of a node."""
+        return len(self.node_types) + len(self.mean)
+
+    def save(self, folder: Path) -> None:
+        """Write processor.json into a folder.
+
+        Raises:
+            UserError: it cannot be written.
+        """
+        write_whole(Path(folder) / FILE, json.dumps(asdict(self)) + '\n', 'the processor')
+
+    def nodes(self, graph: Graph) -> Float[np.ndarray, 'n F']:
+        """Return the numbers of each node.
+
+        Raises:
+            UserError: the nodes have types where features are expected, features where types are, or too many or few.
+        """
+        if not self.mean:
+            return _one_hot(_names(graph), self.node_types)
+        if not isinstance(graph.nodes, np.ndarray):
+            raise UserError(f'{graph.place}: its nodes have types, where those of the training split have features')
+        if graph.nodes.shape[-1] != len(self.mean):
+            raise UserError(
+                f'{graph.place}: its nodes have {graph.nodes.shape[-1]} features, where those of the training split '
+                f'have {len(self.mean)}'
+            )
+        return Standardizer(self.mean, self.deviation)(graph.nodes)
+
+    def edges(self, graph: Graph) -> Float[np.ndarray, 'm G']:
+        """Return the numbers of each edge; zeros for one without a type."""
+        return _one_hot(graph.types, self.edge_types)
+
+
+def _names(graph: Graph) -> Sequence[str]:
+    if isinstance(graph.nodes, np.ndarray):
+        raise UserError(f'{graph.place}: its nodes have features, where those of the training split have types')
+    return graph.nodes
+
+
+def _one_hot(found: Sequence[str | None], known: Sequence[str]) -> Float[np.ndarray, '_ types']:
+    return np.array([[each == name for name in known] for each in found], np.float32).reshape(len(found), len(known))

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of labelled graphs, one graph a row, as TokenGT has them: a frame for each node, then one for each edge.
+
+    node v: (x_v, 0, 1, 0, p_v, p_v);   edge from u to v: (0, x_uv, 0, 1, p_u, p_v)
+
+x are features, p node identifiers, and between them stands whether it is a node or an edge. Kim et al. 2022, "Pure
+Transformers are Powerful Graph Learners", section 2, https://arxiv.org/abs/2207.02505. The model learns its vectors
+for nodes and edges with the linear map of a frame.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from saccade.data.dataset_base import Arrays
+from saccade.data.frames.rows import FrameSplit, blank, row_of
+from saccade.data.rows.ragged import Ragged
+from saccade.data.split import Row
+
+
+class Layout(NamedTuple):
+    """Layout of a frame.
+
+    Attributes:
+        node_features: F of x_v.
+        edge_features: G of x_uv.
+        identifiers: k of p_v.
+        signed: whether each of the k is an eigenvector.
+    """
+
+    node_features: int
+    edge_features: int
+    identifiers: int
+    signed: bool
+
+    @property
+    def width(self) -> int:
+        """Numbers of a frame."""
+        return self.node_features + self.edge_features + 2 + 2 * self.identifiers
+
+    @property
+    def eigenvectors(self) -> Int[np.ndarray, 'width']:
+        """The number of the eigenvector that each place of a frame is of, from 1; 0 for none."""
+        numbers = np.zeros(self.width, np.int32)
+        if self.signed:
+            numbers[self.width - 2 * self.identifiers :] = np.tile(np.arange(self.identifiers) + 1, 2)
+        return numbers
+
+    def padding(self, context_length: int) -> Row:
+        """A row of which nothing counts."""
+        return blank(context_length, self.width) | {'eigenvectors': self.eigenvectors}
+
+
+def frames_of(
+    nodes: Float[np.ndarray, 'n F'],
+    identifiers: Float[np.ndarray, 'n k'],
+    edges: Int[np.ndarray, 'm 2'],
+    edge_features: Float[np.ndarray, 'm G'],
+) -> Float[np.ndarray, 'n+m width']:
+    """Return the frames of a graph, those of its nodes first."""
+    (n, F), (m, G) = nodes.shape, edge_features.shape
+    features = np.block([[nodes, np.zeros((n, G))], [np.zeros((m, F)), edge_features]])
+    kinds = np.repeat(np.eye(2), (n, m), axis=0)
+    first, second = (np.concatenate([np.arange(n), edges[:, end]]) for end in (0, 1))
+    return np.concatenate([features, kinds, identifiers[first], identifiers[second]], axis=-1).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphRows:
+    """Rows of labelled graphs, made lazily.
+
+    Attributes:
+        nodes: [n F], the features of the nodes of each graph.
+        identifiers: [n k], of its nodes.
+        edges: [m 2], the first and the second end of each edge.
+        edge_features: [m G], of its edges.
+        labels: the class of each graph.
+        layout: of a frame.
+        context_length: nodes and edges of a row.
+    """
+
+    nodes: Ragged
+    identifiers: Ragged
+    edges: Ragged
+    edge_features: Ragged
+    labels: Int[np.ndarray, 'graphs']
+    layout: Layout
+    context_length: int
+
+    @classmethod
+    def of(cls, arrays: Arrays, layout: Layout, context_length: int) -> 'GraphRows':
+        """Return the rows of `arrays_of` graphs."""
+        nodes, identifiers = (Ragged.of(arrays[name], arrays['node_counts']) for name in ('nodes', 'identifiers'))
+        edges, features = (Ragged.of(arrays[name], arrays['edge_counts']) for name in ('edges', 'edge_features'))
+        return cls(nodes, identifiers, edges, features, arrays['labels'], layout, context_length)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, row: int) -> Row:
+        frames = frames_of(self.nodes[row], self.identifiers[row], self.edges[row], self.edge_features[row])
+        return row_of(frames, self.context_length) | {
+            'eigenvectors': self.layout.eigenvectors,
+            'example': np.int32(row),
+            'label': np.int32(self.labels[row]),
+        }
+
+    def padding(self) -> Row:
+        """A row of which nothing counts."""
+        return self.layout.padding(self.context_length)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphSplit(FrameSplit):
+    """Split of labelled graphs. Attributes: names of the classes."""
+
+    rows: GraphRows
+    unit: str = 'graphs'

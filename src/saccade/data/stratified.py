@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Stratified split: of each class the same share is held out, always the same examples."""
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from saccade.types import UserError
+
+
+def stratified(labels: Int[np.ndarray, 'examples'], share: float) -> Bool[np.ndarray, 'examples']:
+    """Return which examples are held out.
+
+    Raises:
+        UserError: the share is no fraction, or leaves a class with none to learn from or none to be judged by.
+    """
+    if not 0 < share < 1:
+        raise UserError(f'data.validation: {share} is not a fraction between 0 and 1')
+    drawn = np.random.Philox(key=0).random_raw(len(labels))
+    chosen = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        (members,) = np.nonzero(labels == label)
+        count = round(share * len(members))
+        if not 0 < count < len(members):
+            raise UserError(
+                f'data.validation: {share} of the {len(members)} examples of a class leaves none on one side; give '
+                'more examples, or a folder with train and validation'
+            )
+        chosen[members[np.argsort(drawn[members])[:count]]] = True
+    return chosen
