@@ -45,7 +45,7 @@ BESIDE = {
     'trust': {'types'},
     'data': {'types', 'renamed', 'nearest', 'progress', 'ops'},
     'metric': {'types'},
-    'baseline': {'types', 'data'},
+    'baseline': {'types', 'data', 'metric'},
 }
 BUILDS = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launch'}
 READS_DATA = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launch'}

@@ -186,7 +186,8 @@ def test_within_a_segment_positions_rise_by_one_from_0_and_padding_is_at_the_end
                 segments = batch[f'{side}segments']
                 inputs = batch[side.removesuffix('_') or next(name for name in INPUTS if name in batch)]
                 assert segments.shape == (inputs.shape[: segments.ndim] if 'images' not in batch else (len(inputs), 1))
-                assert_whole(*(rows_of(batch[f'{side}{name}']) for name in ('segments', 'positions')))
+                segments, positions = (rows_of(batch[f'{side}{name}']) for name in ('segments', 'positions'))
+                assert_whole(segments, positions)
                 lengths |= {*np.count_nonzero(segments, axis=-1).tolist()}
                 most = max(most, segments.max())
     assert 0 in lengths  # rows of padding
