@@ -7,6 +7,7 @@ python launch/benchmark.py --what=masked --peer=eager   # beside BertForMaskedLM
 python launch/benchmark.py --what=seq2seq --size=marian # beside MarianMTModel, or t5, in training and in decoding
 python launch/benchmark.py --what=decoding              # beside `generate` of transformers
 python launch/benchmark.py --what=memory                # of attention, by length
+python launch/benchmark.py --what=search                # of a bi-encoder beside a cross-encoder, by number of texts
 python launch/benchmark.py --what=mfu                   # of a config, on a GPU or TPU
 """
 
@@ -18,6 +19,7 @@ from saccade.benchmark.decoding import PROMPTS, decoding
 from saccade.benchmark.memory import LENGTHS, memory
 from saccade.benchmark.mfu import Options, mfu
 from saccade.benchmark.report import Report
+from saccade.benchmark.search import COUNTS, MOST, search
 from saccade.benchmark.seq2seq import seq2seq
 from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES
 from saccade.benchmark.training import CAUSAL, MASKED, PEERS, training
@@ -25,7 +27,7 @@ from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
-_WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'mfu']
+_WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'search', 'mfu']
 WHAT = flags.DEFINE_enum('what', None, _WHAT, 'What to measure.')
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
 CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.', 1)
@@ -34,6 +36,8 @@ PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Which peers to
 ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds in which each variant has its turn.', 1)
 STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, in a turn.', 1)
 LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Sequence lengths for memory, in tokens.', 1)
+TEXTS = flags.DEFINE_multi_integer('texts', COUNTS, 'Numbers of texts for search.', 2)
+CROSSED = flags.DEFINE_integer('crossed', MOST, 'Most texts that the cross-encoder reads all pairs of.', 2)
 CONFIG = flags.DEFINE_string('config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment to measure the MFU of.')
 MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product sets the rate for MFU.', 1)
 TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of MFU.")
@@ -73,6 +77,8 @@ def measure(overrides: list[str]) -> Report:
         return decoding(PROMPTS, choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
     if WHAT.value == 'memory':
         return memory(LENGTH.value)
+    if WHAT.value == 'search':
+        return search(TEXTS.value, CROSSED.value)
     if WHAT.value == 'mfu':
         return mfu(CONFIG.value, overrides, Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value))
     raise UserError(f'give --what={", ".join(_WHAT[:-1])} or {_WHAT[-1]}')

@@ -18,7 +18,7 @@ from saccade.types import UserError
 ROOT = Path(__file__).parents[1] / 'experiments'
 FILES = [
     path
-    for folder in ('masked_lm', 'finetune')
+    for folder in ('masked_lm', 'finetune', 'pairs')
     for path in sorted((ROOT / folder).glob('*.py'))
     if 'def get_config(' in path.read_text()
 ]
@@ -39,7 +39,7 @@ def shapes_of(name, *changes):
 def test_there_are_experiments():
     assert {path.stem for path in FILES} >= {
         'quickstart', 'bert_base', 'roberta_base', 'albert_base', 'electra_small', 'distil',
-        'classify', 'regress', 'tag', 'sort',
+        'classify', 'regress', 'tag', 'sort', 'sentence_bert', 'similarity', 'entailment',
     }  # fmt: skip
 
 
