@@ -59,7 +59,7 @@ format: $(VENV)/.installed-test
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Saccade needs Python 3.11 or newer; say which: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train]'
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

@@ -20,7 +20,7 @@ PLACES = {
 }
 
 ROWS = (
-    {'types', 'renamed', 'progress', 'commands'},
+    {'types', 'renamed', 'progress', 'commands', 'extras'},
     {'nearest'},
     {'axes', 'layers'},
     {'ops'},
@@ -43,7 +43,7 @@ BESIDE = {
     'conventional': {'types', 'build', 'axes'},
     'build': {'types', 'renamed', 'nearest'},
     'trust': {'types'},
-    'data': {'types', 'renamed', 'nearest', 'progress', 'ops'},
+    'data': {'types', 'renamed', 'nearest', 'progress', 'extras', 'ops'},
     'metric': {'types'},
     'baseline': {'types', 'data', 'metric'},
 }

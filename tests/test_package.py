@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade import commands
+from saccade import commands, extras
 from saccade.train.config import load_config, run_file
 from saccade.types import UserError
 
@@ -113,3 +113,24 @@ def test_a_wheel_holds_every_file_that_the_repository_has(tmp_path):
     }
     assert wanted
     assert {name for name in held if '.dist-info/' not in name} == wanted
+
+
+def test_an_extra_that_is_not_installed_is_named(monkeypatch, capsys):
+    listed = [
+        'jax>=0.8',
+        'grain>=0.2.12; extra == "train"',
+        "tokenizers>=0.21 ; extra == 'train'",
+        'wandb; extra == "w"',
+    ]
+    monkeypatch.setattr(extras, 'requires', lambda name: listed)
+    monkeypatch.setattr(extras, '_is_installed', lambda name: name == 'grain')
+    assert extras.missing('train') == ['tokenizers']
+    assert extras.lacks('w', 'logging') == 'logging needs wandb: pip install "saccade[w]"'
+    with pytest.raises(ImportError, match=r'^saccade\.train needs tokenizers: pip install "saccade\[train\]"$'):
+        extras.require('train', 'saccade.train')
+    monkeypatch.setattr(sys, 'argv', ['saccade', 'train'])
+    with pytest.raises(SystemExit, match='2'):
+        commands.main()
+    assert capsys.readouterr().err == 'error: saccade train needs tokenizers: pip install "saccade[train]"\n'
+    monkeypatch.setattr(extras, '_is_installed', lambda name: True)
+    assert extras.lacks('train', 'training') == ''

@@ -13,6 +13,8 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+from saccade.extras import TRAIN, lacks
+
 CALLED = 'SACCADE_CALLED'  # is set in the environment of a launcher that this command runs
 _LAUNCHER = re.compile(r'(?:\S*python[\d.]* )?launch/(\w+)\.py')
 
@@ -37,6 +39,9 @@ def main() -> None:
             print(f'error: write saccade completion {" or saccade completion ".join(SCRIPTS)}', file=sys.stderr)
             sys.exit(2)
         print(SCRIPTS[arguments[0]], end='')
+    elif name in launchers and (words := lacks(TRAIN, f'saccade {name}')):
+        print(f'error: {words}', file=sys.stderr)
+        sys.exit(2)
     elif name in launchers:
         os.environ[CALLED] = '1'
         os.execv(sys.executable, [sys.executable, str(launchers[name]), *arguments])

@@ -5,3 +5,7 @@ splits and batches.
 
 Not here: what is random per step, such as masking, which tasks draw on the device (`task/`).
 """
+
+from saccade.extras import TRAIN, require
+
+require(TRAIN, 'saccade.data')

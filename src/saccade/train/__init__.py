@@ -4,3 +4,7 @@
 
 Not here: any concrete model, task or dataset, which a config names.
 """
+
+from saccade.extras import TRAIN, require
+
+require(TRAIN, 'saccade.train')
