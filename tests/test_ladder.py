@@ -20,7 +20,8 @@ PLACES = {
 }
 
 ROWS = (
-    {'types', 'renamed', 'progress', 'commands', 'extras'},
+    {'extras'},
+    {'types', 'renamed', 'progress', 'commands'},
     {'nearest'},
     {'axes', 'layers'},
     {'ops'},
@@ -45,7 +46,7 @@ BESIDE = {
     'trust': {'types'},
     'data': {'types', 'renamed', 'nearest', 'progress', 'extras', 'ops'},
     'metric': {'types'},
-    'baseline': {'types', 'data', 'metric'},
+    'baseline': {'types', 'data'},
 }
 BUILDS = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launch'}
 READS_DATA = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launch'}
