@@ -35,5 +35,5 @@ def get_config() -> ConfigDict:
         heads=dict(pooled=VECTORS),
     )
     config.batch_size = 64
-    config.baseline = dict(use='baseline.bag_of_words:retrieval')
+    config.baseline = dict(use='task.multiple_negatives:bag_of_words')
     return config

@@ -30,5 +30,5 @@ def get_config() -> ConfigDict:
         dropout=dropout,
         heads=dict(pooled=VECTORS),
     )
-    config.baseline = dict(use='baseline.bag_of_words:similarity', highest=highest)
+    config.baseline = dict(use='task.cosine_regression:bag_of_words', highest=highest)
     return config

@@ -46,7 +46,6 @@ ROOMS = (
 
 # These modules also hold what reads and writes files, or come from elsewhere.
 NAMES = {
-    'baseline.bag_of_words': 'retrieval similarity',
     'baseline.ngram': 'bigram_nats trigram_nats',
     'data.encoder.classified': 'Classified',
     'data.encoder.pairing': 'NextSentence OnePassage SentenceOrder',

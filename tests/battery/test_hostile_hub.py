@@ -268,6 +268,7 @@ LAUNCHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     'translate': ('t5', ('--init_from={}', '--text=a dog')),
     'fill_mask': ('bert', ('--init_from={}', '--text=a [MASK]')),
     'embed': ('bert', ('--init_from={}', '--text=a', '--text=b')),
+    'search': ('bert', ('--init_from={}', '--corpus=text.txt', '--index=index', '--query=a')),
     'train': (
         'gpt2',
         (

@@ -39,6 +39,7 @@ READ_RUNS = {
     'generate': (),
     'inside': (),
     'params': (),
+    'search': (f'--corpus={ROOT}/README.md', '--query=a token', '--index={new}'),
     'translate': ('--text=a token',),
 }
 READ_CONFIGS = {
@@ -382,6 +383,13 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--text=x --part=teacher', 'part'),
         ('--text=', 'text'),
         ('--text=\udcff', 'udcff'),
+    ),
+    'search': (
+        ('--corpus={files}/not_there', 'not_there'),
+        ('--index={files}', 'index'),
+        ('--pairs={files}/empty.py', 'one of'),
+        ('--top=0', 'top'),
+        ('--part=teacher', 'part'),
     ),
     'fill_mask': (('--text=x', 'Encoder|encoder|mask'), ('--text=[MASK] --part=student', 'part')),
     'predict': (

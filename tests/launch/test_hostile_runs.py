@@ -58,6 +58,7 @@ OPENING = {
     'translate': ('--text=the',),
     'fill_mask': ('--text=the [MASK]',),
     'embed': ('--text=the', '--text=a'),
+    'search': (f'--corpus={__file__}', '--query=a'),
     'predict': ('--text=the',),
     'decompose': (),
 }

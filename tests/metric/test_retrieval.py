@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from saccade.baseline.bag_of_words import retrieval, similarity
 from saccade.data.rows.ragged import Ragged
 from saccade.metric.retrieval import ranks, retrieved
+from saccade.task import cosine_regression, multiple_negatives
 from saccade.types import UserError
 
 
@@ -43,11 +43,13 @@ def of(*texts):
 def test_a_bag_of_words_is_compared_by_the_cosine_of_its_counts():
     texts = of([0, 1, 1], [2, 3], [4]), of([1, 1], [2, 3], [0])
     rows = SimpleNamespace(texts=texts)
-    found = retrieval(None, SimpleNamespace(rows=rows), 5)
+    found = multiple_negatives.bag_of_words(None, SimpleNamespace(rows=rows), 5)
     # Of the third text nothing is found: its cosine with each is 0, so that it has the last rank.
     assert found['recall_at_1'] == pytest.approx(2 / 3)
     assert found['mrr'] == pytest.approx((1 + 1 + 1 / 3) / 3)
     cosines = np.array([4 / (np.sqrt(5) * 2), 1.0, 0.0])
     answers = np.array([3.0, 5.0, 0.0])
     split = SimpleNamespace(rows=rows, answers=answers)
-    assert similarity(None, split, 5, highest=5.0)['loss'] == pytest.approx(((cosines - answers / 5) ** 2).mean())
+    assert cosine_regression.bag_of_words(None, split, 5, highest=5.0)['loss'] == pytest.approx(
+        ((cosines - answers / 5) ** 2).mean()
+    )

@@ -35,6 +35,7 @@ def launchers(commands):
         ('translation/dates_recurrent.py', ['train', 'translate', 'evaluate', 'train']),
         ('finetune/sort.py', ['train', 'predict', 'evaluate', 'train']),
         ('embedding/skip_gram.py', ['train', 'embed', 'evaluate']),
+        ('pairs/sentence_bert.py', ['train', 'search', 'evaluate', 'train']),
     ],
 )
 def test_the_commands_are_what_the_task_is_good_for(name, expected):

@@ -57,7 +57,6 @@ _FIELD = re.compile(r' {4}(\w+(?:, \w+)*): (.*)')
 _SECTION = re.compile(r'\n\s*(?:Raises|Returns):')
 _BASES = (ModelPair,)  # found by their protocol, and never named by a config
 _GIVEN_BY_CALLER = {  # how many arguments of a module's functions a config does not give
-    'baseline.bag_of_words': 3,
     'baseline.ngram': 3,
     'data.encoder.passages': 3,
     'metric.entity': 2,
@@ -66,6 +65,8 @@ _GIVEN_BY_CALLER = {  # how many arguments of a module's functions a config does
     'ops.pool': 2,
     'ops.rotary': 1,
     'task.classification': 3,
+    'task.cosine_regression': 3,
+    'task.multiple_negatives': 3,
     'task.regression': 3,
     'task.tagging': 3,
     'train.init.partial': 2,
@@ -202,10 +203,11 @@ ROOMS = (
             'ops.rotary': 'linear ntk yarn llama3 longrope halves neighbours',
             'ops.masking': 'choose_tokens choose_words',
             'ops.denoising': 'Spans Sequential',
-            'baseline.bag_of_words': 'similarity retrieval',
             'baseline.ngram': 'bigram_nats trigram_nats',
             'data.encoder.passages': 'unigram_nats',
             'task.classification': 'majority',
+            'task.cosine_regression': 'bag_of_words',
+            'task.multiple_negatives': 'bag_of_words',
             'task.regression': 'mean',
             'task.tagging': 'majority',
             'metric.entity': 'tagged require_bio',

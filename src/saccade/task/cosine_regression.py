@@ -11,10 +11,12 @@ highest: 5 in the STS benchmark (Cer et al. 2017, https://aclanthology.org/S17-2
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from jaxtyping import Array
 
+from saccade.metric.bag_of_words import similarities
+from saccade.metric.correlation import correlated
 from saccade.ops.similarity import cosine
 from saccade.task.base import Forward
 from saccade.task.regression import Regression
@@ -47,3 +49,14 @@ class CosineRegression(Siamese, Regression):
         if vectors.shape[1] != 2:
             raise UserError(f'config.data: a cosine is of 2 texts, not of {vectors.shape[1]}')
         return self.highest * cosine(vectors[:, 0], vectors[:, 1])[:, None]
+
+
+def bag_of_words(train: Any, validation: Any, vocabulary: int, highest: float = 1.0) -> dict[str, float]:
+    """Return metrics of a baseline that compares texts by the tokens they have in common.
+
+    Args:
+        highest: as of the task.
+    """
+    predicted = highest * similarities(*validation.rows.texts, vocabulary)
+    measured = {name: each.value for name, each in correlated(validation.answers, predicted).items()}
+    return {'loss': measured['mean_squared_error'] / highest**2, **measured}

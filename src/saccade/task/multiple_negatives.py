@@ -21,6 +21,7 @@ import numpy as np
 from einops import rearrange
 from jaxtyping import Array
 
+from saccade.metric.bag_of_words import ranks as bag_of_words_ranks
 from saccade.metric.retrieval import ranks, retrieved
 from saccade.ops.similarity import normalised
 from saccade.task.base import Forward, scored
@@ -74,3 +75,9 @@ class MultipleNegatives(Siamese):
     def _of_all(self, rows: Array) -> Array:
         """Rows of the whole batch, in the order of the devices."""
         return rows if self.axis is None else jax.lax.all_gather(rows, self.axis, tiled=True)
+
+
+def bag_of_words(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:
+    """Return metrics of a baseline that compares texts by the tokens they have in common."""
+    first, second, *_ = validation.rows.texts
+    return {name: each.value for name, each in retrieved(bag_of_words_ranks(first, second, vocabulary)).items()}
