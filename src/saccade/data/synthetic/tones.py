@@ -63,8 +63,8 @@ class Tones(LabelledFramesBase):
 
     def _drawn(self, uniform: Uniform, count: int) -> LabelledFrames:
         labels = (uniform(count) * len(CONTOURS)).astype(np.int32)
-        signs = np.repeat(np.array(list(CONTOURS.values()))[labels], notes // 2, axis=-1)
-        steps = signs * (2 + 2 * uniform(count, notes - 1))
+        signs = np.repeat(np.array(list(CONTOURS.values()))[labels], self.notes // 2, axis=-1)
+        steps = signs * (2 + 2 * uniform(count, self.notes - 1))
         semitones = np.cumsum(np.pad(steps, ((0, 0), (1, 0))), axis=-1)
         semitones += 12 * _OCTAVES * uniform(count, 1) - semitones.mean(axis=-1, keepdims=True)
         pitches = _LOWEST * 2 ** (semitones / 12)
