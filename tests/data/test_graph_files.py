@@ -10,7 +10,7 @@ import pytest
 from saccade.data.graph.files import GraphFiles, graph_of
 from saccade.data.graph.random_walk import RandomWalk
 from saccade.data.stratified import stratified
-from saccade.types import Data, Part, UserError
+from saccade.types import IGNORED, Data, Part, UserError
 
 GOOD = {'nodes': ['C', 'O', 'C'], 'edges': [[0, 1, 'single'], [1, 2]], 'label': 'a'}
 SIZES = dict(context_length=16, classes=2, node_features=2, edge_types=1)
@@ -126,3 +126,15 @@ def test_a_config_that_does_not_fit_the_file_is_refused(tmp_path, changes, messa
         prepared(tmp_path, labelled(10), **changes) if 'path' not in changes else GraphFiles(
             **SIZES | dict(identifiers=None) | changes
         ).prepare(tmp_path)
+
+
+def test_rows_of_new_graphs_need_no_label(tmp_path):
+    data = GraphFiles(path=str(written(tmp_path, labelled(10))), identifiers=None, **SIZES)
+    found = data.prepare(tmp_path / 'cache')
+    new = data.read(written(tmp_path, [{name: GOOD[name] for name in ('nodes', 'edges')}] * 2, 'new.jsonl'))
+    split = data.unanswered(new, ('a', 'b'), found.processor)
+    assert split.answers.tolist() == 2 * [IGNORED]
+    rows = [split.rows[row] for split in found.splits.values() for row in range(len(split.rows))]
+    (first,) = (row for row in rows if row['segments'].sum() == 7)
+    np.testing.assert_array_equal(split.rows[1]['frames'], first['frames'])
+    assert split.names == found.splits['train'].names

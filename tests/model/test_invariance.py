@@ -110,3 +110,22 @@ def test_without_identifiers_regular_graphs_of_one_size_are_the_same_rows():
     ring, parts = a_ring(), np.concatenate([(np.arange(3)[:, None] + [0, turn]) % 3 for turn in (1, -1)])
     triangles = np.concatenate([parts + start for start in (0, 3, 6)])
     np.testing.assert_array_equal(frames(ring, none), frames(triangles, none))
+
+
+def test_a_prediction_of_a_set_does_not_change_with_the_order_of_its_members():
+    members = np.random.default_rng(0).normal(size=(16, 11)).astype(np.float32)
+    order = np.random.default_rng(1).permutation(16)
+    rows = [row_of(each, 16) for each in (members, members[order], -members)]
+    batch = {name: jax.numpy.stack([row[name] for row in rows]) for name in rows[0]}
+    one, again, other = logits_of('sets/points.py', batch)
+    np.testing.assert_allclose(again, one, atol=ROUNDING)
+    assert np.abs(other - one).max() > 100 * ROUNDING
+
+
+def test_positions_of_members_would_break_the_invariance():
+    members = np.random.default_rng(0).normal(size=(16, 11)).astype(np.float32)
+    rows = [row_of(each, 16) for each in (members, members[::-1])]
+    batch = {name: jax.numpy.stack([row[name] for row in rows]) for name in rows[0]}
+    rotary = "--config.model.block.mixer.position={'use': 'position.rotary:Rotary'}"
+    one, again = logits_of('sets/points.py', batch, rotary)
+    assert np.abs(again - one).max() > 100 * ROUNDING

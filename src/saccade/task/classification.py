@@ -55,7 +55,7 @@ class PredictedClass:
 
     def lines(self, inputs: Mapping[str, Any]) -> list[str]:
         """The class and its probability before the text, or before both."""
-        return [f'{self.label}  {self.probabilities[self.label]:.3f}  {"  |  ".join(inputs.values())}']
+        return [f'{self.label}  {self.probabilities[self.label]:.3f}  {"  |  ".join(map(str, inputs.values()))}']
 
 
 @dataclass(frozen=True)

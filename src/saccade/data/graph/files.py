@@ -12,19 +12,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from saccade.data.cache import digest
 from saccade.data.corpus.record_files import FileRecords, Record, read_records
-from saccade.data.corpus.records import open_records
+from saccade.data.corpus.records import RecordSource, open_records
 from saccade.data.dataset_base import Source
 from saccade.data.encoder.names import Names
 from saccade.data.graph.graph import Graph
 from saccade.data.graph.labelled_base import LabelledGraphs, LabelledGraphsBase
+from saccade.data.graph.processor import GraphProcessor
+from saccade.data.graph.rows import GraphSplit
 from saccade.data.stratified import stratified
-from saccade.types import Count, CountOrZero, Share, UserError
+from saccade.types import IGNORED, Count, CountOrZero, Share, UserError
 
 _COLUMNS = 'nodes', 'edges', 'label'
 
@@ -48,6 +50,23 @@ class GraphFiles(LabelledGraphsBase):
     classes: Count
     directed: bool = False
     validation: Share = 0.2
+
+    inputs: ClassVar[Mapping[str, str]] = {'nodes': 'nodes', 'edges': 'edges'}
+    example: ClassVar[Mapping[str, str]] = {'file': 'graphs.jsonl'}
+
+    def read(self, path: Path) -> FileRecords:
+        """Read a file of graphs, which need no label."""
+        return read_records(path, tuple(self.inputs.values()))
+
+    def unanswered(self, records: RecordSource, names: tuple[str, ...], processor: GraphProcessor) -> GraphSplit:
+        """Return the rows of graphs whose classes are not known; `names` are those of the classes.
+
+        Raises:
+            UserError: a graph is none, as `graph_of` says, or has more nodes and edges than a row has room for.
+        """
+        graphs = [graph_of(records[index], records.place(index), self.directed) for index in range(len(records))]
+        found = LabelledGraphs(graphs, np.full(len(graphs), IGNORED, np.int32), names)
+        return self._split(self._arrays_of(found, processor), found, self._layout)
 
     @property
     def _features(self) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from saccade.data.cache import each, spec
 from saccade.data.dataset_base import Arrays, BySplit, DatasetBase, Source
@@ -95,8 +95,20 @@ class LabelledGraphsBase(DatasetBase):
         return GraphProcessor.of(source.splits['train'].graphs)
 
     def _arrays(self, source: Source, processor: GraphProcessor) -> BySplit:
-        identifiers = None if self.identifiers is None else self.identifiers()
-        return {name: _arrays(found, processor, identifiers) for name, found in source.splits.items()}
+        return {name: self._arrays_of(found, processor) for name, found in source.splits.items()}
+
+    def _arrays_of(self, found: LabelledGraphs, processor: GraphProcessor) -> Arrays:
+        """Return what `GraphRows.of` takes."""
+        graphs, identifiers = found.graphs, _none if self.identifiers is None else self.identifiers()
+        return {
+            'nodes': np.concatenate([processor.nodes(graph) for graph in graphs]),
+            'identifiers': np.concatenate([identifiers(graph.adjacency) for graph in each(graphs)]).astype(np.float32),
+            'edges': np.concatenate([graph.edges for graph in graphs]).astype(np.int32),
+            'edge_features': np.concatenate([processor.edges(graph) for graph in graphs]),
+            'node_counts': np.array([len(graph.nodes) for graph in graphs], np.int32),
+            'edge_counts': np.array([len(graph.edges) for graph in graphs], np.int32),
+            'labels': np.asarray(found.labels, np.int32),
+        }
 
     def _splits(self, arrays: BySplit, source: Source, frame: Layout, processor: GraphProcessor) -> dict[str, Split]:
         return {name: self._split(arrays[name], found, frame) for name, found in source.splits.items()}
@@ -114,19 +126,5 @@ class LabelledGraphsBase(DatasetBase):
         return GraphSplit(rows=rows, targets=len(rows), names=found.names)
 
 
-def _arrays(found: LabelledGraphs, processor: GraphProcessor, identifiers: Identifiers | None) -> Arrays:
-    """Return what `GraphRows.of` takes."""
-    graphs = found.graphs
-    known = [
-        np.zeros((len(graph.nodes), 0)) if identifiers is None else identifiers(graph.adjacency)
-        for graph in each(graphs)
-    ]
-    return {
-        'nodes': np.concatenate([processor.nodes(graph) for graph in graphs]),
-        'identifiers': np.concatenate(known).astype(np.float32),
-        'edges': np.concatenate([graph.edges for graph in graphs]).astype(np.int32),
-        'edge_features': np.concatenate([processor.edges(graph) for graph in graphs]),
-        'node_counts': np.array([len(graph.nodes) for graph in graphs], np.int32),
-        'edge_counts': np.array([len(graph.edges) for graph in graphs], np.int32),
-        'labels': np.asarray(found.labels, np.int32),
-    }
+def _none(adjacency: Float[np.ndarray, 'n n']) -> Float[np.ndarray, 'n 0']:
+    return np.zeros((len(adjacency), 0))
