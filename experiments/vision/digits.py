@@ -13,11 +13,13 @@ from saccade.experiments.vision.base import vision_transformer
 
 
 def get_config() -> ConfigDict:
-    config = vision_transformer(steps=1500, image=8, patch=2, width=64, layers=4, heads=4, classes=10)
+    config = vision_transformer(steps=3000, image=8, patch=2, width=64, layers=4, heads=4, classes=10)
     config.batch_size = 64
-    config.eval_every = 500
+    config.eval_every = 1000
     config.schedule.peak = 2e-3
     config.optimizer.weight_decay = 0.05
+    config.model.position.table_init = dict(use='jax.nn.initializers:normal', stddev=0.3)
+    config.baseline = dict(use='baseline.images:classifiers')
     config.task.augment = [dict(use='augment.shift:Shift', pixels=1)]
     config.data = dict(
         use='data.image.digits:Digits',

@@ -46,6 +46,7 @@ ROOMS = (
 
 # These modules also hold what reads and writes files, or come from elsewhere.
 NAMES = {
+    'baseline.images': 'classifiers',
     'baseline.ngram': 'bigram_nats trigram_nats',
     'data.encoder.classified': 'Classified',
     'data.encoder.pairing': 'NextSentence OnePassage SentenceOrder',
