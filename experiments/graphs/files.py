@@ -10,8 +10,8 @@
     python launch/predict.py --workdir=runs/molecules --file=NEW.jsonl
 
 A node is the name of its type, or a list of features; `node_features` says how many types or features there are. A
-number that does not fit the file is refused, with the one that would. A fifth of each class is held out. The 1,000 steps
-take about five minutes on two cores.
+number that does not fit the file is refused, with the one that would. A fifth of each class is held out. The 1,000
+steps take about five minutes on two cores.
 """
 
 from ml_collections import ConfigDict
