@@ -7,8 +7,11 @@
     python launch/train.py --config=experiments/graphs/files.py --workdir=runs/molecules \\
         --config.data.path=FILE.jsonl --config.data.classes=2 --config.data.node_features=3 --config.data.edge_types=2
 
+    python launch/predict.py --workdir=runs/molecules --file=NEW.jsonl
+
 A node is the name of its type, or a list of features; `node_features` says how many types or features there are. A
-number that does not fit the file is refused, with the one that would. A fifth of each class is held out.
+number that does not fit the file is refused, with the one that would. A fifth of each class is held out. The 1,000
+steps take about five minutes on two cores.
 """
 
 from ml_collections import ConfigDict
