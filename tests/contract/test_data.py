@@ -174,7 +174,7 @@ def test_within_a_segment_positions_rise_by_one_from_0_and_padding_is_at_the_end
                 inputs = side.removesuffix('_') or ('tokens' if 'tokens' in batch else 'frames')
                 assert segments.shape == batch[inputs].shape[: segments.ndim]
                 assert_whole(*(rows_of(batch[f'{side}{name}']) for name in ('segments', 'positions')))
-                lengths |= {*np.count_nonzero(segments, axis=-1).tolist()}
+                lengths |= {*np.count_nonzero(segments, axis=-1).ravel().tolist()}
                 most = max(most, segments.max())
     assert 0 in lengths  # rows of padding
     assert len(lengths) > 1
