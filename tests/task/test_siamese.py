@@ -133,6 +133,10 @@ def test_classification_is_the_softmax_of_both_vectors_and_their_difference():
     losses = np.log(np.exp(logits).sum(axis=-1)) - logits[[0, 1, 2], [2, 0, 0]]
     found = loss_of(task, model, params, batch)
     assert found['loss'].mean() == pytest.approx(losses[[0, 2]].mean(), rel=1e-4)
+    text, places = batch['tokens'][:1, 0], batch['positions'][:1, 0]
+    alone = model.apply({'params': params}, text, LayerContext(places, batch['segments'][:1, 0]), False)
+    np.testing.assert_allclose(alone['pooled'][0], u[0], rtol=1e-4, atol=NEAR)
+    assert alone['compared'].shape == (0, 3)
 
 
 @pytest.mark.long

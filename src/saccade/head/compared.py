@@ -5,8 +5,8 @@
     u = pool(x of the first text),  v = pool(x of the second);   scores = (u, v, |u - v|) W + c
 
 Reimers and Gurevych 2019, "Sentence-BERT", section 3, "Classification Objective Function", figure 1,
-https://arxiv.org/abs/1908.10084. Rows are texts, the two of a pair next to each other. Cost: 3 D C a pair. It serves
-learning alone: afterwards texts are compared by the cosine of u and v.
+https://arxiv.org/abs/1908.10084. Rows are texts, the two of a pair next to each other; a last one alone has no scores.
+Cost: 3 D C a pair. It serves learning alone: afterwards texts are compared by the cosine of u and v.
 """
 
 import flax.linen as nn
@@ -15,7 +15,7 @@ from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.head.base import Classes
-from saccade.types import Hidden, Part, Reading, UserError
+from saccade.types import Hidden, Part, Reading
 
 
 class Compared(Classes, kw_only=True):
@@ -28,8 +28,8 @@ class Compared(Classes, kw_only=True):
 
     @nn.compact
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'pairs C']:
-        if x.shape[0] % 2:
-            raise UserError(f'{Part(type(self)).name} compares pairs of texts; {x.shape[0]} rows are no pairs')
         segments = reading.context.segments
-        u, v = rearrange(self.pool(x, None if segments is None else segments != 0), '(B texts) D -> texts B D', texts=2)
+        vectors = self.pool(x, None if segments is None else segments != 0)
+        # Who embeds texts, one by one, may have an odd number of them.
+        u, v = rearrange(vectors[: len(vectors) // 2 * 2], '(pairs texts) D -> texts pairs D', texts=2)
         return self._scores(jnp.concatenate([u, v, jnp.abs(u - v)], axis=-1), train)

@@ -54,5 +54,5 @@ def model_digest(trained: Trained) -> str:
     """Return what changes with the weights of a model, with its architecture and with its tokenizer."""
     found = hashlib.sha256(json.dumps([trained.config['model'], trained.tokenizer.digest], sort_keys=True).encode())
     for leaf in jax.tree.leaves(trained.params):
-        found.update(np.ascontiguousarray(leaf).data.cast('B'))
+        found.update(np.asarray(leaf).tobytes())
     return found.hexdigest()
