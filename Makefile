@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
-# `make grid SAMPLE=8` runs one test in eight, which the commit chooses, as CI does; `make slow SAMPLE=12` one in twelve.
+# `make grid SAMPLE=8` runs one test in eight, which the commit chooses, as CI does; of `make slow` one in twelve, of
+# `make long` one in two.
 SAMPLE ?= 1
 # `make slow SLICES=` leaves out the half hour in which every experiment is compiled for a TPU slice.
 SLICES ?= slices
@@ -23,7 +24,7 @@ test: $(VENV)/.installed-test
 
 # Whole runs of launchers and of models: those tests that take a second or more.
 long: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q -m long
+	$(BIN)/python -m pytest -q -m long --sample=$(SAMPLE)
 
 oracle: $(VENV)/.installed-oracle
 	$(BIN)/python -m pytest -q -m oracle
@@ -35,7 +36,7 @@ slow: $(VENV)/.installed-test $(SLICES)
 	$(BIN)/python -m pytest -q -m slow --sample=$(SAMPLE) --timeout=1800 --dist worksteal $(if $(BATTERIES),,--ignore=tests/battery)
 
 # All that CI samples.
-nightly: grid slow
+nightly: long grid slow
 
 # Where libtpu is installed JAX looks for a TPU, so what compiles for one has an environment of its own.
 slices:
