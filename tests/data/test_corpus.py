@@ -349,7 +349,7 @@ def test_dataset_without_random_access_is_refused(tmp_path):
         ('pydoc', "did you mean 'pydocs'"),
         ('wmt17_translat/de-en', "did you mean 'wmt17_translate'"),
         ('glue/col', "glue: there is no config 'col'; did you mean 'cola'"),
-        ('no such thing', "there is no dataset 'no such thing'; see https"),
+        ('xyzzy', "there is no dataset 'xyzzy'; see https"),
         ('huggingface:imdb', "there is no dataset 'huggingface'; see https"),
         ('', "there is no dataset ''; see https"),
     ],

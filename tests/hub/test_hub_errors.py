@@ -48,7 +48,7 @@ def test_config_is_not_text(gpt2):
 @pytest.mark.parametrize('model_type', ['gpt_2', 'gpt2.py', '../gpt2'])
 def test_a_family_that_we_lack(gpt2, model_type):
     gpt2.config['model_type'] = model_type
-    there = 'albert, bert, distilbert, electra, gpt2, llama, marian, roberta, t5'
+    there = 'albert, bert, deit, distilbert, electra, gpt2, llama, marian, roberta, t5, vit'
     refused(gpt2.write(), f"model_type '{model_type}' cannot be loaded; there are {there}")
 
 

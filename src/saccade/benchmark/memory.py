@@ -80,6 +80,6 @@ def temp_bytes(path: Path, length: int) -> int:
     return compiled.memory_analysis().temp_size_in_bytes
 
 
-def exponent(lengths: Sequence[int], sizes: Sequence[float]) -> float:
+def exponent(lengths: Sequence[int], sizes: Sequence[int | float]) -> float:
     """Slope of the line through (log length, log size)."""
     return float(np.polyfit(np.log(lengths), np.log(sizes), 1)[0])

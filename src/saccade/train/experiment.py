@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiment: the fields that every config has, checked and typed."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -99,7 +100,9 @@ class Experiment:
     def tokens(self) -> int:
         """Tokens of a batch: the places of its rows; of images, each one place, those that the model makes of them."""
         data = self.data()
-        return self.batch_size * (data.context_length if data.context_length > 1 else self.model().context_length)
+        length = data.context_length if data.context_length > 1 else self.model().context_length
+        _, *texts, _ = data.batch_like(self.batch_size)['segments'].shape  # a row may hold several
+        return self.batch_size * math.prod(texts) * length
 
     def _require_model(self) -> None:
         """Refuse a model of another kind than the task trains."""
