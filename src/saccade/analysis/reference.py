@@ -26,6 +26,7 @@ from saccade.benchmark.report import Table
 from saccade.build import defaults, fields, load
 from saccade.model.together import ModelPair
 from saccade.types import (
+    Augmentation,
     Block,
     Data,
     Embedding,
@@ -146,12 +147,15 @@ ROOMS = (
     Room('head', 'Heads of an encoder', (Head,), ('head',)),
     Room('model', 'Models, and how their layers run', (Model, Runner), ('model',)),
     Room('task', 'Tasks', (Task,), ('task',)),
+    Room('augment', 'Augmentations', (Augmentation,), ('augment',)),
     Room(
         'data',
         'Data, tokenizers and rows',
         (Data,),
-        ('data.text', 'data.encoder', 'data.pairs', 'data.synthetic'),
+        ('data.text', 'data.encoder', 'data.pairs', 'data.graph', 'data.synthetic'),
         {
+            'data.graph.laplacian': 'Laplacian',
+            'data.graph.random_walk': 'RandomWalk',
             'data.encoder.pairing': 'OnePassage NextSentence SentenceOrder',
             'data.synthetic.dates': 'Dates',
             'data.synthetic.one_to_one': 'OneToOne Permuted',
