@@ -13,6 +13,8 @@ from saccade.train.log.log import read
 from saccade.train.loop import train
 from saccade.types import UserError
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.long
 def test_a_run_prints_its_plan_its_progress_and_what_to_try_next(finished):
@@ -180,8 +182,6 @@ def test_a_mistake_on_the_command_line_is_one_line_and_status_2(runner, tmp_path
 MINE = """
 import flax.linen as nn
 import jax.numpy as jnp
-
-pytestmark = pytest.mark.long
 
 class DynamicTanh(nn.Module):
     @nn.compact

@@ -58,7 +58,9 @@ _FIELD = re.compile(r' {4}(\w+(?:, \w+)*): (.*)')
 _SECTION = re.compile(r'\n\s*(?:Raises|Returns):')
 _BASES = (ModelPair,)  # found by their protocol, and never named by a config
 _GIVEN_BY_CALLER = {  # how many arguments of a module's functions a config does not give
+    'baseline.images': 3,
     'baseline.ngram': 3,
+    'data.image.digits': 1,
     'data.encoder.passages': 3,
     'metric.entity': 2,
     'metric.sequence': 2,
@@ -152,7 +154,7 @@ ROOMS = (
         'data',
         'Data, tokenizers and rows',
         (Data,),
-        ('data.text', 'data.encoder', 'data.pairs', 'data.graph', 'data.synthetic'),
+        ('data.text', 'data.encoder', 'data.pairs', 'data.image', 'data.graph', 'data.synthetic'),
         {
             'data.graph.laplacian': 'Laplacian',
             'data.graph.random_walk': 'RandomWalk',
@@ -207,8 +209,10 @@ ROOMS = (
             'ops.rotary': 'linear ntk yarn llama3 longrope halves neighbours',
             'ops.masking': 'choose_tokens choose_words',
             'ops.denoising': 'Spans Sequential',
+            'baseline.images': 'classifiers',
             'baseline.ngram': 'bigram_nats trigram_nats',
             'data.encoder.passages': 'unigram_nats',
+            'data.image.digits': 'stratified_fifth last_fifth',
             'task.classification': 'majority',
             'task.cosine_regression': 'bag_of_words',
             'task.multiple_negatives': 'bag_of_words',
