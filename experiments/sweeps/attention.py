@@ -16,6 +16,7 @@ ROTARY = dict(use='position.rotary:Rotary')
 LATENT = dict(rank=32, head_width=32, value_width=32, rotated_width=16)
 PLAIN = dict(use='attention.plain:Plain')
 CAUSAL = dict(use='ops.mask:Causal')
+SHORT = dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=True)
 NORM = dict(use='norm.rms:RMSNorm')
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
 STARTS = dict(kernel_init=NORMAL, output_init=dict(use='jax.nn.initializers:normal', stddev=0.01))  # of two layers
@@ -51,15 +52,23 @@ def mixers() -> dict[str, dict]:
         segment_memory=scores | dict(use='attention.segment_memory:SegmentMemory', length=16, memory=16),
         differential=scores | dict(use='attention.differential:Differential'),
         value_residual=scores | dict(use='attention.value_residual:ValueResidual', share=0.5),
+        exclusive=scores | dict(use='attention.exclusive:Exclusive', share=1.0),
         retention=dict(use='attention.retention:Retention', heads=HEADS),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, decay=False),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS, gate=dict(use='jax.nn:silu')),
+        gated_linear=dict(use='attention.gated_linear:GatedLinear', heads=HEADS),
+        hgrn2=dict(use='attention.hgrn2:HGRN2', heads=HEADS),
+        mamba2=dict(use='attention.mamba2:Mamba2', heads=HEADS, convolution=SHORT),
+        kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS, convolution=SHORT | dict(bias=False)),
+        delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
+        mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
     )
 
 
 def without_attention() -> dict[str, dict]:
     return dict(
         lstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.lstm:LSTM', width=128)),
+        slstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.slstm:SLSTM', width=128)),
         convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
     )
 
@@ -77,6 +86,7 @@ def softmaxes() -> dict[str, dict]:
         sink=dict(use='softmax.sink:LearnedSink'),
         softmax_one=dict(use='softmax.softmax_one:SoftmaxOne'),
         sigmoid=dict(use='softmax.sigmoid:Sigmoid', length=64),
+        scalable=dict(use='softmax.scalable:Scalable', length=64),
         top_k=dict(use='softmax.top_k:TopK', k=8),
         entmax=dict(use='softmax.entmax:Entmax', alpha=1.5),
         talking_heads=dict(use='softmax.talking_heads:TalkingHeads'),

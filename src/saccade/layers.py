@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from flax import struct
 from flax.traverse_util import flatten_dict
-from jaxtyping import PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
-from saccade.types import LayerContext, Part, UserError
+from saccade.types import Hidden, LayerContext, Part, UserError
 
 HANDED = 'handed'  # the Linen collection
 _GROUPS = ('first', 'pattern', 'last')
@@ -87,3 +88,40 @@ def earlier(context: LayerContext, name: str, own: PyTree) -> PyTree:
         return own
     there, value = context.handed[name]
     return jax.tree.map(lambda value, own: jnp.where(there, value, own), value, own)
+
+
+@struct.dataclass
+class Depth:
+    """What each layer so far has made, for layers that read all of them: place 0 is the input of the first that does.
+
+    Attributes:
+        made: by place, zeros where there is nothing yet; layer number r, from 0, has place r + 1.
+        there: whether a place holds something.
+    """
+
+    made: Float[Array, 'L B T D']
+    there: Bool[Array, ' L']
+
+    @classmethod
+    def of(cls, context: LayerContext, name: str, x: Hidden) -> 'Depth':
+        """Return what earlier layers handed on under a name; x alone where there is none."""
+        places = 1 + (context.layers or 1)
+        own = cls(jnp.zeros((places, *x.shape), x.dtype), jnp.zeros(places, bool)).put(_number(context), x)
+        return earlier(context, name, own)
+
+    def put(self, place: Array | int, x: Hidden) -> 'Depth':
+        """Return it with x in a place."""
+        return Depth(self.made.at[place].set(x), self.there.at[place].set(True))
+
+    def add(self, context: LayerContext, x: Hidden) -> 'Depth':
+        """Return it with what this layer has made."""
+        return self.put(_number(context) + 1, x)
+
+    def back(self, context: LayerContext) -> 'Depth':
+        """Return it by distance: what this layer has made comes first, then that of the layer before."""
+        place = _number(context) + 1 - jnp.arange(self.there.shape[0])
+        return Depth(self.made[place], self.there[place] & (place >= 0))
+
+
+def _number(context: LayerContext) -> Array | int:
+    return 0 if context.layer is None else context.layer

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from saccade.build import build
+from saccade.ops.delta import correct
 from saccade.ops.flops import flops
+from saccade.ops.linear_attention import Memory
 from saccade.ops.term import Softcap
 from saccade.types import LayerContext, Source, UserError
 
@@ -18,6 +20,8 @@ B, T, D, N = 2, 7, 8, 2
 RETENTION = {'use': 'attention.retention:Retention', 'heads': N, 'value_width': 6, 'chunk': 3}
 DELTA = {'use': 'attention.delta:Delta', 'heads': N, 'value_width': 6, 'chunk': 3}
 SILU = {'use': 'jax.nn:silu'}
+CONVOLUTION = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 3, 'depthwise': True}
+CONVOLVED = DELTA | {'convolution': CONVOLUTION}
 BARE = {'head_norm': None, 'gate': None, 'position': {'use': 'position.none:NoPosition'}}
 X = jnp.array(np.random.default_rng(0).normal(size=(B, T, D)), jnp.float32)
 CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
@@ -60,6 +64,8 @@ def rotated(x, t):
 
 def finish(heads, x, p):
     """Gate and merge [B T N V], which are normalised already."""
+    if 'gate_down' in p:
+        p = {**p, 'gate': np.einsum('dr,rnv->dnv', p['gate_down'], p['gate_up'])}
     gated = heads * silu(np.einsum('btd,dnv->btnv', x, p['gate'])) if 'gate' in p else heads
     return np.einsum('btnv,nvd->btd', gated, p['output'])
 
@@ -84,17 +90,43 @@ def test_retention_is_its_equations(rates):
     assert_near(run(spec, params), finish(heads, x, p), 1e-4)
 
 
-@pytest.mark.parametrize('settings', [{}, {'gate': SILU}, {'decay': False}])
+def projected(p, x):
+    """q, k, v [B T N H] of each of the N heads; convolved by naive loops where the parameters say so."""
+    heads = [np.einsum('btd,dnh->btnh', x, p[name]) for name in ('query', 'key', 'value')]
+    if 'convolution' in p:
+        taps = p['convolution']['output']
+        flat, own = np.concatenate([y.reshape(B, T, -1) for y in heads], axis=-1), [y.shape[2:] for y in heads]
+        y = np.zeros_like(flat) + p['convolution'].get('bias', 0.0)
+        for t, back in np.ndindex(T, len(taps)):
+            y[:, t] += flat[:, t - back] * taps[-1 - back] if t >= back else 0.0
+        ends = np.cumsum([a * b for a, b in own])[:-1]
+        heads = [part.reshape(B, T, *shape) for part, shape in zip(np.split(y, ends, axis=-1), own, strict=True)]
+    return [np.repeat(y, N // y.shape[2], axis=2) for y in heads]
+
+
+@pytest.mark.parametrize(
+    'settings',
+    [
+        {},
+        {'gate': SILU},
+        {'decay': False},
+        {'negative_eigenvalues': True},
+        {'key_heads': 1, 'convolution': CONVOLUTION},
+        {'gate': SILU, 'gate_rank': 3, 'convolution': {**CONVOLUTION, 'bias': False}},
+    ],
+)
 def test_the_delta_rule_is_its_equations(settings):
     spec = DELTA | settings
     params = params_of(spec)
     p, x = in_double(params)
+    queries, keys, values = (silu(y) for y in projected(p, x))
+    most = 2 if settings.get('negative_eigenvalues') else 1
     heads = np.zeros((B, T, N, 6))
     for b, n in np.ndindex(B, N):
         memory = np.zeros((6, D // N))
         for t in range(T):
-            q, k, v = (silu(x[b, t] @ p[name][:, n]) for name in ('query', 'key', 'value'))
-            q, k, share, log_decay = unit(q), unit(k), 1 / (1 + np.exp(-x[b, t] @ p['write'][:, n])), 1.0
+            q, k, v = unit(queries[b, t, n]), unit(keys[b, t, n]), values[b, t, n]
+            share, log_decay = most / (1 + np.exp(-x[b, t] @ p['write'][:, n])), 1.0
             if 'log_rate' in p:
                 log_decay = np.exp(
                     -np.exp(p['log_rate'][n]) * np.log1p(np.exp(x[b, t] @ p['step'][:, n] + p['step_bias'][n]))
@@ -122,6 +154,28 @@ def test_a_memory_that_never_fades_is_delta_net():
     assert_near(run(DELTA, {'params': still}), run(DELTA | {'decay': False}, {'params': plain}))
 
 
+def test_taps_for_the_token_itself_alone_are_no_convolution():
+    params = params_of(CONVOLVED)['params']
+    taps = params['convolution']['output']
+    still = {'output': jnp.zeros_like(taps).at[-1].set(1.0), 'bias': jnp.zeros_like(taps[0])}
+    plain = {name: leaf for name, leaf in params.items() if name != 'convolution'}
+    assert_near(run(CONVOLVED, {'params': {**params, 'convolution': still}}), run(DELTA, {'params': plain}))
+
+
+def test_a_convolved_mixer_decodes_with_the_tokens_before():
+    state = build(CONVOLVED)().init_state(X, 10**9)
+    assert state.memory.sums.shape == (B, N, D // N, 6)
+    assert state.convolution.x.shape == (B, 2, 2 * D + N * 6)
+
+
+def test_with_negative_eigenvalues_a_memory_counts_modulo_two():
+    length, one = 9, jnp.ones((1, 9, 1))
+    k = one[..., None]
+    v, write = jnp.zeros_like(k).at[:, 0].set(1.0), (2.0 * one).at[:, 0].set(1.0)
+    y, _ = correct(k, k, v, write, 0.0 * one, jnp.ones((1, length), int), Memory.empty(1, 1, 1, 1), 4)
+    np.testing.assert_array_equal(y.ravel(), (-1.0) ** np.arange(length))
+
+
 def test_what_is_never_written_is_never_read():
     params = params_of(DELTA)
     closed = {**params['params'], 'write': -1e4 * jnp.ones((D, N))}
@@ -129,7 +183,7 @@ def test_what_is_never_written_is_never_read():
     np.testing.assert_array_equal(run(DELTA, {'params': closed}, x=x), 0.0)
 
 
-@pytest.mark.parametrize('spec', [RETENTION, DELTA], ids=['Retention', 'Delta'])
+@pytest.mark.parametrize('spec', [RETENTION, CONVOLVED], ids=['Retention', 'Delta'])
 def test_the_chunk_changes_nothing(spec):
     params = params_of(spec)
     assert_near(run(spec | {'chunk': 64}, params), run(spec | {'chunk': 1}, params))
@@ -164,6 +218,7 @@ REFUSED = {
     'rates for other heads': (RETENTION | {'rates': [0.5]}, CONTEXT, 'rates must be 2, above 0 and at most 1'),
     'a rate that grows': (RETENTION | {'rates': [0.5, 1.5]}, CONTEXT, 'rates must be 2, above 0 and at most 1'),
     'heads that do not fit': (DELTA | {'heads': 3}, CONTEXT, 'width 8 is not divisible by 3 heads'),
+    'key heads that do not fit': (DELTA | {'key_heads': 3}, CONTEXT, 'heads 2 is not divisible by key_heads 3'),
     'chunks of none': (DELTA | {'chunk': 0}, CONTEXT, 'chunk must be at least 1'),
     'values of no width': (DELTA | {'value_width': 0}, CONTEXT, 'value_width must be at least 1'),
 }

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 QUICKSTART = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
 SMALL = ('width=24', 'layers=2', 'vocabulary=32', 'context_length=12')
 KERNEL, MIXER = 'block.mixer.kernel', 'block.mixer'
+SHORT = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True}
 CHOICES = {
     'linear': (KERNEL, {'use': 'attention.linear:Linear', 'chunk': 4}),
     'linear, relu': (KERNEL, {'use': 'attention.linear:Linear', 'feature': {'use': 'jax.nn:relu'}}),
@@ -26,6 +27,8 @@ CHOICES = {
     'retention': (MIXER, {'use': 'attention.retention:Retention', 'heads': 6, 'value_width': 8}),
     'delta': (MIXER, {'use': 'attention.delta:Delta', 'heads': 6, 'decay': False}),
     'gated delta': (MIXER, {'use': 'attention.delta:Delta', 'heads': 6, 'gate': {'use': 'jax.nn:silu'}}),
+    'mamba2': (MIXER, {'use': 'attention.mamba2:Mamba2', 'heads': 6, 'convolution': SHORT}),
+    'kimi delta': (MIXER, {'use': 'attention.kimi_delta:KimiDelta', 'heads': 6, 'gate_rank': 4, 'convolution': SHORT}),
 }
 LINFORMER = {'use': 'attention.linformer:Linformer', 'length': 12, 'slots': 4}
 

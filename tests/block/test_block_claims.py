@@ -19,6 +19,7 @@ from saccade.block.deep_norm import DeepNorm
 from saccade.block.hyper_connections import HyperConnections
 from saccade.block.layer_scale import LayerScale
 from saccade.block.macaron import Macaron
+from saccade.block.manifold_hyper_connections import ManifoldHyperConnections, doubly_stochastic
 from saccade.block.no_residual import NoResidual
 from saccade.block.parallel import Parallel
 from saccade.block.post_norm import PostNorm
@@ -69,7 +70,7 @@ def assert_near(given: jax.Array, expected: jax.Array) -> None:
 def silent(name: str) -> tuple[BlockBase, Any]:
     """A block whose branches return zero."""
     block = toy(found()[name])
-    params = jax.tree.map(jnp.asarray, block.init(KEY, X, CONTEXT, False))
+    params = jax.tree.map(jnp.asarray, block.init(KEY, X, CONTEXT, False, mutable=['params']))
     zero = {'output', 'down'}
     return block, jax.tree_util.tree_map_with_path(
         lambda path, leaf: jnp.zeros_like(leaf) if path[-1].key in zero else leaf, params
@@ -178,6 +179,34 @@ def test_hyper_connections_read_different_streams_in_different_layers():
         for name in ('mixer_connection', 'feedforward_connection')
     }
     assert firsts == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize('dynamic', [True, False])
+def test_manifold_hyper_connections_without_dynamic_changes_are_pre_norm_in_every_stream(dynamic):
+    block = toy(ManifoldHyperConnections, streams=3, dynamic=dynamic)
+    plain = drawn(toy(PreNorm).init(KEY, X, CONTEXT, False))
+    fresh = block.init(KEY, block.expand(X), CONTEXT, False)
+    still = jax.tree_util.tree_map_with_path(
+        lambda path, leaf: jnp.zeros_like(leaf) if path[-1].key.endswith('_scale') else leaf, fresh['params']
+    )
+    after = apply(block, {'params': {**still, **plain['params']}}, block.expand(X))
+    expected = apply(toy(PreNorm), plain)
+    assert_near(after, jnp.tile(expected, 3))
+    assert_near(block.reduce(after), 3 * expected)
+
+
+@pytest.mark.parametrize('scale', [1.0, 10.0])
+def test_rows_and_columns_of_what_mixes_streams_sum_to_one(scale):
+    logits = scale * jnp.array(np.random.default_rng(0).normal(size=(5, 4, 4)), jnp.float32)
+    weights = doubly_stochastic(logits, 200)
+    assert (weights >= 0).all()
+    np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=NEAR)
+    np.testing.assert_allclose(weights.sum(axis=-2), 1.0, atol=0.02)
+
+
+def test_one_stream_has_nothing_to_mix():
+    with pytest.raises(UserError, match='streams must be at least 2, not 1'):
+        toy(ManifoldHyperConnections, streams=1).init(KEY, X, CONTEXT, False)
 
 
 def test_two_streams_are_post_norm_beside_the_sum_of_what_was_added():

@@ -14,6 +14,7 @@ from saccade.block.deep_norm import DeepNorm
 from saccade.block.hyper_connections import HyperConnections
 from saccade.block.layer_scale import LayerScale
 from saccade.block.macaron import Macaron
+from saccade.block.manifold_hyper_connections import ManifoldHyperConnections
 from saccade.block.no_residual import NoResidual
 from saccade.block.parallel import Parallel
 from saccade.block.post_norm import PostNorm
@@ -27,6 +28,7 @@ from saccade.types import LayerContext
 NEAR = 1e-5  # of the largest element
 B, T, D = 2, 6, 4
 SEEDS = range(2)
+ITERATIONS = 5  # of Sinkhorn's normalisation
 CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
 
 
@@ -130,6 +132,40 @@ def hyper_connections(p, x):
     return np.concatenate(list(streams), axis=-1)
 
 
+def manifold_connection(p, streams, branch):
+    """One branch among the streams, [R, B, T, D], token by token; Sinkhorn's rows and columns one by one."""
+    count = len(streams)
+    read, after = np.zeros(streams.shape[1:]), np.zeros(streams.shape)
+    added = np.zeros(streams.shape)
+    for place in np.ndindex(B, T):
+        here = streams[(slice(None), *place)]
+        logits = {name: p[f'{name}_bias'].copy() for name in ('read', 'add', 'keep')}
+        if 'read' in p:
+            normed = norm(p, 'norm')(here.reshape(-1))
+            for name in logits:
+                logits[name] += p[f'{name}_scale'] * np.tensordot(normed, p[name], axes=1)
+        kept = np.exp(logits['keep'])
+        for _ in range(ITERATIONS):
+            for r in range(count):
+                kept[:, r] = kept[:, r] / kept[:, r].sum()
+            for r in range(count):
+                kept[r] = kept[r] / kept[r].sum()
+        for m in range(count):
+            read[place] += here[m] / (1 + np.exp(-logits['read'][m]))
+            added[m][place] = 2 / (1 + np.exp(-logits['add'][m]))
+            after[m][place] = sum(kept[m, r] * here[r] for r in range(count))
+    return after + added * branch(read)
+
+
+def manifold_hyper_connections(p, x):
+    streams = np.stack(np.split(x, x.shape[-1] // D, axis=-1))
+    streams = manifold_connection(p['mixer_connection'], streams, lambda z: mixer(p)(norm(p, 'mixer_norm')(z)))
+    streams = manifold_connection(
+        p['feedforward_connection'], streams, lambda z: feedforward(p)(norm(p, 'feedforward_norm')(z))
+    )
+    return np.concatenate(list(streams), axis=-1)
+
+
 CASES = {
     'pre-norm': (PreNorm(**TOYS), pre_norm),
     'pre-norm, scaled': (PreNorm(**TOYS, branch_scale=0.3), lambda p, x: pre_norm(p, x, 0.3)),
@@ -148,6 +184,14 @@ CASES = {
     'two streams': (ResDual(**TOYS), res_dual),
     'hyper-connections': (HyperConnections(**TOYS, streams=3, dynamic=False), hyper_connections),
     'hyper-connections, dynamic': (HyperConnections(**TOYS, streams=2, dynamic=True), hyper_connections),
+    'manifold': (
+        ManifoldHyperConnections(**TOYS, streams=3, dynamic=False, iterations=ITERATIONS),
+        manifold_hyper_connections,
+    ),
+    'manifold, dynamic': (
+        ManifoldHyperConnections(**TOYS, streams=2, dynamic=True, iterations=ITERATIONS),
+        manifold_hyper_connections,
+    ),
     'hyper-connections, one stream': (HyperConnections(**TOYS, streams=1, dynamic=True), hyper_connections),
 }
 

@@ -404,6 +404,115 @@ def test_no_share_of_the_values_of_the_first_layer_is_multi_head_attention():
     np.testing.assert_array_equal(given, grouped(**plain).apply(variables, X, CONTEXT, False))
 
 
+def numpy_parts(p):
+    """Mixer and feed-forward layer of a layer of `block`, behind their norms, in float64."""
+
+    def normed(x, name):
+        return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-6) * p[name]['scale']
+
+    def mixer(x):
+        q, k, v = (np.einsum('btd,dnh->bnth', normed(x, 'mixer_norm'), p['mixer'][name]) for name in _QKV)
+        scores = np.where(np.tri(T, dtype=bool), q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]), -np.inf)
+        weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+        return np.einsum('bnth,nhd->btd', weights @ v, p['mixer']['output'])
+
+    def feedforward(x):
+        own = p['feedforward']
+        h = normed(x, 'feedforward_norm') @ own['up'] + own['up_bias']
+        gelu = 0.5 * h * (1 + np.tanh(np.sqrt(2 / np.pi) * (h + 0.044715 * h**3)))
+        return gelu @ own['down'] + own['down_bias']
+
+    return mixer, feedforward
+
+
+_QKV = ('query', 'key', 'value')
+
+
+def dense_former(layers, x):
+    outputs = [x]
+    for p in layers:
+        mixer, feedforward = numpy_parts(p)
+        h = x + mixer(x)
+        outputs.append(h + feedforward(h))
+        x = sum(p['depth']['weights'][back] * y for back, y in enumerate(reversed(outputs)))
+    return x
+
+
+def attention_residuals(layers, x):
+    added = [x]
+    for p in layers:
+        mixer, feedforward = numpy_parts(p)
+        mixed = mixer(over_depth(p['queries'][0], added))
+        added.append(mixed + feedforward(over_depth(p['queries'][1], [*added, mixed])))
+    return sum(added)
+
+
+def over_depth(query, made):
+    """The softmax over the layers, token by token."""
+    read = np.zeros(made[0].shape)
+    for place in np.ndindex(B, T):
+        scores = [query @ y[place] / np.sqrt((y[place] ** 2).mean() + 1e-6) for y in made]
+        shares = np.exp(scores) / np.exp(scores).sum()
+        read[place] = sum(share * y[place] for share, y in zip(shares, made, strict=True))
+    return read
+
+
+DEEP = {
+    'block.dense_former:DenseFormer': (dense_former, 1e-5),
+    'block.attention_residuals:AttentionResiduals': (attention_residuals, 1e-5),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('run', RUNNERS)
+@pytest.mark.parametrize('use', DEEP)
+def test_layers_that_read_all_earlier_ones_are_their_equations_in_whole_and_in_steps(use, run):
+    model, (oracle, near) = stack(run, [block(use, dropout=0.0)], layers=3), DEEP[use]
+    variables = drawn(model)
+    params = jax.tree.map(np.float64, variables['params']['pattern_0'])
+    layers = [jax.tree.map(lambda leaf, number=number: leaf[number], params) for number in range(3)]
+    whole = model.apply(variables, X, CONTEXT, False)
+    expected = oracle(layers, np.float64(X))
+    np.testing.assert_allclose(whole, expected, rtol=0, atol=near * np.abs(expected).max())
+    state, found = model.apply(variables, X, T, method='init_state'), []
+    for chunk in (slice(0, 2), slice(2, 3), slice(3, T)):
+        context = LayerContext(CONTEXT.positions[:, chunk])
+        y, state = model.apply(variables, X[:, chunk], context, state, method='step')
+        found.append(y)
+    np.testing.assert_allclose(jnp.concatenate(found, axis=1), whole, rtol=0, atol=near * np.abs(expected).max())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('use', DEEP)
+def test_layers_that_read_all_earlier_ones_start_as_pre_norm(use):
+    """Equal weights make a mean of what pre-norm sums up, which its norms do not tell apart."""
+    deep, plain = (stack('unrolled', [block(name, dropout=0.0)]) for name in (use, 'block.pre_norm:PreNorm'))
+    variables = drawn(plain)
+    fresh = deep.init(jax.random.key(0), X, CONTEXT, False, mutable=['params'])['params']['pattern_0']
+    params = {'params': {'pattern_0': {**fresh, **variables['params']['pattern_0']}}}
+    expected = plain.apply(variables, X, CONTEXT, False)
+    given = deep.apply(params, X, CONTEXT, False)
+    np.testing.assert_allclose(given, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.long
+def test_each_pass_and_each_kind_of_layer_has_a_history_of_its_own():
+    deep = [block(use, dropout=0.0) for use in DEEP]
+    model = build({
+        'use': 'model.stack:Stack', 'block': deep, 'layers': 5, 'run': RUNNERS['scanned'], 'passes': 2,
+        'first_blocks': [block(dropout=0.0)],
+    })()  # fmt: skip
+    variables = drawn(model)
+    whole = model.apply(variables, X, CONTEXT, False)
+    state, found = model.apply(variables, X, T, method='init_state'), []
+    for number in range(T):
+        context = LayerContext(CONTEXT.positions[:, number : number + 1])
+        y, state = model.apply(variables, X[:, number : number + 1], context, state, method='step')
+        found.append(y)
+    assert np.isfinite(whole).all()
+    np.testing.assert_allclose(jnp.concatenate(found, axis=1), whole, rtol=0, atol=1e-5 * np.abs(whole).max())
+
+
 class Undeclared(PreNorm):
     """Hands something on that it does not declare."""
 

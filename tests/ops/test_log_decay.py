@@ -21,13 +21,17 @@ ROWS = {
     # Documents of 40 tokens in the mean, with padding in random places.
     'packed': (np.cumsum(RANDOM.uniform(size=(B, T)) < 1 / 40, axis=1) + 1) * (RANDOM.uniform(size=(B, T)) > 0.1),
 }
+STRENGTHS, SHARES = [0.0, -0.1, -3.0, -30.0, -1e3, -1e4], [0.3, 0.3, 0.2, 0.1, 0.05, 0.05]
 LOG_DECAYS = {
     'none': np.zeros((B, T, N)),
     'mild': np.full((B, T, N), -0.1),
     'strong': RANDOM.uniform(-33.0, -27.0, size=(B, T, N)),
     'resets': np.where(RANDOM.uniform(size=(B, T, N)) < 0.05, -1e4, 0.0),
     'mild and resets': np.where(RANDOM.uniform(size=(B, T, N)) < 0.05, -1e4, -RANDOM.exponential(size=(B, T, N))),
-    'mixed': RANDOM.choice([0.0, -0.1, -3.0, -30.0, -1e3, -1e4], size=(B, T, N), p=[0.3, 0.3, 0.2, 0.1, 0.05, 0.05]),
+    'mixed': RANDOM.choice(STRENGTHS, size=(B, T, N), p=SHARES),
+    'mild, by feature': -0.2 * RANDOM.exponential(size=(B, T, N, R)),
+    'strong, by feature': RANDOM.uniform(-33.0, -27.0, size=(B, T, N, R)),
+    'mixed, by feature': RANDOM.choice(STRENGTHS, size=(B, T, N, R), p=SHARES),
 }
 
 
@@ -79,8 +83,9 @@ def loop(form, log_decay, row):
         real = np.flatnonzero(segments)
         memory, before, current = last[b], {}, 0
         for t in real:
-            before[t] = memory, np.exp(x['log_decay'][b, t]) * (segments[t] == current)
-            faded, k, current = before[t][1][:, None, None] * memory, x['k'][b, t], segments[t]
+            kept = np.exp(x['log_decay'][b, t]).reshape(N, -1, 1) * (segments[t] == current)
+            before[t] = memory, kept
+            faded, k, current = kept * memory, x['k'][b, t], segments[t]
             error = x['v'][b, t] - taken * np.einsum('nr,nrh->nh', k, faded)
             memory = faded + np.einsum('n,nr,nh->nrh', share[b, t], k, error)
             y[b, t] = np.einsum('nr,nrh->nh', x['q'][b, t], memory)
@@ -96,8 +101,10 @@ def loop(form, log_decay, row):
             dk = share[b, t][:, None] * np.einsum('nrh,nh->nr', dmemory, error)
             gradients['k'][b, t] = dk - taken * np.einsum('nrh,nh->nr', faded, derror)
             dfaded = dmemory - taken * np.einsum('nr,nh->nrh', k, derror)
-            gradients['log_decay'][b, t] = kept * np.einsum('nrh,nrh->n', dfaded, memory)
-            dmemory = kept[:, None, None] * dfaded
+            by_feature = (kept * dfaded * memory).sum(axis=-1)
+            own = gradients['log_decay'][b, t]
+            own += by_feature if own.ndim == 2 else by_feature.sum(axis=-1)
+            dmemory = kept * dfaded
     return gradients, (y, last)
 
 

@@ -11,12 +11,14 @@ from saccade.ops.rotary import (
     decays,
     frequencies,
     halves,
+    highest,
     linear,
     llama3,
     longrope,
     neighbours,
     ntk,
     rotate,
+    turn,
     yarn,
 )
 from saccade.types import UserError
@@ -122,6 +124,26 @@ def test_longrope_stretches_each_wavelength_by_its_own_factor():
     assert waves.gain == pytest.approx(np.sqrt(1 + np.log(32) / np.log(4096)))
 
 
+def by_pairs(x, position, share):
+    """Pair c of H/2 turns by position base^(-2c/H) where c < share H/2, and not at all elsewhere."""
+    y = np.array(x, np.float64)[0, 0, 0]
+    for c in range(H // 2):
+        angle = position * BASE ** (-2 * c / H) if c < share * H / 2 else 0.0
+        one, two = y[c], y[c + H // 2]
+        y[c], y[c + H // 2] = one * np.cos(angle) - two * np.sin(angle), two * np.cos(angle) + one * np.sin(angle)
+    return y
+
+
+@pytest.mark.parametrize('share', [0.25, 0.5, 0.75, 1.0])
+def test_the_highest_frequencies_turn_and_the_others_do_not(share):
+    given = rotate(Q, turn(jnp.array([[7]]), highest(frequencies(H, BASE), share)))
+    np.testing.assert_allclose(given[0, 0, 0], by_pairs(Q, 7, share), atol=NEAR)
+
+
+def test_all_of_the_frequencies_are_those_there_are():
+    np.testing.assert_array_equal(highest(frequencies(H, BASE), 1.0), frequencies(H, BASE))
+
+
 def test_a_gain_stretches_what_is_turned():
     angle = angles(jnp.array([[7]]), H, BASE)
     np.testing.assert_allclose(rotate(Q, angle, 1.5), 1.5 * rotate(Q, angle), rtol=NEAR)
@@ -154,6 +176,8 @@ def test_decays_rise_to_one_with_the_wavelength():
         lambda plain: yarn(plain, -1.0, 8),
         lambda plain: yarn(plain, 8.0, 0),
         lambda plain: yarn(plain, 8.0, 8, fast=1.0, slow=1.0),
+        lambda plain: highest(plain, 0.1),
+        lambda plain: highest(plain, 1.5),
         lambda plain: longrope(plain, (1.0, 2.0), 8.0, 64),
         lambda plain: longrope(plain, (1.0, 2.0, 0.0, 1.0), 8.0, 64),
         lambda plain: longrope(plain, (1.0, 2.0, 2.0, 1.0), 8.0, 1),

@@ -33,20 +33,21 @@ def heads_of(weight, width):
     return jnp.asarray(weight.T.reshape(D, N, width))
 
 
-@pytest.mark.parametrize('seed', [0, 1])
-def test_the_gated_delta_rule_is_that_of_olmo_hybrid(seed):
+@pytest.mark.parametrize('negative_eigenvalues', [False, True])
+def test_the_gated_delta_rule_is_that_of_olmo_hybrid(negative_eigenvalues):
     torch = pytest.importorskip('torch')
     from transformers.models.olmo_hybrid.modeling_olmo_hybrid import OlmoHybridConfig, OlmoHybridGatedDeltaNet
 
-    sizes = {'hidden_size': D, 'linear_num_value_heads': N, 'linear_num_key_heads': N, 'linear_conv_kernel_dim': 1}
-    widths = {'linear_key_head_dim': D // N, 'linear_value_head_dim': V, 'linear_allow_neg_eigval': False}
+    sizes = {'hidden_size': D, 'linear_num_value_heads': N, 'linear_num_key_heads': N, 'linear_conv_kernel_dim': 4}
+    widths = {'linear_key_head_dim': D // N, 'linear_value_head_dim': V}
+    sizes['linear_allow_neg_eigval'] = negative_eigenvalues
     kinds = {'num_hidden_layers': 2, 'layer_types': ['linear_attention', 'full_attention']}
     theirs = OlmoHybridGatedDeltaNet(OlmoHybridConfig(**sizes, **widths, **kinds), 0)
-    p = randomised(torch, theirs, seed)
-    torch.nn.init.ones_(theirs.conv1d.weight)  # a convolution over one token that changes nothing
+    p = randomised(torch, theirs, 0)
     params = {
         **{ours: heads_of(p[f'{name}_proj.weight'], width) for ours, name, width in PROJECTIONS},
         **{ours: jnp.asarray(p[f'{name}_proj.weight'].T) for ours, name in (('write', 'b'), ('step', 'a'))},
+        'convolution': {'output': jnp.asarray(p['conv1d.weight'][:, 0].T)},
         'log_rate': jnp.asarray(p['A_log']),
         'step_bias': jnp.asarray(p['dt_bias']),
         'head_norm': {'scale': jnp.asarray(p['o_norm.weight'])},
@@ -55,14 +56,16 @@ def test_the_gated_delta_rule_is_that_of_olmo_hybrid(seed):
     # They scale queries by 1 / sqrt(H), which the norm takes back, but for its epsilon.
     norm = {'use': 'norm.rms:RMSNorm', 'epsilon': 1e-5 * (D // N)}
     spec = {'use': 'attention.delta:Delta', 'heads': N, 'value_width': V, 'gate': {'use': 'jax.nn:silu'}, 'chunk': 8}
-    ours = build({**spec, 'head_norm': norm})()
-    x = np.random.default_rng(seed).normal(size=(B, T, D)).astype(np.float32)
+    settings = {'negative_eigenvalues': negative_eigenvalues, 'convolution': CONVOLUTION}
+    ours = build({**spec, **settings, 'head_norm': norm})()
+    x = np.random.default_rng(0).normal(size=(B, T, D)).astype(np.float32)
     context = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
     given = jax.jit(lambda params: ours.apply({'params': params}, jnp.asarray(x), context, False))(params)
     with torch.no_grad():
         assert_near(given, theirs(torch.from_numpy(x)))
 
 
+CONVOLUTION = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True, 'bias': False}
 PROJECTIONS = (('query', 'q', D // N), ('key', 'k', D // N), ('value', 'v', V), ('gate', 'g', V))
 
 
@@ -87,3 +90,104 @@ def test_a_fading_memory_is_the_lightning_attention_of_minimax():
     with torch.no_grad():
         expected, _ = theirs(torch.from_numpy(x), None, None)
     assert_near(given.reshape(B, T, D), expected)
+
+
+def test_the_gated_delta_rule_is_that_of_qwen3_next():
+    torch = pytest.importorskip('torch')
+    from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextConfig, Qwen3NextGatedDeltaNet
+
+    K, H, G = 2, 5, 2  # heads of keys, their width, heads of values for each
+    sizes = {'hidden_size': D, 'linear_num_value_heads': K * G, 'linear_num_key_heads': K, 'num_hidden_layers': 2}
+    widths = {'linear_key_head_dim': H, 'linear_value_head_dim': V, 'linear_conv_kernel_dim': 4}
+    theirs = Qwen3NextGatedDeltaNet(Qwen3NextConfig(**sizes, **widths), 0)
+    p = randomised(torch, theirs, 0)
+    ends = np.cumsum([H, H, G * V])
+    together = p['in_proj_qkvz.weight'].T.reshape(D, K, 2 * H + 2 * G * V)
+    query, key, value, gate = np.split(together, ends, axis=-1)
+    write, step = np.split(p['in_proj_ba.weight'].T.reshape(D, K, 2 * G), 2, axis=-1)
+    params = {
+        **{'query': query, 'key': key, 'value': value.reshape(D, K * G, V), 'gate': gate.reshape(D, K * G, V)},
+        **{'write': write.reshape(D, K * G), 'step': step.reshape(D, K * G)},
+        'convolution': {'output': p['conv1d.weight'][:, 0].T},
+        'log_rate': p['A_log'],
+        'step_bias': p['dt_bias'],
+        'head_norm': {'scale': p['norm.weight']},
+        'output': p['out_proj.weight'].T.reshape(K * G, V, D),
+    }
+    spec = {'use': 'attention.delta:Delta', 'heads': K * G, 'key_heads': K, 'head_width': H, 'value_width': V}
+    assert_near(ours(spec | PUBLISHED | {'head_norm': norm_of_scaled_queries(H, 1e-6)}, params), output_of(theirs))
+
+
+def test_kimi_delta_attention_is_that_of_kimi_linear():
+    torch = pytest.importorskip('torch')
+    from transformers.models.kimi_linear.modeling_kimi_linear import KimiLinearConfig, KimiLinearDeltaAttention
+
+    H = D // N
+    kinds = {'num_hidden_layers': 2, 'layer_types': ['linear_attention', 'full_attention']}
+    theirs = KimiLinearDeltaAttention(
+        KimiLinearConfig(hidden_size=D, linear_num_heads=N, linear_head_dim=H, linear_conv_kernel_dim=4, **kinds), 0
+    )
+    p = randomised(torch, theirs, 0)
+    params = {
+        **{ours: heads_of(p[f'{name}_proj.weight'], H) for ours, name, _ in PROJECTIONS[:3]},
+        'convolution': {'output': p['conv1d.weight'][:, 0].T},
+        'write': p['b_proj.weight'].T,
+        'step_down': p['forget_gate.f_a_proj.weight'].T,
+        'step_up': p['forget_gate.f_b_proj.weight'].T.reshape(H, N, H),
+        'step_bias': p['forget_gate.dt_bias'].reshape(N, H),
+        'log_rate': p['forget_gate.A_log'].reshape(N),
+        'gate_down': p['g_a_proj.weight'].T,
+        'gate_up': p['g_b_proj.weight'].T.reshape(H, N, H),
+        'head_norm': {'scale': p['o_norm.weight']},
+        'output': p['o_proj.weight'].T.reshape(N, H, D),
+    }
+    spec = PUBLISHED | {'use': 'attention.kimi_delta:KimiDelta', 'heads': N, 'decay_rank': H, 'gate_rank': H}
+    norm = norm_of_scaled_queries(H, theirs.layer_norm_epsilon)
+    assert_near(ours(spec | {'gate': {'use': 'jax.nn:sigmoid'}, 'head_norm': norm}, params), output_of(theirs))
+
+
+def test_mlstm_is_that_of_xlstm_7b():
+    torch = pytest.importorskip('torch')
+    from transformers.models.xlstm.modeling_xlstm import xLSTMConfig, xLSTMLayer
+
+    H = D // (2 * N)
+    sizes = {'hidden_size': D, 'num_heads': N, 'num_hidden_layers': 1, 'qk_dim_factor': 0.5, 'v_dim_factor': 1.0}
+    theirs = xLSTMLayer(
+        xLSTMConfig(**sizes, chunk_size=8, weight_mode='single', gate_soft_cap=15.0, return_last_states=True)
+    )
+    p = randomised(torch, theirs, 0)
+    params = {
+        **{ours: heads_of(p[f'{name}.weight'], H) for ours, name in (('query', 'q'), ('key', 'k'))},
+        **{ours: heads_of(p[f'{name}.weight'], 2 * H) for ours, name in (('value', 'v'), ('gate', 'ogate_preact'))},
+        **{f'{name}_gate': p[f'{name[0]}gate_preact.weight'].T for name in ('input', 'forget')},
+        **{f'{name}_gate_bias': p[f'{name[0]}gate_preact.bias'] for name in ('input', 'forget')},
+        'head_norm': {'scale': p['multihead_norm.weight'].reshape(N, 2 * H)[0]},
+        'output': p['out_proj.weight'].T.reshape(N, 2 * H, D),
+    }
+    # They scale each head's features by weights of its own; ours has the same for all heads.
+    theirs.multihead_norm.weight.data = torch.from_numpy(np.tile(params['head_norm']['scale'], N))
+    spec = {'use': 'attention.mlstm:MLSTM', 'heads': N, 'head_width': H, 'value_width': 2 * H, 'chunk': 8}
+    norm = {'use': 'norm.layer:LayerNorm', 'epsilon': theirs.config.norm_eps, 'bias': False}
+    assert_near(ours(spec | {'gate_cap': 15.0, 'head_norm': norm}, params), output_of(theirs)[0])
+
+
+PUBLISHED = {'gate': {'use': 'jax.nn:silu'}, 'convolution': CONVOLUTION, 'chunk': 8}
+INPUT = np.random.default_rng(0).normal(size=(B, T, D)).astype(np.float32)
+
+
+def norm_of_scaled_queries(width, epsilon):
+    """They scale queries by 1 / sqrt(H), which the norm takes back, but for its epsilon."""
+    return {'use': 'norm.rms:RMSNorm', 'epsilon': epsilon * width}
+
+
+def ours(spec, params):
+    module, context = build(spec)(), LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
+    params = jax.tree.map(jnp.asarray, params)
+    return jax.jit(lambda params: module.apply({'params': params}, jnp.asarray(INPUT), context, False))(params)
+
+
+def output_of(theirs):
+    import torch
+
+    with torch.no_grad():
+        return theirs(torch.from_numpy(INPUT))

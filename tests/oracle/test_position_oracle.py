@@ -73,6 +73,12 @@ def test_linear(seed):
     np.testing.assert_allclose(rotary.linear(rotary.frequencies(width, base), factor), expected, rtol=NEAR)
 
 
+@pytest.mark.parametrize('share', [0.1, 0.25, 0.5, 0.9, 1.0])
+def test_highest_is_proportional(share):
+    expected, _ = their_waves('proportional', 80, 1e6, 512, partial_rotary_factor=share)
+    np.testing.assert_allclose(rotary.highest(rotary.frequencies(80, 1e6), share), expected, rtol=NEAR)
+
+
 @pytest.mark.parametrize('seed', SEEDS)
 def test_llama3(seed):
     _, width, base, context, factor = random_rope(seed)

@@ -157,6 +157,7 @@ ROTATIONS = {
     'rotary, a share': Rotary(50.0, share=0.5),
     'rotary, neighbours': Rotary(50.0, pairing=Part(rotary.neighbours)),
     'rotary, yarn': Rotary(50.0, Part(rotary.yarn, (('context_length', 64), ('factor', 4.0)))),
+    'rotary, highest': Rotary(50.0, Part(rotary.highest, (('share', 0.5),))),
     'xpos': XPos(50.0, unit=16.0),
 }
 

@@ -12,7 +12,7 @@ from saccade.ops.recurrence import Carried, run
 
 F32_RELATIVE = 1e-6  # of the largest element
 B, T, E, D = 3, 12, 5, 8
-CELLS = ('rnn:RNN', 'lstm:LSTM', 'gru:GRU')
+CELLS = ('rnn:RNN', 'lstm:LSTM', 'gru:GRU', 'slstm:SLSTM')
 
 
 def cell(name, **more):
@@ -51,7 +51,15 @@ def gru(h, c, x, U, W, b):
     return z * h + (1 - z) * n, c
 
 
-LOOPS = dict(zip(CELLS, (rnn, lstm, gru), strict=True))
+def slstm(h, memory, x, U, W, b):
+    """The equations as they stand, without a stabiliser."""
+    i, f, z, o = np.split(h @ W + x @ U + b, 4, axis=-1)
+    c, n = memory if isinstance(memory, tuple) else (memory, memory)  # zeros, both
+    c, n = sigmoid(f) * c + np.exp(i) * np.tanh(z), sigmoid(f) * n + np.exp(i)
+    return sigmoid(o) * c / n, (c, n)
+
+
+LOOPS = dict(zip(CELLS, (rnn, lstm, gru, slstm), strict=True))
 
 
 def looped(name, params, x):
@@ -94,7 +102,7 @@ def test_the_inputs_of_all_tokens_are_one_product_outside_of_the_loop(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('name', ['lstm:LSTM', 'gru:GRU'])
+@pytest.mark.parametrize('name', ['lstm:LSTM', 'gru:GRU', 'slstm:SLSTM'])
 def test_the_gradient_through_200_tokens_is_finite(name):
     module, x = cell(name), normal((B, 200, E))
     params = module.init(jax.random.key(0), module.start(B), x[:, 0])
@@ -107,6 +115,23 @@ def test_the_gradient_through_200_tokens_is_finite(name):
 def test_the_forget_gate_begins_by_remembering():
     bias = cell('lstm:LSTM').bias().reshape(4, D)
     np.testing.assert_array_equal(bias, np.array([0.0, 1.0, 0.0, 0.0])[:, None] * np.ones(D))
+
+
+@pytest.mark.parametrize('size', [1e4, -1e4])
+def test_an_slstm_is_exact_at_gates_of_any_size(size):
+    """The same for all tokens, they cancel: the memory is a mean of the candidates, weighted by how they are kept."""
+    module, x = cell('slstm:SLSTM'), normal((B, T, E))
+    params = drawn(module)
+    bias = params['params']['bias'].at[D : 2 * D].set(100.0)
+    weights = {**params['params'], 'inputs': params['params']['inputs'].at[:, : 2 * D].set(0.0)}
+    weights['recurrent'] = weights['recurrent'].at[:, : 2 * D].set(0.0)
+
+    def last(gate):
+        given = {'params': {**weights, 'bias': bias.at[:D].set(gate)}}
+        return ran(module, given, x)[0]
+
+    np.testing.assert_allclose(last(size), last(0.0), rtol=0, atol=F32_RELATIVE)
+    assert np.isfinite(jax.grad(lambda gate: last(gate).sum())(size))
 
 
 def test_each_square_of_the_recurrent_weights_starts_orthogonal():

@@ -13,6 +13,7 @@ from saccade.build import build
 from saccade.ops.entmax import masked_entmax
 from saccade.ops.softmax import SoftmaxWeights, masked_softmax
 from saccade.softmax.entmax import EntmaxWeights
+from saccade.softmax.scalable import ScalableWeights
 from saccade.softmax.sigmoid import SigmoidWeights
 from saccade.softmax.talking_heads import TalkingHeadsWeights
 from saccade.softmax.top_k import TopKWeights
@@ -75,6 +76,10 @@ ROWS = {
     'sigmoid': (
         SigmoidWeights(-math.log(5)),
         lambda scores, n: [1 / (1 + math.exp(-score) * 5) for score in scores],
+    ),
+    'scalable': (
+        ScalableWeights(SINK),
+        lambda scores, n: exponentials([float(SINK[n]) * math.log(len(scores)) * score for score in scores]),
     ),
     'top 1': (TopKWeights(1), lambda scores, n: top(scores, 1)),
     'top 3': (TopKWeights(3), lambda scores, n: top(scores, 3)),
@@ -184,6 +189,20 @@ def test_a_sink_that_takes_everything_leaves_nothing():
     np.testing.assert_array_equal(weights, 0.0)
 
 
+def test_scalable_softmax_starts_as_softmax_for_rows_of_its_length():
+    value, _ = build({'use': 'softmax.scalable:Scalable', 'length': S})().init_with_output(jax.random.key(0), N)
+    np.testing.assert_allclose(value(SCORES, EVERYTHING), masked_softmax(SCORES, EVERYTHING), atol=NEAR)
+
+
+def test_scalable_softmax_keeps_the_highest_weight_of_a_long_row():
+    """The paper's figure 1: one score of 3 among others of -2, with a = 0.43."""
+    for keys in (10, 100, 1000):
+        scores = jnp.full((1, 1, 1, keys), -2.0).at[..., -1].set(3.0)
+        allowed = jnp.ones((1, 1, 1, keys), bool)
+        assert ScalableWeights(jnp.array([0.43]))(scores, allowed)[0, 0, 0, -1] > 0.9
+    assert masked_softmax(scores, allowed)[0, 0, 0, -1] < 0.2
+
+
 @pytest.mark.parametrize('k', [S, S + 5])
 def test_top_k_of_all_keys_is_softmax(k):
     assert_softmax(TopKWeights(k)(SCORES, ALLOWED))
@@ -239,6 +258,7 @@ def test_parameters_are_by_head(use):
 WHOLE_ROW = {
     'softmax.top_k:TopK': {'k': 3},
     'softmax.entmax:Entmax': {'alpha': 1.5},
+    'softmax.scalable:Scalable': {'length': 4},
     'softmax.talking_heads:TalkingHeads': {},
 }
 
@@ -258,10 +278,11 @@ def test_what_needs_a_whole_row_is_refused_by_the_blockwise_kernel_with_its_reas
     [
         ({'use': 'softmax.top_k:TopK', 'k': 0}, 'k must be at least 1'),
         ({'use': 'softmax.sigmoid:Sigmoid', 'length': 0}, 'length must be at least 1'),
+        ({'use': 'softmax.scalable:Scalable', 'length': 1}, 'length must be at least 2, not 1'),
         ({'use': 'softmax.entmax:Entmax', 'alpha': 1.0}, 'alpha must be above 1 and at most 2, not 1.0'),
         ({'use': 'softmax.entmax:Entmax', 'alpha': 2.5}, 'alpha must be above 1 and at most 2'),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(spec, words):
     with pytest.raises(UserError, match=words):
-        build(spec)()(N)
+        build(spec)().init(jax.random.key(0), N)

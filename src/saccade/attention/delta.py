@@ -7,8 +7,8 @@
 
 Yang et al. 2024, "Parallelizing Linear Transformers with the Delta Rule over Sequence Length" (a = 1, no gate),
 https://arxiv.org/abs/2406.06484; "Gated Delta Networks", equation 10 and figure 1 (`decay`, a SiLU gate),
-https://arxiv.org/abs/2412.06464
-Ours leaves out the short convolutions of q, k and v. It is causal, and has no cross-attention and no scores.
+https://arxiv.org/abs/2412.06464; both with a `convolution`. b = 2 sigmoid(x Wb) with `negative_eigenvalues`: Grazzi et
+al. 2024, "Unlocking State-Tracking in Linear RNNs", https://arxiv.org/abs/2411.12537. No cross-attention and no scores.
 Cost: B T N (H + C) (H + V + C) beside the projections, for chunks of C; the state to decode with is B N H V.
 """
 
@@ -24,8 +24,7 @@ from saccade.axes import parameter
 from saccade.norm.rms import RMSNorm
 from saccade.ops.delta import correct, unit
 from saccade.ops.linear_attention import Memory
-from saccade.ops.project import project
-from saccade.types import Capabilities, Hidden, LayerContext, Norm, Part, Queries
+from saccade.types import Hidden, LayerContext, Norm, Part, Queries
 
 
 def log_rate(least: float = 1.0, most: float = 16.0) -> Callable[..., Array]:
@@ -46,46 +45,40 @@ def step_bias(least: float = 0.001, most: float = 0.1) -> Callable[..., Array]:
 class Delta(FixedState):
     """DeltaNet and Gated DeltaNet mixer.
 
-    Attributes: those of FixedState; decay, whether the memory decays (a < 1); activation of q, k, v; rate_init
-    of r; step_init of c.
+    Attributes: those of FixedState; decay, whether the memory decays (a < 1); negative_eigenvalues, whether b goes up
+    to 2, so that those of I - b k k^T go down to -1; activation of q, k, v; rate_init of r; step_init of c.
     """
 
     head_norm: Part[Norm] | None = Part(RMSNorm)
     decay: bool = True
+    negative_eigenvalues: bool = False
     activation: Part = Part(jax.nn.silu)
     rate_init: Part = Part(log_rate)
     step_init: Part = Part(step_bias)
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        cross=False,
-        full=False,
-        terms=False,
-        sums=True,
-        equivariant=False,
-        time='B T N H V',
-        memory='B T N V',
-        state='N H V',
-    )
-    example: ClassVar[dict] = {'chunk': 4, 'value_width': 6, 'activation': {'use': 'jax.nn:silu'}}
+    example: ClassVar[dict] = {
+        'chunk': 4,
+        'value_width': 6,
+        'key_heads': 2,
+        'activation': {'use': 'jax.nn:silu'},
+        'convolution': {'use': 'recurrent.mixer.convolution:Convolution', 'size': 4, 'depthwise': True},
+    }
 
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
     ) -> tuple[Array, Memory]:
         """Apply the delta rule, gated where `decay` is set; return the heads' output [B T N V] and the memory after."""
         q, k, v = (self.activation(y.astype(jnp.float32)) for y in (q, k, v))
-        write = jax.nn.sigmoid(self._scalars('write', x))
-        log_decay = self._fading(x) if self.decay else jnp.zeros_like(write)
+        write = self.write_shares(x)
+        log_decay = self.log_decay(x, k.shape[-1]) if self.decay else jnp.zeros_like(write)
         return correct(unit(q), unit(k), v, write, log_decay, segments, state, self.chunk)
 
-    def _fading(self, x: Hidden) -> Array:
-        """log a."""
-        rate, bias = (
-            parameter(self, name, 'N', given(), (self.heads,)).astype(jnp.float32)
-            for name, given in (('log_rate', self.rate_init), ('step_bias', self.step_init))
-        )
-        return -jnp.exp(rate) * jax.nn.softplus(self._scalars('step', x) + bias)
+    def write_shares(self, x: Hidden, copies: int = 1) -> Array:
+        """Return b, `copies` of each head [B T N]. Called in a compact method."""
+        return jax.nn.sigmoid(self.scalars('write', x, copies)) * (2.0 if self.negative_eigenvalues else 1.0)
 
-    def _scalars(self, name: str, x: Hidden) -> Array:
-        """One number a head, in float32."""
-        kernel = parameter(self, name, 'D -> N', self.kernel_init(), (x.shape[-1], self.heads))
-        return project(x, kernel).astype(jnp.float32)
+    def log_decay(self, x: Hidden, width: int) -> Array:
+        """Return log a of each head [B T N], or of each of `width` features of its keys. Called in a compact method."""
+        rate = parameter(self, 'log_rate', 'N', self.rate_init(), (self.heads,)).astype(jnp.float32)
+        bias = parameter(self, 'step_bias', 'N', self.step_init(), (self.heads,)).astype(jnp.float32)
+        return -jnp.exp(rate) * jax.nn.softplus(self.scalars('step', x) + bias)

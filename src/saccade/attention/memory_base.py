@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixed-size state: kernels and mixers that keep a memory of fixed size instead of a KV cache."""
 
+from typing import ClassVar
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
+from einops import rearrange
+from flax import struct
 from jaxtyping import Array
 
 from saccade.attention.base import in_words
@@ -16,15 +21,18 @@ from saccade.ops.project import each_head, merge_heads, project
 from saccade.ops.reach import reach_of, refuse_terms
 from saccade.ops.scoring import Scoring
 from saccade.types import (
+    Capabilities,
     Count,
     Hidden,
     Keys,
     LayerContext,
     Mixed,
+    Mixer,
     Norm,
     Part,
     Queries,
     Share,
+    State,
     UserError,
     Values,
     require_positive,
@@ -82,6 +90,17 @@ class FeatureKernel(nn.Module):
         )
 
 
+@struct.dataclass
+class ConvolvedState:
+    """Decoding state of a mixer whose queries, keys and values are convolved; axis 0 of every leaf is the batch.
+
+    Attributes: memory, of fixed size; convolution, the state of the convolution: the tokens that it looks back to.
+    """
+
+    memory: Memory
+    convolution: State
+
+
 class FixedState(nn.Module):
     """Base of mixers with a memory of fixed size: projections, and a norm and a gate of each head.
 
@@ -89,8 +108,13 @@ class FixedState(nn.Module):
         heads: N.
         head_width: H of queries and keys; None for D / N.
         value_width: of each head's values; None for H.
+        key_heads: heads of queries and of keys, each shared by as many of the N; None for N.
+        convolution: over tokens, of queries, keys and values side by side: the short convolution of these mixers is
+            `recurrent.mixer.convolution:Convolution`, depthwise, of 4 tokens. None for none.
         head_norm: of each head's output.
         gate: function of a projection of x that the heads' outputs are multiplied by; None for no gate.
+        gate_rank: features that the gate's projection goes through; None for one matrix.
+        output_norm: of all heads' outputs side by side, after the gate.
         chunk: tokens taken at once, by a matrix; earlier ones come through the memory. It does not change the output.
         dropout: of the output.
         kernel_init, output_init: initialisers of the projections, and of the output projection.
@@ -99,12 +123,27 @@ class FixedState(nn.Module):
     heads: Count
     head_width: Count | None = None
     value_width: Count | None = None
+    key_heads: Count | None = None
+    convolution: Part[Mixer] | None = None
     head_norm: Part[Norm] | None = None
     gate: Part | None = None
+    gate_rank: Count | None = None
+    output_norm: Part[Norm] | None = None
     chunk: Count = 64
     dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        cross=False,
+        full=False,
+        terms=False,
+        sums=True,
+        equivariant=False,
+        time='B T N H V',
+        memory='B T N V',
+        state='N H V',
+    )
 
     def update_state(
         self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
@@ -112,16 +151,41 @@ class FixedState(nn.Module):
         """Return each head's output [B T N V], and the memory after. To be overridden; called in a compact method."""
         raise NotImplementedError
 
+    def empty_memory(self, batch: int, heads: int, width: int, value_width: int) -> Memory:
+        """Return the memory before the first token."""
+        return Memory.empty(batch, heads, width, value_width)
+
+    def head_counts(self) -> tuple[int, int, int]:
+        """Return how many heads of queries, of keys and of values a token has."""
+        key_heads = self.heads if self.key_heads is None else self.key_heads
+        return key_heads, key_heads, self.heads
+
+    def to_heads(self, name: str, x: Hidden, width: int, rank: int | None = None) -> Queries:
+        """Project x to [B T N width], through `rank` features where that is given. Called in a compact method."""
+        if rank is not None:
+            down = parameter(self, f'{name}_down', 'D -> R', self.kernel_init(), (x.shape[-1], rank))
+            return self._projected(f'{name}_up', 'R -> N H', project(x, down), (self.heads, width))
+        return self._projected(name, 'D -> N H', x, (self.heads, width))
+
+    def scalars(self, name: str, x: Hidden, copies: int = 1) -> Array:
+        """Project x to `copies` numbers a head [B T N], in float32. Called in a compact method."""
+        kernel = parameter(self, name, 'D -> N', self.kernel_init(), (x.shape[-1], copies * self.heads))
+        return project(x, kernel).astype(jnp.float32)
+
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self._around(x, context, train, self.init_state(x, 0))[0]
+        return self._around(x, context, train, None)[0]
 
-    def init_state(self, x: Hidden, capacity: int) -> Memory:
-        """Return the empty memory, whose size does not depend on the capacity."""
+    def init_state(self, x: Hidden, capacity: int) -> State:
+        """Return the empty state, whose size does not depend on the capacity."""
         N, H, V = self._sizes(x.shape[-1])
-        return Memory.empty(x.shape[0], N, H, V)
+        memory = self.empty_memory(x.shape[0], N, H, V)
+        if self.convolution is None:
+            return memory
+        convolved = jnp.zeros((x.shape[0], 1, np.dot(self.head_counts(), (H, H, V))), x.dtype)
+        return ConvolvedState(memory, self.convolution(parent=None).init_state(convolved, capacity))
 
-    def step(self, x: Hidden, context: LayerContext, state: Memory) -> tuple[Hidden, Memory]:
-        """Run a chunk of tokens through the mixer; return its output [B T D] and the memory after it."""
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
+        """Run a chunk of tokens through the mixer; return its output [B T D] and the state after it."""
         return self._around(x, context, False, state)
 
     def heads_in_words(self, D: int) -> str:
@@ -130,22 +194,52 @@ class FixedState(nn.Module):
         return in_words(N, H)
 
     @nn.compact
-    def _around(self, x: Hidden, context: LayerContext, train: bool, state: Memory) -> tuple[Hidden, Memory]:
+    def _around(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Mix a whole sequence, if there is no state yet; or a chunk that follows what the state is of."""
         self._refuse(context)
         N, H, V = self._sizes(x.shape[-1])
-        q, k, v = (self._heads(name, x, width) for name, width in (('query', H), ('key', H), ('value', V)))
-        y, state = self.update_state(x, q, k, v, context, context.numbered, state)
+        q, k, v = (
+            self._projected(name, 'D -> N H' if heads == N else 'D -> K H', x, (heads, width))
+            for name, heads, width in zip(('query', 'key', 'value'), self.head_counts(), (H, H, V), strict=True)
+        )
+        memory = self.empty_memory(x.shape[0], N, H, V) if state is None else state
+        if self.convolution is not None:
+            (q, k, v), convolved = self._convolve((q, k, v), context, train, state)
+            memory = memory if state is None else state.memory
+        q, k = (jnp.repeat(y, N // self.head_counts()[0], axis=-2) for y in (q, k))
+        y, memory = self.update_state(x, q, k, v, context, context.numbered, memory)
+        y = self._finish(x, y, context, V)
+        y = merge_heads(y, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), (N, V, x.shape[-1])))
+        state = memory if self.convolution is None else ConvolvedState(memory, convolved)
+        return nn.Dropout(self.dropout)(y, deterministic=not train), state
+
+    def _convolve(
+        self, heads: tuple[Array, Array, Array], context: LayerContext, train: bool, state: ConvolvedState | None
+    ) -> tuple[list[Array], State]:
+        mixer = self.convolution(name='convolution')
+        x = jnp.concatenate([rearrange(y, 'B T N H -> B T (N H)') for y in heads], axis=-1)
+        if state is None:
+            x, after = mixer(x, context, train), None
+        else:
+            x, after = mixer.step(x, context, state.convolution)
+        parts = jnp.split(x, np.cumsum([y.shape[-2] * y.shape[-1] for y in heads])[:-1], axis=-1)
+        counts = (y.shape[-2] for y in heads)
+        return [rearrange(y, 'B T (N H) -> B T N H', N=N) for y, N in zip(parts, counts, strict=True)], after
+
+    def _finish(self, x: Hidden, y: Queries, context: LayerContext, V: int) -> Queries:
+        """Normalise and gate the heads' outputs."""
         if self.head_norm is not None:
             y = each_head(self.head_norm(name='head_norm'), y, context.real)
         y = y.astype(x.dtype)
         if self.gate is not None:
-            y = y * self.gate(self._heads('gate', x, V))
-        y = merge_heads(y, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), (N, V, x.shape[-1])))
-        return nn.Dropout(self.dropout)(y, deterministic=not train), state
+            y = y * self.gate(self.to_heads('gate', x, V, self.gate_rank))
+        if self.output_norm is not None:
+            merged = self.output_norm(name='output_norm')(rearrange(y, 'B T N H -> B T (N H)'), context.real)
+            y = rearrange(merged, 'B T (N H) -> B T N H', H=V)
+        return y
 
-    def _heads(self, name: str, x: Hidden, width: int) -> Queries:
-        shape = (x.shape[-1], self.heads, width)
-        return project(x, parameter(self, name, 'D -> N H', flat(self.kernel_init, 1), shape))
+    def _projected(self, name: str, axes: str, x: Hidden, shape: tuple[int, ...]) -> Array:
+        return project(x, parameter(self, name, axes, flat(self.kernel_init, 1), (x.shape[-1], *shape)))
 
     def _refuse(self, context: LayerContext) -> None:
         name = Part(type(self)).name
@@ -156,8 +250,11 @@ class FixedState(nn.Module):
     def _sizes(self, D: int) -> tuple[int, int, int]:
         """N, H, and the width of the values, at width D."""
         name = Part(type(self)).name
-        require_positive(name, heads=self.heads, chunk=self.chunk)
+        key_heads = self.head_counts()[0]
+        require_positive(name, heads=self.heads, chunk=self.chunk, key_heads=key_heads)
         require_share(name, dropout=self.dropout)
+        if self.heads % key_heads:
+            raise UserError(f'{name}: heads {self.heads} is not divisible by key_heads {self.key_heads}')
         H = width_of_heads(D, self.heads, self.head_width)
         V = H if self.value_width is None else self.value_width
         require_positive(name, head_width=H, value_width=V)

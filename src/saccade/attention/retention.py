@@ -24,7 +24,7 @@ from saccade.norm.layer import LayerNorm
 from saccade.ops.linear_attention import Memory, retain
 from saccade.ops.reach import refuse_terms
 from saccade.position.rotary import Rotary
-from saccade.types import Capabilities, Hidden, LayerContext, Norm, PairPosition, Part, Queries, UserError
+from saccade.types import Hidden, LayerContext, Norm, PairPosition, Part, Queries, UserError
 
 
 class Retention(FixedState):
@@ -38,16 +38,6 @@ class Retention(FixedState):
     rates: tuple[float, ...] | None = None
     position: Part[PairPosition] = Part(Rotary)
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        cross=False,
-        full=False,
-        terms=False,
-        sums=True,
-        equivariant=False,
-        time='B T N H V',
-        memory='B T N V',
-        state='N H V',
-    )
     example: ClassVar[dict] = {'chunk': 4, 'value_width': 8}
 
     def update_state(

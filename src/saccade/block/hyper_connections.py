@@ -56,16 +56,17 @@ class HyperConnections(ResidualStreams):
         self, x: Float[Array, 'B T RD'], train: bool, real: Real | None, mix: Mix
     ) -> tuple[Float[Array, 'B T RD'], Any]:
         """Run mixer and feed-forward layer; each reads a weighted sum of the streams and is added to all of them."""
-        z, streams, b = self._connection('mixer')(self.apart(x), real)
+        z, streams, b = self.connection('mixer')(self.apart(x), real)
         mixed, state = mix(self.mixer(name='mixer'), self.norm_of('mixer')(z, real))
         streams = streams + b[..., None] * mixed[..., None, :]
         if self.feedforward is not None:
-            z, streams, b = self._connection('feedforward')(streams, real)
+            z, streams, b = self.connection('feedforward')(streams, real)
             branch = self.feedforward(name='feedforward')(self.norm_of('feedforward')(z, real), train, real)
             streams = streams + b[..., None] * branch[..., None, :]
         return together(streams), state
 
-    def _connection(self, branch: str) -> '_Connection':
+    def connection(self, branch: str) -> nn.Module:
+        """Return the module that maps the streams to a branch's input, the streams to add to, and the weights b."""
         return _Connection(self.norm if self.dynamic else None, name=f'{branch}_connection')
 
 

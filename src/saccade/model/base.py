@@ -17,6 +17,7 @@ from saccade.types import (
     Count,
     Embedding,
     Hidden,
+    Inputs,
     LayerContext,
     Norm,
     PairPosition,
@@ -80,8 +81,8 @@ class Tower(nn.Module):
         return part.replace(context_length=length)
 
     @property
-    def reads(self) -> str:
-        """The name of the inputs in a batch."""
+    def reads(self) -> str | tuple[str, ...]:
+        """The name of the inputs in a batch, or the names of several arrays."""
         return self.embed(parent=None).reads
 
     def _refuse(self) -> None:
@@ -100,7 +101,7 @@ class Tower(nn.Module):
         return parameter(self, 'embedding', 'V D', self.embedding_init(), (self.vocabulary, width))
 
     def _embedded(
-        self, inputs: Array, context: LayerContext, width: int, table: Table | None
+        self, inputs: Inputs, context: LayerContext, width: int, table: Table | None
     ) -> tuple[Float[Array, 'B T E'], LayerContext]:
         x, context = self.embed(name='embed')(inputs, context, width, table)
         if x.shape[1] > self.context_length:

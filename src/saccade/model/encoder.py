@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.model.base import Tower
 from saccade.ops.project import project
-from saccade.types import Count, CountOrZero, Head, Hidden, LayerContext, Norm, Part, Reading
+from saccade.types import Count, CountOrZero, Head, Hidden, Inputs, LayerContext, Norm, Part, Reading
 
 
 class Encoder(Tower, kw_only=True):
@@ -44,7 +44,7 @@ class Encoder(Tower, kw_only=True):
     }
 
     def __call__(
-        self, inputs: Array, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
+        self, inputs: Inputs, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]:
         """Return the output of each head, by name; heads that predict tokens do so `at` these places alone."""
 
@@ -54,12 +54,18 @@ class Encoder(Tower, kw_only=True):
 
         return self._around(inputs, context, train, read)
 
-    def encode(self, inputs: Array, context: LayerContext, train: bool) -> tuple[Hidden, Reading]:
+    def encode(self, inputs: Inputs, context: LayerContext, train: bool) -> tuple[Hidden, Reading]:
         """Return the last hidden states, with their context and the token embedding; no head is run."""
         return self._around(inputs, context, train, lambda x, reading: (x, reading))
 
     @nn.compact
-    def _around(self, inputs: Array, context: LayerContext, train: bool, read: Callable[[Hidden, Reading], Any]) -> Any:
+    def _around(
+        self,
+        inputs: Inputs,
+        context: LayerContext,
+        train: bool,
+        read: Callable[[Hidden, Reading], Any],
+    ) -> Any:
         self._refuse()
         width = self.embedding_width or self.width
         table = self._table(width)

@@ -205,7 +205,7 @@ class Stack(nn.Module):
             (x, handed), (params, number, key), reports = carry, this, {}
             for place, (name, block) in enumerate(zip(group.names(), group.blocks, strict=True)):
                 rngs = {} if key is None else {'dropout': jax.random.fold_in(key, place)}
-                own = context.replace(layer=number + place, handed=handed)
+                own = context.replace(layer=number + place, layers=self.layers, handed=handed)
                 given = {'params': params[name]}, x, own, train
                 x, report = block(parent=None).apply(*given, rngs=rngs, mutable=[*wanted, HANDED])
                 handed = handed | handed_on(report)
@@ -237,7 +237,7 @@ class Stack(nn.Module):
         advanced, handed = [], {}
         for (block, params, number), state in zip(self._layers(), states, strict=True):
             handed = handed if number else {}  # each pass begins anew
-            own = context.replace(layer=jnp.int32(number), handed=handed)
+            own = context.replace(layer=jnp.int32(number), layers=self.layers, handed=handed)
             given = {'params': params}, x, own, state
             (x, state), report = block(parent=None).apply(*given, method='step', mutable=[HANDED])
             handed = handed | handed_on(report)
@@ -258,7 +258,7 @@ class Stack(nn.Module):
             yield block, _layer_of(self.get_variable('params', name), repeat), number
 
     def _stacked(self, group: Group, x: Hidden, context: LayerContext) -> dict[str, Any]:
-        context = context.replace(layer=jnp.int32(group.first))
+        context = context.replace(layer=jnp.int32(group.first), layers=self.layers)
 
         def initialised(block: Part[Block]) -> Callable[[PRNGKey], Any]:
             return lambda key: block(parent=None).init(key, x, context, False)

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Float
 
-from saccade.ops.linear_attention import ChunkDecay, Memory, Row, Segments, chunk_decay, per_token, read_and_write
+from saccade.ops.linear_attention import ChunkDecay, Memory, Row, Segments, chunk_decay, read_and_write
 from saccade.types import Keys, Queries
 
 
@@ -27,7 +27,7 @@ def correct(
     k: Keys,
     v: Float[Array, 'B T N V'],
     write: Float[Array, 'B T N'],
-    log_decay: Float[Array, 'B T N'],
+    log_decay: Float[Array, 'B T N'] | Float[Array, 'B T N H'],
     segments: Segments,
     state: Memory,
     chunk: int,
@@ -36,13 +36,43 @@ def correct(
 
     Args:
         k: keys of length 1, so that nothing grows.
-        write: b, the share of a key's old value that is replaced, from 0 to 1.
-        log_decay: log a, at most 0.
+        write: b, the share of a key's old value that is replaced, from 0 to 1; up to 2, where it is overshot.
+        log_decay: log a, at most 0, of each head, or of each feature of a key: diag(a), of Kimi delta attention
+            (Kimi Team 2025, equation 1, https://arxiv.org/abs/2510.26692).
         chunk: tokens taken at once.
     """
     row = Row.of(segments, state.segment, chunk)
     sums, y = row.scan(_advance, state.sums, *(row.only(x) for x in (q, k, v, write, log_decay)))
     return y, Memory(sums, row.newest)
+
+
+def correct_repeatedly(
+    q: Queries,
+    k: Float[Array, 'B T M N H'],
+    v: Float[Array, 'B T M N V'],
+    write: Float[Array, 'B T M N'],
+    log_decay: Float[Array, 'B T N'] | Float[Array, 'B T N H'],
+    segments: Segments,
+    state: Memory,
+    chunk: int,
+) -> tuple[Float[Array, 'B T N V'], Memory]:
+    """Apply the delta rule M times a token: decay first, then M updates, one after another, then the query reads.
+
+    An update is of rank 1, so those of a token are of rank M (DeltaProduct: Siems et al. 2025, section 3,
+    https://arxiv.org/abs/2502.10297).
+
+    Args: those of `correct`; chunk, updates taken at once.
+    """
+    M = k.shape[2]
+
+    def only_at(place: int, x: Array) -> Array:
+        updates = jnp.zeros((*x.shape[:2], M, *x.shape[2:]), x.dtype).at[:, :, place].set(x)
+        return rearrange(updates, 'B T M ... -> B (T M) ...')
+
+    k, v, write = (rearrange(x, 'B T M ... -> B (T M) ...') for x in (k, v, write))
+    segments = jnp.repeat(segments, M, axis=1)
+    y, state = correct(only_at(M - 1, q), k, v, write, only_at(0, log_decay), segments, state, chunk)
+    return y[:, M - 1 :: M], state
 
 
 def unit(x: Queries) -> Queries:
@@ -61,8 +91,8 @@ def _advance(
 def _written(sums: Array, left: ChunkDecay, k: Array, v: Array, write: Array) -> Array:
     """u of each token of a chunk, the solution of a unit lower triangular system for each head."""
     share = jnp.swapaxes(write, 1, 2)[..., None]
-    below = share * left.between * jnp.einsum('BTKR,BSKR->BKTS', k, k)
-    new = v - per_token(left.since) * jnp.einsum('BTKR,BKRH->BTKH', k, sums)
+    below = share * left.products(k[..., None, :], k)[:, :, 0]
+    new = v - jnp.einsum('BTKR,BKRH->BTKH', k * left.since, sums)
     return jnp.swapaxes(solve_unit_lower(below, share * jnp.swapaxes(new, 1, 2)), 1, 2)
 
 

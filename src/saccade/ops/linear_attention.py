@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear attention: keys and values update a state of fixed size, which queries read; no score is made.
 
-    S_t = a_t S_(t-1) + k_t v_t^T,   y_t = q_t^T S_t          with R features a query and key, a_t in (0, 1]
+    S_t = a_t S_(t-1) + k_t v_t^T,   y_t = q_t^T S_t          with R features a query and key, a_t from 0 to 1
 
-Tokens are taken a chunk at a time: those of a chunk attend to each other through a matrix of decays, and to all earlier
-ones through the memory (Sun et al. 2023, equation 7, https://arxiv.org/abs/2307.08621). The output does not depend on
-the chunk; a chunk of one token is the recurrence. Every exponent is at most 0, so nothing overflows. A new segment
-starts from an empty memory, and segment 0, padding, leaves it as it is. The documents of a row must follow one another.
+a_t is one number for a head, or diag(a_t), one for each feature of a key (Yang et al. 2023, section 4,
+https://arxiv.org/abs/2312.06635). Tokens are taken a chunk at a time: those of a chunk attend to each other through a
+matrix of decays, and to all earlier ones through the memory (Sun et al. 2023, equation 7,
+https://arxiv.org/abs/2307.08621). The output does not depend on the chunk; a chunk of one token is the recurrence.
+Every exponent is at most 0, so nothing overflows. A new segment starts from an empty memory, and segment 0, padding,
+leaves it as it is. The documents of a row must follow one another.
 """
 
 import functools
@@ -72,20 +74,31 @@ class LogScaledState(Memory):
 class ChunkDecay:
     """Chunk decay: the factors by which contributions to the memory have decayed within a chunk.
 
+    An axis of one stands where all features R of a head decay alike.
+
     Attributes:
-        between: of each token's contribution, at each token.
         since: of the memory before the chunk, at each token.
         until: of each token's contribution, at the end of the chunk.
         kept: of the memory before the chunk, at its end.
     """
 
+    since: Float[Array, 'B T #K #R']
+    until: Float[Array, 'B T #K #R']
+    kept: Float[Array, 'B #K #R 1']
+
+    def products(self, q: Float[Array, 'B T K G R'], k: Float[Array, 'B T K R']) -> Float[Array, 'B K G T T']:
+        """Return what each query finds of each key of the chunk, decayed; 0 for pairs that are excluded."""
+        raise NotImplementedError
+
+
+@struct.dataclass
+class HeadDecay(ChunkDecay):
+    """Decay of whole heads. Attributes: those of ChunkDecay; between, of each token's contribution, at each token."""
+
     between: Float[Array, 'B #K T T']
-    since: Float[Array, 'B #K T']
-    until: Float[Array, 'B #K T']
-    kept: Float[Array, 'B #K']
 
     @classmethod
-    def of(cls, between: Array, since: Array, same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> 'ChunkDecay':
+    def of(cls, between: Array, since: Array, same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> 'HeadDecay':
         """Return the decays from their logarithms; those of excluded pairs and tokens are not used.
 
         Args:
@@ -95,7 +108,50 @@ class ChunkDecay:
             old: whether the token is of the segment that the memory is of.
         """
         between, since = _exp(between, same[:, None]), _exp(since, old[:, None])
-        return cls(between, since, between[..., -1, :], since[..., -1])
+        return cls(_per_token(since), _per_token(between[..., -1, :]), since[..., -1, None, None], between)
+
+    def products(self, q: Float[Array, 'B T K G R'], k: Float[Array, 'B T K R']) -> Float[Array, 'B K G T T']:
+        return jnp.einsum('BTKGR,BSKR->BKGTS', q, k) * self.between[:, :, None]
+
+
+@struct.dataclass
+class ChannelDecay(ChunkDecay):
+    """Decay of each feature by itself, with the sums of its logarithms in small chunks of t tokens, C to a chunk.
+
+    Attributes: those of ChunkDecay; same, which pairs are not excluded; within, from each token of a small chunk to
+    each; before, from the start of each small chunk to each of its tokens; across, from each token to the start of each
+    later small chunk.
+    """
+
+    same: Bool[Array, 'B T T']
+    within: Float[Array, 'B K R C t t']
+    before: Float[Array, 'B K R C t']
+    across: Float[Array, 'B K R C C t']
+
+    @classmethod
+    def of(
+        cls, log_decay: Float[Array, 'B T K R'], same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']
+    ) -> 'ChannelDecay':
+        """Return the decays of tokens that multiply the memory by exp(log_decay), each feature by its own."""
+        x = rearrange(log_decay, 'B T K R -> B K R T')
+        within, before, across = _sums_in_small_chunks(x)
+        since = _exp(jnp.cumsum(log_decay, axis=1), old[..., None, None])
+        later = jnp.pad(log_decay[:, 1:], ((0, 0), (0, 1), (0, 0), (0, 0)))
+        until = _exp(jax.lax.cumsum(later, axis=1, reverse=True), same[:, -1, :, None, None])
+        return cls(since, until, since[:, -1, ..., None], same, within, before, across)
+
+    def products(self, q: Float[Array, 'B T K G R'], k: Float[Array, 'B T K R']) -> Float[Array, 'B K G T T']:
+        T, size = q.shape[1], self.before.shape[-1]
+        q, k = (jnp.pad(x, ((0, 0), (0, -T % size), *[(0, 0)] * (x.ndim - 2))) for x in (q, k))
+        q = rearrange(q, 'B (C t) K G R -> B K C t G R', t=size)
+        k = rearrange(k, 'B (C t) K R -> B K C t R', t=size)
+        within = jnp.einsum('BKCtGR,BKCsR,BKRCts->BKGCts', q, k, jnp.exp(self.within))
+        q = q * rearrange(jnp.exp(self.before), 'B K R C t -> B K C t 1 R')
+        across = jnp.einsum('BKCtGR,BKDsR,BKRCDs->BKGCtDs', q, k, jnp.exp(self.across))
+        own = jnp.eye(q.shape[2], dtype=bool)[:, None, :, None]
+        products = jnp.where(own, within[..., None, :], across)
+        products = rearrange(products, 'B K G C t D s -> B K G (C t) (D s)')[..., :T, :T]
+        return jnp.where(self.same[:, None, None], products, 0.0)
 
 
 def elu_plus_one(x: Float[Array, '...']) -> Float[Array, '...']:
@@ -168,7 +224,7 @@ def retain(
     q: QueryFeatures,
     k: KeyFeatures,
     v: Keys,
-    log_decay: Float[Array, 'B T K'],
+    log_decay: Float[Array, 'B T K'] | Float[Array, 'B T K R'],
     segments: Segments,
     state: Memory,
     chunk: int,
@@ -176,12 +232,38 @@ def retain(
     """Return y_t = q_t^T S_t, not normalised, in float32, and the state after.
 
     Args:
-        log_decay: log a_t, at most 0.
+        log_decay: log a_t, at most 0, of each head, or of each feature of a key.
         chunk: tokens taken at once.
     """
     row = Row.of(segments, state.segment, chunk)
     sums, y = row.scan(_advance_fading, state.sums, *(row.only(x) for x in (q, k, v, log_decay)))
     return y, Memory(sums, row.newest)
+
+
+def exponential_gates(
+    q: QueryFeatures,
+    k: KeyFeatures,
+    v: Values,
+    gain: Float[Array, 'B T K'],
+    log_decay: Float[Array, 'B T K'],
+    segments: Segments,
+    state: LogScaledState,
+    chunk: int,
+) -> tuple[Mixed, LogScaledState]:
+    """Return q_t^T S_t / max(|q_t^T n_t|, 1), in float32, and the state after; S adds exp(gain) k v^T, n exp(gain) k.
+
+    The state is scaled by its highest gain so far, decayed since, so gains of any size are exact (Beck et al. 2024,
+    equations 15 and 19 to 27, https://arxiv.org/abs/2405.04517).
+
+    Args:
+        gain: logarithm of the input gate.
+        log_decay: logarithm of the forget gate, at most 0.
+        chunk: tokens taken at once.
+    """
+    row = Row.of(segments, state.segment, chunk)
+    inputs = (row.only(q), row.only(k), row.only(_with_ones(v, k.shape[-2])), row.only(gain, LOWEST))
+    (sums, level), y = row.scan(_advance_gated, (state.sums, state.level), *inputs, row.only(log_decay))
+    return y, LogScaledState(sums, row.newest, level)
 
 
 @struct.dataclass
@@ -247,30 +329,40 @@ class Row:
         return rearrange(x, 'B (C T) ... -> C B T ...', T=self.chunk)
 
 
-def chunk_decay(log_decay: Float[Array, 'B T K'], same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']) -> ChunkDecay:
-    """Return the decays of a chunk in which token t multiplies the memory by exp(log_decay_t).
+def chunk_decay(
+    log_decay: Float[Array, 'B T K'] | Float[Array, 'B T K R'], same: Bool[Array, 'B T T'], old: Bool[Array, 'B T']
+) -> ChunkDecay:
+    """Return the decays of a chunk in which token t multiplies the memory by exp(log_decay_t), by head or by feature.
 
-    Each pair has a sum of its own: as a difference of running totals it would lose what large totals round away.
+    Each pair has a sum of its own: as a difference of running totals it would lose what large totals round away. No
+    exponent is above 0, and nothing is divided by a decay, so any decay from 1 to 0 is exact.
     """
+    if log_decay.ndim == 4:
+        return ChannelDecay.of(log_decay, same, old)
     log_decay = jnp.swapaxes(log_decay, 1, 2)
-    return ChunkDecay.of(_sums_between(log_decay), jnp.cumsum(log_decay, axis=-1), same, old)
+    return HeadDecay.of(_sums_between(log_decay), jnp.cumsum(log_decay, axis=-1), same, old)
 
 
 def _sums_between(x: Float[Array, 'B K T']) -> Float[Array, 'B K T T']:
-    """[i, j], for i not before j: the sum of x after j up to i, of which nothing is subtracted.
+    """[i, j], for i not before j: the sum of x after j up to i, of which nothing is subtracted."""
+    within, before, across = _sums_in_small_chunks(x)
+    own = jnp.eye(before.shape[-2], dtype=bool)[:, None, :, None]
+    sums = jnp.where(own, within[..., None, :], before[..., None, None] + across[..., :, None, :, :])
+    return rearrange(sums, 'B K C t D s -> B K (C t) (D s)')[..., : x.shape[-1], : x.shape[-1]]
 
-    It is made of sums within smaller chunks, as in the secondary chunking of Yang et al. 2023, section 4,
-    https://arxiv.org/abs/2312.06635: j's chunk after j, the whole chunks between, i's chunk up to i.
+
+def _sums_in_small_chunks(x: Float[Array, '*B T']) -> tuple[Array, Array, Array]:
+    """Return the sums whose [i, j] is that after j up to i: of two tokens of one small chunk [*B C t t], from the start
+    of a small chunk [*B C t], and from each token to the start of each small chunk, of use for later ones [*B C C t].
+
+    The secondary chunking of Yang et al. 2023, section 4, https://arxiv.org/abs/2312.06635.
     """
     T = x.shape[-1]
     size = min(SMALL_CHUNK, T)
-    x = rearrange(jnp.pad(x, ((0, 0), (0, 0), (0, -T % size))), 'B K (C T) -> B K C T', T=size)
-    within, until = _sums_of_pairs(x), jnp.cumsum(x, axis=-1)
-    whole = jnp.roll(_sums_of_pairs(until[..., -1]), 1, axis=-2)
-    across = until[..., None, None] + whole[..., :, None, :, None] + within[..., None, None, :, -1, :]
-    same = jnp.eye(x.shape[-2], dtype=bool)[:, None, :, None]
-    sums = jnp.where(same, within[..., :, :, None, :], across)
-    return rearrange(sums, 'B K C1 T1 C2 T2 -> B K (C1 T1) (C2 T2)')[..., :T, :T]
+    x = rearrange(jnp.pad(x, (*[(0, 0)] * (x.ndim - 1), (0, -T % size))), '... (C t) -> ... C t', t=size)
+    within, before = _sums_of_pairs(x), jnp.cumsum(x, axis=-1)
+    whole = jnp.roll(_sums_of_pairs(before[..., -1]), 1, axis=-2)
+    return within, before, whole[..., None] + within[..., None, :, -1, :]
 
 
 def _sums_of_pairs(x: Float[Array, '*B T']) -> Float[Array, '*B T T']:
@@ -282,14 +374,13 @@ def _sums_of_pairs(x: Float[Array, '*B T']) -> Float[Array, '*B T T']:
 def read_and_write(sums: Array, left: ChunkDecay, q: Array, k: Array, v: Array) -> tuple[Array, Queries]:
     """Return the memory with a chunk added, and the output of each of its tokens, its own value included."""
     q = rearrange(q, 'B T (K G) R -> B T K G R', K=k.shape[-2])
-    scores = jnp.einsum('BTKGR,BSKR->BKGTS', q, k) * left.between[:, :, None]
-    old = jnp.einsum('BTKGR,BKRH->BTKGH', q, sums) * per_token(left.since)[..., None]
-    y = old + jnp.einsum('BKGTS,BSKH->BTKGH', scores, v)
-    sums = left.kept[..., None, None] * sums + jnp.einsum('BSKR,BSKH->BKRH', k * per_token(left.until), v)
+    old = jnp.einsum('BTKGR,BKRH->BTKGH', q * left.since[..., None, :], sums)
+    y = old + jnp.einsum('BKGTS,BSKH->BTKGH', left.products(q, k), v)
+    sums = left.kept * sums + jnp.einsum('BSKR,BSKH->BKRH', k * left.until, v)
     return sums, rearrange(y, 'B T K G H -> B T (K G) H')
 
 
-def per_token(x: Float[Array, 'B K T']) -> Float[Array, 'B T K 1']:
+def _per_token(x: Float[Array, 'B K T']) -> Float[Array, 'B T K 1']:
     """Swap heads and tokens of a factor, and add an axis for the features."""
     return jnp.swapaxes(x, 1, 2)[..., None]
 
@@ -306,13 +397,31 @@ def _advance_fading(sums: Array, same: Array, old: Array, q: Array, k: Array, v:
 
 
 def _advance_levelled(state: Any, same: Array, old: Array, q: Array, k: Array, v: Array, gain: Array) -> Any:
-    sums, level = state
     gain = jnp.swapaxes(gain, 1, 2)
-    highest = jnp.where(same[:, None], gain[..., None, :], LOWEST).max(axis=-1)
-    highest = jnp.maximum(highest, jnp.where(old[:, None], level[..., None], LOWEST))
-    between = gain[..., None, :] - highest[..., :, None]
-    sums, y = read_and_write(sums, ChunkDecay.of(between, level[..., None] - highest, same, old), q, k, v)
+    left, highest = _levelled(gain[..., None, :], state[1][..., None], same, old, LOWEST)
+    sums, y = read_and_write(state[0], left, q, k, v)
     return (sums, highest[..., -1]), y
+
+
+def _advance_gated(
+    state: Any, same: Array, old: Array, q: Array, k: Array, v: Array, gain: Array, log_decay: Array
+) -> Any:
+    gain, log_decay = jnp.swapaxes(gain, 1, 2), jnp.swapaxes(log_decay, 1, 2)
+    between = gain[..., None, :] + _sums_between(log_decay)
+    since = state[1][..., None] + jnp.cumsum(log_decay, axis=-1)
+    # A level below 0 would scale the 1 of the denominator up, without bound.
+    left, highest = _levelled(between, since, same, old, 0.0)
+    sums, y = read_and_write(state[0], left, q, k, v)
+    floor = jnp.maximum(jnp.exp(-highest), FAINTEST)
+    floor = jnp.repeat(_per_token(floor), q.shape[-2] // k.shape[-2], axis=-2)
+    return (sums, highest[..., -1]), y[..., :-1] / jnp.maximum(jnp.abs(y[..., -1:]), floor)
+
+
+def _levelled(between: Array, since: Array, same: Array, old: Array, least: float) -> tuple[HeadDecay, Array]:
+    """Return the decays, their logarithms less the highest of each token [B K T], and that."""
+    highest = jnp.where(same[:, None], between, LOWEST).max(axis=-1)
+    highest = jnp.maximum(jnp.maximum(highest, jnp.where(old[:, None], since, LOWEST)), least)
+    return HeadDecay.of(between - highest[..., :, None], since - highest, same, old), highest
 
 
 def _exp(x: Array, where: Array) -> Array:

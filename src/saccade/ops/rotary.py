@@ -147,6 +147,23 @@ def longrope(frequencies: Frequencies, stretches: tuple[float, ...], factor: flo
     )
 
 
+def highest(frequencies: Frequencies, share: float) -> Frequencies:
+    """Keep a share of the frequencies, the highest ones; the other features do not turn, and carry no position.
+
+    p-RoPE (Barbero et al. 2024, https://arxiv.org/abs/2410.06205), p = share, rounded down to whole pairs.
+    `share` of `position.rotary:Rotary` spreads all frequencies over fewer features instead.
+
+    Raises:
+        UserError: the share is not above 0 and at most 1, or leaves no frequency.
+    """
+    kept = int(len(frequencies) * share)
+    if not 0 < share <= 1 or not kept:
+        raise UserError(
+            f'ops.rotary:highest: a share of {share} of {len(frequencies)} frequencies keeps none or too many'
+        )
+    return np.where(np.arange(len(frequencies)) < kept, frequencies, 0.0)
+
+
 def _require_scale(name: str, factor: float, frequencies: Frequencies) -> None:
     if factor <= 0:
         raise UserError(f'ops.rotary:{name}: factor must be positive, not {factor}')

@@ -7,7 +7,8 @@
 Gehring et al. 2017, "Convolutional Sequence to Sequence Learning", section 3.1, https://arxiv.org/abs/1705.03122
 It refuses a position of `length` or more, unless `stretch` is more than 1: then position i is looked up in the
 table at i / stretch, between two rows, as vision transformers do for larger images (Dosovitskiy et al. 2021, section
-3.2), here along one axis. Cost: length D parameters.
+3.2), here along one axis. Rows that serve no position, the first ones of RoBERTa's, OPT's and BART's tables, are not
+part of the table. Cost: length D parameters.
 """
 
 from typing import ClassVar

@@ -9,7 +9,7 @@ https://arxiv.org/abs/2104.09864
 Ours pairs feature c with c + H/2, as GPT-NeoX and Llama do; `ops.rotary:neighbours` is the paper's pairing. With a
 `share` below 1 the other features carry no position (GPT-NeoX, Phi). No parameters; cost T N H. Far beyond the lengths
 trained on, quality falls; `scaling` stretches the wavelengths for that: `ops.rotary:linear`, `ntk`, `yarn`, `llama3` or
-`longrope`.
+`longrope`; `ops.rotary:highest` leaves out the slow ones (p-RoPE).
 """
 
 from collections.abc import Callable

@@ -17,6 +17,7 @@ A file for each floor, from arrays up to tasks; all names can be imported from h
 from saccade.types.arrays import (
     Activation,
     Hidden,
+    Inputs,
     KeyIndex,
     Keys,
     Logits,
@@ -67,7 +68,17 @@ from saccade.types.errors import (
 )
 from saccade.types.layer import Block, Embedding, FeedForward, Norm, Router, Runner, TokenPosition
 from saccade.types.log import Sink
-from saccade.types.model import EncoderModel, Head, LanguageModel, Model, OfOneSequence, Reading, Seq2Seq
+from saccade.types.model import (
+    Compared,
+    EncoderModel,
+    Head,
+    ImageTextModel,
+    LanguageModel,
+    Model,
+    OfOneSequence,
+    Reading,
+    Seq2Seq,
+)
 from saccade.types.part import Part
 from saccade.types.task import (
     IGNORED,
@@ -93,6 +104,7 @@ __all__ = [
     'Block',
     'Bucketed',
     'Capabilities',
+    'Compared',
     'Count',
     'CountOrZero',
     'CrossMixer',
@@ -105,6 +117,8 @@ __all__ = [
     'Head',
     'HeadedMixer',
     'Hidden',
+    'ImageTextModel',
+    'Inputs',
     'KVSharingMixer',
     'Kernel',
     'KeyFeatures',

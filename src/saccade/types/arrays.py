@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 Activation = Callable[[Array], Array]  # of each number by itself, as `jax.nn:gelu`
 Tokens = Int[Array, 'B T']
+Inputs = Array | tuple[Array, ...]  # what a model embeds: tokens, images ...; or several of these
 Hidden = Float[Array, 'B T D']
 Queries = Float[Array, 'B T N H']
 Keys = Float[Array, 'B S K H']

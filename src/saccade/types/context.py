@@ -43,6 +43,7 @@ class LayerContext:
         prefix: number of tokens at the start of a row that a mask may show to each other, as in a prefix LM; None for
             none. A row with a prefix is one segment.
         layer: number of the layer, from 0; None outside a stack of layers.
+        layers: L, how many the stack has; None outside a stack.
         handed: what earlier layers hand on, by name; see `saccade.layers:earlier`.
     """
 
@@ -53,6 +54,7 @@ class LayerContext:
     types: Int[Array, 'B T'] | None = None
     prefix: Int[Array, 'B'] | None = None
     layer: Int[Array, ''] | None = None
+    layers: int | None = struct.field(pytree_node=False, default=None)
     handed: dict[str, Any] = struct.field(default_factory=dict)
 
     def read(self, x: Hidden) -> Source:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from saccade.types.arrays import Hidden, Real, State, Table
+from saccade.types.arrays import Hidden, Inputs, Real, State, Table
 from saccade.types.context import LayerContext
 
 
@@ -14,13 +14,14 @@ from saccade.types.context import LayerContext
 class Embedding(Protocol):
     """Embedding of a model's inputs, as E numbers for each place; `reads` names their array in a batch.
 
+    Where it names several, the inputs are a tuple of these arrays.
     It returns the context of the places that it makes: the one it was given, where these are those of the inputs.
     """
 
-    reads: str
+    reads: str | tuple[str, ...]
 
     def __call__(
-        self, inputs: Array, context: LayerContext, width: int, table: Table | None
+        self, inputs: Inputs, context: LayerContext, width: int, table: Table | None
     ) -> tuple[Float[Array, 'B T E'], LayerContext]:
         """Embed the inputs. `width` is E; `table` holds a vector for each token of the model's vocabulary, if any."""
         ...

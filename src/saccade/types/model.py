@@ -5,9 +5,9 @@
 from typing import Protocol, runtime_checkable
 
 from flax import struct
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
-from saccade.types.arrays import Hidden, Logits, State, Table, Tokens
+from saccade.types.arrays import Hidden, Inputs, Logits, State, Table, Tokens
 from saccade.types.context import LayerContext
 from saccade.types.part import Part
 
@@ -58,12 +58,15 @@ class Head(Protocol):
 
 @runtime_checkable
 class EncoderModel(Model, Protocol):
-    """Encoder: inputs in, the output of each head out, by the head's name; `reads` names the inputs in a batch."""
+    """Encoder: inputs in, the output of each head out, by the head's name.
 
-    reads: str
+    `reads` names the inputs in a batch. Where it names several arrays, the inputs are a tuple of them.
+    """
+
+    reads: str | tuple[str, ...]
 
     def __call__(
-        self, inputs: Array, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
+        self, inputs: Inputs, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]: ...
 
 
@@ -106,4 +109,38 @@ class Seq2Seq(Model, Protocol):
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: State) -> tuple[Logits, State]:
         """Run a chunk of target tokens through the decoder; return its logits and the state after it."""
+        ...
+
+
+@struct.dataclass
+class Compared:
+    """Vectors of images and of texts of norm 1, and how their products become logits.
+
+    Attributes:
+        image, text: of each row.
+        scale, bias: the logit of two is scale times their product, plus bias.
+    """
+
+    image: Float[Array, 'B E']
+    text: Float[Array, 'B E']
+    scale: Float[Array, '']
+    bias: Float[Array, '']
+
+
+@runtime_checkable
+class ImageTextModel(Model, Protocol):
+    """Model that compares images with texts by vectors of their own, each read without the other."""
+
+    def __call__(self, images: Array, tokens: Tokens, context: LayerContext, train: bool) -> Compared: ...
+
+    def encode_image(self, images: Array) -> Float[Array, 'B E']:
+        """Return the vectors of images, of norm 1."""
+        ...
+
+    def encode_text(self, tokens: Tokens, context: LayerContext) -> Float[Array, 'B E']:
+        """Return the vectors of texts, of norm 1."""
+        ...
+
+    def logit_line(self) -> tuple[Float[Array, ''], Float[Array, '']]:
+        """Return the factor of the products and what is added, which make logits of them."""
         ...

@@ -15,7 +15,8 @@ from saccade.types.model import Seq2Seq
 # A batch is a dict of arrays whose leading axis is B. `data` makes it, a task receives it:
 #   tokens    [B T] int32     of the vocabulary. For a causal model T is one more than it sees: every input has a target
 #   frames    [B T F] float32 in place of tokens, where that is what a model embeds: its embedding names its inputs
-#   images    [B rows columns channels] float32   likewise; an image is one place of `segments` and `positions`
+#   images    [B rows columns channels] float32   likewise; an image is one place of `segments` and `positions`.
+#                             Where there are `tokens` too, these two are of the tokens alone
 #   segments  [B T] int32     1, 2, ... number the documents packed into a row; 0 is padding
 #   positions [B T] int32     the token's place within its own document piece
 # and, for an encoder, whatever of these its task needs:
@@ -88,7 +89,7 @@ class Task(Protocol):
 
     A task may have these attributes too, all but the first of its class:
         then: uses of a finished run, each with its command but for --workdir; {inputs} stands for an example
-            of each input of the data, as flags.
+            of each input of the data, as flags, and {texts} for texts that the tokenizer reads.
         trains: the protocol of its models, and the words for such a model: (EncoderModel, 'an encoder').
         heads: the output heads that it uses, by the field of the model that has them, '' for the model itself.
         reads: the names of the arrays that it uses of a batch.

@@ -26,10 +26,12 @@ from saccade.types import Capabilities, Hidden, Part, require_positive
 class Convolution(ReadsNewest, kw_only=True):
     """Causal convolution over tokens.
 
-    Attributes: size, M in tokens; depthwise, whether taps are factors; dropout of the output; kernel_init of W.
+    Attributes: size, M in tokens; depthwise, whether taps are factors; bias, whether there is b; dropout of the output;
+    kernel_init of W.
     """
 
     depthwise: bool
+    bias: bool = True
     kernel_init: Part = Part(nn.initializers.lecun_normal)
 
     capabilities: ClassVar[Capabilities] = Capabilities(
@@ -47,5 +49,6 @@ class Convolution(ReadsNewest, kw_only=True):
         drawn = parameter(self, 'output', axes, self.kernel_init(), shape)
         kernel = drawn if self.depthwise else drawn.reshape(self.size, D, D)
         y = convolve(jnp.pad(x, ((0, 0), ends, (0, 0))), jnp.pad(segments, ((0, 0), ends)), kernel, ends[0])
-        y = y + parameter(self, 'bias', 'D', nn.initializers.zeros, (D,))
+        if self.bias:
+            y = y + parameter(self, 'bias', 'D', nn.initializers.zeros, (D,))
         return nn.Dropout(self.dropout)(y, deterministic=not train)

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Exclusive self-attention (XSA): what a head reads is made orthogonal to the token's own value.
+
+    y'_i = y_i - share (y_i . v_i) v_i / |v_i|^2,    y_i the head's output, v_i the value of token i itself
+
+Zhai 2026, "Exclusive Self Attention", https://arxiv.org/abs/2603.09078, with share = 1: a token has itself by the
+residual connection already. With share = 0 it is multi-head attention. Query heads that share a value head each lose
+their own part along it. At share = 1 a token that attends to itself alone, as the first of a causal row, reads nothing.
+Cost: 3 T N H beside multi-head attention. It cannot do cross-attention.
+"""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from einops import repeat
+
+from saccade.attention.multi_head import Attend, MultiHead
+from saccade.types import (
+    Capabilities,
+    Kernel,
+    Keys,
+    LayerContext,
+    Mixed,
+    Probability,
+    Queries,
+    State,
+    UserError,
+    Values,
+)
+
+_TINY = 1e-30  # a value whose squared length is less has no direction
+
+
+class Exclusive(MultiHead, kw_only=True):
+    """Exclusive self-attention.
+
+    Attributes: those of MultiHead; share of the part along the token's own value that is taken off.
+    """
+
+    share: Probability
+
+    capabilities: ClassVar[Capabilities] = Capabilities(cross=False)
+    example: ClassVar[dict[str, Any]] = {'share': 0.5}
+
+    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+        """Return how the queries of whole sequences attend, to others more than to themselves."""
+        return self._exclusive(context, super().attend_whole(context, train))
+
+    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
+        """Return how the queries of a chunk attend, to others more than to themselves."""
+        return self._exclusive(context, super().attend_chunk(context, state))
+
+    def _exclusive(self, context: LayerContext, attend: Attend) -> Attend:
+        name = 'attention.exclusive:Exclusive'
+        if not 0 <= self.share <= 1:
+            raise UserError(f'{name}: share must be from 0 to 1, not {self.share}')
+        if context.source is not None:
+            raise UserError(f'{name} reads its own sequence alone, and no other')
+
+        def without_own(kernel: Kernel, q: Queries, k: Keys, v: Values, *rest: Any) -> tuple[Mixed, Any]:
+            mixed, after = attend(kernel, q, k, v, *rest)
+            own = repeat(v.astype(jnp.float32), 'B T K H -> B T (K G) H', G=mixed.shape[-2] // v.shape[-2])
+            square = jnp.maximum(jnp.sum(own * own, axis=-1, keepdims=True), _TINY)
+            along = jnp.sum(mixed * own, axis=-1, keepdims=True) / square
+            return (mixed - self.share * along * own).astype(mixed.dtype), after
+
+        return without_own

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Attention residuals (AttnRes): each branch reads a softmax over what the layers so far have added, not their sum.
+
+    h = sum_r p_r b_r,  p = softmax_r(w . rms(b_r));  branch(norm(h)),    b_0 the embedded tokens, b_r what layer r adds
+
+Kimi Team 2026, "Attention Residuals", https://arxiv.org/abs/2603.15031: its Block AttnRes with one layer a block. The
+feed-forward layer reads what the mixer of its own layer has added, too. w is a trained vector a branch, from zeros:
+equal weights, of which a norm that ignores lengths makes the input of pre-norm. The model's last norm reads the sum of
+all, as in pre-norm. Blocks of other kinds between them are not read. Cost: 2 L T D products a branch; without
+rematerialisation the backward pass keeps L + 1 hidden states a layer. It has no cross-attention.
+"""
+
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from saccade.axes import parameter
+from saccade.block.base import BlockBase, Mix
+from saccade.layers import Depth, hand_on
+from saccade.types import Hidden, LayerContext, Part, Real, State
+
+_EPSILON = 1e-6  # of the root mean square
+
+
+class AttentionResiduals(BlockBase):
+    """Attention residuals block.
+
+    Attributes: those of every block; query_init of w.
+    """
+
+    identity: ClassVar[bool] = True
+    hands_on: ClassVar[tuple[str, ...]] = ('added',)
+
+    query_init: Part = Part(nn.initializers.zeros_init)
+
+    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        return self._layer(x, context, train, lambda mixer, h: (mixer(h, context, train), None))[0]
+
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
+        """Run a chunk of tokens through the block; return its output and the mixer's state after it."""
+        return self._layer(x, context, False, lambda mixer, h: mixer.step(h, context, state))
+
+    def _layer(self, x: Hidden, context: LayerContext, train: bool, mix: Mix) -> tuple[Hidden, Any]:
+        so_far = Depth.of(context, 'added', x)
+        added, state = self.wire(so_far, train, context.real, mix)
+        hand_on(self, 'added', so_far.add(context, added))
+        return x + added, state
+
+    @nn.compact
+    def wire(self, so_far: Depth, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
+        """Return what the layer adds, and the state that `mix` returned with the mixed tokens."""
+        shape = (len(self.branches), so_far.made.shape[-1])
+        queries = parameter(self, 'queries', 'X D', self.query_init(), shape).astype(jnp.float32)
+        h = _read(queries[0], so_far.made, so_far.there)
+        mixed, state = mix(self.mixer(name='mixer'), self.norm_of('mixer')(h, real))
+        if self.feedforward is None:
+            return mixed, state
+        made = jnp.concatenate([so_far.made, mixed[None]])
+        h = _read(queries[1], made, jnp.append(so_far.there, True))
+        return mixed + self.feedforward(name='feedforward')(self.norm_of('feedforward')(h, real), train, real), state
+
+
+def _read(query: Float[Array, ' D'], made: Float[Array, 'L B T D'], there: Bool[Array, ' L']) -> Hidden:
+    wide = made.astype(jnp.float32)
+    rms = jax.lax.rsqrt(jnp.mean(wide * wide, axis=-1) + _EPSILON)
+    scores = rms * jnp.einsum('LBTD,D->LBT', wide, query)
+    shares = jax.nn.softmax(jnp.where(there[:, None, None], scores, -jnp.inf), axis=0)
+    return jnp.einsum('LBT,LBTD->BTD', shares.astype(made.dtype), made)

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""sLSTM (of xLSTM): an LSTM with exponential input gates, whose memory is divided by the sum of what was let in.
+
+    i = exp(a_i);  f, o = sigmoid(a_f), sigmoid(a_o);  z = tanh(a_z),   a = h_(t-1) W + x_t U + b, of each its own
+    c_t = f c_(t-1) + i z;   n_t = f n_(t-1) + i;   h_t = o c_t / n_t
+
+Beck et al. 2024, "xLSTM: Extended Long Short-Term Memory", equations 8 to 18, https://arxiv.org/abs/2405.04517
+c and n are kept divided by exp(m), m the highest input gate so far, decayed since, so that gates of any size are exact.
+Where i = 1 - f it is a convex combination. Ours has one head: theirs may have W in blocks, one for each of several.
+Cost: 4 D (D + E) a token, one after another.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float
+
+from saccade.recurrent.cell.base import Cell, Rule, recurrent_product
+
+
+@struct.dataclass
+class SLSTMState:
+    """State of an sLSTM: hidden state h, memory cell c, normaliser n, and the logarithm m of what both are divided by.
+
+    Attributes: what others see, the memory, the sum of its weights, and the stabiliser. n is 0 before the first token.
+    """
+
+    h: Float[Array, 'B D']
+    c: Float[Array, 'B D']
+    n: Float[Array, 'B D']
+    m: Float[Array, 'B D']
+
+
+def advance(W: Float[Array, 'D F'], state: SLSTMState, u: Float[Array, 'B F']) -> SLSTMState:
+    """Return the next state, in float32: the gates i, f, o and the candidate z."""
+    i, f, z, o = jnp.split(recurrent_product(state.h, W) + u, 4, axis=-1)
+    old = state.m + jax.nn.log_sigmoid(f)
+    # After the first token n is at least 1: the highest weight is kept as 1.
+    m = jnp.where(state.n == 0, i, jnp.maximum(old, i))
+    kept = jnp.where(state.n == 0, 0.0, jnp.exp(jnp.minimum(old - m, 0.0)))
+    written = jnp.exp(i - m)
+    c, n = kept * state.c + written * jnp.tanh(z), kept * state.n + written
+    return SLSTMState(jax.nn.sigmoid(o) * c / n, c, n, m)
+
+
+class SLSTM(Cell):
+    """sLSTM cell.
+
+    Attributes: those of Cell; forget_bias, what the bias of the forget gate starts from.
+    """
+
+    forget_bias: float = 1.0
+
+    squares: ClassVar[int] = 4
+
+    def rule(self) -> Rule:
+        """Return the sLSTM's equation, `advance`."""
+        return advance
+
+    def start(self, batch: int) -> SLSTMState:
+        """Return zeros for h, c, n and m."""
+        return SLSTMState(*(jnp.zeros((batch, self.width)) for _ in range(4)))
+
+    def hidden(self, state: SLSTMState) -> Float[Array, 'B D']:
+        """Return h."""
+        return state.h
+
+    def bias(self) -> Float[Array, ' F']:
+        """Return the initial bias [4 D] of i, f, z, o: `forget_bias` for f, zeros for the others."""
+        return jnp.zeros((4, self.width)).at[1].set(self.forget_bias).ravel()

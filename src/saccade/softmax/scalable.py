@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Scalable softmax (SSMax): scores grow with the logarithm of the number of keys, so that long rows do not flatten.
+
+    p[n, i, j] = exp(c s[n, i, j]) / sum_k exp(c s[n, i, k]),    c = a[n] log(keys of query i)
+
+Nakanishi 2025, "Scalable-Softmax Is Superior for Attention", section 2, https://arxiv.org/abs/2501.19399
+a is trained, one a head. Ours starts from 1 / log(length), which is softmax for rows of `length` keys. Keys are those
+that the mask allows, in packed rows, windows and decoding steps too. Cost: softmax's, N parameters. It has no
+blockwise path.
+"""
+
+import math
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Bool, Float
+
+from saccade.axes import parameter
+from saccade.ops.softmax import masked_softmax
+from saccade.types import Count, Rows, Scores, UserError
+
+
+@struct.dataclass
+class ScalableWeights:
+    """Scalable softmax of whole rows.
+
+    Attributes: sharpness a, one a head.
+    """
+
+    sharpness: Float[Array, ' N']
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+        keys = jnp.maximum(jnp.sum(allowed, axis=-1, keepdims=True), 1)
+        return masked_softmax(self.sharpness[:, None, None] * jnp.log(keys) * scores, allowed)
+
+
+class Scalable(nn.Module):
+    """Scalable softmax.
+
+    Attributes: length, the keys of a row that training starts with softmax for.
+    """
+
+    length: Count
+
+    rows: ClassVar[Rows] = Rows()
+    why_not: ClassVar[dict[str, str]] = {
+        'OnlineSoftmaxVariant': 'the number of keys of a row is known after its last block alone'
+    }
+    example: ClassVar[dict[str, Any]] = dict(length=4)
+
+    @nn.compact
+    def __call__(self, heads: int) -> ScalableWeights:
+        if self.length < 2:
+            raise UserError(f'softmax.scalable:Scalable: length must be at least 2, not {self.length}')
+        start = nn.initializers.constant(1.0 / math.log(self.length))
+        return ScalableWeights(parameter(self, 'sharpness', 'N', start, (heads,)).astype(jnp.float32))
