@@ -4,18 +4,23 @@
 
 python launch/inside.py --workdir=runs/a
 python launch/inside.py --config=experiments/causal_lm/quickstart.py       # before training
+python launch/inside.py --workdir=runs/vit --picture=attention.png         # of images: over each, head by head
 """
+
+from pathlib import Path
 
 from absl import flags
 from rich.console import Console
 
 from saccade.analysis.inspect.inspection import inspect_config, inspect_run
+from saccade.analysis.inspect.over_images import draw_over_images
 from saccade.train.config import load_config
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "A run's folder: its newest checkpoint is looked at.")
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE: its first weights.')
+PICTURE = flags.DEFINE_string('picture', None, 'File for a picture of attention over images, of a run that reads them.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -29,6 +34,12 @@ def main(overrides: list[str]) -> None:
         raise UserError('give either --workdir=FOLDER, the folder of a run, or --config=FILE, an experiment')
     if WORKDIR.value and overrides:
         raise UserError(f"'{overrides[0]}': a run is looked at with the config it was trained with")
+    if PICTURE.value and not WORKDIR.value:
+        raise UserError('--picture shows a trained model; give --workdir=FOLDER')
+    if PICTURE.value:
+        draw_over_images(WORKDIR.value, Path(PICTURE.value))
+        print(f'drawn: {PICTURE.value}')
+        return
     if WORKDIR.value:
         report = inspect_run(WORKDIR.value)
     else:

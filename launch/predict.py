@@ -6,10 +6,11 @@ python launch/predict.py --workdir=runs/classify --text="A film like no other." 
 python launch/predict.py --workdir=runs/answer --question="What is the home of Ada?" --context_file=ada.txt
 python launch/predict.py --workdir=runs/tag --file=sentences.txt --json
 python launch/predict.py --workdir=runs/vit --image=a.png --image=b.png
+python launch/predict.py --workdir=runs/chirps --sound=a.wav
 
 The examples are those of flags, or those of a file: .csv, .tsv, .jsonl, .conll or .json as the data of the run have
-it, or any other with a text, or the path of an image, a line; or the lines of standard input. Where there are two
-inputs, a line has a tab between them.
+it, or any other with a text, or the path of an image or a sound, a line; or the lines of standard input. Where there
+are two inputs, a line has a tab between them.
 """
 
 import json
@@ -36,6 +37,7 @@ CONTEXT = flags.DEFINE_multi_string(
     'context', [], 'The text that has the answer; one for each --question, or one for all.'
 )
 IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; it may be repeated.')
+SOUND = flags.DEFINE_multi_string('sound', [], 'A WAV file; it may be repeated.')
 CONTEXT_FILE = flags.DEFINE_string('context_file', None, 'In its place: a file with that text.')
 FILE = flags.DEFINE_string('file', None, 'In the place of all these: a file of records, or with a text a line.')
 BATCH = flags.DEFINE_integer('batch', ROWS, 'Texts that are read at once; 1 answers each as it comes.', 1)
@@ -63,7 +65,7 @@ def main(overrides: list[str]) -> None:
 
 
 def _given() -> Mapping[str, Sequence[str]]:
-    values = {flag.name: flag.value for flag in (TEXT, PAIR, QUESTION, CONTEXT, IMAGE)}
+    values = {flag.name: flag.value for flag in (TEXT, PAIR, QUESTION, CONTEXT, IMAGE, SOUND)}
     if CONTEXT_FILE.value and CONTEXT.value:
         raise UserError('give either --context or --context_file')
     if CONTEXT_FILE.value:

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import tokenizers
@@ -48,7 +49,7 @@ def test_config_is_not_text(gpt2):
 @pytest.mark.parametrize('model_type', ['gpt_2', 'gpt2.py', '../gpt2'])
 def test_a_family_that_we_lack(gpt2, model_type):
     gpt2.config['model_type'] = model_type
-    there = 'albert, bert, deit, distilbert, electra, gpt2, llama, marian, roberta, t5, vit'
+    there = 'albert, bert, clip, deit, distilbert, electra, gpt2, llama, marian, roberta, siglip, t5, vit'
     refused(gpt2.write(), f"model_type '{model_type}' cannot be loaded; there are {there}")
 
 
@@ -220,7 +221,7 @@ def test_a_tied_copy_that_differs(gpt2):
         ('attn_pdrop', -0.1, 'attn_pdrop must be a number, at least 0 and finite, not -0.1'),
         ('tie_word_embeddings', 'no', "tie_word_embeddings must be true or false, not 'no'"),
         ('n_head', 5, 'width 12 is not divisible by 5 heads'),
-        ('activation_function', 'quick_gelu', "there is no activation 'quick_gelu'; there are gelu, "),
+        ('activation_function', 'snake', "there is no activation 'snake'; there are gelu, "),
         ('scale_attn_by_inverse_layer_idx', True, 'scale_attn_by_inverse_layer_idx is True, which cannot be'),
         ('add_cross_attention', True, 'add_cross_attention is True, which cannot be represented; only False'),
         ('quantization_config', {'bits': 4}, "quantization_config is {'bits': 4}, which cannot be represented"),
@@ -281,4 +282,4 @@ def test_a_tokenizer_in_which_every_text_would_vanish(tmp_path, content):
 
 def test_every_activation_can_be_built_and_called():
     for name in setting.ACTIVATIONS:
-        assert build(setting.activation(name))(np.ones(3, np.float32)).shape == (3,)
+        assert build(setting.activation(name))(jnp.ones(3)).shape == (3,)

@@ -84,6 +84,10 @@ def test_it_is_evaluated_looked_into_and_asked(trained, runner, folder, tmp_path
     last = [line for line in read(workdir / 'metrics.jsonl') if line['split'] == 'validation'][-1]
     assert json.loads(found.stdout)['loss'] == pytest.approx(last['loss'], rel=DEVICES_RELATIVE)
     assert runner.run('inside', f'--workdir={workdir}').returncode == 0
+    drawn = runner.run('inside', f'--workdir={workdir}', f'--picture={tmp_path / "map.png"}')
+    assert drawn.returncode == 0, drawn.stderr
+    with Image.open(tmp_path / 'map.png') as picture:
+        assert min(picture.size) > 100
     images = [folder / 'dark/1.png', folder / 'light/2.png']
     said = runner.run('predict', f'--workdir={workdir}', *(f'--image={image}' for image in images), '--json')
     answers = list(map(json.loads, said.stdout.splitlines()))

@@ -23,12 +23,14 @@ class Classes(nn.Module):
         classes: C; None for the hidden layer's output as it is.
         activation: of a hidden layer before the output, of the input's width; None for no such layer.
         dropout: of the output layer's input.
+        bias: whether the output layer has one.
         kernel_init: of both layers.
     """
 
     classes: Count | None
     activation: Part | None = None
     dropout: Share = 0.0
+    bias: bool = True
     kernel_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     def _scores(self, x: Float[Array, '*B D'], train: bool) -> Float[Array, '*B C']:
@@ -41,4 +43,4 @@ class Classes(nn.Module):
         require_positive(name, classes=self.classes)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
         y = project(x, parameter(self, 'output', 'D -> C', self.kernel_init(), (x.shape[-1], self.classes)))
-        return y + parameter(self, 'output_bias', 'C', nn.initializers.zeros, (self.classes,))
+        return y + parameter(self, 'output_bias', 'C', nn.initializers.zeros, (self.classes,)) if self.bias else y

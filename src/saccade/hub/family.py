@@ -15,7 +15,10 @@ import numpy as np
 
 from saccade import build, hub
 from saccade.hub.setting import read, shortened
-from saccade.types import UserError
+from saccade.types import LayerContext, UserError
+
+CONTEXT = LayerContext(np.zeros((1, 1), np.int32))  # of one place
+ONE_TEXT = np.zeros((1, 1), np.int32), CONTEXT
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Family:
         older: how names end in older folders -> how they end in `weights`.
         heads: of an encoder, by the architecture that config.json names; the first is of a folder that names none.
             Tensors of another's heads may be stored too.
-        inputs: of such a model, by their config.json: one row of zeros.
+        inputs: arguments of such a model's `init`, after the key and before `train`, by their config.json: one row.
     """
 
     spec: Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -75,7 +78,7 @@ class Family:
     ignored: str
     older: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, tuple[Head, ...]] = field(default_factory=dict)
-    inputs: Callable[[Mapping[str, Any]], np.ndarray] = lambda config: np.zeros((1, 1), np.int32)
+    inputs: Callable[[Mapping[str, Any]], tuple[Any, ...]] = lambda config: ONE_TEXT
 
     def heads_of(self, config: Mapping[str, Any]) -> tuple[Head, ...]:
         """Return the heads of the model that config.json describes.

@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.build import build
@@ -20,7 +19,7 @@ from saccade.hub.family import Family, Head, find_family
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import read, require
 from saccade.hub.tensors import open_tensors, read_json
-from saccade.types import LayerContext, Params, Seq2Seq, UserError
+from saccade.types import Params, UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +105,8 @@ def _described(config: Mapping[str, Any]) -> tuple[Family, tuple[Head, ...], dic
     return family, heads, spec
 
 
-def _shapes(spec: dict[str, Any], inputs: np.ndarray) -> Shapes:
+def _shapes(spec: dict[str, Any], inputs: tuple[Any, ...]) -> Shapes:
     """Shapes of the parameters by path, 'layers/pattern_0/mixer/query', without making any."""
     model = build(spec, 'model')()
-    sequences = (1 + isinstance(model, Seq2Seq)) * (jnp.asarray(inputs), LayerContext(jnp.zeros((1, 1), jnp.int32)))
-    variables = jax.eval_shape(lambda: model.init(jax.random.key(0), *sequences, False))
+    variables = jax.eval_shape(lambda: model.init(jax.random.key(0), *jax.tree.map(jnp.asarray, inputs), False))
     return {path: leaf.shape for path, leaf in flatten_dict(variables['params'], sep='/').items()}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.hub.encoder import layers
-from saccade.hub.family import Family, Weight
+from saccade.hub.family import ONE_TEXT, Family, Weight
 from saccade.hub.setting import activation, read, require
 
 # How they call what a layer holds, by ours.
@@ -118,4 +118,5 @@ FAMILY = Family(
         ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
     ),
     ignored=r'(encoder|decoder)\.embed_positions\.weight',  # the sinusoids
+    inputs=lambda config: 2 * ONE_TEXT,  # a source and a target
 )

@@ -82,11 +82,13 @@ def _read(tensors: Tensors, names: dict[str, str], wanted: str, weight: Weight, 
     theirs, _, ours = weight.layout.partition('->')
     sizes = dict(zip(ours.split(), (len(weight.ours),) * fused + shape, strict=True))
     groups = (group.strip('()').split() for group in re.findall(r'\([^)]*\)|\S+', theirs))
-    first, *rest = (prod(sizes[axis] for axis in group if axis != '1') for group in groups)
-    expected = (weight.skipped + first, *rest)
+    expected = tuple(prod(sizes[axis] for axis in group if axis != '1') for group in groups)
+    if weight.skipped:
+        expected = (weight.skipped + expected[0], *expected[1:])
     if tensors.shape(name) != expected:
         raise UserError(f"tensor '{name}' has shape {tensors.shape(name)}, but by config.json it should be {expected}")
-    array = rearrange(tensors.read(name)[weight.skipped :], weight.layout, **sizes)
+    array = tensors.read(name)
+    array = rearrange(array[weight.skipped :] if weight.skipped else array, weight.layout, **sizes)
     return array if fused else array[None]
 
 

@@ -31,6 +31,7 @@ ACTIVATIONS = {
     'gelu_fast': _TANH_GELU,
     'gelu_pytorch_tanh': _TANH_GELU,
     'gelu_python_tanh': _TANH_GELU,
+    'quick_gelu': {'use': 'ops.activation:quick_gelu'},
     'relu': {'use': 'jax.nn:relu'},
     'relu6': {'use': 'jax.nn:relu6'},
     'leaky_relu': {'use': 'jax.nn:leaky_relu'},

@@ -10,7 +10,7 @@ linear maps are stored [out, in]. Version 1.0 projects onto its embedding, scale
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.hub.family import Family, Weight
+from saccade.hub.family import ONE_TEXT, Family, Weight
 from saccade.hub.setting import activation, read, require
 
 _TRAINED_ON = 512  # tokens, of the published models; their positions know no bound
@@ -145,4 +145,5 @@ FAMILY = Family(
     ignored=r'decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight',
     # Version 1.0 has one map inwards, where 1.1 has the gate beside it.
     older={'.wi.weight': '.wi_1.weight'},
+    inputs=lambda config: 2 * ONE_TEXT,  # a source and a target
 )

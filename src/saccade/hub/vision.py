@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from saccade.hub.encoder import affine, layer_norm, layers, norm
-from saccade.hub.family import Head, Weight
+from saccade.hub.family import CONTEXT, Head, Weight
 from saccade.hub.heads import labels
 from saccade.hub.setting import activation, read
-from saccade.types import UserError
+from saccade.types import LayerContext, UserError
 
 PATCHES = (
     Weight('embeddings.patch_embeddings.projection.weight', 'D C y x -> y x C D', ('kernel',)),
@@ -98,10 +98,10 @@ def grid(config: Mapping[str, Any]) -> tuple[int, int]:
     return size // patch, size // patch
 
 
-def image(config: Mapping[str, Any]) -> np.ndarray:
+def image(config: Mapping[str, Any]) -> tuple[np.ndarray, LayerContext]:
     """One image of zeros, as the model reads it."""
     size = read(config, 'image_size', int)
-    return np.zeros((1, size, size, read(config, 'num_channels', int, 3)), np.float32)
+    return np.zeros((1, size, size, read(config, 'num_channels', int, 3)), np.float32), CONTEXT
 
 
 def weights(tokens: Mapping[str, str]) -> tuple[Weight, ...]:

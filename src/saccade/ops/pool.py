@@ -27,3 +27,11 @@ def maximum(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D'
         return x.max(axis=-2)
     largest = jnp.where(there[..., None], x, -jnp.inf).max(axis=-2)
     return jnp.where(there.any(axis=-1, keepdims=True), largest, 0.0)
+
+
+def last(x: Float[Array, 'B T D'], there: There = None) -> Float[Array, 'B D']:
+    """Return the last token of the row that is no padding; the first place of a row of padding alone."""
+    if there is None:
+        return x[:, -1]
+    places = jnp.where(there, jnp.arange(x.shape[1]), 0).max(axis=-1)
+    return jnp.take_along_axis(x, places[:, None, None], axis=1)[:, 0]

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.ops.loss import cross_entropy
-from saccade.types import Batch, EncoderModel, LayerContext, Params, Part, PRNGKey, Total, UserError
+from saccade.types import Batch, EncoderModel, Inputs, LayerContext, Params, Part, PRNGKey, Total, UserError
 
 LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of a training step, and of every forward pass
 
@@ -114,7 +114,7 @@ class ReadsHead(TaskBase):
 
     def inputs(self, model: EncoderModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
-        return batch[model.reads], context_of(batch), False
+        return inputs_of(batch, model.reads), context_of(batch), False
 
     def read(self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey) -> Array:
         """Return what the head makes of a batch.
@@ -123,11 +123,17 @@ class ReadsHead(TaskBase):
             UserError: the model has no such head.
         """
         (head,) = self.heads['']
-        outputs = forward(model, params, batch[model.reads], context_of(batch), forward.train, key=key)
+        inputs = inputs_of(batch, model.reads)
+        outputs = forward(model, params, inputs, context_of(batch), forward.train, key=key)
         if head not in outputs:
             there = ', '.join(outputs) or 'none'
             raise UserError(f"{Part(type(self)).name} reads the head '{head}'; config.model.heads has {there}")
         return outputs[head]
+
+
+def inputs_of(batch: Batch, reads: str | tuple[str, ...]) -> Inputs:
+    """What an encoder embeds of a batch: the array of that name, or a tuple of those of several names."""
+    return batch[reads] if isinstance(reads, str) else tuple(batch[name] for name in reads)
 
 
 def context_of(batch: Batch) -> LayerContext:

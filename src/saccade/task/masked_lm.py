@@ -46,8 +46,8 @@ class MaskedLM(TaskBase):
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('masked',)}
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'words', 'mask', 'row')
     then: ClassVar[dict[str, str]] = {
-        'fill masks in': 'launch/fill_mask.py --text="The [MASK] argument must be a [MASK]."',
-        'compare texts': 'launch/embed.py --text="Return a list." --text="Close the file."',
+        'fill masks in': 'launch/fill_mask.py {text}',
+        'compare texts': 'launch/embed.py {texts}',
     }
 
     def __post_init__(self) -> None:

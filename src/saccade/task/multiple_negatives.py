@@ -24,6 +24,7 @@ from jaxtyping import Array
 from saccade.metric.bag_of_words import ranks as bag_of_words_ranks
 from saccade.metric.retrieval import ranks, retrieved
 from saccade.ops.similarity import normalised
+from saccade.ops.spread import gathered, numbers
 from saccade.task.base import Forward, scored
 from saccade.task.siamese_base import SEARCH, Siamese, there
 from saccade.types import Batch, EncoderModel, Estimate, Params, Positive, PRNGKey, Total
@@ -56,11 +57,10 @@ class MultipleNegatives(Siamese):
     ) -> dict[str, Total]:
         """Return totals over examples: `loss` in nats, and `accuracy` of the choice among all of the batch."""
         vectors, counts = normalised(self.vectors(forward, model, params, batch, key)), there(batch)
-        others = rearrange(self._of_all(vectors[:, 1:]), 'B texts D -> (texts B) D')
-        is_there = jnp.tile(self._of_all(counts), vectors.shape[1] - 1) > 0
+        others = rearrange(gathered(vectors[:, 1:], self.axis), 'B texts D -> (texts B) D')
+        is_there = jnp.tile(gathered(counts, self.axis), vectors.shape[1] - 1) > 0
         logits = jnp.einsum('AD,BD->AB', vectors[:, 0], others) / self.temperature
-        first = 0 if self.axis is None else jax.lax.axis_index(self.axis) * len(vectors)
-        return scored(jnp.where(is_there, logits, _NEVER), first + jnp.arange(len(vectors)), counts)
+        return scored(jnp.where(is_there, logits, _NEVER), numbers(len(vectors), self.axis), counts)
 
     def predict(self, model: EncoderModel, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the vectors of the texts of each row, of norm 1, and its example."""
@@ -71,10 +71,6 @@ class MultipleNegatives(Siamese):
         """Return how well the first text of each example finds its second among those of the whole split."""
         vectors = predictions['vectors'][predictions['example'] >= 0]
         return retrieved(ranks(vectors[:, 0], vectors[:, 1], np.arange(len(vectors))))
-
-    def _of_all(self, rows: Array) -> Array:
-        """Rows of the whole batch, in the order of the devices."""
-        return rows if self.axis is None else jax.lax.all_gather(rows, self.axis, tiled=True)
 
 
 def bag_of_words(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:

@@ -11,6 +11,7 @@ several windows are compared by log p, there by logits, which are not of one sca
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -128,13 +129,23 @@ class SpanQA(ReadsHead):
     def _logits(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Float[Array, 'B T']]:
-        scores = self.read(forward, model, params, batch, key)
+        # An image has its places before those of the row.
+        scores = self.read(forward, model, params, batch, key)[:, -batch['types'].shape[-1] :]
         if scores.shape[-1] != len(ENDS):
             raise UserError(
                 f"task.span_qa:SpanQA reads starts and stops: the head 'tokens' needs classes=2, not {scores.shape[-1]}"
             )
         logits = jnp.where(places(batch)[..., None], scores.astype(jnp.float32), -jnp.inf)
         return dict(zip(ENDS, rearrange(logits, 'B T ends -> ends B T'), strict=True))
+
+
+def most_frequent(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:
+    """Return metrics of a baseline that gives the most frequent answer of training, and has read nothing."""
+    golds, known = (
+        [split.gold(number) for number in np.unique(split.examples).tolist()] for split in (validation, train)
+    )
+    ((answer, _),) = Counter(gold[0] if gold else '' for gold in known).most_common(1)
+    return {name: each.value for name, each in answered(golds, [answer] * len(golds)).items()}
 
 
 def places(batch: Batch) -> Bool[Array, 'B T']:

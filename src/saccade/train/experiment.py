@@ -98,10 +98,10 @@ class Experiment:
 
     @property
     def tokens(self) -> int:
-        """Tokens of a batch: the places of its rows; of images, each one place, those that the model makes of them."""
-        data = self.data()
-        length = data.context_length if data.context_length > 1 else self.model().context_length
-        _, *texts, _ = data.batch_like(self.batch_size)['segments'].shape  # a row may hold several
+        """Tokens of a batch: the places of its rows; where there are images, those that the model makes of them."""
+        like = self.data().batch_like(self.batch_size)
+        length = self.model().context_length if 'images' in like else self.data().context_length
+        _, *texts, _ = like['segments'].shape  # a row may hold several
         return self.batch_size * math.prod(texts) * length
 
     def _require_model(self) -> None:
@@ -121,11 +121,11 @@ class Experiment:
                 f'config.task: {self.task.name} reads {", ".join(missing)} of a batch; config.data, {self.data.name}, '
                 f'gives {", ".join(there)}'
             )
-        inputs = getattr(self.model(), 'reads', None)
-        if inputs is not None and inputs not in there:
+        reads = getattr(self.model(), 'reads', ())
+        if missing := [name for name in ((reads,) if isinstance(reads, str) else reads) if name not in there]:
             raise UserError(
-                f'config.model: {self.model.name} embeds {inputs} of a batch; config.data, {self.data.name}, gives '
-                f'{", ".join(there)}'
+                f'config.model: {self.model.name} embeds {", ".join(missing)} of a batch; config.data, '
+                f'{self.data.name}, gives {", ".join(there)}'
             )
 
     @property

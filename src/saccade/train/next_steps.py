@@ -88,17 +88,20 @@ def _has_examples(config: Mapping[str, Any]) -> bool:
 
 
 def _with_examples(command: str, launched: Launched, config: Mapping[str, Any]) -> str:
-    """Return a command of a task with flags for {inputs}, {prompt}, {text} and {nearest}, in words of the run."""
-    sample, examples = config.get('sample') or {}, {}
+    """Return a command of a task with flags for {inputs}, {prompt}, {text(s)} and {nearest}, in words of the run."""
+    sample, examples = config.get('sample') or {}, []
     if '{inputs}' in command:
-        examples = getattr(build(config['data'], 'config.data')(), 'example', {})
+        examples = [*getattr(build(config['data'], 'config.data')(), 'example', {}).items()]
     if '{prompt}' in command and sample.get('prompt'):
-        examples = {'prompt': sample['prompt']}
+        examples = [('prompt', sample['prompt'])]
     if '{text}' in command:
-        examples = {'text': sample.get('text') or 'This is a text.'}
+        examples = [('text', sample.get('text') or 'This is a text.')]
+    if '{texts}' in command:
+        tokenizer = build(config['data']['tokenizer'], 'config.data.tokenizer')()
+        examples = [('text', text) for text in getattr(tokenizer, 'examples', ('Return a list.', 'Close the file.'))]
     if '{nearest}' in command:
-        examples = {'nearest': _frequent_word(absolute(launched.workdir))}
-    flags = quoted(*(f'--{name}={example}' for name, example in examples.items()))
+        examples = [('nearest', _frequent_word(absolute(launched.workdir)))]
+    flags = quoted(*(f'--{name}={example}' for name, example in examples))
     return re.sub(r'\{\w+\}', lambda _: flags, command).strip()
 
 

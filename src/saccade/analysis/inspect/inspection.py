@@ -8,18 +8,21 @@
 
 Means over the queries of the batch that may attend to something; in cross-attention, whose keys are of another
 sequence, there is an entropy alone. Clark et al. 2019, "What Does BERT Look At?",
-https://arxiv.org/abs/1906.04341, tell heads apart by such numbers.
+https://arxiv.org/abs/1906.04341, tell heads apart by such numbers. Of linear attention, retention and the delta rule
+the weights are those that they imply (`implied.py`), by their size where they are negative.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from saccade.analysis.inspect.implied import report_implied
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.plain import Plain
 from saccade.benchmark.report import Report, Table
@@ -30,7 +33,7 @@ from saccade.task.base import Forward, TaskBase
 from saccade.train.digests import prepare_again
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.optimizer import path_of
-from saccade.train.trained import open_run
+from saccade.train.trained import Trained, open_run
 from saccade.train.workdir import Workdir
 from saccade.types import Batch, Params, Part, UserError
 
@@ -75,11 +78,20 @@ def inspect_run(workdir: str) -> Report:
     Raises:
         UserError: there is no run in this folder, or its data is gone.
     """
-    trained = open_run(workdir)
-    experiment = Experiment.of(trained.config)
-    batch = _first_batch(experiment, prepare_again(Workdir.existing(workdir), experiment))
+    experiment, trained, batch = first_batch(workdir)
     layers, heads = inspect(experiment, trained.params, batch)
     return _report(f'{workdir} at step {trained.step}', layers, heads)
+
+
+def first_batch(workdir: str) -> tuple[Experiment, Trained, Batch]:
+    """Return a run's experiment, its trained model, and the first validation batch.
+
+    Raises:
+        UserError: there is no run in this folder, or its data is gone.
+    """
+    trained = open_run(workdir)
+    experiment = Experiment.of(trained.config)
+    return experiment, trained, _first_batch(experiment, prepare_again(Workdir.existing(workdir), experiment))
 
 
 def inspect_config(config: Mapping[str, Any], name: str) -> Report:
@@ -96,7 +108,18 @@ def inspect_config(config: Mapping[str, Any], name: str) -> Report:
 
 
 def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[Layer], list[Head]]:
-    """The layers, and the heads of those that make attention weights, in float32.
+    """The layers, and the heads of those that make attention weights or imply some, in float32.
+
+    Raises:
+        UserError: the task applies its model in a way of its own.
+    """
+    gradient, weights = watched(experiment, params, batch)
+    grown, own = _norms(gradient), _norms(params)
+    return [Layer(name, grown[name], own[name]) for name in own], list(_heads(weights))
+
+
+def watched(experiment: Experiment, params: Params, batch: Batch) -> tuple[Params, PyTree]:
+    """Return the gradient of the mean loss, and the attention weights that layers make, by their path.
 
     Raises:
         UserError: the task applies its model in a way of its own.
@@ -111,22 +134,21 @@ def inspect(experiment: Experiment, params: Params, batch: Batch) -> tuple[list[
     def run(params: Params, batch: Batch) -> tuple[Params, PyTree]:
         def loss(params: Params) -> tuple[Array, PyTree]:
             forward = Forward(train=False, further=('weights',))
-            totals = task.with_reports(forward, model, params, batch, jax.random.key(0))
+            with nn.intercept_methods(report_implied):
+                totals = task.with_reports(forward, model, params, batch, jax.random.key(0))
             weights = {name: reports.get('weights', {}) for name, reports in forward.reports.items()}
             return totals['loss'].mean(), weights.get('', weights)
 
         return jax.grad(loss, has_aux=True)(params)
 
-    gradient, weights = run(params, batch)
-    grown, own = _norms(gradient), _norms(params)
-    return [Layer(name, grown[name], own[name]) for name in own], list(_heads(weights))
+    return run(params, batch)
 
 
 def _norms(tree: Params) -> dict[str, float]:
     """L2 norm of what is in no layer, by its name, and then of each layer, by its number."""
     outside = [(path, leaf) for path, leaf in _leaves(tree) if not IN_A_STACK.match(path)]
     parts = [(path.partition('/')[0], leaf) for path, leaf in outside]
-    parts += [(f'{tower} layer {number}'.lstrip(), leaf) for tower, number, _, leaf in _by_layer(tree)]
+    parts += [(f'{tower} layer {number}'.lstrip(), leaf) for tower, number, _, leaf in by_layer(tree)]
     squares: dict[str, float] = {}
     for name, leaf in parts:
         squares[name] = squares.get(name, 0.0) + float(np.square(np.asarray(leaf, np.float64)).sum())
@@ -134,14 +156,14 @@ def _norms(tree: Params) -> dict[str, float]:
 
 
 def _heads(weights: PyTree) -> Iterator[Head]:
-    for tower, number, branch, one in _by_layer(weights):
+    for tower, number, branch, one in by_layer(weights):
         for head, (entropy, distance, itself) in enumerate(np.asarray(of_heads(one)).tolist()):
             own = (None, None) if branch == 'cross' else (distance, itself)
             yield Head(number, head + 1, entropy, *own, tower, branch)
 
 
-def _by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
-    """Cut stacked leaves into layers: the tower, the number of the layer from 1, the branch, and the slice of each."""
+def by_layer(tree: PyTree) -> list[tuple[str, int, str, Array]]:
+    """Return leaves cut into layers: the tower, the number of the layer from 1, the branch, and the slice of each."""
     numbers = layer_numbers(tree)
     parts = (
         (found['tower'], number, found['rest'].partition('/')[0], part)
@@ -200,7 +222,7 @@ def _report(what: str, layers: list[Layer], heads: list[Head]) -> Report:
     if heads:
         columns = ('', 'head', 'entropy [nats]', 'distance [tokens]', 'on itself')
         tables.append(Table('Attention patterns by head', columns, of_heads))
-    notes = () if heads else ('Its mixers make no attention weights.',)
+    notes = () if heads else ('Its mixers make no attention weights, and imply none.',)
     figures = {'layers': list(map(asdict, layers)), 'heads': list(map(asdict, heads))}
     return Report(what, figures, tuple(tables), notes)
 

@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text corpora: the embedded documentation, a TFDS dataset by name, or the user's own files.
+"""Text corpora: the embedded documentation or proteins, a TFDS dataset by name, or the user's own files.
 
-Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document.
+Each is a TFDS dataset in ArrayRecord files, prepared once in a cache and read document by document; but for proteins in
+FASTA files, which are held in memory.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +16,12 @@ import tensorflow_datasets as tfds
 from saccade.data.corpus import pydocs, text_files
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import Document
+from saccade.data.corpus.fasta import ENDINGS
+from saccade.data.corpus.motifs import Motifs
 from saccade.data.corpus.named import open_named
 from saccade.data.corpus.prepare import opened, prepare_own
+from saccade.data.corpus.record_files import format_of
+from saccade.data.corpus.records import RecordSource, open_records
 from saccade.data.dataset_base import Source
 from saccade.types import UserError
 
@@ -36,6 +42,19 @@ class Documents(Picked):
 
 
 @dataclass(frozen=True, eq=False)
+class Proteins(Sequence[Document]):
+    """Documents of records with a sequence each."""
+
+    records: RecordSource
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, index: int) -> Document:
+        return Document(id=self.records.place(index), text=self.records[index]['sequence'])
+
+
+@dataclass(frozen=True, eq=False)
 class Corpus(Source):
     """Corpus of documents. Attributes: splits, each of `Document`s; name."""
 
@@ -46,8 +65,9 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
     """Open a corpus, and prepare it where that has not been done.
 
     Args:
-        name: 'pydocs', or a TFDS dataset with text; or
-        path: the user's own file or folder of files, or the folder of a prepared TFDS dataset.
+        name: 'pydocs', 'motifs', which are generated proteins, or a TFDS dataset with text; or
+        path: the user's own file or folder of files, a FASTA file or a folder of these, named after the splits, or the
+            folder of a prepared TFDS dataset.
         cache: folder to prepare into.
         validation: fraction of the text kept for validation, where the corpus has no split of its own.
 
@@ -60,15 +80,25 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
         digest = pydocs.fingerprint(pydocs.installed_modules())
         folder = prepare_own(pydocs.PyDocs, cache / digest[:16])
         return Corpus(_documents(folder), digest, name, versions=pydocs.versions())
+    if name == Motifs.name:
+        return _open_dataset(name, opened(prepare_own(Motifs, cache)), validation)
     if name is not None:
         return _open_dataset(name, open_named(name, cache), validation)
     path = Path(path).expanduser()
     if (path / 'dataset_info.json').is_file():
         return _open_dataset(path.name, opened(path), validation)
+    if _holds_proteins(path):
+        found = open_records(None, str(path), cache, validation, ('sequence',))
+        return Corpus({split: Proteins(records) for split, records in found.splits.items()}, found.digest, path.name)
     plan = text_files.plan_documents(path, validation)
     digest = text_files.fingerprint(plan)
     folder = prepare_own(text_files.TextFiles, cache / digest[:16], plan)
     return Corpus(_documents(folder), digest, path.name)
+
+
+def _holds_proteins(path: Path) -> bool:
+    """Whether this is a FASTA file, or a folder with one."""
+    return any(format_of(file) in ENDINGS for file in (path.iterdir() if path.is_dir() else [path]))
 
 
 def _documents(folder: Path) -> dict[str, Documents]:

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Records in files: CSV, TSV, JSON lines and the columns of CoNLL, plain or gzipped (.gz), in UTF-8.
+"""Records in files: CSV, TSV, JSON lines, the columns of CoNLL, and FASTA, plain or gzipped (.gz), in UTF-8.
 
     .csv          fields by the names in the first line; by '0', '1', ... where all columns asked for are such numbers,
                   and then there is no line of names
     .tsv          the same between tabs, where a quotation mark is a character like any other, as in GLUE's files
     .jsonl        an object a line
     .conll, .txt  a word a line, its tag last, an empty line after a sentence: 'tokens' and 'tags'
+    .fasta, .faa  a protein after each header: 'id', 'description' and 'sequence', as in `fasta`
 
 The shape of .conll files is that of E. Tjong Kim Sang and F. De Meulder, 2003, https://aclanthology.org/W03-0419/.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.data.cache import digest
+from saccade.data.corpus.fasta import COLUMNS, ENDINGS, proteins
 from saccade.data.corpus.files import content_of, decoded
 from saccade.types import UserError
 
@@ -184,6 +186,11 @@ def _words(text: str, path: Path, columns: Sequence[str]) -> Numbered:
             yield words[0][0], {'tokens': tokens, 'tags': tags}
 
 
+def _proteins(text: str, path: Path, columns: Sequence[str]) -> Numbered:
+    require_columns(str(path), columns, COLUMNS)
+    return proteins(text, path)
+
+
 def _is_word(numbered: tuple[int, str]) -> bool:
     return bool(numbered[1].strip()) and not numbered[1].startswith(_BETWEEN_DOCUMENTS)
 
@@ -201,4 +208,5 @@ _FORMATS: Mapping[str, Callable[[str, Path, Sequence[str]], Numbered]] = {
     '.jsonl': _json_lines,
     '.conll': _words,
     '.txt': _words,
+    **dict.fromkeys(ENDINGS, _proteins),
 }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records to train on and to evaluate on: of the user's own files, or of a TFDS dataset.
 
-A file is cut in two by a hash of each record. In a folder the files are named after the splits: train.csv and
-validation.csv, valid.csv, val.csv or dev.csv, or with another of the endings that `record_files` knows. A test.csv is a
-split that is used neither for training nor for choosing a checkpoint.
+A file is cut in two by a hash of each record, or of the sequence of each protein. In a folder the files are named after
+the splits: train.csv and validation.csv, valid.csv, val.csv or dev.csv, or with another of the endings that
+`record_files` knows. A test.csv is a split that is used neither for training nor for choosing a checkpoint.
 """
 
 import json
@@ -23,6 +23,8 @@ from saccade.data.corpus import pydocs
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source, tests_beside
 from saccade.data.corpus.docstrings import Docstrings
 from saccade.data.corpus.document import held_out
+from saccade.data.corpus.fasta import ENDINGS
+from saccade.data.corpus.motifs import Motifs
 from saccade.data.corpus.named import open_named
 from saccade.data.corpus.prepare import opened, prepare_own
 from saccade.data.corpus.record_files import (
@@ -88,7 +90,8 @@ def open_records(
     """Open records, and prepare them where that has not been done.
 
     Args:
-        name: 'docstrings', which are pairs of texts from the documentation of this machine, or a TFDS dataset; or
+        name: 'docstrings', which are pairs of texts from the documentation of this machine, 'motifs', which are
+            generated proteins, or a TFDS dataset; or
         path: a file, a folder with files named after the splits, or the folder of a prepared TFDS dataset.
         cache: folder to prepare into.
         validation: fraction kept for validation, where there is no split of its own.
@@ -105,12 +108,17 @@ def open_records(
         made_from = pydocs.fingerprint(pydocs.installed_modules())
         builder = opened(prepare_own(Docstrings, Path(cache) / made_from[:16]))
         return replace(_of_dataset(name, builder, validation, columns, tests), versions=pydocs.versions())
+    if name == Motifs.name:
+        return _of_dataset(name, opened(prepare_own(Motifs, Path(cache))), validation, columns, tests)
     if name is not None:
         return _of_dataset(name, open_named(name, Path(cache)), validation, columns, tests)
     there = Path(path).expanduser()
     if (there / 'dataset_info.json').is_file():
         return _of_dataset(there.name, opened(there), validation, columns, tests)
-    return _of_folder(there, columns) if there.is_dir() else held_apart(read_records(there, columns), validation)
+    if there.is_dir():
+        return _of_folder(there, columns)
+    by = ('sequence',) if format_of(there) in ENDINGS else ()
+    return held_apart(read_records(there, columns), validation, by)
 
 
 def strings(records: RecordSource, column: str) -> Iterator[str]:
@@ -149,13 +157,14 @@ def _of_folder(folder: Path, columns: Sequence[str]) -> Records:
     return Records(splits, digest(_FORMAT, {split: records.digest for split, records in splits.items()}))
 
 
-def held_apart(records: FileRecords, validation: float) -> Records:
-    """Cut the records of a file in two by a hash of each.
+def held_apart(records: FileRecords, validation: float, by: Sequence[str] = ()) -> Records:
+    """Cut the records of a file in two by a hash of each, or of what stands in the columns `by`.
 
     Raises:
         UserError: there is but one.
     """
-    ids = [json.dumps(record, sort_keys=True) for record in records]  # equal ones keep together
+    told_by = ({name: record[name] for name in by or record} for record in records)
+    ids = [json.dumps(each, sort_keys=True) for each in told_by]  # equal ones keep together
     chosen = held_out(set(ids), validation)
     if not chosen:
         raise UserError(f'{records.path}: has one record, and none besides for validation')

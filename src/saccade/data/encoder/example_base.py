@@ -99,7 +99,8 @@ class Examples(FromRecords):
     @property
     def example(self) -> dict[str, str]:
         """A sample text for each input, as the commands that a run prints need one."""
-        return dict(zip(self.inputs, ('A film like no other.', 'I have seen nothing like it.'), strict=False))
+        texts = getattr(self.tokenizer(), 'examples', ('A film like no other.', 'I have seen nothing like it.'))
+        return dict(zip(self.inputs, texts, strict=False))
 
     def read(self, path: Path) -> FileRecords:
         """Read a file of records, which need have no answers."""

@@ -34,6 +34,7 @@ from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import Part, UserError, require_positive
 
 _LOG = logging.getLogger(__name__)
+_TEXTS = 'question', 'context'
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,25 +133,19 @@ class QuestionSplit(Split):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Questions(TokenizedBase):
-    """Questions about contexts, answered by spans of them.
+class QuestionsBase(TokenizedBase):
+    """Base of questions about contexts, answered by spans of them.
 
     Attributes:
         tokenizer: how to train the tokenizer, which needs [CLS] and [SEP], as in `data.tokenizer.bpe:BPE`.
         context_length: tokens of a row.
         stride: tokens from one window on a context to the next; fewer to the last, which ends where the context does.
-        name: 'facts', or a TFDS dataset in the form of its `squad`.
-        path: the user's own questions in SQuAD's format, which take the place of named ones.
-        validation: the share of articles kept for validation, where there is no split of its own.
         longest_question: tokens of a question that are read; the rest is cut off.
     """
 
     tokenizer: Part[Trainer]
     context_length: int
     stride: int
-    name: str | None = None
-    path: str | None = None
-    validation: float = 0.1
     longest_question: int = 64
 
     _key: ClassVar[str] = 'questions'
@@ -171,18 +166,7 @@ class Questions(TokenizedBase):
     @property
     def inputs(self) -> dict[str, str]:
         """The columns of the question and of the context."""
-        return {name: name for name in ('question', 'context')}
-
-    @property
-    def example(self) -> dict[str, str]:
-        """A sample text for each input, as the commands that a run prints need one."""
-        return {'question': 'What is the home of Ada?', 'context': 'Ada has a red car. The home of Ada is London.'}
-
-    def read(self, path: Path) -> RecordSource:
-        """Read a file of questions: in SQuAD's format where it ends in .json, else of records."""
-        if path.name.lower().removesuffix('.gz').endswith('.json'):
-            return AskedQuestions(read_questions(path)[0])
-        return read_records(path, ('question', 'context'))
+        return {name: name for name in _TEXTS}
 
     def unanswered(self, records: RecordSource, names: tuple[str, ...], tokenizer: Tokenizer) -> QuestionSplit:
         """Return questions without a known answer, each in the rows that its context takes.
@@ -190,16 +174,13 @@ class Questions(TokenizedBase):
         Raises:
             UserError: a question or a context is no text, a context is empty, or the tokenizer lacks a character.
         """
-        places, texts = map(records.place, range(len(records))), (strings(records, name) for name in self.inputs)
+        places, texts = map(records.place, range(len(records))), (strings(records, name) for name in _TEXTS)
         asked = [Question(place, '', *pair, ()) for place, *pair in zip(places, *texts, strict=True)]
         split = self._split(_tokenised(asked, tokenizer), asked, self.frame(tokenizer))
         for row in np.flatnonzero(split.rows.windows.lengths == 0):
             place = asked[int(split.examples[row])].id
             raise UserError(f'{place}: the context has no word, so there is nothing to answer with')
         return split
-
-    def _open(self, cache: Path) -> Inquiry:
-        return open_questions(None if self.path else self.name, self.path, cache, self.validation)
 
     def _texts(self, examples: Sequence[Question]) -> Iterator[str]:
         """Each question, and each context once."""
@@ -231,6 +212,35 @@ class Questions(TokenizedBase):
         answered, found = np.flatnonzero(arrays['answers'][:, 0] >= 0), rows.example[rows.ends[:, 0] > 0]
         lost = np.setdiff1d(answered, found)
         return QuestionSplit(rows=rows, questions=questions, lost=lost, targets=len(questions))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions(QuestionsBase):
+    """Questions about contexts, answered by spans of them.
+
+    Attributes:
+        name: 'facts', or a TFDS dataset in the form of its `squad`.
+        path: the user's own questions in SQuAD's format, which take the place of named ones.
+        validation: the share of articles kept for validation, where there is no split of its own.
+    """
+
+    name: str | None = None
+    path: str | None = None
+    validation: float = 0.1
+
+    @property
+    def example(self) -> dict[str, str]:
+        """A sample text for each input, as the commands that a run prints need one."""
+        return {'question': 'What is the home of Ada?', 'context': 'Ada has a red car. The home of Ada is London.'}
+
+    def read(self, path: Path) -> RecordSource:
+        """Read a file of questions: in SQuAD's format where it ends in .json, else of records."""
+        if path.name.lower().removesuffix('.gz').endswith('.json'):
+            return AskedQuestions(read_questions(path)[0])
+        return read_records(path, _TEXTS)
+
+    def _open(self, cache: Path) -> Inquiry:
+        return open_questions(None if self.path else self.name, self.path, cache, self.validation)
 
 
 def _windows(lengths: np.ndarray, rooms: np.ndarray, stride: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,6 @@
 """Base of the datasets of labelled sequences or sets of frames, which are drawn."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,9 +16,8 @@ from saccade.data.dataset_base import Arrays, BySplit, DatasetBase, Source
 from saccade.data.frames.rows import FrameRows, FrameSplit, blank
 from saccade.data.frames.standardizer import Standardizer
 from saccade.data.split import Split, batch_of
+from saccade.data.uniform import Uniform, uniform
 from saccade.types import Count, Model, Part, UserError
-
-Uniform = Callable[..., np.ndarray]  # of a shape: numbers in [0, 1), the same ones in every release of NumPy
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class LabelledFramesBase(DatasetBase):
 
     def _open(self, cache: Path) -> Source:
         counts = {'train': self.train, 'validation': self.validation}
-        drawn = {name: self._drawn(_uniform(number), counts[name]) for number, name in enumerate(counts)}
+        drawn = {name: self._drawn(uniform(number), counts[name]) for number, name in enumerate(counts)}
         return Source(drawn, digest(*self._key, self.train, self.validation))
 
     def _arrays(self, source: Source, processor: Standardizer) -> BySplit:
@@ -116,9 +114,3 @@ class LabelledFramesBase(DatasetBase):
         starts = np.concatenate([[0], np.cumsum(arrays['lengths'])])
         rows = FrameRows(arrays['frames'], starts, arrays['labels'], context_length)
         return FrameSplit(rows=rows, targets=len(rows), names=self.names)
-
-
-def _uniform(seed: int) -> Uniform:
-    """Random numbers by Philox, whose raw numbers are the same in every release of NumPy."""
-    source = np.random.Philox(key=seed)
-    return lambda *shape: (source.random_raw(shape) >> np.uint64(11)) * 2.0**-53

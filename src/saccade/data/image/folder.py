@@ -8,25 +8,22 @@
 Files are decoded when a batch asks for them. Their names and sizes say whether the data changed, not their contents.
 """
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Int
 from PIL import Image
 
-from saccade.data.cache import digest
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.named import open_named
 from saccade.data.corpus.prepare import opened
-from saccade.data.encoder.names import Names
 from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase
 from saccade.data.image.rows import ImageFiles, ImageRecords
-from saccade.data.stratified import stratified
+from saccade.data.labelled_folders import by_class, labelled_splits
 from saccade.types import Count, Share, UserError
 
-_HELD_OUT = ('validation', 'valid', 'val', 'test')  # folders beside 'train', the first that is there
 _Labelled = tuple[Mapping[str, LabelledImages], str]
 
 
@@ -53,29 +50,9 @@ class ImageFolder(LabelledImagesBase):
         folder = Path(self.path).expanduser()
         if (folder / 'dataset_info.json').is_file():
             return self._of_dataset(folder.name, opened(folder))
-        if not folder.is_dir():
-            raise UserError(f'data.path: {folder}: there is no such folder')
-        aside = next((folder / name for name in _HELD_OUT if (folder / name).is_dir()), None)
-        if (folder / 'train').is_dir() and aside is not None:
-            return self._of_files(_images(folder / 'train'), _images(aside))
-        paths = _images(folder)
-        _, labels = np.unique([path.parent.name for path in paths], return_inverse=True)
-        chosen = stratified(labels, self.validation)
-        train, validation = (list(itertools.compress(paths, part)) for part in (~chosen, chosen))
-        return self._of_files(train, validation)
-
-    def _of_files(self, train: Sequence[Path], validation: Sequence[Path]) -> _Labelled:
-        names = Names.of((path.parent.name for path in train), self.classes)
-        splits = {'train': train, 'validation': validation}
-        found = {
-            split: LabelledImages(
-                ImageFiles(paths),
-                names.numbers([path.parent.name for path in paths], lambda index, paths=paths: str(paths[index])),
-                names.known,
-            )
-            for split, paths in splits.items()
-        }
-        return found, digest(*([[str(path), path.stat().st_size] for path in paths] for paths in splits.values()))
+        found, changes = labelled_splits(folder, _endings(), 'images', self.classes, self.validation)
+        images = {name: LabelledImages(ImageFiles(of.paths), of.labels, of.names) for name, of in found.items()}
+        return images, changes
 
     def _of_dataset(self, name: str, builder: object) -> _Labelled:
         features = builder.info.features
@@ -90,17 +67,19 @@ class ImageFolder(LabelledImagesBase):
         return splits, dataset_digest(builder, self.validation)
 
 
-def _images(folder: Path) -> list[Path]:
-    """The files of images in the folders of a folder, in order.
+def _endings() -> Collection[str]:
+    return Image.registered_extensions()
+
+
+def images_by_class(folder: Path) -> tuple[ImageFiles, Int[np.ndarray, 'images'], tuple[str, ...]]:
+    """Return the images in the folders of a folder, the class of each, and the names of the classes, in order.
 
     Raises:
         UserError: there are none.
     """
-    endings = Image.registered_extensions()
-    found = sorted(path for path in folder.glob('*/*') if path.suffix.lower() in endings)
-    if not found:
-        raise UserError(f'{folder}: holds no folder with images; each class has a folder of its name')
-    return found
+    paths = by_class(folder, _endings(), 'images')
+    names, labels = np.unique([path.parent.name for path in paths], return_inverse=True)
+    return ImageFiles(paths), labels.astype(np.int32), tuple(map(str, names))
 
 
 def _labels(picked: Picked) -> np.ndarray:

@@ -16,10 +16,11 @@ from saccade.data.cache import digest
 from saccade.data.corpus.record_files import FileRecords, read_records
 from saccade.data.corpus.records import RecordSource
 from saccade.data.dataset_base import BySplit, DatasetBase, Source
+from saccade.data.image.described import DescribedImages
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import ImageFiles, ImageRows, ImageSource, ImageSplit, blank
 from saccade.data.split import Split, batch_of
-from saccade.types import IGNORED, Count, Model, Part, UserError
+from saccade.types import IGNORED, Model, Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,47 +36,16 @@ class LabelledImages:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledImagesBase(DatasetBase):
-    """Base of the datasets of labelled images.
-
-    Attributes:
-        size: rows and columns of pixels that the model is given.
-        channels: 1 of grey images, 3 of coloured ones.
-        resize: rows and columns that images are scaled to before the centre of `size` is cut out; one number: the
-            shortest edge; None: all images have `size`.
-        resampling: how pixels are interpolated, by Pillow's name.
-        mean, deviation: subtracted from pixels in [0, 1], and what they are divided by; one number, or one a channel.
-        convert: whether images of another kind are converted: grey ones to colours and the reverse, 16 bits to 8,
-            transparent ones laid on white. Otherwise they are refused.
-    """
-
-    size: tuple[Count, Count]
-    channels: Count = 3
-    resize: tuple[Count, Count] | Count | None = None
-    resampling: str = 'bilinear'
-    mean: tuple[float, ...] = (0.5,)
-    deviation: tuple[float, ...] = (0.5,)
-    convert: bool = False
+class LabelledImagesBase(DescribedImages, DatasetBase):
+    """Base of the datasets of labelled images."""
 
     context_length: ClassVar[int] = 1  # an image is one place of a row
     inputs: ClassVar[Mapping[str, str]] = {'image': 'image'}
     example: ClassVar[Mapping[str, str]] = {'image': 'image.png'}
 
-    def __post_init__(self) -> None:
-        _ = self._described
-
-    @property
-    def _described(self) -> ImageProcessor:
-        """The processor that the fields describe."""
-        fields = ('size', 'channels', 'resize', 'resampling', 'mean', 'deviation', 'convert')
-        try:
-            return ImageProcessor(**{name: getattr(self, name) for name in fields})
-        except UserError as error:
-            raise UserError(f'data: {error}') from None
-
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        return batch_of(blank(self._described.shape), batch_size)
+        return batch_of(blank(self.described.shape), batch_size)
 
     def open_processor(self, folder: Path) -> ImageProcessor | None:
         """Open the image processor in a run's folder or a Hugging Face directory; None where there is none.
@@ -96,13 +66,7 @@ class LabelledImagesBase(DatasetBase):
         Raises:
             UserError: the processor makes others.
         """
-        wanted = self._described.shape
-        if processor.shape != wanted:
-            raise UserError(
-                f'data.size, data.channels: {list(self.size)} and {self.channels}, but the processor makes images of '
-                f'{list(processor.size)} and {processor.channels}'
-            )
-        return wanted
+        return self.require_shape(processor)
 
     def read(self, path: Path) -> FileRecords:
         """Read a file of records, each with the path of an image."""
@@ -132,7 +96,7 @@ class LabelledImagesBase(DatasetBase):
         return Source(splits, digest(type(self).__name__, changes))
 
     def _make_processor(self, source: Source, cache: Path) -> ImageProcessor:
-        return self._described
+        return self.described
 
     def _arrays(self, source: Source, processor: ImageProcessor) -> BySplit:
         return {name: {'labels': np.asarray(found.labels, np.int32)} for name, found in source.splits.items()}

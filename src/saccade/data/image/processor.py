@@ -154,6 +154,8 @@ def _centre(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """The centre of an image; black stands around one that is smaller."""
     for axis, wanted in enumerate(size):
         there = pixels.shape[axis]
+        if there == wanted:
+            continue
         before = max(0, -((there - wanted) // 2))
         around = [(0, 0)] * pixels.ndim
         around[axis] = (before, max(0, wanted - there) - before)

@@ -1,19 +1,30 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers by Philox, the same in every release of NumPy: those of a row are a function of its number.
+"""Random numbers by Philox, the same in every release of NumPy: those of a row are a function of its number. And shapes
+that are painted onto images.
 
 Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3", https://doi.org/10.1145/2063384.2063405: a counter
 is enciphered, so that row n needs none of the rows before it.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
+from jaxtyping import Bool, UInt8
 
 T = TypeVar('T')
 
 _AT_ONCE = 64
+
+# Which points of a square belong to a shape, by their row and column, from -1 to 1.
+SHAPES: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    'circle': lambda y, x: x**2 + y**2 <= 1,
+    'cross': lambda y, x: (np.abs(x) <= 0.34) | (np.abs(y) <= 0.34),
+    'square': lambda y, x: np.abs(x) + 0 * y <= 1,
+    'triangle': lambda y, x: 2 * np.abs(x) <= y + 1.2,
+}
 
 
 class Draws:
@@ -42,3 +53,18 @@ class Draws:
         """Draw so many different ones, in an order that is drawn too."""
         left = list(items)
         return [left.pop(self.below(len(left))) for _ in range(count)]
+
+
+@functools.cache
+def shape_mask(shape: str, side: int) -> Bool[np.ndarray, 'side side']:
+    """Return which pixels of a square of so many pixels belong to a shape, one of `SHAPES`, that fills it."""
+    along = (np.arange(side) + 0.5) * 2 / side - 1
+    return SHAPES[shape](along[:, None], along)
+
+
+def paint(
+    pixels: UInt8[np.ndarray, 'rows columns 3'], shape: str, side: int, place: tuple[int, int], colour: Sequence[int]
+) -> None:
+    """Paint a shape onto an image, in place: its square, of so many pixels, begins at a row and a column."""
+    row, column = place
+    pixels[row : row + side, column : column + side][shape_mask(shape, side)] = colour

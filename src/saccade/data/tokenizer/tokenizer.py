@@ -166,7 +166,7 @@ class Tokenizer:
         except Exception as error:  # the library raises no narrower class
             characters = [character for text in texts for character in dict.fromkeys(text)]
             surrogates = (character for character in characters if '\ud800' <= character <= '\udfff')
-            lacking = (character for character in characters if self.backend.token_to_id(character) is None)
+            lacking = (each for each in characters if self.backend.token_to_id(self._normal(each)) is None)
             culprit = next(surrogates, None) or next(lacking, None)
             if culprit is None:
                 raise
@@ -174,6 +174,9 @@ class Tokenizer:
                 f'the tokenizer cannot encode {culprit!r} (U+{ord(culprit):04X}): '
                 f'it is not among its {self.size} tokens'
             ) from error
+
+    def _normal(self, character: str) -> str:
+        return self.backend.normalizer.normalize_str(character) if self.backend.normalizer else character
 
 
 def _beside(path: Path) -> Path:

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Images and captions of your own, from a table of both, .csv, .tsv or .jsonl: CLIP with a ViT-S/16.
+
+    python launch/train.py --config=experiments/pairs/captions.py --workdir=runs/mine --config.data.path=captions.csv
+    python launch/zero_shot.py --workdir=runs/mine --image=a.png --classes="a dog,a cat"
+
+The table has the columns `image`, a path from its own folder, and `caption`; others are named by `config.data.image`
+and `config.data.caption`. It was tried on tables of a few images only.
+"""
+
+from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.pairs.dual_encoder import WORD_PIECE, Inputs, Size, dual_encoder
+
+
+def get_config() -> ConfigDict:
+    inputs = Inputs(side=224, patch=16, vocabulary=FieldReference(16384), context_length=FieldReference(64))
+    image, text = Size(width=384, layers=12, heads=6), Size(width=256, layers=6, heads=4)
+
+    config = dual_encoder(dict(use='task.contrastive:Contrastive'), inputs, image, text, shared=256)
+    config.steps = 20_000
+    config.batch_size = 256
+    config.dtype = 'bfloat16'
+    config.schedule.peak = 5e-4
+    config.data = dict(
+        use='data.caption.files:CaptionFiles',
+        path='captions.csv',
+        image='image',
+        caption='caption',
+        validation=0.1,
+        size=(inputs.side, inputs.side),
+        resize=inputs.side,
+        convert=True,
+        tokenizer=WORD_PIECE | dict(vocabulary=inputs.vocabulary),
+        context_length=inputs.context_length,
+    )
+    return config

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Classify images by the names of their classes alone, with a run of images and captions (CLIP, SigLIP).
+
+python launch/zero_shot.py --workdir=runs/clip --image=a.png --classes="a red square,a blue circle"
+python launch/zero_shot.py --workdir=runs/clip --split=unseen
+python launch/zero_shot.py --init_from=FOLDER_OF_CLIP --folder=photos --template="a photo of a {}."
+
+A template is a prompt, in which {} stands for the class; of several the mean is taken. With --folder, which has a
+folder of images for each class, or with --split, of the data of the run, the accuracy is measured. The classes are then
+the names of the folders, or what the data say, unless --classes is given.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from absl import flags
+
+from saccade.data.image.folder import images_by_class
+from saccade.data.image.rows import ImageFiles, ImageSource
+from saccade.decode.zero_shot import PLACEHOLDER, ROWS, ZeroShot
+from saccade.metric.bootstrap import of_mean
+from saccade.train.process.main import run_main
+from saccade.train.process.terminal import printable
+from saccade.train.trained import CHECKPOINTS
+from saccade.train.zero_shot import Opened, open_zero_shot
+from saccade.types import IGNORED, UserError
+
+WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
+INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
+CHECKPOINT = flags.DEFINE_enum('checkpoint', 'latest', CHECKPOINTS, 'Which checkpoint, or the mean of the last.')
+IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; it may be repeated.')
+FOLDER = flags.DEFINE_string('folder', None, 'In its place: a folder with a folder of images for each class.')
+SPLIT = flags.DEFINE_string('split', None, 'In its place: a split of the data of the run, as validation.')
+CLASSES = flags.DEFINE_list('classes', None, 'Names of the classes, with commas between.')
+TEMPLATE = flags.DEFINE_multi_string('template', [PLACEHOLDER], 'A prompt with {} for the class; it may be repeated.')
+BATCH = flags.DEFINE_integer('batch', ROWS, 'Images that are read at once.', 1)
+TOP = flags.DEFINE_integer('top', 3, 'How many classes to show of an image.', 1)
+JSON = flags.DEFINE_bool('json', False, 'Print one JSON object an image, or of the accuracy.')
+
+
+def main(overrides: list[str]) -> None:
+    """Print the class of each image, or the accuracy on those whose class is known.
+
+    Raises:
+        UserError: overrides are given, or not one each of model and images.
+    """
+    if overrides:
+        raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
+    if bool(WORKDIR.value) == bool(INIT_FROM.value):
+        raise UserError('give either --workdir, the folder of a run, or --init_from, a run or a Hugging Face directory')
+    if sum(map(bool, (IMAGE.value, FOLDER.value, SPLIT.value))) != 1:
+        raise UserError('give one of --image=FILE, --folder=FOLDER and --split=validation')
+    if IMAGE.value and not CLASSES.value:
+        raise UserError('give --classes="a dog,a cat", the names that an image may have')
+    opened = open_zero_shot(WORKDIR.value or INIT_FROM.value, CHECKPOINT.value, BATCH.value)
+    if IMAGE.value:
+        _classify(opened.zero_shot, ImageFiles([Path(path).expanduser() for path in IMAGE.value]))
+    else:
+        _measure(opened.zero_shot, *_labelled(opened))
+
+
+def _labelled(opened: Opened) -> tuple[ImageSource, np.ndarray, tuple[str, ...]]:
+    """Images, the number of the class of each, and the names of the classes."""
+    if FOLDER.value:
+        images, labels, names = images_by_class(Path(FOLDER.value).expanduser())
+    else:
+        split = opened.split(SPLIT.value)
+        images, labels, names = split.rows.images, split.labels, split.names
+    if CLASSES.value and len(CLASSES.value) != len(names):
+        raise UserError(f'--classes: {len(CLASSES.value)} are named, and there are {len(names)}: {", ".join(names)}')
+    return images, labels, tuple(CLASSES.value or names)
+
+
+def _classify(zero_shot: ZeroShot, images: ImageFiles) -> None:
+    texts = zero_shot.classifier(CLASSES.value, TEMPLATE.value)
+    logits = zero_shot.logits(zero_shot.images(images), texts)
+    shares = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
+    for path, each in zip(images.paths, shares, strict=True):
+        best = [(CLASSES.value[number], float(each[number])) for number in np.argsort(-each)[: TOP.value]]
+        if JSON.value:
+            print(json.dumps({'image': str(path), 'classes': dict(best)}), flush=True)
+        else:
+            print(printable(f'{path}  ' + ', '.join(f'{name} {share:.3f}' for name, share in best)), flush=True)
+
+
+def _measure(zero_shot: ZeroShot, images: ImageSource, labels: np.ndarray, names: tuple[str, ...]) -> None:
+    texts = zero_shot.classifier(names, TEMPLATE.value)
+    logits = zero_shot.logits(zero_shot.images(images), texts)
+    known = labels != IGNORED
+    if not known.any():
+        raise UserError('no image has a class that is known')
+    accuracy = of_mean((logits.argmax(axis=-1) == labels)[known].astype(np.float64))
+    if JSON.value:
+        interval = [accuracy.low, accuracy.high]
+        print(json.dumps({'images': int(known.sum()), 'accuracy': accuracy.value, 'interval': interval}))
+        return
+    print(f'{known.sum()} images of {len(names)} classes, by chance {1 / len(names):.4f}')
+    print(f'accuracy        {accuracy.value:.4f} [{accuracy.low:.4f}, {accuracy.high:.4f}]')
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of the datasets of images with captions."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Int
+
+from saccade.data.cache import digest, trained
+from saccade.data.caption.frame import CaptionFrame
+from saccade.data.dataset_base import BySplit, DatasetBase, Source
+from saccade.data.image.described import DescribedImages
+from saccade.data.image.processor import ImageProcessor
+from saccade.data.image.rows import ImageSource
+from saccade.data.image.tokenizer import TokenizerAndImages, open_tokenizer_and_images
+from saccade.data.rows.ragged import Ragged, encoded
+from saccade.data.split import Row, Split, batch_of
+from saccade.data.tokenizer.room import most_tokens, require_room
+from saccade.data.tokenizer.trainer import Trainer
+from saccade.types import Count, Model, Part, UserError
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionedImages:
+    """Images with captions of a split.
+
+    Attributes:
+        images: of each row; captions of them.
+        names: of the classes that images may be told apart by without training; labels, the class of each image,
+            IGNORED for none.
+    """
+
+    images: ImageSource
+    captions: Sequence[str]
+    names: tuple[str, ...]
+    labels: Int[np.ndarray, 'images']
+
+    @classmethod
+    def of(cls, images: ImageSource, captions: Sequence[str]) -> 'CaptionedImages':
+        """Return a split whose classes are its captions, each once."""
+        names, labels = np.unique(np.array(captions, object), return_inverse=True)
+        return cls(images, captions, tuple(names), labels.astype(np.int32))
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionRows:
+    """Rows of images with captions. Attributes: images; tokens of the captions; processor of images; frame."""
+
+    images: ImageSource
+    tokens: Ragged
+    processor: ImageProcessor
+    frame: CaptionFrame
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, row: int) -> Row:
+        pixels = self.processor(self.images[row], self.images.place(row))
+        return self.frame.row(self.tokens[row]) | {'images': pixels, 'example': np.int32(row)}
+
+    def padding(self) -> Row:
+        """A row of which nothing counts."""
+        return blank(self.frame, self.processor)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CaptionSplit(Split):
+    """Split of images with captions. Attributes: names, labels, as those of `CaptionedImages`."""
+
+    rows: CaptionRows
+    names: tuple[str, ...]
+    labels: Int[np.ndarray, 'images']
+    unit: str = 'images'
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionedBase(DescribedImages, DatasetBase):
+    """Base of the datasets of images with captions.
+
+    Attributes:
+        tokenizer: how to train the tokenizer, on the captions.
+        context_length: tokens of a caption, the special ones among them; what is beyond is cut off.
+    """
+
+    tokenizer: Part[Trainer]
+    context_length: Count
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is read."""
+        return batch_of(blank(CaptionFrame(self.context_length), self.described), batch_size)
+
+    def open_processor(self, folder: Path) -> TokenizerAndImages | None:
+        """Open the processor in a run's folder or a Hugging Face directory; None where there is none.
+
+        Raises:
+            UserError: a file of it is damaged.
+        """
+        return open_tokenizer_and_images(folder)
+
+    def require_model(self, model: Part[Model], processor: TokenizerAndImages | None) -> None:
+        """Refuse a model with fewer embeddings than the tokenizer has, or may learn, tokens.
+
+        Raises:
+            UserError: so it is.
+        """
+        require_room(model, *(most_tokens(self) if processor is None else processor.sizes))
+
+    def frame(self, processor: TokenizerAndImages) -> CaptionFrame:
+        """Return the frame of a caption.
+
+        Raises:
+            UserError: the tokenizer lacks a special token, or the processor makes other images than the data are said
+                to have.
+        """
+        self.require_shape(processor.images)
+        return CaptionFrame.of(processor, self.context_length)
+
+    @abstractmethod
+    def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
+        """Return the images and captions of each split, and a digest of all."""
+
+    @property
+    def _key(self) -> Any:
+        return 'captions'
+
+    def _open(self, cache: Path) -> Source:
+        splits, changes = self._captioned(cache)
+        return Source(splits, digest(type(self).__name__, changes))
+
+    def _make_processor(self, source: Source, cache: Path) -> TokenizerAndImages:
+        captions: Iterable[str] = source.splits['train'].captions
+        return TokenizerAndImages(trained(self.tokenizer, lambda: captions, source.digest, cache), self.described)
+
+    def _arrays(self, source: Source, processor: TokenizerAndImages) -> BySplit:
+        return {
+            name: dict(zip(('tokens', 'lengths'), encoded(found.captions, processor), strict=True))
+            for name, found in source.splits.items()
+        }
+
+    def _splits(
+        self, arrays: BySplit, source: Source, frame: CaptionFrame, processor: TokenizerAndImages
+    ) -> dict[str, Split]:
+        splits = {}
+        for name, found in source.splits.items():
+            tokens = Ragged.of(arrays[name]['tokens'], arrays[name]['lengths'])
+            if not len(tokens):
+                raise UserError(f'data: the split {name} has no images')
+            rows = CaptionRows(found.images, tokens, processor.images, frame)
+            splits[name] = CaptionSplit(rows=rows, targets=len(rows), names=found.names, labels=found.labels)
+        return splits
+
+
+def blank(frame: CaptionFrame, processor: ImageProcessor) -> Row:
+    """Return the row of padding."""
+    return frame.padding() | {'images': np.zeros(processor.shape, np.float32), 'example': np.int32(-1)}

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Images with captions in files: a table of paths and captions, .csv, .tsv or .jsonl, or a folder of such tables.
+
+    image,caption
+    birds/1.png,a bird on a branch
+
+Paths are from the folder of the table. Images are decoded when a batch asks for them; the names and sizes of their
+files say whether they changed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from saccade.data.cache import digest
+from saccade.data.caption.captioned_base import CaptionedBase, CaptionedImages
+from saccade.data.corpus.record_files import FileRecords
+from saccade.data.corpus.records import open_records, strings
+from saccade.data.image.rows import ImageFiles
+from saccade.types import Share, UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionFiles(CaptionedBase):
+    """Images with captions in files.
+
+    Attributes:
+        path: the table, or a folder with train.csv and validation.csv, or another of the endings of records.
+        image, caption: columns of the path of an image, and of its caption.
+        validation: share of the rows that is held out, where there is no table of its own.
+    """
+
+    path: str
+    image: str = 'image'
+    caption: str = 'caption'
+    validation: Share = 0.1
+
+    def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
+        found = open_records(None, self.path, cache, self.validation, (self.image, self.caption))
+        there = Path(self.path).expanduser()
+        folder = there if there.is_dir() else there.parent
+        splits = {name: self._split(records, folder) for name, records in found.splits.items()}
+        sizes = [[path.stat().st_size for path in split.images.paths] for split in splits.values()]
+        return splits, digest(found.digest, sizes)
+
+    def _split(self, records: FileRecords, folder: Path) -> CaptionedImages:
+        paths = [folder / Path(path).expanduser() for path in strings(records, self.image)]
+        for number, path in enumerate(paths):
+            if not path.is_file():
+                raise UserError(f'{records.place(number)}: there is no image {path}')
+        return CaptionedImages.of(ImageFiles(paths), [*strings(records, self.caption)])

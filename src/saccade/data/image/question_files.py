@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Questions about images of the user's own, in JSON lines or CSV: an image, a question, a text and the answer in it.
+
+    {"image": "a.png", "question": "What is the sign?", "context": "Stop signs and crossings", "answer": "Stop signs"}
+
+The path of an image counts from the folder of the file. The answer is the first place of the context where these
+characters stand; an empty one says that the text does not answer the question. What is asked of one image is in one
+split.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from saccade.data.cache import digest
+from saccade.data.corpus.dataset import require_source
+from saccade.data.corpus.document import held_out
+from saccade.data.corpus.question import Answer, Question
+from saccade.data.corpus.record_files import FileRecords, read_records
+from saccade.data.corpus.records import open_records, strings
+from saccade.data.image.question_base import ImageInquiry, ImageQuestionsBase, resolved
+from saccade.data.image.rows import ImageFiles
+from saccade.types import Share, UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageQuestionFiles(ImageQuestionsBase):
+    """Questions about images in files.
+
+    Attributes:
+        path: a file of records; or a folder with one named after each split, as in `data.corpus.records`.
+        validation: the share of images kept for validation, where there is no split of its own.
+    """
+
+    path: str
+    validation: Share = 0.1
+
+    def _open(self, cache: Path) -> ImageInquiry:
+        require_source(None, self.path, self.validation)
+        records = {name: resolved(found) for name, found in self._records(Path(self.path).expanduser(), cache).items()}
+        return ImageInquiry(
+            {name: _questions(found) for name, found in records.items()},
+            digest({name: found.digest for name, found in records.items()}, self.validation),
+            images={name: _images(found) for name, found in records.items()},
+        )
+
+    def _records(self, path: Path, cache: Path) -> Mapping[str, FileRecords]:
+        columns = (*self.inputs.values(), 'answer')
+        if path.is_dir():
+            return open_records(None, str(path), cache, self.validation, columns).splits
+        found = read_records(path, columns)
+        paths = list(strings(found, 'image'))
+        chosen = held_out(set(paths), self.validation)
+        if not chosen:
+            raise UserError(f'{path}: asks about one image, and about none besides for validation')
+        return {
+            'train': found.only([each not in chosen for each in paths]),
+            'validation': found.only([each in chosen for each in paths]),
+        }
+
+
+def _questions(records: FileRecords) -> list[Question]:
+    """Return the question of each record.
+
+    Raises:
+        UserError: one of its texts is none, or the answer does not stand in the context.
+    """
+    columns = (strings(records, name) for name in ('question', 'context', 'answer'))
+    found = []
+    for index, (question, context, answer) in enumerate(zip(*columns, strict=True)):
+        place, start = records.place(index), context.find(answer)
+        if start < 0:
+            raise UserError(f'{place}: the answer {answer!r} does not stand in the context')
+        found.append(Question(place, '', question, context, (Answer(answer, start),) if answer else ()))
+    return found
+
+
+def _images(records: FileRecords) -> ImageFiles:
+    """Return the image of each record, which is read when its turn comes.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    paths = [Path(path) for path in strings(records, 'image')]
+    for index, path in enumerate(paths):
+        if not path.is_file():
+            raise UserError(f'{records.place(index)}: there is no image {path}')
+    return ImageFiles(paths)

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of dual encoders of images and texts: two pre-norm towers whose heads end in one space.
+
+Radford et al. 2021, "CLIP", https://arxiv.org/abs/2103.00020; Zhai et al. 2023, "SigLIP",
+https://arxiv.org/abs/2303.15343. The names and settings are those of transformers. Its linear maps are stored
+[out, in], its kernel of patches [out, channels, rows, columns].
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from saccade.hub.encoder import layer_norm, layers, norm
+from saccade.hub.family import CONTEXT, Weight
+from saccade.hub.setting import activation, read
+from saccade.hub.vision import grid, image
+
+_LAYER = {
+    'mixer_norm': 'layer_norm1',
+    'mixer/query': 'self_attn.q_proj',
+    'mixer/key': 'self_attn.k_proj',
+    'mixer/value': 'self_attn.v_proj',
+    'mixer/output': 'self_attn.out_proj',
+    'feedforward_norm': 'layer_norm2',
+    'feedforward/up': 'mlp.fc1',
+    'feedforward/down': 'mlp.fc2',
+}
+
+
+def tower(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
+    """From the config of one of their towers to what both of ours have: width, layers, norm and block.
+
+    Args:
+        mask: of its attention, in `ops.mask`.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    return {
+        'use': 'model.encoder:Encoder',
+        'width': read(config, 'hidden_size', int),
+        'layers': read(config, 'num_hidden_layers', int),
+        'norm': layer_norm(config),
+        'run': {'use': 'model.stack:Unrolled'},
+        'block': {
+            'use': 'block.pre_norm:PreNorm',
+            'norm': layer_norm(config),
+            'mixer': attention(config, mask),
+            'feedforward': feedforward(config),
+        },
+    }
+
+
+def attention(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
+    """The attention of a tower.
+
+    Raises:
+        UserError: as for `tower`.
+    """
+    return {
+        'use': 'attention.multi_head:MultiHead',
+        'heads': read(config, 'num_attention_heads', int),
+        'bias': True,
+        'output_bias': True,
+        'mask': {'use': f'ops.mask:{mask}'},
+        'position': {'use': 'position.none:NoPosition'},
+        'kernel': {'use': 'attention.plain:Plain', 'dropout': read(config, 'attention_dropout', float, 0.0)},
+    }
+
+
+def feedforward(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The feed-forward layer of a tower.
+
+    Raises:
+        UserError: as for `tower`.
+    """
+    return {
+        'use': 'feedforward.mlp:MLP',
+        'activation': activation(read(config, 'hidden_act', str)),
+        'ratio': read(config, 'intermediate_size', int) / read(config, 'hidden_size', int),
+    }
+
+
+def of_images(config: Mapping[str, Any], before: int) -> dict[str, Any]:
+    """What a tower of images has besides, but for its embedding: positions. Args: before, class tokens.
+
+    Raises:
+        UserError: as for `tower`.
+    """
+    rows, columns = grid(config)
+    return {
+        'context_length': rows * columns + before,
+        'position': {'use': 'position.learned_grid:LearnedGrid', 'rows': rows, 'columns': columns, 'before': before},
+    }
+
+
+def of_texts(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tower of texts has besides: a vocabulary and positions.
+
+    Raises:
+        UserError: as for `tower`.
+    """
+    length = read(config, 'max_position_embeddings', int, 77)
+    return {
+        'vocabulary': read(config, 'vocab_size', int),
+        'context_length': length,
+        'position': {'use': 'position.learned:Learned', 'length': length},
+    }
+
+
+def inputs(config: Mapping[str, Any]) -> tuple[Any, ...]:
+    """One image of zeros and one text, as the model reads them."""
+    return image(read(config, 'vision_config', dict, {}))[0], np.zeros((1, 1), np.int32), CONTEXT
+
+
+def weights(patches: str) -> tuple[Weight, ...]:
+    """The weights that both families have. Args: patches, the path of the embedding of patches."""
+    ours = f'image/{patches}'
+    return (
+        Weight('text_model.embeddings.token_embedding.weight', 'V D -> V D', ('text/embedding',)),
+        Weight('text_model.embeddings.position_embedding.weight', 'T D -> T D', ('text/position/positions',)),
+        Weight('vision_model.embeddings.patch_embedding.weight', 'D C y x -> y x C D', (f'{ours}/kernel',)),
+        Weight('vision_model.embeddings.patch_embedding.bias', 'D -> D', (f'{ours}/bias',)),
+        Weight('vision_model.embeddings.position_embedding.weight', 'T D -> T D', ('image/position/positions',)),
+        *layers('text_model.encoder.layers.*', _LAYER, 'text/'),
+        *layers('vision_model.encoder.layers.*', _LAYER, 'image/'),
+        *norm('text_model.final_layer_norm', 'text/norm'),
+        *norm('vision_model.post_layernorm', 'image/norm'),
+    )

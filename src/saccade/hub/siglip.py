@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""SigLIP: an image is read by attention pooling, a text at its last place, whose padding is read too.
+
+Zhai et al. 2023, "Sigmoid Loss for Language Image Pre-Training", https://arxiv.org/abs/2303.15343; the names and
+settings are those of `SiglipModel` in transformers. Its tokenizer makes texts lower-case and takes punctuation out
+before it encodes them, which a tokenizer.json need not say.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.hub.dual_encoder import attention, feedforward, inputs, of_images, of_texts, tower, weights
+from saccade.hub.encoder import affine, layer_norm, norm
+from saccade.hub.family import Family, Weight
+from saccade.hub.setting import read
+
+_POOLING = 'vision_model.head'
+_POOLED = 'image/pooled_head'
+_INTO_HEADS = tuple(f'{_POOLED}/mixer/{name}' for name in ('query', 'key', 'value'))
+
+
+def spec(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From their config to our model.
+
+    Raises:
+        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+    """
+    usual = {'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-6}
+    image, text = (usual | read(config, f'{name}_config', dict) for name in ('vision', 'text'))
+    pooling = {'norm': layer_norm(image), 'mixer': attention(image, 'Full'), 'feedforward': feedforward(image)}
+    images = {
+        'embed': {'use': 'embed.patch:PatchEmbedding', 'patch': read(image, 'patch_size', int)},
+        'heads': {'pooled': {'use': 'head.attention_pooled:AttentionPooled', 'classes': None, **pooling}},
+    }
+    length, padding = {'max_position_embeddings': 64} | text, read(text, 'pad_token_id', int, 1)
+    tokens = {
+        'use': 'embed.padding_token:PaddingToken',
+        'token': padding,
+        'embed': {'use': 'embed.token:TokenEmbedding'},
+    }
+    width = read(text, 'projection_size', int, read(text, 'hidden_size', int))
+    head = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:last'}, 'classes': width}
+    return {
+        'use': 'model.dual_encoder:DualEncoder',
+        'most_scale': None,
+        'logit_bias': 0.0,
+        'image': tower(image, 'Full') | of_images(image, before=0) | images,
+        'text': tower(text, 'Full') | of_texts(length) | {'embed': tokens, 'heads': {'pooled': head}},
+    }
+
+
+FAMILY = Family(
+    spec,
+    (
+        *weights('embed'),
+        Weight(f'{_POOLING}.probe', '1 1 D -> D', (f'{_POOLED}/query',)),
+        Weight(f'{_POOLING}.attention.in_proj_weight', '(part N H) D -> part D N H', _INTO_HEADS),
+        Weight(
+            f'{_POOLING}.attention.in_proj_bias',
+            '(part N H) -> part N H',
+            tuple(f'{path}_bias' for path in _INTO_HEADS),
+        ),
+        *affine(f'{_POOLING}.attention.out_proj', f'{_POOLED}/mixer/output', 'D (N H) -> N H D', 'D -> D'),
+        *norm(f'{_POOLING}.layernorm', f'{_POOLED}/norm'),
+        *affine(f'{_POOLING}.mlp.fc1', f'{_POOLED}/feedforward/up'),
+        *affine(f'{_POOLING}.mlp.fc2', f'{_POOLED}/feedforward/down'),
+        *affine('text_model.head', 'text/pooled_head/output', 'C D -> D C', 'C -> C'),
+        Weight('logit_scale', '1 -> ', ('logit_scale',)),
+        Weight('logit_bias', '1 -> ', ('logit_bias',)),
+    ),
+    prefix='',
+    copies={},
+    ignored=r'(text|vision)_model\.embeddings\.position_ids',
+    inputs=inputs,
+)

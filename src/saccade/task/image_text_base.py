@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Base of the tasks of images and their captions: each is read alone, and their vectors are compared."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from saccade.metric.retrieval import ranks, retrieved
+from saccade.task.base import Forward, TaskBase, context_of
+from saccade.types import Batch, Compared, Estimate, ImageTextModel, Params, PRNGKey
+
+
+class ImageText(TaskBase):
+    """Base of the tasks of images and their captions."""
+
+    trains: ClassVar[tuple[type, str]] = (ImageTextModel, 'a dual encoder of images and texts')
+    reads: ClassVar[tuple[str, ...]] = ('images', 'tokens', 'segments', 'positions', 'example')
+    then: ClassVar[dict[str, str]] = {'classify images': 'launch/zero_shot.py --split=validation'}
+
+    def inputs(self, model: ImageTextModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
+        """Return the arguments of the model's `init`, after the key."""
+        return batch['images'], batch['tokens'], context_of(batch), False
+
+    def compared(self, forward: Forward, model: ImageTextModel, params: Params, batch: Batch, key: PRNGKey) -> Compared:
+        """Return the vectors of the images and captions of a batch."""
+        return forward(model, params, batch['images'], batch['tokens'], context_of(batch), forward.train, key=key)
+
+    def predict(self, model: ImageTextModel, params: Params, batch: Batch) -> dict[str, Array]:
+        """Return the vectors of the image and of the caption of each row, of norm 1, and its example."""
+        found = self.compared(Forward(train=False), model, params, batch, jax.random.key(0))
+        return {'image': found.image, 'text': found.text, 'example': batch['example']}
+
+    def judge(self, predictions: Mapping[str, np.ndarray], split: Any) -> dict[str, Estimate]:
+        """Return how well an image finds its caption among those of the whole split, and the reverse."""
+        there = predictions['example'] >= 0
+        image, text = predictions['image'][there], predictions['text'][there]
+        ways = {'image_to_text': (image, text), 'text_to_image': (text, image)}
+        return {
+            f'{way}_{name}': each
+            for way, (queries, corpus) in ways.items()
+            for name, each in retrieved(ranks(queries, corpus, np.arange(len(corpus)))).items()
+        }

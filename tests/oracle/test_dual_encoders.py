@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Loaded dual encoders, CLIP and SigLIP, against transformers itself."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.hub.load import load
+from saccade.types import LayerContext
+
+torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
+with warnings.catch_warnings():
+    # What these libraries warn of as they are imported is not ours to mend.
+    warnings.simplefilter('ignore')
+    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
+
+pytestmark = pytest.mark.oracle
+
+TOLERANCE = 1e-4  # greatest difference of a logit
+COMMON = dict(num_hidden_layers=2, num_attention_heads=4, intermediate_size=40)
+IMAGE = dict(hidden_size=24, image_size=12, patch_size=4, **COMMON)
+TEXT = dict(hidden_size=16, vocab_size=60, max_position_embeddings=9, **COMMON)
+ENDS = dict(bos_token_id=57, eos_token_id=59, pad_token_id=0)
+DRAW = np.random.default_rng(0)
+LENGTHS = np.array([9, 5, 2, 7])
+
+
+def random_model(name):
+    torch.manual_seed(0)
+    made = getattr(transformers, name)
+    shared = {'projection_dim': 12} if name == 'CLIPModel' else {}
+    text = TEXT | ENDS | ({} if name == 'CLIPModel' else {'projection_size': 24, 'pad_token_id': 1})
+    theirs = made(made.config_class(vision_config=IMAGE, text_config=text, **shared)).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():  # so that logits differ
+            parameter.add_(0.2 * torch.randn(parameter.shape))
+    return theirs
+
+
+def texts():
+    """Tokens of texts that end in 59, and which places hold one."""
+    there = np.arange(9) < LENGTHS[:, None]
+    tokens = np.where(there, DRAW.integers(2, 57, there.shape), 1)
+    tokens[np.arange(4), LENGTHS - 1] = 59
+    return tokens, there
+
+
+@pytest.mark.parametrize('name', ['CLIPModel', 'SiglipModel'])
+def test_logits_are_those_of_transformers(name, tmp_path):
+    theirs, (tokens, there) = random_model(name), texts()
+    theirs.save_pretrained(tmp_path)
+    images = DRAW.normal(size=(3, 12, 12, 3)).astype(np.float32)
+    # SigLIP reads padding, and has no mask for it.
+    mask = {'attention_mask': torch.tensor(there.astype(int))} if name == 'CLIPModel' else {}
+    with torch.no_grad():
+        wanted = theirs(torch.tensor(tokens), torch.tensor(images).permute(0, 3, 1, 2), **mask).logits_per_image.numpy()
+    found = load(tmp_path)
+    model, params = build(found.spec, 'model')(), {'params': jax.tree.map(jnp.asarray, found.params)}
+    context = LayerContext(jnp.asarray(np.where(there, np.arange(9), 0)), jnp.asarray(there.astype(int)))
+    image = model.apply(params, jnp.asarray(images), method='encode_image')
+    text = model.apply(params, jnp.asarray(np.where(there, tokens, 0)), context, method='encode_text')
+    scale, bias = model.apply(params, method='logit_line')
+    assert wanted.std() > 100 * TOLERANCE
+    np.testing.assert_allclose(scale * image @ text.T + bias, wanted, atol=TOLERANCE)
