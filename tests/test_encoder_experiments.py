@@ -18,12 +18,12 @@ from saccade.types import UserError
 ROOT = Path(__file__).parents[1] / 'experiments'
 FILES = [
     path
-    for folder in ('masked_lm', 'finetune', 'pairs')
+    for folder in ('masked_lm', 'finetune', 'pairs', 'protein')
     for path in sorted((ROOT / folder).glob('*.py'))
     if 'def get_config(' in path.read_text()
 ]
 ALONE = [path for path in FILES if path.stem != 'distil']  # it needs a teacher
-SMALL = ('quickstart', 'classify')
+SMALL = ('quickstart', 'classify', 'motifs', 'order')
 LARGE = ('width=1024', 'layers=24', 'block.mixer.heads=16')
 STATES = 'embedding', 'embedding_norm', 'embedding_output', 'embedding_output_bias', 'layers', 'position', 'types'
 
@@ -40,6 +40,7 @@ def test_there_are_experiments():
     assert {path.stem for path in FILES} >= {
         'quickstart', 'bert_base', 'roberta_base', 'albert_base', 'electra_small', 'distil',
         'classify', 'regress', 'tag', 'sort', 'sentence_bert', 'similarity', 'entailment',
+        'motifs', 'fasta', 'order',
     }  # fmt: skip
 
 

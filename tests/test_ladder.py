@@ -46,7 +46,7 @@ BESIDE = {
     'trust': {'types'},
     'data': {'types', 'renamed', 'nearest', 'progress', 'extras', 'ops'},
     'metric': {'types'},
-    'baseline': {'types', 'data'},
+    'baseline': {'types', 'data', 'ops'},
 }
 BUILDS = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launch'}
 READS_DATA = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launch'}

@@ -11,41 +11,14 @@ same: 0.55.
 """
 
 from ml_collections import ConfigDict, FieldReference
-from saccade.experiments.run_settings import settings
+from saccade.experiments.audio.base import sound_encoder
 
 
 def get_config() -> ConfigDict:
-    width, context_length = FieldReference(64), FieldReference(32)
-    norm = dict(use='norm.layer:LayerNorm')
+    context_length = FieldReference(32)
 
-    config = settings(steps=400)
-    config.eval_every = 100
-    config.checkpoint_every = 200
-    config.schedule.peak = 2e-3
-    config.task = dict(use='task.classification:Classification')
-    config.data = dict(use='data.synthetic.tones:Tones', context_length=context_length, notes=5, bands=64)
-    config.baseline = dict(use='task.classification:majority')
-    config.model = dict(
-        use='model.encoder:Encoder',
-        embed=dict(use='embed.frame:FrameEmbedding'),
-        context_length=context_length,
-        width=width,
-        layers=2,
-        position=dict(use='position.none:NoPosition'),
-        norm=norm,
-        run=dict(use='model.stack:Unrolled'),
-        block=dict(
-            use='block.pre_norm:PreNorm',
-            norm=norm,
-            mixer=dict(
-                use='attention.multi_head:MultiHead',
-                heads=4,
-                kernel=dict(use='attention.plain:Plain'),
-                mask=dict(use='ops.mask:Full'),
-                position=dict(use='position.rotary:Rotary'),
-            ),
-            feedforward=dict(use='feedforward.mlp:MLP', activation=dict(use='jax.nn:gelu'), ratio=4.0),
-        ),
-        heads=dict(pooled=dict(use='head.pooled:Pooled', classes=4, pool=dict(use='ops.pool:mean'))),
+    config = sound_encoder(
+        steps=400, context_length=context_length, classes=FieldReference(4), width=FieldReference(64), layers=2
     )
+    config.data = dict(use='data.synthetic.tones:Tones', context_length=context_length, notes=5, bands=64)
     return config

@@ -5,6 +5,13 @@
     python launch/train.py --config=experiments/vision/digits.py --workdir=runs/vit
     python launch/predict.py --workdir=runs/vit --image=digit.png
 
+It takes 150 s on two idle cores, baselines included. Of a stratified fifth that it has not seen it names 98.33, 98.33
+and 98.61% (seeds 0 to 2; mean 98.4%, 95% interval 98.0 to 98.8). Of the same images the three nearest neighbours are
+right about 98.05%, an MLP about 96.1% and a linear model about 95.3%. The last fifth of the file, which other people
+wrote, is harder: 96.38, 96.66 and 95.82%, where neighbours have 96.66%, the MLP 92.2% and the linear model 90.8%:
+
+    --config.data.held_out="{'use': 'data.image.digits:last_fifth'}"
+
 Needs the extra `vision`.
 """
 

@@ -51,12 +51,17 @@ PARTS = {
     'attention.latent:Latent': 'mla multi_head_latent latent_attention',
     'attention.plain:Plain': 'sdpa dot_product eager softmax_attention vanilla',
     'attention.blockwise:Blockwise': 'flash flash_attention flashattention memory_efficient',
+    'attention.exclusive:Exclusive': 'xsa exclusive_self_attention',
+    'softmax.scalable:Scalable': 'ssmax scalable_softmax',
     'position.rotary:Rotary': 'rope rotaryembedding rotary_embedding',
     'position.sinusoid:Sinusoid': 'sinusoidal fourier',
     'norm.rms:RMSNorm': 'rmsnorm rms_norm',
     'norm.layer:LayerNorm': 'layernorm layer_norm',
     'feedforward.gated:Gated': 'swiglu geglu reglu glu',
     'feedforward.mixture:Mixture': 'moe mixture_of_experts switch',
+    'block.manifold_hyper_connections:ManifoldHyperConnections': 'mhc manifold',
+    'block.dense_former:DenseFormer': 'denseformer depth_weighted_average dwa',
+    'block.attention_residuals:AttentionResiduals': 'attnres attn_res attention_residual',
     'ops.mask:Window': 'sliding_window local local_attention swa',
 }
 _OURS = {other: ours for ours, others in ELSEWHERE.items() for other in others.split()}

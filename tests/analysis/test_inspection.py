@@ -67,9 +67,30 @@ def test_every_head_of_every_layer_is_seen_whatever_the_kernel():
     assert len({head.entropy for head in plain}) == len(plain)
 
 
+IMPLIED = {
+    'linear': {'model.block.mixer.kernel': '{"use": "attention.linear:Linear"}'},
+    'retention': {'model.block.mixer': '{"use": "attention.retention:Retention", "heads": 6, "chunk": 4}'},
+    'scanned': {
+        'model.block.mixer': '{"use": "attention.retention:Retention", "heads": 6, "chunk": 4}',
+        'model.run': '{"use": "model.stack:Scanned"}',
+    },
+}
+
+
 @pytest.mark.long
-def test_a_kernel_that_makes_no_weights_has_layers_and_no_heads():
-    layers, heads = inspected(**{'model.block.mixer.kernel': '{"use": "attention.linear:Linear"}'})
+@pytest.mark.parametrize('name', IMPLIED)
+def test_heads_that_make_no_weights_are_seen_by_those_that_they_imply(name):
+    heads = inspected(**IMPLIED[name])[1]
+    assert [(head.layer, head.head) for head in heads] == [(layer, head) for layer in (1, 2) for head in range(1, 7)]
+    for head in heads:
+        assert 0 < head.entropy < math.log(T)
+        assert 0 < head.itself < 1
+
+
+@pytest.mark.long
+def test_a_mixer_without_values_has_layers_and_no_heads():
+    lstm = '{"use": "recurrent.mixer.recurrent:Recurrent", "cell": {"use": "recurrent.cell.lstm:LSTM", "width": 8}}'
+    layers, heads = inspected(**{'model.block.mixer': lstm})
     assert heads == []
     assert [layer.name for layer in layers] == ['embedding', 'norm', *(f'layer {number}' for number in (1, 2))]
 

@@ -62,3 +62,7 @@ def test_numbers_that_were_drawn_together_show_no_course(tmp_path):
     for name, (width, rate) in enumerate(((10, 0.3), (20, 0.1), (30, 0.2))):
         write_run(tmp_path / str(name), config(data={'use': 'd:A', 'width': width, 'rate': rate}), records(0, 1))
     assert across(compare(read_study(tmp_path), Question())) is None
+
+
+def test_a_number_that_was_matched_to_each_part_shows_no_course(tmp_path):
+    assert across(compared(tmp_path, {('d:A', 10): 0.5, ('d:B', 50): 0.6, ('d:C', 200): 0.4})) is None

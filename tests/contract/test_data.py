@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.io.wavfile
 from PIL import Image
 
 import saccade.data
@@ -128,6 +129,18 @@ def files(tmp_path_factory):
         Image.fromarray(pixels).save(folder / 'images' / 'abc'[number % 3] / f'{number}.png')
     graphs = [dict(nodes=3 * ['C'] + n * ['C'], edges=[[0, n + 1]], label='abc'[n % 3]) for n in range(18)]
     (folder / 'graphs.jsonl').write_text('\n'.join(map(json.dumps, graphs)))
+    paths = sorted((folder / 'images').glob('*/*.png'))
+    captions = [dict(image=str(path), caption=' '.join(draw.choice(WORDS, 4))) for path in paths]
+    (folder / 'captions.jsonl').write_text('\n'.join(map(json.dumps, captions)))
+    seen = []
+    for number, each in enumerate(records):
+        image = f'images/{each["label"]}/{number}.png'
+        seen.append(dict(image=image, question='w1 w2', context=each['text'], answer=each['tokens'][-1]))
+    (folder / 'seen.jsonl').write_text('\n'.join(map(json.dumps, seen)))
+    for number in range(12):
+        (folder / 'sounds' / 'abc'[number % 3]).mkdir(parents=True, exist_ok=True)
+        stored = draw.integers(-9999, 9999, 1000 + 400 * number, dtype=np.int16)
+        scipy.io.wavfile.write(folder / 'sounds' / 'abc'[number % 3] / f'{number}.wav', 16_000, stored)
     (folder / 'records.jsonl').write_text('\n'.join(map(json.dumps, records)))
     (folder / 'questions.json').write_text(json.dumps(dict(data=articles)))
     return folder
@@ -139,7 +152,13 @@ def prepared(files, tmp_path):
         known = fields(spec)
         columns, questions = known & {'text', 'source', 'tags'}, 'longest_question' in known
         text = 'questions.json' if questions else 'records.jsonl' if columns else 'documents'
-        kinds = {'node_features': 'graphs.jsonl', 'resampling': 'images'}
+        kinds = {
+            'node_features': 'graphs.jsonl',
+            'caption': 'captions.jsonl',
+            'hop': 'sounds',
+            'resampling': 'images',
+            'images': 'seen.jsonl',
+        }
         path = files / next((kinds[field] for field in kinds if field in known), text)
         data = build(spec | ({'path': str(path)} if 'path' in known else {}))()
         return data, data.prepare(tmp_path / 'cache', folder and data.open_processor(folder))
@@ -185,7 +204,7 @@ def test_within_a_segment_positions_rise_by_one_from_0_and_padding_is_at_the_end
             for side in sides:
                 segments = batch[f'{side}segments']
                 inputs = batch[side.removesuffix('_') or next(name for name in INPUTS if name in batch)]
-                assert segments.shape == (inputs.shape[: segments.ndim] if 'images' not in batch else (len(inputs), 1))
+                assert segments.shape == (inputs.shape[: segments.ndim] if inputs.ndim < 4 else (len(inputs), 1))
                 segments, positions = (rows_of(batch[f'{side}{name}']) for name in ('segments', 'positions'))
                 assert_whole(segments, positions)
                 lengths |= {*np.count_nonzero(segments, axis=-1).tolist()}

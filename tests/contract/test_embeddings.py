@@ -15,8 +15,11 @@ from saccade.axes import declared
 from saccade.build import build
 from saccade.embed.class_token import ClassToken
 from saccade.embed.frame import FrameEmbedding
+from saccade.embed.image_and_text import ImageAndText
 from saccade.embed.patch import PatchEmbedding
 from saccade.embed.token import TokenEmbedding
+from saccade.position.learned import Learned
+from saccade.position.learned_grid import LearnedGrid
 from saccade.types import Embedding, LayerContext, Part, UserError
 
 PARTS = list(EMBEDDING.found())
@@ -26,6 +29,7 @@ INPUTS = {
     'frames': jax.random.normal(jax.random.key(0), (B, T, F)),
     'images': jax.random.normal(jax.random.key(0), (B, 4, 6, F)),
 }
+INPUTS['images', 'tokens'] = INPUTS['images'], INPUTS['tokens']
 PLACES = {'images': 1}  # of what is no sequence
 TABLE = jax.random.normal(jax.random.key(1), (V, E))
 
@@ -131,6 +135,30 @@ def test_a_class_token_stands_before_what_another_embedding_makes():
     inner, _ = FrameEmbedding().apply({'params': variables['params']['embed']}, INPUTS['frames'], context, E, None)
     np.testing.assert_array_equal(x[:, 1:], inner)
     np.testing.assert_array_equal(x[:, 0], np.broadcast_to(variables['params']['token'], (B, E)))
+
+
+def test_an_image_and_a_text_are_the_places_of_both_with_positions_within_each():
+    part = ImageAndText(
+        image=Part(PatchEmbedding, (('patch', 2),)),
+        image_position=Part(LearnedGrid, (('rows', 2), ('columns', 3))),
+        text_position=Part(Learned, (('length', T),)),
+    )
+    inputs, context = INPUTS[part.reads], context_of(part.reads)
+    context = context.replace(
+        segments=context.segments.at[1, 3:].set(0),
+        positions=context.positions.at[1, 3:].set(0),
+        types=jnp.ones((B, T), jnp.int32),
+    )
+    variables = part.init(jax.random.key(2), inputs, context, E, TABLE)
+    x, found = part.apply(variables, inputs, context, E, TABLE)
+    params = variables['params']
+    patches, _ = PatchEmbedding(patch=2).apply({'params': params['image']}, inputs[0], context_of('images'), E, None)
+    image = patches + params['image_position']['positions'] + params['modal'][0]
+    text = TABLE[inputs[1]] + params['text_position']['positions'][context.positions] + params['modal'][1]
+    np.testing.assert_allclose(x, jnp.concatenate([image, text], axis=1), atol=1e-6)
+    assert found.positions.tolist() == [[*range(11)], [*range(9), 0, 0]]
+    assert found.segments.tolist() == [11 * [1], 9 * [1] + [0, 0]]
+    assert found.types.tolist() == 2 * [6 * [0] + 5 * [1]]
 
 
 def test_tokens_without_a_vocabulary_are_refused():

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
-from saccade.types import Embedding, LayerContext, Part, Table
+from saccade.types import Embedding, Inputs, LayerContext, Part, Table
 
 
 class ClassToken(nn.Module):
@@ -31,13 +31,13 @@ class ClassToken(nn.Module):
     example: ClassVar[dict[str, Any]] = {'embed': {'use': 'embed.patch:PatchEmbedding', 'patch': 2}}
 
     @property
-    def reads(self) -> str:
-        """The name of the inputs of the other embedding in a batch."""
+    def reads(self) -> str | tuple[str, ...]:
+        """What the other embedding reads of a batch."""
         return self.embed(parent=None).reads
 
     @nn.compact
     def __call__(
-        self, inputs: Array, context: LayerContext, width: int, table: Table | None
+        self, inputs: Inputs, context: LayerContext, width: int, table: Table | None
     ) -> tuple[Float[Array, 'B T E'], LayerContext]:
         x, context = self.embed(name='embed')(inputs, context, width, table)
         token, segments = parameter(self, 'token', 'D', self.token_init(), (width,)), context.numbered

@@ -23,10 +23,12 @@ from saccade.types import Count, LayerContext, Part, Table, UserError, require_p
 class PatchEmbedding(nn.Module):
     """Patch embedding.
 
-    Attributes: patch, side of a patch in pixels; kernel_init makes W [patch patch C, E]; b [E] starts from 0.
+    Attributes: patch, side of a patch in pixels; bias, whether there is b [E], which starts from 0; kernel_init makes W
+        [patch patch C, E].
     """
 
     patch: Count
+    bias: bool = True
     kernel_init: Part = Part(nn.initializers.lecun_normal)
 
     reads: ClassVar[str] = 'images'
@@ -46,8 +48,9 @@ class PatchEmbedding(nn.Module):
         patches = rearrange(inputs, 'B (Y y) (X x) C -> B (Y X) (y x C)', y=self.patch, x=self.patch)
         shape = (self.patch, self.patch, channels, width)
         kernel = parameter(self, 'kernel', 'X X X -> D', self.kernel_init(), shape)
-        bias = parameter(self, 'bias', 'D', nn.initializers.zeros, (width,))
-        x = project(patches.astype(kernel.dtype), rearrange(kernel, 'y x C E -> (y x C) E')) + bias
+        x = project(patches.astype(kernel.dtype), rearrange(kernel, 'y x C E -> (y x C) E'))
+        if self.bias:
+            x = x + parameter(self, 'bias', 'D', nn.initializers.zeros, (width,))
         positions = jnp.broadcast_to(jnp.arange(x.shape[1]), x.shape[:2])
         segments = jnp.broadcast_to(context.numbered, x.shape[:2])
         return x, context.replace(positions=positions, segments=segments)

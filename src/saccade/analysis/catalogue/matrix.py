@@ -156,6 +156,11 @@ def _of_class(name: str, default: bool = False) -> Callable[[Spec], str]:
     return lambda spec: _yes(getattr(load(spec['use']), name, default))
 
 
+def _inputs(spec: Spec) -> str:
+    reads = build(spec)().reads
+    return reads if isinstance(reads, str) else ' and '.join(reads)
+
+
 POINTWISE: Columns = {'later tokens matter': _of_class('sees_others')}
 ATTENTION: Columns = {
     'causal': _declared('causal'),
@@ -191,7 +196,7 @@ COLUMNS: Mapping[Kind, Columns] = {
     },
     PAIR_POSITION: {'scores changed': _scores_changed, 'equivariant': _declared('equivariant')},
     TOKEN_POSITION: {'equivariant': _declared('equivariant')},
-    EMBEDDING: {'inputs': lambda spec: build(spec)().reads},
+    EMBEDDING: {'inputs': _inputs},
     NORM: POINTWISE,
     FEEDFORWARD: POINTWISE,
     ROUTER: POINTWISE,

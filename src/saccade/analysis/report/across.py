@@ -77,13 +77,13 @@ def _numbers(texts: Sequence[str]) -> list[float] | None:
 def _follows(texts: Sequence[str], values: Sequence[float]) -> bool:
     """Whether a field has one value for each number, and rises or falls with it, as sizes derived from it do.
 
-    A field that was drawn at random beside the number does neither.
+    A field that was drawn at random beside the number does neither, nor does a part that the number was matched to.
     """
     pairs = sorted(set(zip(values, texts, strict=True)))
     own = _numbers([text for _, text in pairs])
     steps = [after - before for before, after in pairwise(own or ())]
     in_order = all(step >= 0 for step in steps) or all(step <= 0 for step in steps)
-    return len(pairs) == len(set(values)) and in_order
+    return own is not None and len(pairs) == len(set(values)) and in_order
 
 
 def _picture(comparison: Comparison, field: str, lines: Lines) -> Picture:

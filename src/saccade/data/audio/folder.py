@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Labelled sounds in WAV files, in folders named after their classes; see `data.labelled_folders`.
+
+Files are read when a batch asks for them. Their names and sizes say whether the data changed, not their contents.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from saccade.data.audio.labelled_base import LabelledSounds, LabelledSoundsBase
+from saccade.data.audio.rows import SoundFiles
+from saccade.data.labelled_folders import labelled_splits
+from saccade.types import Count, Share
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundFolder(LabelledSoundsBase):
+    """Labelled sounds in folders.
+
+    Attributes:
+        classes: C, how many there are.
+        path: a folder of WAV files by class.
+        validation: share of each class that is held out, where there is no folder of its own.
+    """
+
+    classes: Count
+    path: str
+    validation: Share = 0.2
+
+    def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledSounds], str]:
+        folder = Path(self.path).expanduser()
+        found, changes = labelled_splits(folder, ('.wav', '.wave'), 'WAV files', self.classes, self.validation)
+        splits = {
+            name: LabelledSounds(SoundFiles(of.paths, self.rate), of.labels, of.names) for name, of in found.items()
+        }
+        return splits, changes

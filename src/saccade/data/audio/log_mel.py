@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Log-mel spectrogram: the logarithm of a sound's power in bands that are evenly spaced in pitch, frame by frame.
+
+    frame_t = (log(1e-6 + M |FFT(Hann window x samples from t hop on)|^2) - mean) / deviation
+
+M are triangles from 0 over 1 to 0 between three neighbouring points of an even grid of mels, which are
+2595 log10(1 + f / 700) at f Hz: Davis and Mermelstein 1980, https://doi.org/10.1109/TASSP.1980.1163420, and of the
+scale O'Shaughnessy 1987, "Speech Communication", as HTK has it. Frames do not reach beyond the sound. Mean and
+deviation are of each band, over the training split.
+"""
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import scipy.fft
+import scipy.signal
+from jaxtyping import Float
+
+from saccade.data.frames.standardizer import Standardizer
+from saccade.data.whole_file import write_whole
+from saccade.types import Count, NotNegative, UserError, require_positive
+
+FILE = 'processor.json'
+_QUIET = 1e-6  # the power of silence
+
+
+@dataclass(frozen=True)
+class LogMel:
+    """Log-mel spectrogram.
+
+    Attributes:
+        rate: samples a second.
+        window: samples of a frame.
+        hop: samples from one frame to the next.
+        mels: F, bands of a frame.
+        low, high: Hz, where the first band begins and the last one ends; high None: half the rate.
+        mean, deviation: of each band; empty before there are any.
+    """
+
+    rate: Count = 16_000
+    window: Count = 400
+    hop: Count = 160
+    mels: Count = 40
+    low: NotNegative = 0.0
+    high: float | None = None
+    mean: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_positive('data', rate=self.rate, window=self.window, hop=self.hop, mels=self.mels)
+        if not 0 <= self.low < self.highest <= self.rate / 2:
+            raise UserError(
+                f'data.low, data.high: bands from {self.low:g} to {self.highest:g} Hz; a rate of {self.rate} has '
+                f'frequencies from 0 to {self.rate / 2:g} Hz'
+            )
+        empty = np.flatnonzero(self.bands.sum(axis=-1) == 0)
+        if len(empty):
+            raise UserError(
+                f'data.mels: band {empty[0] + 1} of {self.mels} is narrower than a frequency of a window of '
+                f'{self.window} samples; take fewer mels or a longer window'
+            )
+
+    @classmethod
+    def load(cls, folder: Path) -> 'LogMel | None':
+        """Read the processor of a folder; None where there is none.
+
+        Raises:
+            UserError: its file is damaged.
+        """
+        file = Path(folder) / FILE
+        if not file.is_file():
+            return None
+        try:
+            found = json.loads(file.read_text(encoding='utf-8'))
+            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in found.items()})
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise UserError(f'{file}: is no processor of sound: {error!r}') from error
+        except UserError as error:
+            raise UserError(f'{file}: {error}') from None
+
+    @property
+    def highest(self) -> float:
+        """Hz, where the last band ends."""
+        return self.rate / 2 if self.high is None else self.high
+
+    @property
+    def bands(self) -> Float[np.ndarray, 'F bins']:
+        """M, the weight of each frequency of the transform in each band."""
+        return mel_bands(self.rate, self.window, self.mels, self.low, self.highest)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all settings, in hexadecimal."""
+        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write processor.json into a folder.
+
+        Raises:
+            UserError: it cannot be written.
+        """
+        write_whole(Path(folder) / FILE, json.dumps(asdict(self)) + '\n', 'the processor')
+
+    def of_split(self, sounds: Iterable[Float[np.ndarray, '_']]) -> 'LogMel':
+        """Return the processor with mean and deviation of each band over the frames of these sounds."""
+        found = Standardizer.of(np.concatenate([self.power(sound) for sound in sounds]))
+        return replace(self, mean=found.mean, deviation=found.deviation)
+
+    def power(self, sound: Float[np.ndarray, '_']) -> Float[np.ndarray, 'T F']:
+        """Return the logarithm of the power in each band of each frame, without mean and deviation."""
+        frames = np.lib.stride_tricks.sliding_window_view(sound, self.window)[:: self.hop]
+        spectrum = scipy.fft.rfft(frames * scipy.signal.get_window('hann', self.window), axis=-1)
+        return np.log(_QUIET + np.einsum('TB,FB->TF', np.abs(spectrum) ** 2, self.bands)).astype(np.float32)
+
+    def __call__(self, sound: Float[np.ndarray, '_'], place: str) -> Float[np.ndarray, 'T F']:
+        """Return the frames of a sound.
+
+        Args:
+            place: where the sound stands, as a message is to name it.
+
+        Raises:
+            UserError: it is shorter than a window.
+        """
+        if len(sound) < self.window:
+            raise UserError(f'{place}: has {len(sound)} samples, fewer than a window of {self.window}')
+        return Standardizer(self.mean, self.deviation)(self.power(sound))
+
+
+@functools.cache
+def mel_bands(rate: int, window: int, mels: int, low: float, high: float) -> Float[np.ndarray, 'F bins']:
+    """Return the weight of each frequency of a transform of a window in each band."""
+    edges = hertz(np.linspace(mel(low), mel(high), mels + 2))
+    bins = np.fft.rfftfreq(window, 1 / rate)
+    rising = (bins - edges[:-2, None]) / np.diff(edges)[:-1, None]
+    falling = (edges[2:, None] - bins) / np.diff(edges)[1:, None]
+    return np.maximum(np.minimum(rising, falling), 0.0)
+
+
+def mel(hertz: float) -> float:
+    """Return the pitch of a frequency, in mels."""
+    return 2595.0 * np.log10(1.0 + hertz / 700.0)
+
+
+def hertz(mels: Float[np.ndarray, '_']) -> Float[np.ndarray, '_']:
+    """Return the frequencies of pitches, in Hz."""
+    return 700.0 * (10.0 ** (mels / 2595.0) - 1.0)

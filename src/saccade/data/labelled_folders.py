@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files in folders named after their classes, in two splits.
+
+PATH/CLASS/*                    a share of each class is held out; or
+PATH/train/CLASS/*              with PATH/validation, valid, val or test beside it
+"""
+
+import itertools
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from saccade.data.cache import digest
+from saccade.data.encoder.names import Names
+from saccade.data.stratified import stratified
+from saccade.types import UserError
+
+_HELD_OUT = ('validation', 'valid', 'val', 'test')  # folders beside 'train', the first that is there
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledFiles:
+    """Labelled files of a split. Attributes: paths; labels, the class of each; names of the classes."""
+
+    paths: list[Path]
+    labels: Int[np.ndarray, 'files']
+    names: tuple[str, ...]
+
+
+def labelled_splits(
+    folder: Path, endings: Collection[str], what: str, classes: int, validation: float
+) -> tuple[Mapping[str, LabelledFiles], str]:
+    """Return the files of 'train' and 'validation', and a digest of their names and sizes.
+
+    Args:
+        endings: of the files that count, in lower case.
+        what: they are, in the plural.
+        classes: how many there are.
+        validation: share of each class that is held out, where there is no folder of its own.
+
+    Raises:
+        UserError: there is no such folder, no file in it, or not so many classes.
+    """
+    if not folder.is_dir():
+        raise UserError(f'data.path: {folder}: there is no such folder')
+    aside = next((folder / name for name in _HELD_OUT if (folder / name).is_dir()), None)
+    if (folder / 'train').is_dir() and aside is not None:
+        splits = {'train': by_class(folder / 'train', endings, what), 'validation': by_class(aside, endings, what)}
+    else:
+        paths = by_class(folder, endings, what)
+        _, labels = np.unique([path.parent.name for path in paths], return_inverse=True)
+        chosen = stratified(labels, validation)
+        parts = {'train': ~chosen, 'validation': chosen}
+        splits = {name: list(itertools.compress(paths, part)) for name, part in parts.items()}
+    names = Names.of((path.parent.name for path in splits['train']), classes)
+    found = {
+        split: LabelledFiles(
+            paths,
+            names.numbers([path.parent.name for path in paths], lambda index, paths=paths: str(paths[index])),
+            names.known,
+        )
+        for split, paths in splits.items()
+    }
+    return found, digest(*([[str(path), path.stat().st_size] for path in paths] for paths in splits.values()))
+
+
+def by_class(folder: Path, endings: Collection[str], what: str) -> list[Path]:
+    """Return the files in the folders of a folder, in order.
+
+    Raises:
+        UserError: there are none.
+    """
+    found = sorted(path for path in folder.glob('*/*') if path.suffix.lower() in endings)
+    if not found:
+        raise UserError(f'{folder}: holds no folder with {what}; each class has a folder of its name')
+    return found
