@@ -52,6 +52,7 @@ def reversed_documents(x):
     return jnp.asarray(x)
 
 
+@pytest.mark.long
 def test_it_is_the_mixer_and_the_mixer_of_each_reversed_document(mixer):
     model, x, params = both(mixer)
     alone = build(mixer, '')()
@@ -63,6 +64,7 @@ def test_it_is_the_mixer_and_the_mixer_of_each_reversed_document(mixer):
     np.testing.assert_allclose(found[real], wanted[real], rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.long
 def test_with_its_directions_exchanged_it_says_the_same_of_the_reversed_row(mixer):
     model, x, params = both(mixer)
     exchanged = {'forward': params['backward'], 'backward': params['forward']}

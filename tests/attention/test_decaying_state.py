@@ -197,6 +197,7 @@ def test_delta_product_is_its_equations():
     assert_near(run(PRODUCT, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
+@pytest.mark.long
 def test_delta_product_of_one_update_is_the_delta_rule():
     params = params_of(DELTA)
     assert_near(run(PRODUCT | {'updates': 1}, params), run(DELTA | {'negative_eigenvalues': True}, params))
@@ -228,6 +229,7 @@ def test_mlstm_with_open_gates_and_no_normaliser_at_work_is_retention_that_keeps
     assert_near(run(spec, {**params, **gates, **small}), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('size', [1e4, -1e4])
 def test_mlstm_is_finite_at_gates_of_any_size(size):
     params = params_of(MLSTM)
@@ -241,6 +243,7 @@ def test_mlstm_is_finite_at_gates_of_any_size(size):
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((value, gradients)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('spec', [GATED_LINEAR, HGRN2, MAMBA2, KIMI, PRODUCT, MLSTM], ids=lambda spec: spec['use'])
 def test_the_chunk_changes_nothing(spec):
     params = params_of(spec)

@@ -183,6 +183,7 @@ def test_what_is_never_written_is_never_read():
     np.testing.assert_array_equal(run(DELTA, {'params': closed}, x=x), 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('spec', [RETENTION, CONVOLVED], ids=['Retention', 'Delta'])
 def test_the_chunk_changes_nothing(spec):
     params = params_of(spec)

@@ -67,6 +67,7 @@ def assert_near(given, expected):
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('kernel', [SPEC['kernel'], BLOCKWISE])
 @pytest.mark.parametrize('position', POSITIONS)
 def test_what_is_seen_is_the_mask(position, kernel):

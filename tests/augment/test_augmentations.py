@@ -23,6 +23,7 @@ KEYS = row_keys(jax.random.key(1), BATCH['example'])
 ALL = [Shift(2), Flip(), Crop(), Mixup()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('augment', ALL, ids=lambda each: type(each).__name__)
 def test_it_changes_images_alone_by_the_key_of_the_row(augment):
     assert isinstance(augment, Augmentation)

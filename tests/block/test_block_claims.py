@@ -153,6 +153,7 @@ def toy_names(block: type[BlockBase]) -> set[str]:
     return {*toy(block).init(KEY, X, CONTEXT, False)['params']}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('dynamic', [True, False])
 @pytest.mark.parametrize('streams', [1, 3])
 def test_hyper_connections_start_as_pre_norm(streams, dynamic):

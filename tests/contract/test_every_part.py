@@ -57,6 +57,7 @@ def test_every_parameter_has_a_finite_gradient(subject):
         assert np.abs(leaf).max() > 0
 
 
+@pytest.mark.long
 def test_bfloat16_is_near_float32(subject):
     exact = subject.jitted(subject.params, X, *subject.rest)
     params, x = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (subject.params, X))

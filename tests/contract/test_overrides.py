@@ -4,7 +4,7 @@
 
 Every experiment that ships is found, and every field of every part that it names: those that its file leaves at their
 defaults too. Booleans are flipped, numbers doubled or halved. The sizes that data and models share are tried by
-`make test`, all fields by `make grid`.
+`make long`, all fields by `make grid`.
 """
 
 import os
@@ -192,6 +192,7 @@ def test_there_are_experiments(folder):
     assert folder in {path.parent.name for path in FILES}
 
 
+@pytest.mark.long
 @each_experiment
 def test_sizes_that_data_and_models_share_change_together(file, started):
     config, shipped = load_config(str(file), started(file)), shared_sizes(built(file, started(file)))

@@ -5,6 +5,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from saccade.build import build
 from saccade.head.attention_pooled import AttentionPooled
@@ -25,6 +26,7 @@ def reading():
     return Reading(LayerContext(jnp.broadcast_to(jnp.arange(4), (2, 4)), SEGMENTS), None)
 
 
+@pytest.mark.long
 def test_it_is_the_attention_of_a_trained_query_and_padding_does_not_count():
     x = jax.random.normal(jax.random.key(0), (2, 4, 6))
     model = head()

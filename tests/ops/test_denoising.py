@@ -82,6 +82,7 @@ def stripped(denoiser, source, target):
     return source[denoiser.mode is not None : -1], target[1:-1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('seed', range(5))
 def test_what_is_read_and_what_is_written_make_the_row(denoiser, seed):
     for row, source, target in denoised(denoiser, seed):

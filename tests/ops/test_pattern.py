@@ -95,6 +95,7 @@ def test_each_output_depends_on_the_tokens_that_the_mask_allows(mask):
     np.testing.assert_array_equal(given, build(mask)()(index, index))
 
 
+@pytest.mark.long
 def test_the_blockwise_path_equals_the_plain_one(mask):
     context = numbered(TWO)
 

@@ -62,6 +62,7 @@ def assert_near(given, expected, relative=F32_RELATIVE):
     np.testing.assert_allclose(given, expected, rtol=0, atol=relative * np.abs(expected).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('mask', [CAUSAL, FULL], ids=['causal', 'full'])
 @pytest.mark.parametrize('name', SCHEMES)
 def test_the_blockwise_path_equals_the_plain_one(name, mask):

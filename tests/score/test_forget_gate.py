@@ -88,6 +88,7 @@ def test_open_gates_are_multi_head_attention():
     np.testing.assert_array_equal(run(module, {**params, 'term_0': gate}), run(plain, own))
 
 
+@pytest.mark.long
 def test_gates_of_one_strength_are_alibi():
     bias = jnp.array([-1.0, 0.0, 1.0, 2.0])
     slopes = (-jax.nn.log_sigmoid(bias)).tolist()

@@ -125,6 +125,7 @@ def test_its_parameters_are_the_models_and_it_is_a_task():
     assert isinstance(Denoising(MIXED), Task)
 
 
+@pytest.mark.long
 def test_too_few_sentinels_are_refused():
     few = batch(sentinels=np.tile(SENTINELS[:2], (4, 1)))
     with pytest.raises(UserError, match=r'data\.sentinels: 2 are too few: .* need 3 for rows of 16 tokens'):

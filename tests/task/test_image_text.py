@@ -87,6 +87,7 @@ def test_the_sigmoid_loss_is_its_formula_without_padding():
     assert found['accuracy'].total == (expected.argmax(axis=-1) == np.arange(len(KEPT))).sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('task', [Contrastive(), SigmoidContrastive(), SigmoidContrastive(chunk=2)], ids=repr)
 def test_rows_spread_over_devices_give_the_loss_and_the_gradient_of_all(task):
     rows = batch()

@@ -78,6 +78,7 @@ def test_what_is_no_word_is_left_out_before_windows_are_laid():
     )
 
 
+@pytest.mark.long
 def test_without_subsampling_training_differs_by_the_order_of_the_noise_alone():
     task = SkipGram(window=2, negatives=5, subsample=0.0)
     given = batch()
