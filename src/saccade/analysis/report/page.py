@@ -30,6 +30,7 @@ from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.power import ALPHA, POWER
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.trade import trade
+from saccade.analysis.report.tuning import tuning_of
 from saccade.analysis.report.words import amount, counted, fixed, metric_name
 from saccade.train.process.terminal import printable
 
@@ -43,6 +44,11 @@ METHOD = (
     f'The seeds to tell a variant from the best are those with which a paired t-test at {ALPHA:.0%} finds the '
     f'difference in {POWER:.0%} of studies (J. Cohen 1988, chapter 2), if the difference and its deviation over seeds '
     'are those seen here; few seeds tell both roughly.',
+)
+
+SEARCHED = (
+    'Each variant was trained with each of these settings, on seeds of the search alone, and compared with the best of '
+    'them (*) on other seeds. Figures are means over the seeds of the search.'
 )
 
 _NAMED = 3  # variants that a sentence names at most
@@ -79,6 +85,8 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         training=training(comparison),
         named=any(not name.isdecimal() for name in names(comparison).values()),
         trade=trade(comparison),
+        tuning=tuning_of(comparison),
+        searched=SEARCHED,
         glyphs=GLYPHS,
         hues=len(COLOURS),
         links=lambda trial: links(trial, folder),
@@ -109,6 +117,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         *_origins(origins(comparison.study.trials)),
         _table(tables.ranking(comparison)),
         *_by_length(comparison),
+        *_tuning(comparison),
         '## All runs',
         _table([['run', 'state', metric_name(comparison.metric), 'files'], *runs]),
         *failures,
@@ -153,6 +162,11 @@ def _by_length(comparison: Comparison) -> list[str]:
     heads = [f'{tokens} tokens{" (trained)" if place == 0 else ""}' for place, tokens in enumerate(found.lengths)]
     rows = [[standing.variant, *map(found.text, cells)] for standing, cells in found.rows]
     return ['## At other lengths', _table([['variant', *heads], *rows])]
+
+
+def _tuning(comparison: Comparison) -> list[str]:
+    found = tuning_of(comparison)
+    return [] if found is None else ['## Tuning', _table(found), SEARCHED]
 
 
 def overview(comparison: Comparison) -> str:
