@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the runs of a sweep: a page that opens offline, the same as Markdown, and the runs as CSV.
 
+Of a folder whose subfolders are sweeps over the same variants it makes a matrix: variants by sweeps.
+
 In runs.csv, text that a spreadsheet would compute, as =1+1, has an apostrophe before it.
 
 python launch/report.py --workdir=runs/heads
@@ -11,13 +13,15 @@ from absl import flags
 from rich.console import Console
 
 from saccade.analysis.report.compare import Question
+from saccade.analysis.report.matrix import sweeps_in
+from saccade.analysis.report.matrix_files import matrix_report
 from saccade.analysis.report.tables import as_json
 from saccade.analysis.report.write import report
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
-WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder, or one whose subfolders are runs.")
+WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder, or one whose subfolders are runs or sweeps.")
 METRIC = flags.DEFINE_string('metric', None, 'Rank by this metric; bits_per_byte by default, or else loss.')
 SPLIT = flags.DEFINE_string('split', 'validation', 'The split it is measured on.')
 BEST = flags.DEFINE_enum('best', None, ['lowest', 'highest'], 'Which is best; for accuracy and speed the highest.')
@@ -37,7 +41,8 @@ def main(overrides: list[str]) -> None:
         raise UserError('give --workdir=FOLDER, the folder of a sweep')
     if OUT.value:
         require_folder('out', OUT.value)
-    found = report(WORKDIR.value, Question(METRIC.value, SPLIT.value, BEST.value), OUT.value)
+    write = matrix_report if sweeps_in(WORKDIR.value) else report
+    found = write(WORKDIR.value, Question(METRIC.value, SPLIT.value, BEST.value), OUT.value)
     print(as_json(found.summary())) if JSON.value else found.show(Console())
 
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a sweep, many runs from one config, or go on with it: the same command again continues.
 
+Where the sweep tunes its variants, the search for their settings comes first, in the folder `tuning` of its own.
+
 python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/heads.py \
     --workdir=runs/heads --jobs=2
 """
@@ -9,23 +11,32 @@ python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=expe
 import json
 import shlex
 import sys
-from dataclasses import asdict
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 from absl import flags
 from rich.console import Console
+from rich.table import Table
 
+from saccade.analysis.report.compare import Question
+from saccade.analysis.report.runs import read_study
+from saccade.analysis.report.tuning import tuning
 from saccade.sweep.board import display, ending, summary
 from saccade.sweep.conduct import carry_out
+from saccade.sweep.engine import Engine
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.local import Local, shares
 from saccade.sweep.plan import Plan
+from saccade.sweep.record import Sweep, read_sweep
 from saccade.sweep.slurm import Slurm, settings_of
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
-from saccade.train.process.terminal import say
+from saccade.train.process.terminal import say, verbatim
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; --config.FIELD=VALUE holds for every run.')
@@ -40,6 +51,42 @@ JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the sweep and ho
 TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
 
 
+@dataclass(frozen=True)
+class Launch:
+    """Launch of sweeps. Attributes: console; engine, made for the folder of a sweep."""
+
+    console: Console
+    engine: Callable[[SweepFolder], Callable[[int], AbstractContextManager[Engine]]]
+
+    def carry_out(self, folder: SweepFolder, asked: Sweep) -> Sweep:
+        """Carry out a sweep, and say how it ended and how to see what it shows."""
+        sweep = carry_out(folder, asked, self.engine(folder), TRAIN, display(self.console, folder))
+        flag = shlex.quote(f'--workdir={folder.path}')
+        say(self.console, '\n'.join([*ending(sweep), f'See what it shows: python launch/report.py {flag}']))
+        return sweep
+
+    def tuned(self, folder: SweepFolder, plan: Plan) -> Plan | None:
+        """Carry out the search of a plan, and return the plan with what it found; None where it was stopped.
+
+        Raises:
+            UserError: no run of a variant has finished.
+        """
+        searched = self.carry_out(folder, plan.search)
+        if any(run.status == 'waiting' for run in searched.runs):
+            return None
+        tune, variants = plan.tune, [variant.name for variant in plan.variants]
+        found = tuning(read_study(folder.path), variants, Question(tune.metric, tune.split, tune.best))
+        chosen = found.chosen()
+        heads, *rows = found.table(chosen)
+        table = Table()
+        for head in heads:
+            table.add_column(verbatim(head), overflow='fold')
+        for row in rows:
+            table.add_row(*map(verbatim, row))
+        self.console.print(table)
+        return plan.tuned(chosen)
+
+
 def main(overrides: list[str]) -> None:
     """Carry out the sweep, and exit with an error status if a run has not finished.
 
@@ -51,21 +98,28 @@ def main(overrides: list[str]) -> None:
     require_folder('workdir', WORKDIR.value)
     jax.config.update('jax_platforms', 'cpu')  # of this process, which only counts; the runs choose for themselves
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
-    engine = {
-        'local': lambda: partial(Local, shares(JOBS.value)),
-        'slurm': lambda: partial(Slurm, folder.path, settings_of(SLURM.value, JOBS.value), partial(say, console)),
-    }[ENGINE.value]()
+    engine = {'local': _local, 'slurm': _slurm}[ENGINE.value](console)
     plan = Plan.of(CONFIG.value, SWEEP.value, overrides)
-    sweep = folder.joined(plan.sweep)
+    sweep = folder.tuning.joined(plan.search) if plan.tune else folder.joined(plan.sweep)
     say(console, '\n'.join([*plan.lines(), f'now         {summary(sweep)}']))
     console.print(plan.table())
     if not DRY_RUN.value:
-        sweep = carry_out(folder, sweep, engine, TRAIN, display(console, folder))
-        flag = shlex.quote(f'--workdir={WORKDIR.value}')
-        say(console, '\n'.join([*ending(sweep), f'See what it shows: python launch/report.py {flag}']))
+        launch = Launch(console, engine)
+        ready = launch.tuned(folder.tuning, plan) if plan.tune else plan
+        sweep = launch.carry_out(folder, ready.sweep) if ready else read_sweep(folder.tuning.path)
     if JSON.value:
         print(json.dumps(asdict(sweep)))
     sys.exit(0 if DRY_RUN.value or all(run.status == 'finished' for run in sweep.runs) else 1)
+
+
+def _local(console: Console) -> Callable[[SweepFolder], Any]:
+    found = shares(JOBS.value)
+    return lambda folder: partial(Local, found)
+
+
+def _slurm(console: Console) -> Callable[[SweepFolder], Any]:
+    settings = settings_of(SLURM.value, JOBS.value)
+    return lambda folder: partial(Slurm, folder.path, settings, partial(say, console))
 
 
 if __name__ == '__main__':

@@ -51,8 +51,10 @@ SMALL = {
     'target': 'target',
     'negative': None,
     'source_tokenizer': None,
-    'generator': {'use': 'data.synthetic.sequences:Copy', 'symbols': 9, 'shortest': 1, 'longest': 30},
 }
+
+
+PAIRS = {'use': 'data.synthetic.sequences:Copy', 'symbols': 9, 'shortest': 1, 'longest': 30}
 
 
 def datasets():
@@ -81,6 +83,7 @@ def small(spec):
         },
         'validation': 20 if 'train' in known else 0.3,
         **({'context_length': 32} if 'fewest' in known else {}),  # no regular graph is smaller
+        **({'generator': PAIRS} if 'held_out' in known else {}),
         'overlap': 4 if spec.get('overlap') else 0,
         'pair': 'target' if spec.get('pair') else None,
         'buckets': [8, 16] if spec.get('buckets') else [],

@@ -33,6 +33,13 @@ def get_sweep():
     return dict(runs=dict(grid={'model.layers': [1, 2]}), seeds=2)
 """
 
+TUNED = """\"\"\"How fast?\"\"\"
+
+def get_sweep():
+    rates = {'schedule.peak': [1e-6, 1e-2]}
+    return dict(runs=dict(list=[{'model.layers': 1}]), seeds=[3], tune=dict(by=rates, seeds=[7]))
+"""
+
 
 @dataclass(frozen=True)
 class Sweeper:
@@ -196,3 +203,25 @@ def until(condition: Callable[[], Any]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.long
+def test_a_variant_is_tuned_first_and_the_same_command_goes_on(runner, tmp_path):
+    sweeper = Sweeper(runner, tmp_path / 'sweep', write(tmp_path, TUNED))
+    done = sweeper.run('--config.steps=6')
+    assert done.returncode == 0, done.stderr
+    assert 'peak=0.01' in done.stdout
+    assert [run.name for run in read_sweep(sweeper.workdir / 'tuning').runs] == [
+        'layers=1,peak=1e-06,seed=7', 'layers=1,peak=0.01,seed=7'
+    ]  # fmt: skip
+    (run,) = read_sweep(sweeper.workdir).runs
+    assert run.name == 'layers=1,seed=3'
+    assert '--config.schedule.peak=0.01' in run.overrides
+    logs = {file: file.read_text() for file in sweeper.workdir.rglob('metrics.jsonl')}
+    assert len(logs) == 3
+    again = sweeper.run('--config.steps=6')
+    assert again.returncode == 0, again.stderr
+    assert {file: file.read_text() for file in sweeper.workdir.rglob('metrics.jsonl')} == logs
+    shown = runner.run('report', f'--workdir={sweeper.workdir}')
+    assert shown.returncode == 0, shown.stderr
+    assert '## Tuning' in (sweeper.workdir / 'report/report.md').read_text()

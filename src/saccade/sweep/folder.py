@@ -19,6 +19,7 @@ from saccade.train.process.lock import locked
 from saccade.train.workdir import Workdir, absolute, differing
 from saccade.types import UserError
 
+TUNING = 'tuning'  # the folder, in a sweep's, of the sweep that is made before
 _NOT_EVALUATED = ('train', 'plan')  # splits whose records do not say that a run has ended
 
 
@@ -32,6 +33,11 @@ class SweepFolder:
     def of(cls, path: str | Path) -> 'SweepFolder':
         """Return the folder at a path; `~` is a home folder."""
         return cls(absolute(path))
+
+    @property
+    def tuning(self) -> 'SweepFolder':
+        """The folder of the runs by which the variants are tuned."""
+        return SweepFolder(self.path / TUNING)
 
     def joined(self, asked: Sweep) -> Sweep:
         """Return what is asked for, with those runs finished that have finished here, and write nothing.
@@ -105,7 +111,7 @@ class SweepFolder:
 
     def _refuse_foreign(self) -> None:
         names = [] if not self.path.is_dir() else sorted(entry.name for entry in self.path.iterdir())
-        names = [name for name in names if not name.startswith('.')]
+        names = [name for name in names if name != TUNING and not name.startswith('.')]
         if names or self.path.is_file():
             held = f'it holds {", ".join(names[:8])}' if names else 'it is a file'
             raise UserError(f'{self.path}: not a sweep; {held}: name a new or an empty folder')

@@ -7,6 +7,7 @@ A sweep file defines `get_sweep()`, which returns a dict with
     runs    a space: see `saccade.sweep.space`
     seeds   a number of seeds, or a list of them; without it the config's own
     match   how to make the variants alike in size: see `saccade.sweep.match`
+    tune    what to search for each variant first: see `saccade.sweep.tune`
     needs   fields that the command line must give, and in words what they are: dict(init_from='a pretrained run')
 
 and the first line of its docstring is the sweep's title.
@@ -15,7 +16,7 @@ and the first line of its docstring is the sweep's title.
 import difflib
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,14 @@ from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import Run, Sweep
 from saccade.sweep.space import NAME, Point, points
+from saccade.sweep.tune import Tune
 from saccade.train.config import PREFIX, load_config, run_file, value_of
 from saccade.train.experiment import Experiment
 from saccade.train.process.terminal import verbatim
 from saccade.train.setup import Cost
 from saccade.types import UserError
 
-_KEYS = ('runs', 'seeds', 'match', 'needs')
+_KEYS = ('runs', 'seeds', 'match', 'tune', 'needs')
 _SHOWN = 6  # broken variants, or reasons, before the rest are only counted
 
 
@@ -46,13 +48,28 @@ class Variant:
     cost: Cost
     solved: Settings
 
+    def run(self, seed: int) -> Run:
+        """Return the run of a seed."""
+        flags = (*self.overrides, f'{PREFIX}seed={seed}')
+        return Run(f'{self.name},seed={seed}', self.name, seed, flags, self.cost.steps)
+
+    def with_settings(self, point: Point, name: str = '') -> 'Variant':
+        """Return the variant with more settings, and what these are called added to its name."""
+        return replace(
+            self, name=','.join(filter(None, [self.name, name])), overrides=(*self.overrides, *as_overrides(point))
+        )
+
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a sweep that has not begun, with its variants in order."""
+    """Plan of a sweep that has not begun, with its variants in order.
+
+    Attributes: tune, what is searched for each variant before; None for nothing.
+    """
 
     sweep: Sweep
     variants: tuple[Variant, ...]
+    tune: Tune | None = None
 
     @classmethod
     def of(cls, config: str, sweep: str, overrides: Sequence[str] = ()) -> 'Plan':
@@ -73,13 +90,32 @@ class Plan:
             if not value_of(base, field):
                 raise UserError(f'{PREFIX}{field}: this sweep needs it: {what}')
         seeds = _seeds(spec.get('seeds'), base.get('seed', 0))
-        variants = _Variants(config, overrides, spec).built()
-        runs = []
-        for variant in variants:
-            for seed in seeds:
-                flags = (*variant.overrides, f'{PREFIX}seed={seed}')
-                runs.append(Run(f'{variant.name},seed={seed}', variant.name, seed, flags, variant.cost.steps))
-        return cls(Sweep(config, sweep, title, base, tuple(runs), tuple(overrides)), variants)
+        tune = None if spec.get('tune') is None else Tune.of(plain(spec['tune']), seeds)
+        made = _Variants(config, overrides, spec)
+        made.require_tunable(tune)
+        variants = made.built()
+        runs = tuple(variant.run(seed) for variant in variants for seed in seeds)
+        return cls(Sweep(config, sweep, title, base, runs, tuple(overrides)), variants, tune)
+
+    @property
+    def search(self) -> Sweep:
+        """The runs by which each variant is tuned."""
+        runs = tuple(
+            variant.with_settings(point, name).run(seed)
+            for variant in self.variants
+            for name, point in self.tune.points.items()
+            for seed in self.tune.seeds
+        )
+        return replace(self.sweep, title=f'{self.sweep.title}: tuning', runs=runs)
+
+    def tuned(self, chosen: Mapping[str, str]) -> 'Plan':
+        """Return the plan with what was chosen: for each variant the name of a point of `tune`."""
+        seeds = dict.fromkeys(run.seed for run in self.sweep.runs)
+        variants = {
+            variant.name: variant.with_settings(self.tune.points[chosen[variant.name]]) for variant in self.variants
+        }
+        runs = tuple(variant.run(seed) for variant in variants.values() for seed in seeds)
+        return replace(self, sweep=replace(self.sweep, runs=runs), variants=tuple(variants.values()))
 
     def lines(self) -> list[str]:
         """The sweep in words."""
@@ -87,11 +123,18 @@ class Plan:
         costs = [variant.cost for variant in self.variants]
         tokens = seeds * sum(cost.tokens * cost.steps for cost in costs)
         flops = seeds * sum(cost.flops * cost.steps for cost in costs)
+        search = []
+        if self.tune:
+            each = len(self.tune.points) * len(self.tune.seeds)
+            tokens, flops = ((seeds + each) * total / seeds for total in (tokens, flops))
+            tried = f'{len(self.tune.points)} of {", ".join(self.tune.fields)} x {len(self.tune.seeds)} seeds'
+            search = [f'tuning      {each * len(self.variants)}: {len(self.variants)} variants x {tried}, before']
         return [
             f'sweep       {self.sweep.title}',
             f'files       {self.sweep.config}, {self.sweep.sweep}',
             f'runs        {len(self.sweep.runs)}: {len(self.variants)} variants x {seeds} seeds',
-            f'cost        {tokens:,} tokens, {flops:.3g} FLOPs in matrix products',
+            *search,
+            f'cost        {tokens:,.0f} tokens, {flops:.3g} FLOPs in matrix products',
         ]
 
     def table(self) -> Table:
@@ -118,6 +161,18 @@ class _Variants:
         self._points: list[Point] = plain(points(spec['runs']))
         self._match = Match.of(spec['match']) if spec.get('match') is not None else None
         self._refuse_clashes()
+
+    def require_tunable(self, tune: Tune | None) -> None:
+        """Refuse to tune what the sweep sets itself, or what no config of it can have.
+
+        Raises:
+            UserError: so it is.
+        """
+        for field in tune.fields if tune else ():
+            if any(_sets(point | self._seeded, field) for point in self._points):
+                raise UserError(f'tune.by: {field} is set by runs; it cannot be tuned as well')
+        for point in tune.points.values() if tune else ():
+            Experiment.of(load_config(self._config, [*self._overrides, *as_overrides(point)]))
 
     def built(self) -> tuple[Variant, ...]:
         """Build every variant, and refuse them all if one is broken."""

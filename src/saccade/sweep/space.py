@@ -61,7 +61,12 @@ def points(space: Any, where: str = 'runs') -> list[Point]:
     return found
 
 
-def _grid(axes: Any, where: str) -> list[Point]:
+def grid(axes: Any, where: str) -> list[Point]:
+    """Return every combination of the values of some fields, the last field fastest.
+
+    Raises:
+        UserError: it is no dict of lists, or one is empty.
+    """
     axes = _axes(axes, where)
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())] if axes else []
 
@@ -110,7 +115,7 @@ def _chain(spaces: Any, where: str) -> list[Point]:
 
 
 _SPACES: dict[str, Callable[..., list[Point]]] = {
-    'grid': _grid,
+    'grid': grid,
     'zip': _zip,
     'list': _list,
     'random': _random,

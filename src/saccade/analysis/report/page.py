@@ -9,7 +9,7 @@ import io
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.power import ALPHA, POWER
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.trade import trade
+from saccade.analysis.report.tuning import tuning_of
 from saccade.analysis.report.words import amount, counted, fixed, metric_name
 from saccade.train.process.terminal import printable
 
@@ -45,14 +46,19 @@ METHOD = (
     'are those seen here; few seeds tell both roughly.',
 )
 
+SEARCHED = (
+    'Each variant was trained with each of these settings, on seeds of the search alone, and compared with the best of '
+    'them (*) on other seeds. Figures are means over the seeds of the search.'
+)
+
 _NAMED = 3  # variants that a sentence names at most
 _FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'provenance.jsonl', 'printed.log')
 _FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of spreadsheets
 _SPECIAL = re.compile(r'([\\`*_{}\[\]<>|#&~$])')
 
 
-def html(comparison: Comparison, folder: Path, now: datetime) -> str:
-    """The page, whose links start from `folder`."""
+def templates() -> jinja2.Environment:
+    """Return the templates of pages: whatever they show is escaped, and without characters that are not printed."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -62,6 +68,12 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
     environment.filters.update(amount=amount, fixed=fixed, metric_name=metric_name, started=started)
+    return environment
+
+
+def html(comparison: Comparison, folder: Path, now: datetime) -> str:
+    """The page, whose links start from `folder`."""
+    environment = templates()
     script = environment.get_template('page.js.jinja').render()
     return environment.get_template('page.html.jinja').render(
         comparison=comparison,
@@ -79,6 +91,8 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         training=training(comparison),
         named=any(not name.isdecimal() for name in names(comparison).values()),
         trade=trade(comparison),
+        tuning=tuning_of(comparison),
+        searched=SEARCHED,
         glyphs=GLYPHS,
         hues=len(COLOURS),
         links=lambda trial: links(trial, folder),
@@ -103,18 +117,19 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
     ]
     failures = [_failure(trial) for trial in comparison.study.trials if trial.state(comparison.split) == 'failed']
     parts = [
-        f'# {_marked(comparison.study.title)}',
+        f'# {marked(comparison.study.title)}',
         overview(comparison),
-        _marked(verdict(comparison)),
+        marked(verdict(comparison)),
         *_origins(origins(comparison.study.trials)),
-        _table(tables.ranking(comparison)),
+        table(tables.ranking(comparison)),
         *_by_length(comparison),
+        *_tuning(comparison),
         '## All runs',
-        _table([['run', 'state', metric_name(comparison.metric), 'files'], *runs]),
+        table([['run', 'state', metric_name(comparison.metric), 'files'], *runs]),
         *failures,
         '## How this was computed',
         *METHOD,
-        _marked(source(comparison, now)),
+        marked(source(comparison, now)),
     ]
     return '\n\n'.join(part for part in parts if part) + '\n'
 
@@ -124,7 +139,11 @@ def runs_csv(comparison: Comparison) -> str:
 
     As OWASP has it, "CSV Injection", https://owasp.org/www-community/attacks/CSV_Injection
     """
-    rows = tables.runs(comparison)
+    return as_csv(tables.runs(comparison))
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Records of the same names as CSV."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator='\n')
     writer.writerows([_cell(value) for value in row] for row in (rows[0], *(row.values() for row in rows)))
@@ -143,7 +162,7 @@ def _cell(value: Any) -> Any:
 
 def _origins(found: Origins) -> list[str]:
     rows = [[*group.values, ', '.join(group.runs)] for group in found.groups]
-    return [*map(_marked, found.lines()), *([_table([[*found.columns, 'runs'], *rows])] if rows else [])]
+    return [*map(marked, found.lines()), *([table([[*found.columns, 'runs'], *rows])] if rows else [])]
 
 
 def _by_length(comparison: Comparison) -> list[str]:
@@ -152,7 +171,12 @@ def _by_length(comparison: Comparison) -> list[str]:
         return []
     heads = [f'{tokens} tokens{" (trained)" if place == 0 else ""}' for place, tokens in enumerate(found.lengths)]
     rows = [[standing.variant, *map(found.text, cells)] for standing, cells in found.rows]
-    return ['## At other lengths', _table([['variant', *heads], *rows])]
+    return ['## At other lengths', table([['variant', *heads], *rows])]
+
+
+def _tuning(comparison: Comparison) -> list[str]:
+    found = tuning_of(comparison)
+    return [] if found is None else ['## Tuning', table(found), SEARCHED]
 
 
 def overview(comparison: Comparison) -> str:
@@ -224,13 +248,14 @@ def _number(value: int | float | None, text: str) -> Markup:
     return Markup(text) if value is None else Markup('<data value="{}">{}</data>').format(repr(value), text)
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, whose first row has the names of the columns."""
     names, *others = rows
     lines = [names, [Markup('---')] * len(names), *others]
-    return '\n'.join(f'| {" | ".join(map(_marked, line))} |' for line in lines)
+    return '\n'.join(f'| {" | ".join(map(marked, line))} |' for line in lines)
 
 
-def _marked(text: str) -> str:
+def marked(text: str) -> str:
     """Escape text for Markdown; leave markup as it is."""
     if isinstance(text, Markup):
         return str(text)
@@ -239,4 +264,4 @@ def _marked(text: str) -> str:
 
 def _failure(trial: Trial) -> str:
     lines = [f'    {printable(line)}' for line in '\n'.join(trial.last_lines).splitlines()]
-    return '\n'.join([f'The last lines of {_marked(trial.name)}, which failed:', '', *lines])
+    return '\n'.join([f'The last lines of {marked(trial.name)}, which failed:', '', *lines])

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the diagnostics share: a decoder of two layers of width 64 on drawn sequences, whose answers alone are learned.
+
+Position schemes are the mixer's own, so that one that needs none has none.
+"""
+
+from typing import Any
+
+from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.run_settings import settings
+
+ROTARY_ATTENTION = dict(
+    use='attention.multi_head:MultiHead',
+    heads=2,
+    kernel=dict(use='attention.plain:Plain'),
+    mask=dict(use='ops.mask:Causal'),
+    position=dict(use='position.rotary:Rotary'),
+)
+
+
+def diagnostic(
+    generator: dict[str, Any],
+    *,
+    steps: int,
+    context_length: int,
+    vocabulary: int | FieldReference,
+    shortest: int | None = None,
+    mixer: dict[str, Any] = ROTARY_ATTENTION,
+) -> ConfigDict:
+    """Return a run on what a generator draws.
+
+    Args:
+        context_length: tokens of a row.
+        vocabulary: tokens that the generator makes.
+        shortest: tokens of a row of training at least; None: all are full.
+    """
+    length, norm = FieldReference(context_length), dict(use='norm.rms:RMSNorm')
+
+    config = settings(steps=steps)
+    config.batch_size = 64
+    config.eval_every = 500
+    config.eval_lengths = []
+    config.task = dict(use='task.answering:Answering', label_smoothing=0.0)
+    config.baseline = dict(use='task.answering:chance')
+    config.data = dict(
+        use='data.diagnostic.data:DiagnosticData', generator=generator, context_length=length, shortest=shortest
+    )
+    config.model = dict(
+        use='model.decoder:Decoder',
+        vocabulary=vocabulary,
+        context_length=length,
+        width=64,
+        layers=2,
+        tied=False,
+        position=dict(use='position.none:NoPosition'),
+        norm=norm,
+        run=dict(use='model.stack:Unrolled'),
+        block=dict(
+            use='block.pre_norm:PreNorm',
+            norm=norm,
+            mixer=mixer,
+            feedforward=dict(use='feedforward.gated:Gated', activation=dict(use='jax.nn:silu'), ratio=2.0),
+        ),
+    )
+    return config

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Products of permutations of three things, at each of them: the word problem of S3.
+
+    python launch/train.py --config=experiments/diagnostics/permutations.py --workdir=runs/permutations
+    python launch/train.py --config=experiments/diagnostics/permutations.py --workdir=runs/one_update \\
+        --config.model.block.mixer.updates=1
+
+Siems et al. 2025, "DeltaProduct", section 5, https://arxiv.org/abs/2502.10297: two updates a token make any permutation
+of three in one layer, and one does not. `--config.data.generator.group.degree=5` with a vocabulary of 120 is S5.
+"""
+
+from ml_collections import ConfigDict
+from saccade.experiments.diagnostics.base import diagnostic
+
+
+def get_config() -> ConfigDict:
+    group = dict(use='data.diagnostic.word_problem:symmetric', degree=3)
+    generator = dict(use='data.diagnostic.word_problem:WordProblem', group=group)
+    mixer = dict(use='attention.delta_product:DeltaProduct', heads=2, updates=2, decay=False, negative_eigenvalues=True)
+
+    config = diagnostic(generator, steps=2000, context_length=64, shortest=3, vocabulary=6, mixer=mixer)
+    config.model.layers = 1
+    config.eval_lengths = [128, 256]
+    return config

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix of several sweeps over the same variants: a row for each variant, a column for each sweep's task.
+
+    share = (mean - chance) / (best - chance), between 0 and 1
+
+`best` is 1 for accuracies, and the best mean of all variants for other metrics; `chance` is the sweep's baseline. So
+tasks whose chances differ have one scale, by which cells are coloured and variants ordered.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from saccade.analysis.report.compare import Comparison, Question, Standing, compare
+from saccade.analysis.report.runs import read_study
+from saccade.analysis.report.tables import places, with_interval
+from saccade.analysis.report.words import UNKNOWN, fixed
+from saccade.sweep.record import sweep_file
+from saccade.train.workdir import absolute
+from saccade.types import UserError
+
+FIRST = 'accuracy'  # the metric, where all sweeps have it and none is asked for
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Matrix of variants and tasks. Attributes: folder of the sweeps; comparisons, of each by its folder's name."""
+
+    folder: Path
+    comparisons: Mapping[str, Comparison]
+
+    @cached_property
+    def cells(self) -> Mapping[str, Mapping[str, Standing]]:
+        """The standing of each variant in each task in which it has finished a run, in the order of the variants."""
+        found: dict[str, dict[str, Standing]] = {}
+        for task, comparison in self.comparisons.items():
+            for standing in comparison.ranked:
+                found.setdefault(standing.variant, {})[task] = standing
+        return {variant: found[variant] for variant in sorted(found, key=lambda each: -self._mean(found[each]))}
+
+    def share(self, task: str, standing: Standing) -> float | None:
+        """How far a variant is from chance to the best, from 0 to 1; None where chance is not known."""
+        comparison = self.comparisons[task]
+        best = 1.0 if comparison.best == 'highest' else comparison.ranked[0].mean
+        if comparison.baseline is None or best == comparison.baseline:
+            return None
+        return min(max((standing.mean - comparison.baseline) / (best - comparison.baseline), 0.0), 1.0)
+
+    def mean_share(self, variant: str) -> float | None:
+        """The mean of a variant's shares, where it has one in every task."""
+        found = [self.share(task, standing) for task, standing in self.cells[variant].items()]
+        return None if None in found or len(found) < len(self.comparisons) else sum(found) / len(found)
+
+    def text(self, variant: str, task: str) -> str:
+        """A cell in words: the mean, and its interval where there is one."""
+        standing = self.cells[variant].get(task)
+        if standing is None:
+            return UNKNOWN
+        return with_interval(standing.mean, standing.interval, max(places(self.comparisons[task]), 2))
+
+    def rows(self) -> list[list[str]]:
+        """The matrix in words: names of columns, chance, and a row for each variant."""
+        chances = [fixed(comparison.baseline, 3) for comparison in self.comparisons.values()]
+        rows = [
+            [variant, *(self.text(variant, task) for task in self.comparisons), fixed(self.mean_share(variant), 2)]
+            for variant in self.cells
+        ]
+        return [['variant', *self.comparisons, 'mean share'], ['chance', *chances, ''], *rows]
+
+    def records(self) -> list[dict[str, str | float | int | None]]:
+        """Every cell with every digit."""
+        return [
+            {
+                'variant': variant,
+                'task': task,
+                'mean': standing.mean,
+                'low': standing.interval and standing.interval.low,
+                'high': standing.interval and standing.interval.high,
+                'chance': self.comparisons[task].baseline,
+                'share': self.share(task, standing),
+                'seeds': len(standing.scores),
+            }
+            for variant, standings in self.cells.items()
+            for task, standing in standings.items()
+        ]
+
+    def _mean(self, standings: Mapping[str, Standing]) -> float:
+        return sum(self.share(task, standing) or 0.0 for task, standing in standings.items())
+
+
+def sweeps_in(workdir: str | Path) -> list[Path]:
+    """The folders of sweeps directly below a folder, by name; none for a folder that is a sweep itself."""
+    folder = absolute(workdir)
+    if not folder.is_dir() or sweep_file(folder).exists():
+        return []
+    return sorted(path for path in folder.iterdir() if sweep_file(path).exists())
+
+
+def matrix(workdir: str | Path, question: Question) -> Matrix:
+    """Compare the runs of each sweep of a folder.
+
+    Args:
+        question: by what; accuracy unless a metric is asked for.
+
+    Raises:
+        UserError: a sweep has no runs yet, or none logs the metric.
+    """
+    folders = sweeps_in(workdir)
+    asked = question if question.metric else replace(question, metric=FIRST)
+    return Matrix(absolute(workdir), {folder.name: _compared(folder, asked) for folder in folders})
+
+
+def _compared(folder: Path, question: Question) -> Comparison:
+    try:
+        return compare(read_study(folder), question)
+    except UserError as error:
+        raise UserError(f'{folder.name}: {error}') from None
+
+
+def overview(found: Matrix) -> str:
+    """How much there is, and which variant is nearest to the best in the most tasks."""
+    tasks, variants = len(found.comparisons), len(found.cells)
+    if not variants:
+        return f'{tasks} sweeps, of which no run has finished.'
+    lead = _first(found, [*found.cells])
+    return f'{variants} variants in {tasks} sweeps. {lead}'
+
+
+def _first(found: Matrix, variants: Sequence[str]) -> str:
+    wins = {
+        variant: sum(comparison.ranked[0].variant == variant for comparison in found.comparisons.values())
+        for variant in variants
+    }
+    most = max(wins.values())
+    first = ', '.join(variant for variant, count in wins.items() if count == most)
+    return f'The best mean of most tasks ({most} of {len(found.comparisons)}) is that of {first}.'

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Copying, selective copying, and induction heads (a needle in a haystack).
+
+    a c b > . . .           copying: the answers at the blanks after > are a c b
+    . a . . c b . > . . .   selective copying: the same, and blanks lie between in no order
+    b a @ c d a ... @       induction heads: the answer at the second @ is what followed the first, c
+
+Copying is as old as recurrent networks; selective copying and induction heads as in Gu, Dao 2023, "Mamba", section
+4.1, https://arxiv.org/abs/2312.00752; MAD has selective copying of 16 tokens in 256 (Poli et al. 2024,
+https://arxiv.org/abs/2403.17844).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from saccade.data.diagnostic.generator import Example, distinct, nothing, require_at_least, whole_numbers
+from saccade.data.uniform import Uniform
+from saccade.types import Count, Share, require_share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy:
+    """Copying: as many symbols as fit twice. Attributes: symbols, how many there are."""
+
+    symbols: Count = 14
+
+    version: ClassVar[int] = 1
+    shortest: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        require_at_least(1, symbols=self.symbols)
+
+    @property
+    def vocabulary(self) -> int:
+        """A blank, > and the symbols."""
+        return 2 + self.symbols
+
+    def example(self, draw: Uniform, length: int) -> Example:
+        """Make an example of this length, or of one less, which is odd."""
+        symbols = 2 + whole_numbers(draw, self.symbols, (length - 1) // 2)
+        return _copied(symbols, symbols)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectiveCopy:
+    """Selective copying. Attributes: symbols, how many there are; count, of those to copy."""
+
+    symbols: Count = 14
+    count: Count = 16
+
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require_at_least(1, symbols=self.symbols, count=self.count)
+
+    @property
+    def vocabulary(self) -> int:
+        """A blank, > and the symbols."""
+        return 2 + self.symbols
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of the symbols twice, and of >."""
+        return 2 * self.count + 1
+
+    def example(self, draw: Uniform, length: int) -> Example:
+        """Make an example of this length."""
+        symbols = 2 + whole_numbers(draw, self.symbols, self.count)
+        shown = np.zeros(length - self.count - 1, np.int32)
+        shown[np.sort(distinct(draw, len(shown), self.count))] = symbols
+        return _copied(shown, symbols)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InductionHeads:
+    """Induction heads: what followed a token that was there once, far back.
+
+    Attributes:
+        symbols: how many there are besides that token; 15 in the paper.
+        depth: where it stands, from 0, at the beginning, to nearly 1, just before the end; None for anywhere. A needle
+            in a haystack is asked for at each depth.
+    """
+
+    symbols: Count = 15
+    depth: Share | None = None
+
+    version: ClassVar[int] = 1
+    shortest: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        require_at_least(2, symbols=self.symbols)
+        if self.depth is not None:
+            require_share('data.generator', depth=self.depth)
+
+    @property
+    def vocabulary(self) -> int:
+        """The token that is asked about, and the others."""
+        return 1 + self.symbols
+
+    def example(self, draw: Uniform, length: int) -> Example:
+        """Make an example of this length."""
+        tokens, depth = 1 + whole_numbers(draw, self.symbols, length), draw(1)[0] if self.depth is None else self.depth
+        place = min(int(depth * (length - 2)), length - 3)
+        tokens[[place, -1]] = 0
+        targets = nothing(length)
+        targets[-1] = tokens[place + 1]
+        return Example(tokens, targets)
+
+
+def _copied(shown: np.ndarray, answers: np.ndarray) -> Example:
+    blanks = np.zeros(len(answers), np.int32)
+    tokens = np.concatenate([shown, [1], blanks]).astype(np.int32)
+    return Example(tokens, np.concatenate([nothing(len(shown) + 1), answers]).astype(np.int32))

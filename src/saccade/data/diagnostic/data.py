@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Dataset of drawn sequences of tokens, some of which have an answer. Row n is a function of n, its split and the seed.
+
+Nothing is downloaded, tokenised or kept: a row is drawn when it is asked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from saccade.data.cache import digest, spec
+from saccade.data.diagnostic.generator import Example, Generator, nothing
+from saccade.data.split import Prepared, Row, Split, batch_of
+from saccade.data.uniform import uniform
+from saccade.types import Count, CountOrZero, Model, Part, Processor, UserError, require_positive
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnRows:
+    """Drawn rows of a split.
+
+    Attributes:
+        split, count: number of the split, and its rows.
+        shortest, context_length: tokens of an example, at least and at most; the rest of a row is padding.
+    """
+
+    generator: Generator
+    split: int
+    count: int
+    seed: int
+    shortest: int
+    context_length: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Row:
+        draw = uniform(self.seed, self.split, index)
+        lengths = self.context_length - self.shortest + 1
+        return self._row(self.generator.example(draw, self.shortest + int(draw(1)[0] * lengths)))
+
+    def padding(self) -> Row:
+        """A row without a token."""
+        return self._row(Example(np.zeros(0, np.int32), nothing(0)))
+
+    def _row(self, example: Example) -> Row:
+        count = len(example.tokens)
+        behind = (0, self.context_length - count)
+        return {
+            'tokens': np.pad(example.tokens, behind).astype(np.int32),
+            'labels': np.concatenate([example.targets, nothing(behind[1])]).astype(np.int32),
+            'segments': np.pad(np.ones(count, np.int32), behind),
+            'positions': np.pad(np.arange(count, dtype=np.int32), behind),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosticData:
+    """Dataset of drawn sequences with answers.
+
+    Attributes:
+        generator: what they are, as `data.diagnostic.recall:MultiQueryRecall`.
+        context_length: tokens of a row.
+        shortest: tokens of a row of training at least, whose number is drawn; None: all are full. Those of validation
+            always are, so that an evaluation at another length is of that length alone.
+        train, validation: rows of each split.
+        seed: another one makes other rows.
+    """
+
+    generator: Part[Generator]
+    context_length: Count
+    shortest: Count | None = None
+    train: Count = 100_000
+    validation: Count = 1000
+    seed: CountOrZero = 0
+
+    def __post_init__(self) -> None:
+        require_positive('data', train=self.train, validation=self.validation, context_length=self.context_length)
+        least = max(self.generator().shortest, self.shortest or 1)
+        if self.context_length < least:
+            raise UserError(f'data.context_length: {self.context_length}, and an example has {least} tokens or more')
+
+    def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shapes of a batch, known before any data is drawn."""
+        return batch_of(self._splits()['validation'].rows.padding(), batch_size)
+
+    def open_processor(self, folder: Path) -> None:
+        """There is no processor: what is drawn are tokens."""
+
+    def require_model(self, model: Part[Model], processor: Processor | None) -> None:
+        """Refuse a model with fewer embeddings than there are tokens.
+
+        Raises:
+            UserError: so it is.
+        """
+        there, needed = model().vocabulary or 0, self.generator().vocabulary
+        if there < needed:
+            raise UserError(
+                f'config.model.vocabulary: {there}, and data.generator makes {needed} tokens; set it to {needed}'
+            )
+
+    def prepare(self, cache: Path, processor: Processor | None = None) -> Prepared:
+        """Return the splits, whose rows are drawn when they are asked for; nothing is kept."""
+        generator = spec(self.generator), self.generator().version
+        length = self.shortest, self.context_length
+        source = {'digest': digest(generator, length, self.train, self.validation, self.seed)}
+        return Prepared(None, self._splits(), source)
+
+    def _splits(self) -> Mapping[str, Split]:
+        generator = self.generator()
+        counts = {'train': self.train, 'validation': self.validation}
+        shortest = {'train': self.shortest or self.context_length, 'validation': self.context_length}
+        return {
+            name: Split(
+                rows=DrawnRows(
+                    generator, number, counts[name], self.seed, max(shortest[name], generator.shortest),
+                    self.context_length,
+                ),
+                targets=counts[name],
+                unit='sequences',
+            )
+            for number, name in enumerate(counts)
+        }  # fmt: skip

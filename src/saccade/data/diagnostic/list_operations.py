@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""ListOps: the value of nested operations on lists of digits.
+
+    [MAX 4 3 [MIN 2 3 ] 1 [SM 5 6 ] ]     is 4: of MIN 2, and of SM, the sum modulo ten, 1
+
+Nangia, Bowman 2018, "ListOps", https://arxiv.org/abs/1804.06028; of 500 to 2,000 tokens in Tay et al. 2021, "Long Range
+Arena", https://arxiv.org/abs/2011.04006. Theirs are drawn until they have that many tokens, and here the tokens are
+divided among the operands, so that accuracies are not to be compared. Chance is about a sixth.
+"""
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from saccade.data.diagnostic.generator import require_at_least
+from saccade.data.diagnostic.written_base import WrittenBase
+from saccade.data.uniform import Uniform
+from saccade.types import Count
+
+_OPERATIONS: Sequence[Callable[[Sequence[int]], int]] = (
+    max,
+    min,
+    lambda values: int(statistics.median(values)),
+    lambda values: sum(values) % 10,
+)
+_CLOSED = 10 + len(_OPERATIONS)  # a closing bracket; digits and operations come before
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOperations(WrittenBase):
+    """ListOps. Attributes: operands, of an operation at most; depth, of operations in operations."""
+
+    operands: Count = 5
+    depth: Count = 10
+
+    letters: ClassVar[int] = _CLOSED + 1
+
+    def __post_init__(self) -> None:
+        require_at_least(2, operands=self.operands)
+        require_at_least(1, depth=self.depth)
+
+    def size(self, length: int) -> int:
+        """Return one less, where there is room for an operation of two digits."""
+        return length - 1 if length > 4 else 0
+
+    def word(self, draw: Uniform, size: int) -> Sequence[int]:
+        """Draw an operation of no more tokens than this."""
+        return self._operation(draw, size, self.depth)
+
+    def written(self, word: Sequence[int]) -> Sequence[int]:
+        """Return the value, by a stack of the lists that are open."""
+        open_lists: list[list[int]] = [[]]
+        for letter in word:
+            if letter < 10:
+                open_lists[-1].append(letter)
+            elif letter < _CLOSED:
+                open_lists.append([letter - 10])
+            else:
+                operation, *values = open_lists.pop()
+                open_lists[-1].append(_OPERATIONS[operation](values))
+        return open_lists[0]
+
+    def _operation(self, draw: Uniform, size: int, depth: int) -> list[int]:
+        """Return an operation, or a digit where there is no room for one."""
+        if size < 4 or depth == 0:
+            return [int(draw(1)[0] * 10)]
+        count = 2 + int(draw(1)[0] * (min(self.operands, size - 2) - 1))
+        cuts = np.sort(1 + np.argsort(draw(size - 3))[: count - 1])  # so that each operand has a token or more
+        sizes = np.diff([0, *cuts, size - 2]).tolist()
+        operands = [letter for part in sizes for letter in self._operation(draw, part, depth - 1)]
+        return [10 + int(draw(1)[0] * len(_OPERATIONS)), *operands, _CLOSED]

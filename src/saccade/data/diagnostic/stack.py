@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Languages of the Chomsky suite that need a stack: reversing, working on a stack, arithmetic with brackets.
+
+Deletang et al. 2023, "Neural Networks and the Chomsky Hierarchy", section 4 and appendix A,
+https://arxiv.org/abs/2207.02098: deterministic context-free ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from saccade.data.diagnostic.generator import require_at_least, whole_numbers
+from saccade.data.diagnostic.regular import MINUS, PLUS
+from saccade.data.diagnostic.written_base import WrittenBase
+from saccade.data.uniform import Uniform
+from saccade.types import Count
+
+_POP, _END = 2, 5  # of a stack of 0 and 1: pop, push 0, push 1; what is written ends with _END
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReverseString(WrittenBase):
+    """Reversing."""
+
+    def size(self, length: int) -> int:
+        """Return half of the tokens."""
+        return length // 2
+
+    def word(self, draw: Uniform, size: int) -> Sequence[int]:
+        """Draw letters."""
+        return whole_numbers(draw, self.letters, size).tolist()
+
+    def written(self, word: Sequence[int]) -> Sequence[int]:
+        """Return the letters from the last to the first."""
+        return word[::-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackManipulation(WrittenBase):
+    """A stack from its bottom to its top, then pops and pushes: what is on it from the top, and an end."""
+
+    letters: ClassVar[int] = 6
+
+    def size(self, length: int) -> int:
+        """Return what leaves room for a stack onto which all that could be was pushed."""
+        return (length - 1) // 2
+
+    def word(self, draw: Uniform, size: int) -> Sequence[int]:
+        """Draw what is on the stack, then what is done to it."""
+        there = int(draw(1)[0] * (size + 1))
+        stack = whole_numbers(draw, 2, there).tolist()
+        return [*stack, *(_POP + whole_numbers(draw, 3, size - there)).tolist()]
+
+    def written(self, word: Sequence[int]) -> Sequence[int]:
+        """Return the stack; a pop of an empty one does nothing."""
+        stack: list[int] = []
+        for letter in word:
+            if letter == _POP:
+                stack = stack[:-1]
+            else:
+                stack.append(letter if letter < _POP else letter - _POP - 1)
+        return [*stack[::-1], _END]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModularArithmeticBrackets(WrittenBase):
+    """Modular arithmetic with brackets: ((1 + 2) * (4 - 3)). Attributes: modulus, of all numbers."""
+
+    modulus: Count = 5
+
+    def __post_init__(self) -> None:
+        require_at_least(2, modulus=self.modulus)
+
+    @property
+    def letters(self) -> int:
+        """Digits, operators and brackets."""
+        return self.modulus + 5
+
+    def size(self, length: int) -> int:
+        """Return one, and four for each operator, which has two brackets and another operand."""
+        return max((length - 2) // 4 * 4 + 1, 0)
+
+    def word(self, draw: Uniform, size: int) -> Sequence[int]:
+        """Draw how the operators nest, then which they are, and digits."""
+        if size == 1:
+            return whole_numbers(draw, self.modulus, 1).tolist()
+        operators = size // 4 - 1  # besides the outermost
+        left = 4 * int(draw(1)[0] * (operators + 1)) + 1
+        first, second = self.word(draw, left), self.word(draw, size - 3 - left)
+        opening, operator = self.modulus + 3, self.modulus + int(draw(1)[0] * 3)
+        return [opening, *first, operator, *second, opening + 1]
+
+    def written(self, word: Sequence[int]) -> Sequence[int]:
+        """Return the value, by a stack."""
+        stack: list[int] = []
+        for letter in word:
+            if letter < self.modulus + 4:
+                stack.append(letter)
+                continue
+            _, first, operator, second = stack[-4:]
+            stack[-4:] = [_of_two(first, operator - self.modulus, second) % self.modulus]
+        return stack
+
+
+def _of_two(first: int, operator: int, second: int) -> int:
+    values = {PLUS: first + second, MINUS: first - second}
+    return values.get(operator, first * second)

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A matrix of sweeps: shares of what lies between chance and the best, what is missing, and the files."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from report_study import config, start, write_run
+
+from saccade.analysis.report.compare import Question
+from saccade.analysis.report.matrix import matrix, overview, sweeps_in
+from saccade.analysis.report.matrix_files import matrix_report
+from saccade.sweep.record import Run, Sweep, write_sweep
+from saccade.types import UserError
+
+ACCURACIES = {
+    'copying': {'<b>softmax</b>': [1.0, 1.0, 0.98], 'delta': [0.5, 0.7, 0.6]},
+    'parity': {'<b>softmax</b>': [0.5, 0.49, 0.48], 'delta': [1.0, 0.99, 0.98], 'lstm': [0.9, 0.7, 0.8]},
+}
+CHANCE = {'copying': 0.1, 'parity': 0.5}
+
+
+def write(folder, accuracies, chance):
+    runs = []
+    for number, (variant, values) in enumerate(accuracies.items()):
+        for seed, value in enumerate(values):
+            name = f'{number},seed={seed}'
+            runs.append(Run(name, variant, seed, (), 40, 'finished', 0))
+            logged = [{'step': 40, 'split': 'validation', 'accuracy': value, 'loss': 1 - value}]
+            logged += [{'step': 40, 'split': 'baseline', 'accuracy': chance, 'loss': 1 - chance}]
+            write_run(folder / name, config(seed, number + 1), logged, [start()])
+    write_sweep(folder, Sweep('base.py', 'mixers.py', 'Mixers', config(), tuple(runs)))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for task, accuracies in ACCURACIES.items():
+        write(tmp_path / 'suite' / task, accuracies, CHANCE[task])
+    return tmp_path / 'suite'
+
+
+def test_a_share_is_what_lies_between_chance_and_the_best(folder):
+    found = matrix(folder, Question())
+    softmax, delta = (found.cells[name] for name in ('<b>softmax</b>', 'delta'))
+    assert found.share('copying', delta['copying']) == pytest.approx((0.6 - 0.1) / 0.9)
+    assert found.share('parity', softmax['parity']) == 0  # below chance
+    assert found.mean_share('delta') == pytest.approx((0.5 / 0.9 + 0.98) / 2)
+    assert found.mean_share('lstm') is None
+    assert [*found.cells] == ['delta', '<b>softmax</b>', 'lstm']
+
+
+def test_of_a_loss_the_best_is_the_lowest_mean(folder):
+    found = matrix(folder, Question(metric='loss'))
+    assert found.share('copying', found.cells['<b>softmax</b>']['copying']) == 1
+    assert found.share('copying', found.cells['delta']['copying']) == pytest.approx((0.4 - 0.9) / (0.02 / 3 - 0.9))
+
+
+def test_the_rows_say_chance_means_and_intervals(folder):
+    heads, chance, *rows = matrix(folder, Question()).rows()
+    assert heads == ['variant', 'copying', 'parity', 'mean share']
+    assert chance == ['chance', '0.100', '0.500', '']
+    assert re.fullmatch(r'0\.600 \[0\.\d+, 0\.\d+\]|0\.60 \[0\.\d+, 0\.\d+\]', rows[0][1]), rows[0]
+    assert rows[2][:2] == ['lstm', '—']
+
+
+def test_it_says_who_is_best_most_often(folder):
+    assert overview(matrix(folder, Question())) == (
+        '3 variants in 2 sweeps. The best mean of most tasks (1 of 2) is that of delta, <b>softmax</b>.'
+    )
+
+
+def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
+    written = matrix_report(folder, Question())
+    page, text, cells = (file.read_text() for file in written.files)
+    assert '&lt;b&gt;softmax&lt;/b&gt;' in page
+    assert '<b>softmax' not in page
+    addresses = re.findall(r'href="([^"]*index\.html)"', page)
+    assert len(addresses) == 2
+    assert all((folder / 'report' / address).resolve().is_file() for address in addresses)
+    assert '--share: 0.980' in page
+    assert re.search(r'^\| delta \| 0\.6', text, re.M)
+    rows = [*csv.DictReader(io.StringIO(cells))]
+    (parity,) = [row for row in rows if (row['variant'], row['task']) == ('delta', 'parity')]
+    assert float(parity['mean']) == pytest.approx(0.99)
+    assert (float(parity['chance']), parity['seeds']) == (0.5, '3')
+    assert float(parity['low']) < 0.99 < float(parity['high'])
+    assert json.loads(json.dumps(written.summary()))['cells'][0]['variant'] == 'delta'
+
+
+def test_a_sweep_that_has_not_begun_is_named(folder):
+    (folder / 'sorting').mkdir()
+    write_sweep(folder / 'sorting', Sweep('b.py', 's.py', 'Sorting', config(), (Run('a', 'a', 0, (), 40),)))
+    with pytest.raises(UserError, match=r'^sorting: .*this run has no metrics'):
+        matrix(folder, Question())
+
+
+def test_a_folder_of_runs_is_no_matrix(folder):
+    assert [path.name for path in sweeps_in(folder)] == ['copying', 'parity']
+    assert sweeps_in(folder / 'copying') == []
+    assert sweeps_in(folder / 'missing') == []

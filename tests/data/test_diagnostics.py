@@ -1,0 +1,334 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Diagnostics: every answer found again in another way, rows as functions of their number, and what is refused."""
+
+import itertools
+import statistics
+from collections import deque
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from saccade.build import build
+from saccade.data.diagnostic.word_problem import alternating, cyclic, symmetric
+from saccade.data.uniform import uniform
+from saccade.task.answering import Answering, chance
+from saccade.task.base import Forward
+from saccade.types import IGNORED, Part, UserError
+
+ROWS = 60
+ROOM = 'data.diagnostic.'
+GENERATORS = [
+    dict(use='recall:MultiQueryRecall', vocabulary=64, pairs=3),
+    dict(use='recall:MultiQueryRecall', vocabulary=64, pairs=3, random_filler=True),
+    dict(use='in_context:InContextRecall'),
+    dict(use='in_context:InContextRecall', noise=16, noise_share=0.2),
+    dict(use='in_context:FuzzyRecall'),
+    dict(use='copying:Copy'),
+    dict(use='copying:SelectiveCopy', count=5),
+    dict(use='copying:InductionHeads'),
+    dict(use='copying:InductionHeads', depth=0.5),
+    dict(use='memorization:Memorization', keys=7),
+    dict(use='word_problem:WordProblem', group=dict(use=f'{ROOM}word_problem:symmetric', degree=3)),
+    *(dict(use=f'regular:{name}') for name in ('ParityCheck', 'EvenPairs', 'CycleNavigation', 'ModularArithmetic')),
+    *(dict(use=f'stack:{name}') for name in ('ReverseString', 'StackManipulation', 'ModularArithmeticBrackets')),
+    *(dict(use=f'transduction:{name}') for name in ('DuplicateString', 'OddsFirst', 'BucketSort', 'MissingDuplicate')),
+    dict(use='list_operations:ListOperations'),
+]  # fmt: skip
+
+
+def generator(use, **fields):
+    return build({'use': ROOM + use, **fields})()
+
+
+def examples(made, length=40, seed=0, rows=ROWS):
+    return [made.example(uniform(seed, 0, row), length) for row in range(rows)]
+
+
+def data(**changes):
+    copies = dict(use=f'{ROOM}copying:Copy')
+    spec = dict(use=f'{ROOM}data:DiagnosticData', generator=copies, context_length=12, train=50, validation=20)
+    return build(spec | changes)()
+
+
+def words_and_answers(made, length=30):
+    """The letters before the blanks, and the answers at the blanks."""
+    for tokens, targets in examples(made, length):
+        asked = targets != IGNORED
+        assert (tokens[asked] == 0).all()
+        assert (tokens[~asked] > 0).all()
+        yield (tokens[~asked] - 1).tolist(), (targets[asked] - 1).tolist()
+
+
+@pytest.mark.parametrize('spec', GENERATORS, ids=lambda spec: spec['use'].split(':')[1])
+def test_examples_fill_their_length_with_tokens_of_the_vocabulary_and_ask_something(spec):
+    made = generator(**spec)
+    for length in range(made.shortest, made.shortest + 9):
+        for tokens, targets in examples(made, length)[:9]:
+            assert tokens.shape == targets.shape
+            assert len(tokens) <= length
+            assert 0 <= tokens.min() <= tokens.max() < made.vocabulary
+            asked = targets[targets != IGNORED]
+            assert len(asked)
+            assert 0 <= asked.min() <= asked.max() < made.vocabulary
+
+
+@pytest.mark.parametrize('random_filler', [True, False])
+def test_each_key_comes_back_once_and_its_value_is_asked_for(random_filler):
+    made = generator('recall:MultiQueryRecall', vocabulary=64, pairs=3, random_filler=random_filler)
+    for tokens, targets in examples(made):
+        values = dict(zip(tokens[0:6:2].tolist(), tokens[1:6:2].tolist(), strict=True))
+        assert len({*values}) == len({*values.values()}) == 3
+        assert all(0 < key < 32 <= value for key, value in values.items())
+        (asked,) = np.nonzero(targets != IGNORED)
+        assert asked.min() >= 6
+        assert {*tokens[asked].tolist()} == {*values}
+        assert [values[key] for key in tokens[asked].tolist()] == targets[asked].tolist()
+
+
+def test_keys_come_back_soon_or_anywhere():
+    def mean(spread):
+        made = generator('recall:MultiQueryRecall', vocabulary=64, pairs=1, spread=spread)
+        return np.mean([np.flatnonzero(targets != IGNORED)[0] for _, targets in examples(made, 82, rows=600)])
+
+    assert mean(1.0) == pytest.approx(2 + 39, abs=4)  # 40 places of two tokens, all alike
+    weights = np.arange(1, 41) ** -0.99
+    assert mean(0.01) == pytest.approx(2 + 2 * (weights / weights.sum() @ np.arange(40)), abs=4)
+
+
+@pytest.mark.parametrize('noise', [{}, dict(noise=16, noise_share=0.3)])
+def test_a_key_that_was_there_is_asked_for(noise):
+    noisy = 0
+    for tokens, targets in examples(generator('in_context:InContextRecall', **noise)):
+        known = {}
+        for key, value, asked, nothing in zip(tokens[::2], tokens[1::2], targets[::2], targets[1::2], strict=True):
+            assert nothing == IGNORED
+            if key >= 16:
+                noisy += 1
+                assert value >= 16
+                assert asked == IGNORED
+            else:
+                assert asked == known.get(key, IGNORED)
+                known[key] = value
+    assert (noisy > 0) == bool(noise)
+
+
+def test_fuzzy_answers_go_on_as_they_did_before():
+    for tokens, targets in examples(generator('in_context:FuzzyRecall')):
+        text = tokens.tolist()
+        for place in np.flatnonzero(targets != IGNORED):
+            start = max(
+                at for at in range(place + 1) if text[at] <= 7 and (at == 0 or text[at - 1] > 7 or text[at - 1] == 0)
+            )
+            said = [*text[start : place + 1], int(targets[place])]
+            assert any(text[at : at + len(said)] == said for at in range(start)), (text, said)
+
+
+def test_what_is_copied_is_what_was_shown():
+    for spec in (dict(use='copying:Copy'), dict(use='copying:SelectiveCopy', count=5)):
+        for tokens, targets in examples(generator(**spec)):
+            end = tokens.tolist().index(1)
+            assert [token for token in tokens[:end].tolist() if token] == targets[end + 1 :].tolist()
+            assert (targets[: end + 1] == IGNORED).all()
+            assert not tokens[end + 1 :].any()
+
+
+@pytest.mark.parametrize('depth', [None, 0.0, 0.5, 0.99])
+def test_what_followed_the_token_is_asked_at_the_end(depth):
+    places = []
+    for tokens, targets in examples(generator('copying:InductionHeads', depth=depth)):
+        first, last = np.flatnonzero(tokens == 0)
+        assert (targets[:-1] == IGNORED).all()
+        assert (last, targets[-1]) == (39, tokens[first + 1])
+        places.append(first)
+    assert {*places} == {0.0: {0}, 0.5: {19}, 0.99: {37}}.get(depth, {*places})
+    assert len({*places}) > 9 or depth is not None
+
+
+def test_what_is_memorized_is_the_same_everywhere():
+    known = {}
+    for seed in (0, 1):
+        for tokens, targets in examples(generator('memorization:Memorization', keys=7), seed=seed):
+            for key, mark, nothing, value in zip(tokens[::2], tokens[1::2], targets[::2], targets[1::2], strict=True):
+                assert (mark, nothing) == (14, IGNORED)
+                assert known.setdefault(key, value) == value
+    assert sorted(known) == [*range(7)]
+    assert sorted(known.values()) == [*range(7, 14)]
+
+
+@pytest.mark.parametrize(('products', 'order', 'commutes'), [
+    (cyclic(2), 2, True), (cyclic(7), 7, True), (symmetric(3), 6, False), (alternating(5), 60, False),
+    (symmetric(5), 120, False),
+])  # fmt: skip
+def test_groups_are_groups(products, order, commutes):
+    assert products.shape == (order, order)
+    np.testing.assert_array_equal(products[0], np.arange(order))
+    np.testing.assert_array_equal(products[:, 0], np.arange(order))
+    assert all(len({*row}) == order for row in products.tolist())
+    np.testing.assert_array_equal(products[products], products[:, products])  # (a b) c = a (b c)
+    assert bool((products == products.T).all()) == commutes
+
+
+def test_a_word_problem_is_permutations_one_after_another():
+    permutations = [*itertools.permutations(range(3))]
+    group = dict(use=f'{ROOM}word_problem:symmetric', degree=3)
+    for tokens, targets in examples(generator('word_problem:WordProblem', group=group)):
+        state = [0, 1, 2]
+        for token, target in zip(tokens, targets, strict=True):
+            state = [permutations[token][place] for place in state]
+            assert permutations[target] == tuple(state)
+
+
+def test_parity_and_even_pairs_and_cycles_by_counting():
+    for word, (answer,) in words_and_answers(generator('regular:ParityCheck')):
+        assert answer == sum(word) % 2
+    for word, (answer,) in words_and_answers(generator('regular:EvenPairs')):
+        changes = sum(first != second for first, second in itertools.pairwise(word))
+        assert answer == 1 - changes % 2
+    for word, (answer,) in words_and_answers(generator('regular:CycleNavigation')):
+        place = 0
+        for step in word:
+            place = (place + {0: 0, 1: 1, 2: -1}[step]) % 5
+        assert answer == place
+
+
+@pytest.mark.parametrize('use', ['regular:ModularArithmetic', 'stack:ModularArithmeticBrackets'])
+def test_arithmetic_is_that_of_python(use):
+    lengths = set()
+    for length in (5, 18, 41):
+        for word, (answer,) in words_and_answers(generator(use), length):
+            assert answer == eval(''.join('01234+-*()'[letter] for letter in word)) % 5
+            lengths.add(len(word))
+    assert max(lengths) > 30
+
+
+def test_a_stack_is_a_stack():
+    for word, answer in words_and_answers(generator('stack:StackManipulation')):
+        stack = deque()
+        for letter in word:
+            if letter == 2:
+                stack and stack.popleft()
+            else:
+                stack.appendleft({0: 0, 1: 1, 3: 0, 4: 1}[letter])
+        assert answer == [*stack, 5]
+
+
+def test_what_is_written_of_a_word():
+    for word, answer in words_and_answers(generator('stack:ReverseString')):
+        assert answer == [*reversed(word)]
+    for word, answer in words_and_answers(generator('transduction:DuplicateString')):
+        assert answer == 2 * word
+    for word, answer in words_and_answers(generator('transduction:OddsFirst')):
+        places = sorted(range(len(word)), key=lambda place: (place % 2, place))
+        assert answer == [word[place] for place in places]
+    for word, answer in words_and_answers(generator('transduction:BucketSort')):
+        assert answer == sorted(word)
+    for word, (answer,) in words_and_answers(generator('transduction:MissingDuplicate')):
+        half = len(word) // 2
+        whole = [answer if letter == 2 else letter for letter in word]
+        assert word.count(2) == 1
+        assert whole[:half] == whole[half:]
+
+
+def test_list_operations_are_those_of_python():
+    names = {10: 'max([', 11: 'min([', 12: 'median([', 13: 'total(['}
+    functions = dict(
+        max=max, min=min, median=lambda values: int(statistics.median(values)), total=lambda values: sum(values) % 10
+    )
+    depths = set()
+    for word, (answer,) in words_and_answers(generator('list_operations:ListOperations', depth=4), 60):
+        text = ''.join(
+            names.get(letter, '])' if letter == 14 else str(letter)) + ',' * (letter < 10 or letter == 14)
+            for letter in word
+        )
+        assert answer == eval(text.rstrip(','), functions)
+        depths.add(max(itertools.accumulate((letter in names) - (letter == 14) for letter in word)))
+    assert max(depths) == 4
+
+
+def test_a_row_is_a_function_of_its_number_its_split_and_the_seed(tmp_path):
+    train, again, other = (data(seed=seed).prepare(tmp_path).splits['train'].rows for seed in (0, 0, 1))
+    validation = data().prepare(tmp_path).splits['validation'].rows
+    for row in (0, 7, 49):
+        np.testing.assert_array_equal(train[row]['tokens'], again[row]['tokens'])
+        assert (train[row]['tokens'] != other[row]['tokens']).any()
+        assert (train[row % 20]['tokens'] != validation[row % 20]['tokens']).any()
+    heads = dict(use=f'{ROOM}copying:InductionHeads')
+    others = dict(seed=1), dict(train=51), dict(context_length=13), dict(shortest=3), dict(generator=heads)
+    digests = {data(**changes).prepare(tmp_path).source['digest'] for changes in ({}, *others)}
+    assert len(digests) == 6
+
+
+def test_lengths_are_drawn_in_training_alone(tmp_path):
+    found = data(shortest=3, context_length=13).prepare(tmp_path).splits
+    lengths = {name: {int(split.rows[row]['segments'].sum()) for row in range(20)} for name, split in found.items()}
+    assert lengths == {'train': {3, 5, 7, 9, 11, 13}, 'validation': {13}}
+    row = found['train'].rows[0]
+    used = row['segments'].sum()
+    assert (row['labels'][used:] == IGNORED).all()
+    assert (found['train'].rows.padding()['labels'] == IGNORED).all()
+
+
+REFUSED = {
+    'data.context_length: 2, and an example has 3 tokens or more': dict(context_length=2),
+    'data.context_length: 12, and an example has 20 tokens or more': dict(shortest=20),
+    'data.context_length: 12, and an example has 16': dict(use='recall:MultiQueryRecall', pairs=4),
+    'data.generator.vocabulary: must be 10': dict(use='recall:MultiQueryRecall', pairs=4, vocabulary=9),
+    'data.generator.noise: a share of 0.5': dict(use='in_context:InContextRecall', noise_share=0.5),
+    'data.generator.places: must be 3 or more, not 2': dict(use='regular:CycleNavigation', places=2),
+}
+
+
+@pytest.mark.parametrize('message', REFUSED)
+def test_what_cannot_be_drawn_is_refused(message):
+    fields = REFUSED[message]
+    changes = {'generator': fields | {'use': ROOM + fields['use']}} if 'use' in fields else fields
+    with pytest.raises(UserError) as refused:
+        data(**changes)
+    assert str(refused.value).startswith(message)
+
+
+def test_a_model_of_too_few_tokens_is_refused():
+    model = Part(Says, (('vocabulary', 15),))
+    with pytest.raises(UserError) as refused:
+        data().require_model(model, None)
+    assert str(refused.value) == 'config.model.vocabulary: 15, and data.generator makes 16 tokens; set it to 16'
+
+
+class Says(nn.Module):
+    """A model that says at each token what it is given there."""
+
+    vocabulary: int = 16
+    context_length: int = 3
+
+    def __call__(self, tokens, context, train):
+        return 9.0 * nn.one_hot(tokens, self.vocabulary)
+
+    def init_state(self, tokens, capacity):
+        raise NotImplementedError
+
+    def step(self, tokens, segments, state):
+        raise NotImplementedError
+
+
+def test_answers_count_and_nothing_else_does():
+    labels = jnp.array([[IGNORED, 3, 4], [5, IGNORED, IGNORED], [IGNORED, IGNORED, IGNORED]])
+    said = jnp.array([[9, 3, 9], [5, 9, 9], [9, 9, 9]])
+    batch = dict(tokens=said, labels=labels, segments=jnp.ones_like(said), positions=0 * said)
+    totals = Answering().totals(Forward(train=False), Says(), {}, batch, jax.random.key(0))
+    means = {name: (float(total.total), float(total.weight)) for name, total in totals.items()}
+    assert means['accuracy'] == (2, 3)
+    assert means['solved'] == (1, 2)
+    wrong, right = (float(np.log(15 + np.exp(9.0))) - score for score in (0.0, 9.0))
+    assert means['loss'] == pytest.approx((wrong + 2 * right, 3), rel=1e-5)
+
+
+def test_chance_says_the_most_frequent_answer(tmp_path):
+    generator = dict(use=f'{ROOM}memorization:Memorization', keys=2)
+    splits = data(generator=generator, train=400, validation=400).prepare(tmp_path).splits
+    found = chance(splits['train'], splits['validation'], None)
+    assert found['accuracy'] == pytest.approx(0.5, abs=0.03)
+    assert found['loss'] == pytest.approx(np.log(2), abs=0.01)

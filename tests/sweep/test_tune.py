@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning before a comparison: the runs of the search, those with what it found, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from saccade.sweep import plan
+from saccade.sweep.folder import SweepFolder
+from saccade.sweep.plan import Plan
+from saccade.sweep.tune import Tune
+from saccade.train.config import load_config
+from saccade.types import UserError
+
+CONFIG = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
+RUNS = {'list': [{'name': 'narrow', 'model.width': 48}, {'name': 'wide', 'model.width': 96}]}
+RATES = {'schedule.peak': [0.001, 0.003]}
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    """Write a sweep file that returns a dict, and plan it, without counting what a variant costs."""
+    monkeypatch.setattr(plan.Cost, 'of', lambda experiment: plan.Cost(10, 60, 2, experiment.steps))
+
+    def make(**spec):
+        file = tmp_path / 'my_sweep.py'
+        file.write_text(f'"""Title."""\n\n\ndef get_sweep():\n    return {spec!r}\n')
+        return Plan.of(CONFIG, str(file))
+
+    return make
+
+
+def resolved(sweep):
+    """Of each run: width, rate and seed, as the run itself resolves them."""
+    configs = [load_config(sweep.config, run.overrides) for run in sweep.runs]
+    return [(config['model']['width'], config['schedule']['peak'], config['seed']) for config in configs]
+
+
+def test_every_variant_is_trained_with_every_setting_on_the_seeds_of_the_search(make):
+    planned = make(runs=RUNS, seeds=2, tune=dict(by=RATES, seeds=[7]))
+    assert [run.name for run in planned.search.runs] == [
+        'narrow,peak=0.001,seed=7', 'narrow,peak=0.003,seed=7', 'wide,peak=0.001,seed=7', 'wide,peak=0.003,seed=7',
+    ]  # fmt: skip
+    assert [run.variant for run in planned.search.runs][:2] == ['narrow,peak=0.001', 'narrow,peak=0.003']
+    assert resolved(planned.search) == [(48, 0.001, 7), (48, 0.003, 7), (96, 0.001, 7), (96, 0.003, 7)]
+    assert planned.search.title == 'Title: tuning'
+    assert any(line.startswith('tuning      4: 2 variants x 2 of schedule.peak x 1 seeds') for line in planned.lines())
+
+
+def test_each_variant_is_compared_with_what_was_chosen_for_it_on_other_seeds(make):
+    planned = make(runs=RUNS, seeds=[0, 1], tune=dict(by=RATES, seeds=[7]))
+    tuned = planned.tuned({'narrow': 'peak=0.003', 'wide': 'peak=0.001'})
+    assert resolved(tuned.sweep) == [(48, 0.003, 0), (48, 0.003, 1), (96, 0.001, 0), (96, 0.001, 1)]
+    assert [run.name for run in tuned.sweep.runs] == [run.name for run in planned.sweep.runs]
+
+
+def test_the_cost_is_of_the_search_too(make):
+    def tokens(**more):
+        (line,) = [line for line in make(runs=RUNS, seeds=2, **more).lines() if line.startswith('cost')]
+        return int(line.split()[1].replace(',', ''))
+
+    assert tokens(tune=dict(by=RATES, seeds=[7])) == 2 * tokens()
+
+
+def test_several_fields_are_searched_together(make):
+    by = RATES | {'optimizer.weight_decay': [0.0, 0.1]}
+    planned = make(runs=RUNS, tune=dict(by=by, seeds=[7, 8]))
+    assert len(planned.search.runs) == 2 * 4 * 2
+    assert 'wide,peak=0.003,weight_decay=0.1,seed=8' in {run.name for run in planned.search.runs}
+
+
+def test_no_sweep_without_tuning_has_a_search(make):
+    assert make(runs=RUNS).tune is None
+
+
+REFUSED = {
+    "tune: write dict(by={'schedule.peak': [1e-3, 3e-3]}, seeds=[100]), not 3": 3,
+    "tune: write dict(by={'schedule.peak': [1e-3, 3e-3]}, seeds=[100]), not {'by': {}}": dict(by={}),
+    'tune.seeds: write a list of different whole numbers, not 2': dict(by=RATES, seeds=2),
+    'tune.seeds: write a list of different whole numbers, not [7, 7]': dict(by=RATES, seeds=[7, 7]),
+    'tune.seeds: 0 is a seed of the comparison too': dict(by=RATES, seeds=[0, 7]),
+    "tune.best: must be 'lowest' or 'highest', not 'most'": dict(by=RATES, seeds=[7], best='most'),
+    'tune.by: it is empty': dict(by={}, seeds=[7]),
+    'tune.by.schedule.peak: it is empty': dict(by={'schedule.peak': []}, seeds=[7]),
+    'tune.by: model.width is set by runs; it cannot be tuned as well': dict(by={'model.width': [48]}, seeds=[7]),
+    '--config.schedule.peak: ': dict(by={'schedule.peak': ['fast']}, seeds=[7]),
+}
+
+
+@pytest.mark.parametrize('message', REFUSED)
+def test_what_cannot_be_searched_is_refused_in_a_line(make, message):
+    with pytest.raises(UserError) as refused:
+        make(runs=RUNS, tune=REFUSED[message])
+    assert str(refused.value).startswith(message)
+    assert '\n' not in str(refused.value)
+
+
+def test_points_are_named_by_what_differs():
+    tune = Tune.of(dict(by=RATES, seeds=[7], metric='accuracy', best='highest'), [0])
+    assert {**tune.points} == {'peak=0.001': {'schedule.peak': 0.001}, 'peak=0.003': {'schedule.peak': 0.003}}
+    assert (tune.fields, tune.metric, tune.best) == (['schedule.peak'], 'accuracy', 'highest')
+
+
+def test_a_folder_that_holds_the_search_alone_is_the_sweeps(make, tmp_path):
+    planned = make(runs=RUNS, tune=dict(by=RATES, seeds=[7]))
+    folder = SweepFolder.of(tmp_path / 'sweep')
+    folder.tuning.path.mkdir(parents=True)
+    folder.tuning.write(planned.search)
+    assert folder.joined(planned.sweep) == planned.sweep
+    assert folder.tuning.joined(planned.search) == planned.search
