@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a matrix: a page that opens offline, the same as Markdown, its cells as CSV; and the reports of its sweeps."""
+"""Files of a matrix: a page that opens offline, the same as Markdown, cells as CSV; and the reports of its sweeps."""
 
 import os
 from dataclasses import dataclass
