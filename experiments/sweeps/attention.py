@@ -51,6 +51,8 @@ def mixers() -> dict[str, dict]:
         | LATENT
         | dict(use='attention.grouped_latent:GroupedLatent', norm=NORM, latents=2, rank=16),
         grouped_tied=scores | dict(use='attention.grouped_tied:GroupedTied', key_value_heads=2, rotated_width=16),
+        tensor_product=scores
+        | dict(use='attention.tensor_product:TensorProduct', query_rank=6, key_rank=2, value_rank=2),
         persistent_memory=scores | dict(use='attention.persistent_memory:PersistentMemory', count=16),
         segment_memory=scores | dict(use='attention.segment_memory:SegmentMemory', length=16, memory=16),
         differential=scores | dict(use='attention.differential:Differential'),

@@ -35,6 +35,13 @@ LATENT = {
     'norm': {'use': 'norm.rms:RMSNorm'},
 }
 GROUPED_LATENT = {**LATENT, 'use': 'attention.grouped_latent:GroupedLatent', 'latents': K}
+PRODUCT = {
+    **HEADED,
+    'use': 'attention.tensor_product:TensorProduct',
+    'query_rank': 3,
+    'key_rank': 2,
+    'value_rank': 5,
+}
 TIED = {**HEADED, 'use': 'attention.grouped_tied:GroupedTied', 'key_value_heads': K, 'rotated_width': RH}
 
 
@@ -101,7 +108,31 @@ def looped_tied(params):
     return y
 
 
-LOOPS = {'grouped latent': (GROUPED_LATENT, looped_latent), 'grouped tied': (TIED, looped_tied)}
+def looped_product(params):
+    p, x = numpy_of(params), np.asarray(X, np.float64)
+
+    def summed(name, b, t, n, position=0):
+        parts = [
+            (x[b, t] @ heads[:, n]) * turned(x[b, t] @ features, position)
+            for heads, features in zip(
+                np.moveaxis(p[f'{name}_heads'], 1, 0), np.moveaxis(p[f'{name}_features'], 1, 0), strict=True
+            )
+        ]
+        return np.mean(parts, axis=0)
+
+    y = np.zeros((B, T, D))
+    for b, t, n in np.ndindex(B, T, N):
+        keys = [summed('key', b, s, n, s) for s in range(t + 1)]
+        values = [summed('value', b, s, n) for s in range(t + 1)]
+        y[b, t] += attended(summed('query', b, t, n, t), keys, values) @ p['output'][n]
+    return y
+
+
+LOOPS = {
+    'grouped latent': (GROUPED_LATENT, looped_latent),
+    'grouped tied': (TIED, looped_tied),
+    'tensor product': (PRODUCT, looped_product),
+}
 
 
 def assert_near(given, expected):
@@ -143,9 +174,10 @@ HEADED_ALIKE = {
 
 
 @pytest.mark.long
+@pytest.mark.parametrize('spec', [TIED, {**PRODUCT, 'key_value_heads': K}, {**PRODUCT, 'query_rank': None}])
 @pytest.mark.parametrize('change', HEADED_ALIKE)
-def test_what_multi_head_attention_can_be_given_it_can_be_given(change):
-    module, params = made(TIED, **HEADED_ALIKE[change])
+def test_what_multi_head_attention_can_be_given_they_can_be_given(change, spec):
+    module, params = made(spec, **HEADED_ALIKE[change])
     assert_near(in_steps(module, params), module.apply(params, X, CONTEXT, False))
 
 
@@ -185,11 +217,33 @@ def test_tied_states_are_grouped_queries_whose_projections_are_alike(terms):
     assert_near(run({**TIED, **change}, params), run(grouped, apart))
 
 
+def constant(heads, rank, groups):
+    """Weights and biases of head factors that are the same for every token: rank r is of the heads of group r."""
+    return jnp.zeros((D, rank, heads)), rank * jnp.repeat(jnp.eye(groups), heads // groups, axis=1)
+
+
 @pytest.mark.long
-def test_tied_states_of_a_source_are_made_once():
-    _, params = made(TIED)
+@pytest.mark.parametrize('groups', [N, K, 1])
+def test_constant_head_factors_are_grouped_query_attention(groups):
+    """Multi-head attention with as many groups as heads, multi-query attention with one: section 3.4 of the paper."""
+    grouped = {**MULTI_HEAD, 'key_value_heads': groups, 'bias': True}
+    module, params = made(grouped)
+    spec = {**PRODUCT, 'query_rank': N, 'key_rank': groups, 'value_rank': groups, 'bias': True}
+    factors = {'output': params['params']['output']}
+    for name, rank in (('query', N), ('key', groups), ('value', groups)):
+        factors[f'{name}_heads'], factors[f'{name}_heads_bias'] = constant(N, rank, rank)
+        factors[f'{name}_features'], factors[f'{name}_features_bias'] = (
+            params['params'][of] for of in (name, f'{name}_bias')
+        )
+    assert_near(run(spec, factors), module.apply(params, X, CONTEXT, False))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('spec', [TIED, PRODUCT])
+def test_what_is_cached_of_a_source_is_made_once(spec):
+    _, params = made(spec)
     source = Source(jnp.array(np.random.default_rng(2).normal(size=(B, 5, D)), jnp.float32), CONTEXT.positions[:, :5])
-    full = build({**TIED, 'mask': {'use': 'ops.mask:Full'}})()
+    full = build({**spec, 'mask': {'use': 'ops.mask:Full'}})()
     expected = full.apply(params, X, CONTEXT.replace(source=source), False)
     state = full.apply(params, X, source, method='precompute_kv')
     without = CONTEXT.replace(source=source.replace(hidden=None))
@@ -204,6 +258,8 @@ NUMBERS = {  # that a token leaves, by the formula of each
     'latent': (LATENT, R + RH),
     'grouped latent': (GROUPED_LATENT, K * R + RH),
     'grouped tied': (TIED, K * H + RH),
+    'tensor product': (PRODUCT, (2 + 5) * (N + H)),
+    'tensor product, grouped': ({**PRODUCT, 'key_value_heads': K}, (2 + 5) * (K + H)),
 }
 
 
@@ -231,5 +287,9 @@ def test_sizes_that_do_not_fit_are_refused():
         made(GROUPED_LATENT, latents=3)
     with pytest.raises(UserError, match='latents must be at least 1, not 0'):
         made(GROUPED_LATENT, latents=0)
+    with pytest.raises(UserError, match='value_rank must be at least 1, not 0'):
+        made(PRODUCT, value_rank=0)
+    with pytest.raises(UserError, match='head_norm is of whole keys: leave it out'):
+        made(PRODUCT, head_norm={'use': 'norm.rms:RMSNorm'})
     with pytest.raises(UserError, match='rotated_width 8 is more than the 6 features of a head'):
         made(TIED, rotated_width=8)
