@@ -46,8 +46,13 @@ def mixers() -> dict[str, dict]:
     """Those that are no setting of multi-head attention."""
     scores = dict(heads=HEADS, kernel=PLAIN, mask=CAUSAL, position=ROTARY)
     return dict(
-        latent=scores
-        | dict(use='attention.latent:Latent', rank=32, head_width=32, value_width=32, rotated_width=16, norm=NORM),
+        latent=scores | LATENT | dict(use='attention.latent:Latent', norm=NORM),
+        grouped_latent=scores
+        | LATENT
+        | dict(use='attention.grouped_latent:GroupedLatent', norm=NORM, latents=2, rank=16),
+        grouped_tied=scores | dict(use='attention.grouped_tied:GroupedTied', key_value_heads=2, rotated_width=16),
+        tensor_product=scores
+        | dict(use='attention.tensor_product:TensorProduct', query_rank=6, key_rank=2, value_rank=2),
         persistent_memory=scores | dict(use='attention.persistent_memory:PersistentMemory', count=16),
         segment_memory=scores | dict(use='attention.segment_memory:SegmentMemory', length=16, memory=16),
         differential=scores | dict(use='attention.differential:Differential'),

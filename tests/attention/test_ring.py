@@ -45,6 +45,7 @@ MIXERS = {
     'a term with a carry': {**MULTI_HEAD, 'position': {'use': 'position.cope:CoPE', 'counts': 4, 'head_width': 4}},
     'differential': {**MULTI_HEAD, 'use': 'attention.differential:Differential'},
     'latent': LATENT,
+    'grouped latent': {**LATENT, 'use': 'attention.grouped_latent:GroupedLatent', 'latents': 2},
 }
 
 

@@ -160,6 +160,8 @@ READS = {
     'sums': {'kernel': {'use': 'attention.linear:Linear'}, 'fused': True},
     'pairs': {'use': 'attention.differential:Differential', 'position': {'use': 'position.alibi:ALiBi'}},
     'memory': {'use': 'attention.persistent_memory:PersistentMemory', 'count': 2, 'bias': True},
+    'tied states': {'use': 'attention.grouped_tied:GroupedTied', 'rotated_width': 2},
+    'products': {'use': 'attention.tensor_product:TensorProduct', 'key_rank': 2, 'value_rank': 3},
     'segments': {'use': 'attention.segment_memory:SegmentMemory', 'length': 3, 'memory': 2},
 }
 

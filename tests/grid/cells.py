@@ -79,7 +79,8 @@ def _factors() -> dict[str, dict[str, Any]]:
     """Factor -> level -> spec. The first level of each is what stands beside two that are looked at."""
     ours, nothing = Catalogue.ours(), {NOTHING: None}
     mixers, positions = ours.specs(MIXER), ours.specs(PAIR_POSITION)
-    mixers['Latent'] = {**mixers['Latent'], 'rotated_width': 4}  # some positions turn features by fours
+    for name in ('Latent', 'GroupedLatent', 'GroupedTied'):
+        mixers[name] = {**mixers[name], 'rotated_width': 4}  # some positions turn features by fours
     return {
         'mixer': {'MultiHead': mixers.pop('MultiHead'), **mixers},
         'kernel': {'Plain': PLAIN, **ours.specs(KERNEL), **nothing},

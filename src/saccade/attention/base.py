@@ -8,7 +8,18 @@ import jax
 from saccade.attention.cache import Cache
 from saccade.ops.scoring import Dropout, Scoring
 from saccade.softmax.softmax import Softmax
-from saccade.types import Keys, LayerContext, Mixed, Part, Queries, Share, SoftmaxVariant, Values, require_share
+from saccade.types import (
+    CachedKeys,
+    Keys,
+    LayerContext,
+    Mixed,
+    Part,
+    Queries,
+    Share,
+    SoftmaxVariant,
+    Values,
+    require_share,
+)
 
 
 def in_words(heads: int, width: int) -> str:
@@ -44,7 +55,7 @@ class ScoreKernel(nn.Module):
         return Cache.empty(k, v, capacity)
 
     def step(
-        self, q: Queries, k: Keys, v: Values, scoring: Scoring, state: Cache, context: LayerContext
+        self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, state: Cache, context: LayerContext
     ) -> tuple[Mixed, Cache]:
         """Add a chunk's keys and values to the KV cache and attend to it; return the output and the cache after it."""
         return state.step(q, k, v, self.complete(scoring, q.shape[-2], False), context)

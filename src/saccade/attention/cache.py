@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int
 from saccade.ops import plain
 from saccade.ops.mask import Given, MaskBase
 from saccade.ops.scoring import Scoring
-from saccade.types import Keys, LayerContext, Mixed, Queries, Values
+from saccade.types import CachedKeys, Keys, LayerContext, Mixed, Queries, Values
 
 _SLOT_AXES = {'k': 2, 'v': 2, 'positions': 1, 'segments': 1}
 
@@ -50,7 +50,7 @@ class Cache:
     filled: Int[Array, 'B']
 
     @classmethod
-    def empty(cls, k: Keys, v: Values, slots: int, **more: Any) -> 'Cache':
+    def empty(cls, k: CachedKeys, v: Values, slots: int, **more: Any) -> 'Cache':
         """Return a cache with a number of empty slots a row, in the shapes and dtypes of k and v.
 
         Args:
@@ -65,7 +65,9 @@ class Cache:
         """Return the values by slot."""
         return self.v
 
-    def step(self, q: Queries, k: Keys, v: Values, scoring: Scoring, context: LayerContext) -> tuple[Mixed, 'Cache']:
+    def step(
+        self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, context: LayerContext
+    ) -> tuple[Mixed, 'Cache']:
         """Add a chunk to the cache and attend to it; return the output of its queries, and the cache after it."""
         lookback, slots = scoring.mask.lookback, self.positions.shape[1]
         if lookback is None or slots <= lookback:
@@ -78,7 +80,7 @@ class Cache:
             after = seen.newest(slots)
         return seen.attend(q, scoring, context), after
 
-    def append(self, k: Keys, v: Values, context: LayerContext) -> 'Cache':
+    def append(self, k: CachedKeys, v: Values, context: LayerContext) -> 'Cache':
         """Return the cache with a chunk written into the next slots, which are the same in every row."""
 
         def write(slots: Array, new: Array, axis: int) -> Array:
@@ -86,7 +88,7 @@ class Cache:
 
         return self._changed(write, k, v, context).replace(filled=self.filled + k.shape[1])
 
-    def renew(self, k: Keys, v: Values, context: LayerContext) -> 'Cache':
+    def renew(self, k: CachedKeys, v: Values, context: LayerContext) -> 'Cache':
         """Return the cache with one token written over the oldest of each row; the next token overwrites padding."""
 
         def write(slots: Array, new: Array, axis: int) -> Array:
@@ -96,7 +98,7 @@ class Cache:
         real = context.numbered[:, 0] != 0
         return self._changed(write, k, v, context).replace(filled=(self.filled + real) % self.positions.shape[1])
 
-    def extend(self, k: Keys, v: Values, context: LayerContext) -> 'Cache':
+    def extend(self, k: CachedKeys, v: Values, context: LayerContext) -> 'Cache':
         """Return the cache with slots of a chunk appended."""
         return self._changed(lambda slots, new, axis: jnp.concatenate([slots, new], axis), k, v, context)
 
@@ -123,7 +125,7 @@ class Cache:
         return scoring, heads_first(self.k), heads_first(self.values())
 
     def _changed(
-        self, change: Callable[[Array, Array, int], Array], k: Keys, v: Values, context: LayerContext
+        self, change: Callable[[Array, Array, int], Array], k: CachedKeys, v: Values, context: LayerContext
     ) -> 'Cache':
         """Change each array by what a chunk brings it, and the axis of its slots."""
         brought = (heads_first(k), heads_first(v), context.positions, context.numbered)
@@ -140,6 +142,25 @@ class Cache:
             for name, axis in _SLOT_AXES.items()
         }
         return self.replace(**taken, filled=jnp.zeros_like(self.filled))
+
+
+@struct.dataclass
+class CompactCache(Cache):
+    """KV cache of what keys and values are made of, where that is smaller than they are.
+
+    The keys and values of all slots are made again at each step, and kept no longer than it.
+
+    Attributes:
+        expand: a function of what is cached, [B S _ _] twice, to keys and values. It is compared, so two that are alike
+            must be equal: a function of a file, or a frozen dataclass.
+    """
+
+    expand: Callable[[Array, Array], tuple[Keys, Values]] = struct.field(pytree_node=False, kw_only=True)
+
+    def read(self, scoring: Scoring, context: LayerContext) -> tuple[Scoring, Keys, Values]:
+        """Return the scoring of these tokens over all slots, and keys and values made of what the slots hold."""
+        scoring, k, v = super().read(scoring, context)
+        return scoring, *self.expand(k, v)
 
 
 def heads_first(x: Array) -> Array:

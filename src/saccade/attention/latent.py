@@ -26,6 +26,7 @@ from saccade.ops.project import merge_heads, project
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import reads_content
 from saccade.types import (
+    CachedKeys,
     Capabilities,
     Count,
     Hidden,
@@ -41,8 +42,10 @@ from saccade.types import (
     Real,
     ScoreTerm,
     Share,
+    Source,
     State,
     UserError,
+    Values,
     require_positive,
     require_share,
 )
@@ -101,9 +104,8 @@ class Latent(nn.Module):
 
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         def attend(kernel: Kernel, q: Queries, latent: Array, rotated: Array, scoring: Scoring) -> tuple[Mixed, None]:
-            k, v = (project(latent, self._up(name, width)) for name, width in self._widths())
-            k = jnp.concatenate([k, jnp.broadcast_to(rotated, (*k.shape[:-1], rotated.shape[-1]))], axis=-1)
-            return kernel(q, k, v, visible(scoring, context), train), None
+            k, v = (self.expand(latent, self._up(name, width)) for name, width in self._widths())
+            return kernel(q, beside_rotated(k, rotated), v, visible(scoring, context), train), None
 
         return self._around(x, context, train, attend)[0]
 
@@ -124,8 +126,7 @@ class Latent(nn.Module):
             up_key, up_value = (self._up(name, width) for name, width in self._widths())
             plain, turned = q[..., : self.head_width], q[..., self.head_width :]
             q = jnp.concatenate([jnp.einsum('BTNH,RNH->BTNR', plain, up_key), turned], axis=-1)
-            k = jnp.concatenate([latent[:, :, None], rotated], axis=-1)
-            mixed, advanced = kernel.step(q, k, k[..., :0], scoring, state, context)
+            mixed, advanced = kernel.step(q, *self.cached(latent, rotated), scoring, state, context)
             return jnp.einsum('BTNR,RNH->BTNH', mixed, up_value), advanced
 
         return self._around(x, context, False, attend)
@@ -137,7 +138,7 @@ class Latent(nn.Module):
         self._check()
         source = context.read(x)
         q, position = self._queries(x, context.real), self.position(name='position')
-        latent = self.norm(name='latent_norm')(self._down('latent', source.hidden, self.rank), source.real)
+        latent = self.make_latent(source)
         rotated = self._down('rotated_key', source.hidden, self.rotated_width)[:, :, None]
         turned, rotated = position.rotate(q[..., self.head_width :], rotated, context.positions, source.positions)
         q = jnp.concatenate([q[..., : self.head_width], turned], axis=-1)
@@ -149,10 +150,23 @@ class Latent(nn.Module):
         )
         return nn.Dropout(self.dropout)(merge_heads(mixed, output), deterministic=not train), state
 
+    def make_latent(self, source: Source) -> Float[Array, 'B S R']:
+        """Return the normalised latent of each token."""
+        return self.norm(name='latent_norm')(self._down('latent', source.hidden, self.rank), source.real)
+
+    def expand(self, latent: Float[Array, 'B S R'], up: Float[Array, 'R N H']) -> Float[Array, 'B S N H']:
+        """Return keys or values of every head, made from the latents."""
+        return project(latent, up)
+
+    def cached(self, latent: Float[Array, 'B T R'], rotated: Float[Array, 'B T 1 _']) -> tuple[CachedKeys, Values]:
+        """Return what is written into the cache, as keys and as values."""
+        k = jnp.concatenate([latent[:, :, None], rotated], axis=-1)
+        return k, k[..., :0]
+
     def _by_scores(self, kernel: Kernel) -> Kernel:
         if not kernel.capabilities.terms:
             raise UserError(
-                f'attention.latent:Latent steps over latents by scores, which {Part(type(kernel)).name} does not make'
+                f'{Part(type(self)).name} steps over latents by scores, which {Part(type(kernel)).name} does not make'
             )
         return kernel
 
@@ -161,7 +175,7 @@ class Latent(nn.Module):
         for term in terms:
             if reads_content(term):
                 raise UserError(
-                    f'attention.latent:Latent steps over latents, so {Part(type(term)).name} cannot read its queries '
+                    f'{Part(type(self)).name} steps over latents, so {Part(type(term)).name} cannot read its queries '
                     f'and keys; choose a position that turns them, or a bias of positions alone'
                 )
         return terms
@@ -188,5 +202,10 @@ class Latent(nn.Module):
 
     def _check(self) -> None:
         sizes = {name: getattr(self, name) for name in ('heads', 'rank', 'head_width', 'value_width', 'rotated_width')}
-        require_positive('attention.latent:Latent', **sizes)
-        require_share('attention.latent:Latent', dropout=self.dropout)
+        require_positive(Part(type(self)).name, **sizes)
+        require_share(Part(type(self)).name, dropout=self.dropout)
+
+
+def beside_rotated(k: Float[Array, 'B S K _'], rotated: Float[Array, 'B S 1 _']) -> Float[Array, 'B S K _']:
+    """Return keys with the one rotated key, which all heads share, after each of them."""
+    return jnp.concatenate([k, jnp.broadcast_to(rotated, (*k.shape[:-1], rotated.shape[-1]))], axis=-1)

@@ -17,7 +17,7 @@ from typing import Any
 
 import flax.linen as nn
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from saccade.attention.base import in_words
 from saccade.attention.cache import heads_first, slots_for
@@ -27,6 +27,7 @@ from saccade.ops.project import each_head, merge_heads, project, project_togethe
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import OnFeatures, require_no_distance
 from saccade.types import (
+    CachedKeys,
     Count,
     Hidden,
     Kernel,
@@ -51,10 +52,8 @@ from saccade.types import (
     require_share,
 )
 
-SharedKV = tuple[Keys, Values]  # normalised and rotated, as they are read
+SharedKV = tuple[CachedKeys, Values]  # normalised and rotated, as they are cached
 Attend = Callable[..., tuple[Mixed, Any]]
-
-_HEADS = {'query': 'N', 'key': 'K', 'value': 'K', 'gate': 'N'}  # the axis of the heads that each projection makes
 
 
 class MultiHead(nn.Module):
@@ -79,8 +78,8 @@ class MultiHead(nn.Module):
         kernel_init, output_init: initialisers of the projections, and of the output projection.
         query_init: of the projection to queries, as in T5, which does not scale scores; None for `kernel_init`.
 
-    A variant overrides the step in which it differs: `project`, `project_heads`, `scoring`, `attend_whole` and
-    `attend_chunk`, or `project_output`.
+    A variant overrides the step in which it differs: `project`, `project_heads`, `rotate_queries` and `rotate_keys`,
+    `scoring`, `attend_whole` and `attend_chunk`, or `project_output`.
     """
 
     heads: Count
@@ -133,17 +132,26 @@ class MultiHead(nn.Module):
 
     def project(
         self, x: Hidden, context: LayerContext, position: PairPosition, shared_kv: SharedKV | None
-    ) -> tuple[Queries, Keys, Values]:
+    ) -> tuple[Queries, CachedKeys, Values]:
         """Return queries of x, and keys and values of the source (x where there is none), or those that are shared."""
         if shared_kv is not None:
             q = self._normed('query_norm', self.project_heads({'query': x}, x.shape[-1])['query'], context.real)
-            return self._padded(position.rotate(q, q, context.positions, context.positions)[0]), *shared_kv
+            return self._padded(self.rotate_queries(position, q, context.positions)), *shared_kv
         source = context.read(x)
         made = self.project_heads({'query': x, 'key': source.hidden, 'value': source.hidden}, x.shape[-1])
         q = self._normed('query_norm', made['query'], context.real)
         k = self._normed('key_norm', made['key'], source.real)
-        q, k = position.rotate(q, k, context.positions, source.positions)
+        q = self.rotate_queries(position, q, context.positions)
+        k = self.rotate_keys(position, k, source.positions)
         return self._padded(q), self._with_features(k, source.hidden), made['value']
+
+    def rotate_queries(self, position: PairPosition, q: Queries, positions: Int[Array, 'B T']) -> Queries:
+        """Return queries changed by their positions."""
+        return position.rotate(q, q[..., :0, :], positions, positions)[0]
+
+    def rotate_keys(self, position: PairPosition, k: Keys, positions: Int[Array, 'B S']) -> Keys:
+        """Return keys changed by their positions, before features of terms stand next to them."""
+        return position.rotate(k[..., :0, :], k, positions, positions)[1]
 
     def scoring(self, D: int, context: LayerContext, position: PairPosition) -> Scoring:
         """Return the scale, the mask and the score terms: of the position, of all layers, and of this layer alone."""
@@ -172,7 +180,7 @@ class MultiHead(nn.Module):
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         """Gate the outputs of the heads, merge them, and project them to [B T D]."""
         if self.gate is not None:
-            mixed = mixed * self.gate(project(x, self._kernel('gate', x, *mixed.shape[-2:])))
+            mixed = mixed * self.gate(project(x, self._kernel('gate', x, 'N H', mixed.shape[-2:])))
         shape = (*mixed.shape[-2:], x.shape[-1])
         y = merge_heads(mixed, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), shape))
         if self.output_bias:
@@ -181,17 +189,23 @@ class MultiHead(nn.Module):
 
     def project_heads(self, inputs: Mapping[str, Array], D: int) -> dict[str, Array]:
         """Project each input to its queries, keys or values, in heads; D is the width of the queries' input."""
-        N, K, H = self.sizes(D)
-        kernels = {name: self._kernel(name, x, N if name == 'query' else K, H) for name, x in inputs.items()}
+        makes, zeros = self.projections(D), nn.initializers.zeros
+        kernels = {name: self._kernel(name, x, *makes[name]) for name, x in inputs.items()}
         found = {}
         for _, group in itertools.groupby(inputs, lambda name: id(inputs[name]) if self.fused else name):
             names = list(group)
             made = project_together(inputs[names[0]], [kernels[name] for name in names])
             for name, y in zip(names, made, strict=True):
-                bias, shape = f'{name}_bias', y.shape[-2:]
                 zeros = nn.initializers.zeros
-                found[name] = y + parameter(self, bias, f'{_HEADS[name]} H', zeros, shape) if self.bias else y
+                found[name] = (
+                    y + parameter(self, f'{name}_bias', makes[name][0], zeros, y.shape[-2:]) if self.bias else y
+                )
         return found
+
+    def projections(self, D: int) -> dict[str, tuple[str, tuple[int, int]]]:
+        """Return the axes of what each projection makes, and their sizes, at width D."""
+        N, K, H = self.sizes(D)
+        return {'query': ('N H', (N, H)), 'key': ('K H', (K, H)), 'value': ('K H', (K, H))}
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return the kernel's empty state; under a mask that looks back R tokens, R + 1 slots a row are enough."""
@@ -204,7 +218,7 @@ class MultiHead(nn.Module):
         def keys_and_values() -> SharedKV:
             made = self.project_heads({'key': source.hidden, 'value': source.hidden}, x.shape[-1])
             k = self._normed('key_norm', made['key'], source.real)
-            _, k = self.position(name='position').rotate(k, k, source.positions, source.positions)
+            k = self.rotate_keys(self.position(name='position'), k, source.positions)
             return self._with_features(k, source.hidden), made['value']
 
         return tuple(map(heads_first, self._with_parameters(keys_and_values)))
@@ -241,9 +255,13 @@ class MultiHead(nn.Module):
 
     def _with_features(self, k: Keys, x: Float[Array, 'B S _']) -> Float[Array, 'B S K _']:
         """Return keys with the features that terms read after them."""
-        K = k.shape[-2]
+        K = self.key_value_heads or self.heads
         made = [self.terms[at](name=f'term_{at}').features(x, K, self.heads // K) for at in self._featured]
-        return jnp.concatenate([k, *made], axis=-1) if made else k
+        return self.beside(k, jnp.concatenate(made, axis=-1)) if made else k
+
+    def beside(self, k: Keys, features: Float[Array, 'B S K _']) -> Float[Array, 'B S _ _']:
+        """Return what is cached of keys, with the features that terms read after them."""
+        return jnp.concatenate([k, features], axis=-1)
 
     def _padded(self, q: Queries) -> Float[Array, 'B T N _']:
         """Return queries with zeros where keys have features, so that these are in no product."""
@@ -277,9 +295,9 @@ class MultiHead(nn.Module):
         """Call `work` where parameters can be made: Linen allows that in one method of a class."""
         return work(*given)
 
-    def _kernel(self, name: str, x: Array, heads: int, H: int) -> Array:
+    def _kernel(self, name: str, x: Array, axes: str, sizes: tuple[int, int]) -> Array:
         init = self.query_init if name == 'query' and self.query_init else self.kernel_init
-        return parameter(self, name, f'D -> {_HEADS[name]} H', flat(init, 1), (x.shape[-1], heads, H))
+        return parameter(self, name, f'D -> {axes}', flat(init, 1), (x.shape[-1], *sizes))
 
     def _normed(self, name: str, x: Queries, real: Real | None) -> Queries:
         return x if self.head_norm is None else each_head(self.head_norm(name=name), x, real)

@@ -7,9 +7,10 @@
 Brandon et al. 2024, "Reducing Transformer Key-Value Cache Size with Cross-Layer Attention",
 https://arxiv.org/abs/2405.12981, where M is the sharing factor, as 2 in CLA2. Each of them is a pre-norm layer with
 norms, queries, score terms and a feed-forward layer of its own, and M = 1 is `block.pre_norm`. L layers are L / M such
-blocks; other blocks may stand between them in a pattern. Cost: that of M pre-norm blocks less M - 1 pairs of
-projections; the state to decode with is one mixer's. Its mixer must share keys, as multi-head
-attention does, with any kernel.
+blocks; other blocks may stand between them in a pattern. One of them after L / 2 layers with a window is the
+cross-decoder of YOCO (Sun et al. 2024, https://arxiv.org/abs/2405.05254). Cost: that of M pre-norm blocks less M - 1
+pairs of projections; the state to decode with is one mixer's. Its mixer must share keys, as multi-head attention does,
+with any kernel.
 """
 
 from collections.abc import Callable

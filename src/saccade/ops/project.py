@@ -44,13 +44,15 @@ def project(x: Float[Array, '*batch D'], kernel: Float[Array, 'D *out']) -> Floa
 
 
 def project_together(
-    x: Float[Array, '*batch D'], kernels: Sequence[Float[Array, 'D _ H']]
-) -> list[Float[Array, '*batch _ H']]:
+    x: Float[Array, '*batch D'], kernels: Sequence[Float[Array, 'D _ _']]
+) -> list[Float[Array, '*batch _ _']]:
     """Project with several kernels at once: one product with the kernels side by side, cut apart afterwards."""
     if len(kernels) == 1:
         return [project(x, kernels[0])]
-    ends = np.cumsum([kernel.shape[1] for kernel in kernels])
-    return jnp.split(project(x, jnp.concatenate(kernels, axis=1)), ends[:-1], axis=-2)
+    flat = [rearrange(kernel, 'D N H -> D (N H)') for kernel in kernels]
+    ends = np.cumsum([kernel.shape[-1] for kernel in flat])
+    made = jnp.split(project(x, jnp.concatenate(flat, axis=1)), ends[:-1], axis=-1)
+    return [rearrange(y, '... (N H) -> ... N H', H=kernel.shape[-1]) for y, kernel in zip(made, kernels, strict=True)]
 
 
 def each_head(norm: Norm, x: Float[Array, 'B T N H'], real: Real | None) -> Float[Array, 'B T N H']:

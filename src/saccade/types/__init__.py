@@ -16,6 +16,7 @@ A file for each floor, from arrays up to tasks; all names can be imported from h
 
 from saccade.types.arrays import (
     Activation,
+    CachedKeys,
     Hidden,
     Inputs,
     KeyIndex,
@@ -103,6 +104,7 @@ __all__ = [
     'Batch',
     'Block',
     'Bucketed',
+    'CachedKeys',
     'Capabilities',
     'Compared',
     'Count',

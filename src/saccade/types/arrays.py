@@ -13,6 +13,7 @@ Inputs = Array | tuple[Array, ...]  # what a model embeds: tokens, images ...; o
 Hidden = Float[Array, 'B T D']
 Queries = Float[Array, 'B T N H']
 Keys = Float[Array, 'B S K H']
+CachedKeys = Float[Array, 'B S _ _']  # keys, or what they are made of where that is smaller
 Values = Float[Array, 'B S _ _']  # in heads and of a width of their own
 Mixed = Float[Array, 'B T N _']  # what each query's heads read of them
 Scores = Float[Array, 'B N T S']

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compact keys and values: multi-head attention that caches what they are made of, and makes them when it attends."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
+
+from saccade.attention.cache import CompactCache, slots_for
+from saccade.attention.multi_head import Attend, MultiHead
+from saccade.types import CachedKeys, Hidden, Kernel, Keys, LayerContext, Mixed, Part, Queries, State, UserError, Values
+
+Expand = Callable[[CachedKeys, Values], tuple[Keys, Values]]
+
+
+class Compact(MultiHead):
+    """Base of multi-head attention with a cache smaller than its keys and values.
+
+    In a subclass, what the projections make as keys has one head, [B S 1 W]. The features that terms read of each key
+    head stand after it, flat. Layers that share keys and values share them as they are cached.
+    """
+
+    @property
+    def expansion(self) -> Expand:
+        """The function from what is cached to keys with their features, and values. To be overridden."""
+        raise NotImplementedError
+
+    def beside(self, k: Float[Array, 'B S 1 _'], features: Float[Array, 'B S K _']) -> Float[Array, 'B S 1 _']:
+        """Return what is cached of keys, with the features of all key heads after it."""
+        return jnp.concatenate([k, rearrange(features, 'B S K E -> B S 1 (K E)')], axis=-1)
+
+    def cache_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return heads and width of what is cached: in the place of keys with their features, and of values."""
+        _, K, _ = self.sizes(D)
+        (_, plain), (_, with_features) = self.kv_shapes(D)[0], super().cache_shapes(D)[0]
+        return (1, plain + K * (with_features - plain)), self.kv_shapes(D)[1]
+
+    def init_state(self, x: Hidden, capacity: int) -> State:
+        """Return an empty cache; under a mask that looks back R tokens, R + 1 slots a row are enough."""
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
+        return CompactCache.empty(k, v, slots_for(self.pair_mask(), capacity), expand=self.expansion)
+
+    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+        """Return how the queries of whole sequences attend."""
+        return self._by_scores(super().attend_whole(context, train), self.expansion)
+
+    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
+        """Return how the queries of a chunk attend to the state and the chunk."""
+        return self._by_scores(super().attend_chunk(context, state), lambda *cached: cached)
+
+    def _by_scores(self, attend: Attend, expand: Expand) -> Attend:
+        def attended(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, *rest: object) -> tuple[Mixed, State]:
+            if not kernel.capabilities.terms:
+                name = Part(type(self)).name
+                raise UserError(f'{name} caches keys for scores, which {Part(type(kernel)).name} does not make')
+            return attend(kernel, q, *expand(k, v), *rest)
+
+        return attended
+
+
+def with_features(k: Float[Array, 'B S K _'], features: Float[Array, 'B S 1 _']) -> Float[Array, 'B S K _']:
+    """Return keys with the features that terms read of each, which come flat; the inverse of `Compact.beside`."""
+    return jnp.concatenate([k, rearrange(features, 'B S 1 (K E) -> B S K E', K=k.shape[-2])], axis=-1)

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor product attention (TPA): queries, keys and values are sums of products of head factors and feature factors.
+
+    k_n = 1/R sum_r a_r[n] b_r,   a = x Wa [R N], b = x Wb [R H];   the same for q and v, each with a rank R of its own
+
+Zhang et al. 2025, "Tensor Product Attention Is All You Need", sections 3.1 to 3.3, https://arxiv.org/abs/2501.06425
+Positions rotate the feature factors b of the keys, which rotates the keys. So the state holds factors,
+(R_k + R_v) (K + H) numbers a token. Where a is the same for all tokens it is multi-head or grouped-query attention:
+with biases these are settings of its parameters (section 3.4). Without `query_rank` queries are plain projections, the
+paper's TPA-KVonly. A step makes keys and values of all slots anew. It needs a kernel that makes scores, and the norm
+`head_norm`, which factors do not commute with, is refused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float, Int
+
+from saccade.attention.compact_base import Compact, Expand, with_features
+from saccade.types import (
+    CachedKeys,
+    Capabilities,
+    Count,
+    Keys,
+    PairPosition,
+    Part,
+    UserError,
+    Values,
+    require_positive,
+)
+
+
+@dataclass(frozen=True)
+class Products:
+    """What makes keys and values of their factors. Attributes: heads, K; ranks of the keys and of the values."""
+
+    heads: int
+    key_rank: int
+    value_rank: int
+
+    def __call__(self, k: CachedKeys, v: Values) -> tuple[Keys, Values]:
+        """Return keys, with the features that stand after their factors, and values."""
+        H = v.shape[-1] // self.value_rank - self.heads
+        factors, features = jnp.split(k, [self.key_rank * (self.heads + H)], axis=-1)
+        keys, values = (
+            product(*apart(flat, rank, self.heads)) for flat, rank in ((factors, self.key_rank), (v, self.value_rank))
+        )
+        return with_features(keys, features), values
+
+
+class TensorProduct(Compact, kw_only=True):
+    """Tensor product attention.
+
+    Attributes: those of MultiHead, where `bias` is of the factors; key_rank and value_rank, R_k and R_v; query_rank,
+    R_q, None for queries that are plain projections.
+    """
+
+    key_rank: Count
+    value_rank: Count
+    query_rank: Count | None = None
+
+    capabilities: ClassVar[Capabilities] = Capabilities(scores=True, state='S R (K + H)')
+    example: ClassVar[dict[str, Any]] = {'key_rank': 2, 'value_rank': 3, 'query_rank': 5}
+
+    @property
+    def expansion(self) -> Expand:
+        """The function that makes keys and values of their factors."""
+        return Products(self.key_value_heads or self.heads, self.key_rank, self.value_rank)
+
+    def projections(self, D: int) -> dict[str, tuple[str, tuple[int, int]]]:
+        """Return the axes of what each projection makes, and their sizes: head factors and feature factors."""
+        N, K, H = self.sizes(D)
+        axes, heads = {'query': 'R N', 'key': 'R K', 'value': 'R K'}, {'query': N, 'key': K, 'value': K}
+        found = super().projections(D)
+        for name, rank in self._ranks.items():
+            found |= {f'{name}_heads': (axes[name], (rank, heads[name])), f'{name}_features': ('R H', (rank, H))}
+        return found
+
+    def project_heads(self, inputs: Mapping[str, Array], D: int) -> dict[str, Array]:
+        """Return queries in heads; of keys and values all factors of a token, flat, in the place of one head."""
+        needed = {}
+        for name, x in inputs.items():
+            needed |= {f'{name}_heads': x, f'{name}_features': x} if name in self._ranks else {name: x}
+        made = super().project_heads(needed, D)
+        for name in self._ranks.keys() & inputs.keys():
+            together = product if name == 'query' else flat
+            made[name] = together(made.pop(f'{name}_heads'), made.pop(f'{name}_features'))
+        return made
+
+    @property
+    def _ranks(self) -> dict[str, int]:
+        """The rank of each projection that is made of factors."""
+        of_queries = {} if self.query_rank is None else {'query': self.query_rank}
+        return of_queries | {'key': self.key_rank, 'value': self.value_rank}
+
+    def kv_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return heads and width of all factors of a token's keys, and of its values, at width D."""
+        _, K, H = self.sizes(D)
+        return (1, self.key_rank * (K + H)), (1, self.value_rank * (K + H))
+
+    def rotate_keys(self, position: PairPosition, k: CachedKeys, positions: Int[Array, 'B S']) -> CachedKeys:
+        """Return the factors of keys with their feature factors changed by their positions."""
+        heads, features = apart(k, self.key_rank, self.key_value_heads or self.heads)
+        return flat(heads, super().rotate_keys(position, features, positions))
+
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, K and H at width D.
+
+        Raises:
+            UserError: a rank is below 1, or `head_norm` is given; and as for MultiHead.
+        """
+        name = Part(type(self)).name
+        require_positive(name, **{f'{of}_rank': rank for of, rank in self._ranks.items()})
+        if self.head_norm is not None:
+            raise UserError(f'{name} caches factors of keys, and head_norm is of whole keys: leave it out')
+        return super().sizes(D)
+
+
+def product(heads: Float[Array, 'B T R N'], features: Float[Array, 'B T R H']) -> Float[Array, 'B T N H']:
+    """Return the mean over the ranks of the products of head factors and feature factors."""
+    return jnp.einsum('BTRN,BTRH->BTNH', heads, features) / heads.shape[-2]
+
+
+def flat(*factors: Float[Array, 'B T R _']) -> Float[Array, 'B T 1 _']:
+    """Return head factors and feature factors one after the other, in the place of one head."""
+    return jnp.concatenate([rearrange(x, 'B T R H -> B T 1 (R H)') for x in factors], axis=-1)
+
+
+def apart(x: Float[Array, 'B S 1 _'], rank: int, heads: int) -> tuple[Float[Array, 'B S R K'], Float[Array, 'B S R H']]:
+    """Return head factors and feature factors; the inverse of `flat`."""
+    a, b = jnp.split(x, [rank * heads], axis=-1)
+    return tuple(rearrange(factor, 'B S 1 (R H) -> B S R H', R=rank) for factor in (a, b))
