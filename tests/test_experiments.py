@@ -71,7 +71,7 @@ def test_there_are_experiments():
     assert {path.stem for path in FILES} >= {
         'quickstart', 'char_shakespeare', 'gpt2_124m', 'llama_tiny', 'mistral_tiny', 'gemma2_tiny', 'gemma3_tiny',
         'mixtral_tiny', 'deepseek_tiny', 'bloom_tiny', 'mpt_tiny', 'minimal', 'linear_lm', 'hybrid',
-        'mamba2_tiny', 'qwen3_next_tiny',
+        'mamba2_tiny', 'qwen3_next_tiny', 'kimi_linear_tiny',
     }  # fmt: skip
 
 

@@ -148,3 +148,138 @@ def test_qwen3_next_has_the_logits_of_transformers():
         block__0__feedforward__expert__width=7,
     )
     assert_near(ours, params, theirs, torch)
+
+
+def test_kimi_linear_has_the_logits_of_transformers():
+    torch = pytest.importorskip('torch')
+    from transformers import KimiLinearConfig, KimiLinearForCausalLM
+
+    D, N, H, R, shared, F, L = 12, 2, 4, 5, 2, 7, 7
+    attending = (3, 6)
+    kinds = ['full_attention' if number in attending else 'linear_attention' for number in range(L)]
+    sizes = {
+        'hidden_size': D,
+        'num_hidden_layers': L,
+        'vocab_size': WORDS,
+        'intermediate_size': 9,
+        'layer_types': kinds,
+    }
+    sizes |= {'moe_intermediate_size': F, 'num_local_experts': 4, 'num_experts_per_tok': 2, 'num_attention_heads': N}
+    sizes |= {'num_key_value_heads': N, 'kv_lora_rank': R, 'qk_rope_head_dim': shared, 'qk_nope_head_dim': H}
+    sizes |= {'v_head_dim': H, 'linear_head_dim': H, 'linear_num_heads': N, 'linear_conv_kernel_dim': 4}
+    tokens = {'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2}
+    theirs = KimiLinearForCausalLM(KimiLinearConfig(**sizes, **tokens))
+    theirs.set_experts_implementation('eager')
+    p = randomised(torch, theirs)
+
+    def scale(name):
+        return {'scale': p[f'{name}.weight']}
+
+    def delta(at):
+        return {
+            **{name: heads_of(p[f'{at}.{name[0]}_proj.weight'], N) for name in ('query', 'key', 'value')},
+            'convolution': {'output': p[f'{at}.conv1d.weight'][:, 0].T},
+            'write': p[f'{at}.b_proj.weight'].T,
+            'step_down': p[f'{at}.forget_gate.f_a_proj.weight'].T,
+            'step_up': heads_of(p[f'{at}.forget_gate.f_b_proj.weight'], N),
+            'step_bias': p[f'{at}.forget_gate.dt_bias'].reshape(N, H),
+            'log_rate': p[f'{at}.forget_gate.A_log'].reshape(N),
+            'gate_down': p[f'{at}.g_a_proj.weight'].T,
+            'gate_up': heads_of(p[f'{at}.g_b_proj.weight'], N),
+            'head_norm': scale(f'{at}.o_norm'),
+            'output': merged(p[f'{at}.o_proj.weight'], N),
+        }
+
+    def latent(at):
+        down = p[f'{at}.kv_a_proj_with_mqa.weight'].T
+        key, value = np.split(heads_of(p[f'{at}.kv_b_proj.weight'], N), 2, axis=-1)
+        return {
+            **{'query': heads_of(p[f'{at}.q_proj.weight'], N), 'key': key, 'value': value},
+            **{'latent': down[:, :R], 'rotated_key': down[:, R:], 'latent_norm': scale(f'{at}.kv_a_layernorm')},
+            'output': merged(p[f'{at}.o_proj.weight'], N),
+        }
+
+    def mixture(at):
+        router = {'kernel': p[f'{at}.gate.weight'].T, 'balance_bias': np.zeros(4, np.float32)}
+        return {'router': router, 'expert': experts(p, f'{at}.experts'), 'shared': gated(p, f'{at}.shared_experts')}
+
+    def layer(number):
+        at = f'model.layers.{number}'
+        return {
+            'mixer_norm': scale(f'{at}.input_layernorm'),
+            'mixer': latent(f'{at}.self_attn') if number in attending else delta(f'{at}.self_attn'),
+            'feedforward_norm': scale(f'{at}.post_attention_layernorm'),
+            'feedforward': mixture(f'{at}.mlp') if number else gated(p, f'{at}.mlp'),
+        }
+
+    places = ['first_0', 'pattern_0', 'pattern_1', 'pattern_2', 'pattern_3', 'last_0', 'last_1']
+    params = {
+        'embedding': p['model.embed_tokens.weight'],
+        'layers': stacked({name: [layer(number)] for number, name in enumerate(places)}),
+        'norm': scale('model.norm'),
+        'head': p['lm_head.weight'].T,
+    }
+    ours = model_of(
+        'causal_lm/kimi_linear_tiny.py',
+        width=D,
+        block__0__mixer__heads=N,
+        block__0__mixer__head_width=H,
+        block__2__mixer__rank=R,
+        block__2__mixer__rotated_width=shared,
+        first_blocks__0__feedforward__width=9,
+        block__0__feedforward__experts=4,
+        block__0__feedforward__active=2,
+        block__0__feedforward__expert__width=F,
+    )
+    assert_near(ours, params, theirs, torch)
+
+
+def test_modernbert_has_the_logits_of_transformers():
+    torch = pytest.importorskip('torch')
+    from transformers import ModernBertConfig, ModernBertForMaskedLM
+
+    D, N, F, L = 12, 2, 7, 4
+    sizes = {'hidden_size': D, 'num_hidden_layers': L, 'vocab_size': WORDS, 'num_attention_heads': N}
+    sizes |= {'intermediate_size': F, 'local_attention': 8}
+    tokens = {'pad_token_id': 0, 'bos_token_id': 1, 'eos_token_id': 2, 'cls_token_id': 1, 'sep_token_id': 2}
+    theirs = ModernBertForMaskedLM(ModernBertConfig(**sizes, **tokens))
+    p = randomised(torch, theirs)
+
+    def scale(name):
+        return {'scale': p[f'{name}.weight']}
+
+    def layer(number):
+        at = f'model.layers.{number}'
+        made = np.split(p[f'{at}.attn.Wqkv.weight'], 3)
+        gate, up = np.split(p[f'{at}.mlp.Wi.weight'].T, 2, axis=-1)
+        heads = {name: heads_of(y, N) for name, y in zip(('query', 'key', 'value'), made, strict=True)}
+        return {
+            **({'mixer_norm': scale(f'{at}.attn_norm')} if number else {}),
+            'mixer': {**heads, 'output': merged(p[f'{at}.attn.Wo.weight'], N)},
+            'feedforward_norm': scale(f'{at}.mlp_norm'),
+            'feedforward': {'gate': gate, 'up': up, 'down': p[f'{at}.mlp.Wo.weight'].T},
+        }
+
+    places = ['first_0', 'pattern_0', 'pattern_1', 'pattern_2']
+    params = {
+        'embedding': p['model.embeddings.tok_embeddings.weight'],
+        'embedding_norm': scale('model.embeddings.norm'),
+        'layers': stacked({name: [layer(number)] for number, name in enumerate(places)}),
+        'norm': scale('model.final_norm'),
+        'masked_head': {
+            **{'hidden': p['head.dense.weight'].T, 'hidden_bias': np.zeros(D, np.float32)},
+            **{'norm': scale('head.norm'), 'bias': p['decoder.bias']},
+        },
+    }
+    ours = model_of(
+        'masked_lm/modernbert.py',
+        width=D,
+        layers=L,
+        block__0__mixer__heads=N,
+        block__0__feedforward__width=F,
+        block__0__mixer__mask__left=4,
+        block__0__mixer__mask__right=4,
+        block__1__mixer__mask__left=4,
+        block__1__mixer__mask__right=4,
+    )
+    assert_near(ours, params, theirs, torch)
