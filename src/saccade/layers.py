@@ -111,7 +111,7 @@ class Depth:
 
     def put(self, place: Array | int, x: Hidden) -> 'Depth':
         """Return it with x in a place."""
-        return Depth(self.made.at[place].set(x), self.there.at[place].set(True))
+        return Depth(self.made.at[place].set(x.astype(self.made.dtype)), self.there.at[place].set(True))
 
     def add(self, context: LayerContext, x: Hidden) -> 'Depth':
         """Return it with what this layer has made."""

@@ -105,3 +105,16 @@ def test_a_permutation_of_the_tokens_permutes_the_outputs():
         own = {name: params[name] for name in shapes(module)}
         y = module.apply({'params': own}, X, False)
         np.testing.assert_array_equal(module.apply({'params': own}, X[:, order], False), y[:, order])
+
+
+def test_a_token_gate_scales_what_its_expert_makes():
+    w = normal(4, D, 1)
+    expert = {'use': 'feedforward.gated:Gated', 'activation': {'use': 'jax.nn:silu'}, 'width': F}
+    y = build({'use': 'feedforward.token_gated:TokenGated', 'expert': expert})().apply(
+        {'params': {'gate': w, 'expert': WEIGHTS}}, X, False
+    )
+    x, params, w = (jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree) for tree in (X, WEIGHTS, w))
+    gate = x @ params['gate']
+    made = (gate / (1 + np.exp(-gate)) * (x @ params['up'])) @ params['down']
+    expected = made / (1 + np.exp(-x @ w))
+    np.testing.assert_allclose(y, expected, atol=NEAR * np.abs(expected).max())

@@ -94,12 +94,11 @@ class _Connection(nn.Module):
 def doubly_stochastic(logits: Float[Array, '*B R R'], iterations: int) -> Float[Array, '*B R R']:
     """Return exp(logits) with columns and rows scaled in turn until both sum to one (Sinkhorn, Knopp 1967)."""
 
-    def scale(_: int, weights: Array) -> Array:
-        weights = weights / weights.sum(axis=-2, keepdims=True)
-        return weights / weights.sum(axis=-1, keepdims=True)
+    def scale(_: int, logits: Array) -> Array:
+        logits = logits - jax.nn.logsumexp(logits, axis=-2, keepdims=True)
+        return logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)
 
-    highest = jax.lax.stop_gradient(logits.max(axis=(-2, -1), keepdims=True))
-    return jax.lax.fori_loop(0, iterations, scale, jnp.exp(logits - highest))
+    return jnp.exp(jax.lax.fori_loop(0, iterations, scale, logits))  # of logarithms, of which none is ever 1 / 0
 
 
 def _diagonal(key: Array, shape: tuple[int, int]) -> Float[Array, 'R R']:
