@@ -24,8 +24,9 @@ def drawn(module, *given):
     return jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape), leaf.dtype), shapes)
 
 
-def test_it_is_the_equation_within_a_document():
-    module = build(USE)()
+@pytest.mark.parametrize('gate', [True, False])
+def test_it_is_the_equation_within_a_document(gate):
+    module = build(USE if gate else USE | {'gate': None})()
     params = drawn(module, X, CONTEXT, False)
     found = np.asarray(module.apply({'params': params}, X, CONTEXT, False))
     p, x = jax.tree.map(np.asarray, params), np.asarray(X)
@@ -34,8 +35,11 @@ def test_it_is_the_equation_within_a_document():
         for t in range(T):
             same = t > 0 and SEGMENTS[b, t] == SEGMENTS[b, t - 1]
             before = x[b, t - 1] if same else np.zeros(D)
-            r, k = (p[f'{name}_share'] * x[b, t] + (1 - p[f'{name}_share']) * before for name in ('gate', 'up'))
-            expected[b, t] = (np.maximum(k @ p['up'], 0) ** 2 @ p['down']) / (1 + np.exp(-(r @ p['gate'])))
+            k = p['up_share'] * x[b, t] + (1 - p['up_share']) * before
+            expected[b, t] = np.maximum(k @ p['up'], 0) ** 2 @ p['down']
+            if gate:
+                r = p['gate_share'] * x[b, t] + (1 - p['gate_share']) * before
+                expected[b, t] /= 1 + np.exp(-(r @ p['gate']))
     real = np.asarray(SEGMENTS) != 0
     np.testing.assert_allclose(found[real], expected[real], rtol=0, atol=RELATIVE * np.abs(expected).max())
 

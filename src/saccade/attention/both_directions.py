@@ -8,7 +8,7 @@ Schuster, Paliwal 1997, "Bidirectional Recurrent Neural Networks", https://doi.o
 the sum of two projected outputs is one projection of both side by side. A token itself is read twice. Each document of
 a packed row is reversed by itself, and its places are counted from its other end. Around a mixer that is not causal it
 has no use. It cannot be causal nor decode, reads no other sequence, and takes no score terms that layers share, as
-these count from one end. Cost: twice the mixer's.
+these count from one end, nor a mixer that hands something on to later layers. Cost: twice the mixer's.
 """
 
 from typing import Any, ClassVar, NoReturn
@@ -17,6 +17,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from saccade.layers import hands_on
 from saccade.types import Capabilities, Hidden, LayerContext, Mixer, Part, State, UserError
 
 _NAME = 'attention.both_directions:BothDirections'
@@ -37,6 +38,8 @@ class BothDirections(nn.Module):
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         if context.source is not None or context.terms:
             raise UserError(f'{_NAME} reads its own sequence alone, and takes no score terms that layers share')
+        if hands_on((self.mixer,)):
+            raise UserError(f'{_NAME}: {self.mixer.name} hands on to later layers what would come in two orders')
         forward = self.mixer(name='forward')(x, context, train)
         backward = self.mixer(name='backward')(x[:, ::-1], from_the_end(context), train)
         return forward + backward[:, ::-1]

@@ -21,6 +21,7 @@ from saccade.ops.project import each_head, merge_heads, project
 from saccade.ops.reach import reach_of, refuse_terms
 from saccade.ops.scoring import Scoring
 from saccade.types import (
+    Activation,
     Capabilities,
     Count,
     Hidden,
@@ -101,20 +102,16 @@ class ConvolvedState:
     convolution: State
 
 
-class FixedState(nn.Module):
-    """Base of mixers with a memory of fixed size: projections, and a norm and a gate of each head.
+class FixedStateBase(nn.Module):
+    """Base of mixers with a memory of fixed size: sizes, projections, a norm of each head, and decoding.
 
     Attributes:
         heads: N.
         head_width: H of queries and keys; None for D / N.
         value_width: of each head's values; None for H.
-        key_heads: heads of queries and of keys, each shared by as many of the N; None for N.
-        convolution: over tokens, of queries, keys and values side by side: the short convolution of these mixers is
-            `recurrent.mixer.convolution:Convolution`, depthwise, of 4 tokens. None for none.
-        head_norm: of each head's output.
-        gate: function of a projection of x that the heads' outputs are multiplied by; None for no gate.
-        gate_rank: features that the gate's projection goes through; None for one matrix.
-        output_norm: of all heads' outputs side by side, after the gate.
+        head_norm: of each head's output, its parameters shared by the heads.
+        merged_norm: of all heads' outputs side by side: `norm.group:GroupNorm` of N groups normalises each head with
+            parameters of its own.
         chunk: tokens taken at once, by a matrix; earlier ones come through the memory. It does not change the output.
         dropout: of the output.
         kernel_init, output_init: initialisers of the projections, and of the output projection.
@@ -123,12 +120,8 @@ class FixedState(nn.Module):
     heads: Count
     head_width: Count | None = None
     value_width: Count | None = None
-    key_heads: Count | None = None
-    convolution: Part[Mixer] | None = None
     head_norm: Part[Norm] | None = None
-    gate: Part | None = None
-    gate_rank: Count | None = None
-    output_norm: Part[Norm] | None = None
+    merged_norm: Part[Norm] | None = None
     chunk: Count = 64
     dropout: Share = 0.0
     kernel_init: Part = Part(nn.initializers.lecun_normal)
@@ -145,61 +138,133 @@ class FixedState(nn.Module):
         state='N H V',
     )
 
-    def update_state(
-        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
-    ) -> tuple[Array, Memory]:
-        """Return each head's output [B T N V], and the memory after. To be overridden; called in a compact method."""
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Mix a whole sequence, if there is no state yet; or a chunk that follows what the state is of.
+
+        To be overridden, by a compact method.
+        """
         raise NotImplementedError
 
     def empty_memory(self, batch: int, heads: int, width: int, value_width: int) -> Memory:
         """Return the memory before the first token."""
         return Memory.empty(batch, heads, width, value_width)
 
-    def head_counts(self) -> tuple[int, int, int]:
-        """Return how many heads of queries, of keys and of values a token has."""
-        key_heads = self.heads if self.key_heads is None else self.key_heads
-        return key_heads, key_heads, self.heads
+    def to_heads(
+        self, name: str, x: Hidden, width: int, rank: int | None = None, activation: Activation = jax.nn.identity
+    ) -> Queries:
+        """Project x to [B T N width]; through `rank` features and their activation, where the rank is given.
 
-    def to_heads(self, name: str, x: Hidden, width: int, rank: int | None = None) -> Queries:
-        """Project x to [B T N width], through `rank` features where that is given. Called in a compact method."""
+        Called in a compact method.
+        """
         if rank is not None:
             down = parameter(self, f'{name}_down', 'D -> R', self.kernel_init(), (x.shape[-1], rank))
-            return self._projected(f'{name}_up', 'R -> N H', project(x, down), (self.heads, width))
-        return self._projected(name, 'D -> N H', x, (self.heads, width))
+            return self.projected(f'{name}_up', 'R -> N H', activation(project(x, down)), (self.heads, width))
+        return self.projected(name, 'D -> N H', x, (self.heads, width))
 
     def scalars(self, name: str, x: Hidden, copies: int = 1) -> Array:
         """Project x to `copies` numbers a head [B T N], in float32. Called in a compact method."""
         kernel = parameter(self, name, 'D -> N', self.kernel_init(), (x.shape[-1], copies * self.heads))
         return project(x, kernel).astype(jnp.float32)
 
+    def projected(self, name: str, axes: str, x: Hidden, shape: tuple[int, ...]) -> Array:
+        """Project x [B T D] to [B T *shape], by a kernel of these axes. Called in a compact method."""
+        return project(x, parameter(self, name, axes, flat(self.kernel_init, 1), (x.shape[-1], *shape)))
+
+    def normalised(self, y: Queries, context: LayerContext) -> Queries:
+        """Apply the norms of the heads. Called in a compact method."""
+        if self.head_norm is not None:
+            y = each_head(self.head_norm(name='head_norm'), y, context.real)
+        return y if self.merged_norm is None else self.side_by_side('merged_norm', self.merged_norm, y, context)
+
+    def side_by_side(self, name: str, norm: Part[Norm], y: Queries, context: LayerContext) -> Queries:
+        """Normalise all heads side by side [B T (N V)]. Called in a compact method."""
+        merged = norm(name=name)(rearrange(y, 'B T N H -> B T (N H)'), context.real)
+        return rearrange(merged, 'B T (N H) -> B T N H', H=y.shape[-1])
+
+    def to_output(self, y: Queries, D: int, train: bool) -> Hidden:
+        """Concatenate the heads [B T N V] and project them to [B T D]. Called in a compact method."""
+        y = merge_heads(y, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), (*y.shape[-2:], D)))
+        return nn.Dropout(self.dropout)(y, deterministic=not train)
+
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self._around(x, context, train, None)[0]
+        return self.mix(x, context, train, None)[0]
+
+    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
+        """Run a chunk of tokens through the mixer; return its output [B T D] and the state after it."""
+        return self.mix(x, context, False, state)
+
+    def heads_in_words(self, D: int) -> str:
+        """Return N and H in words."""
+        N, H, _ = self.sizes(D)
+        return in_words(N, H)
+
+    def refuse(self, context: LayerContext) -> None:
+        """Raise a UserError for another sequence to read, and for score terms."""
+        name = Part(type(self)).name
+        if context.source is not None:
+            raise UserError(f'{name} reads its own sequence alone, and no other')
+        refuse_terms(name, context.terms)
+
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, H, and the width of the values, at width D.
+
+        Raises:
+            UserError: the sizes do not go together.
+        """
+        name = Part(type(self)).name
+        require_positive(name, heads=self.heads, chunk=self.chunk)
+        require_share(name, dropout=self.dropout)
+        H = width_of_heads(D, self.heads, self.head_width)
+        V = H if self.value_width is None else self.value_width
+        require_positive(name, head_width=H, value_width=V)
+        return self.heads, H, V
+
+
+class FixedState(FixedStateBase):
+    """Base of mixers with a memory of fixed size and a short convolution, whose gate comes after the norm of the heads.
+
+    Attributes: those of FixedStateBase, and
+        key_heads: heads of queries and of keys, each shared by as many of the N; None for N.
+        convolution: over tokens, of queries, keys and values side by side: the short convolution of these mixers is
+            `recurrent.mixer.convolution:Convolution`, depthwise, of 4 tokens. None for none.
+        gate: function of a projection of x that the heads' outputs are multiplied by; None for no gate.
+        gate_rank: features that the gate's projection goes through; None for one matrix.
+        output_norm: of all heads' outputs side by side, after the gate.
+    """
+
+    key_heads: Count | None = None
+    convolution: Part[Mixer] | None = None
+    gate: Part | None = None
+    gate_rank: Count | None = None
+    output_norm: Part[Norm] | None = None
+
+    def update_state(
+        self, x: Hidden, q: Queries, k: Queries, v: Array, context: LayerContext, segments: Array, state: Memory
+    ) -> tuple[Array, Memory]:
+        """Return each head's output [B T N V], and the memory after. To be overridden; called in a compact method."""
+        raise NotImplementedError
+
+    def head_counts(self) -> tuple[int, int, int]:
+        """Return how many heads of queries, of keys and of values a token has."""
+        key_heads = self.heads if self.key_heads is None else self.key_heads
+        return key_heads, key_heads, self.heads
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return the empty state, whose size does not depend on the capacity."""
-        N, H, V = self._sizes(x.shape[-1])
+        N, H, V = self.sizes(x.shape[-1])
         memory = self.empty_memory(x.shape[0], N, H, V)
         if self.convolution is None:
             return memory
         convolved = jnp.zeros((x.shape[0], 1, np.dot(self.head_counts(), (H, H, V))), x.dtype)
         return ConvolvedState(memory, self.convolution(parent=None).init_state(convolved, capacity))
 
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Run a chunk of tokens through the mixer; return its output [B T D] and the state after it."""
-        return self._around(x, context, False, state)
-
-    def heads_in_words(self, D: int) -> str:
-        """Return N and H in words."""
-        N, H, _ = self._sizes(D)
-        return in_words(N, H)
-
     @nn.compact
-    def _around(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
         """Mix a whole sequence, if there is no state yet; or a chunk that follows what the state is of."""
-        self._refuse(context)
-        N, H, V = self._sizes(x.shape[-1])
+        self.refuse(context)
+        N, H, V = self.sizes(x.shape[-1])
         q, k, v = (
-            self._projected(name, 'D -> N H' if heads == N else 'D -> K H', x, (heads, width))
+            self.projected(name, 'D -> N H' if heads == N else 'D -> K H', x, (heads, width))
             for name, heads, width in zip(('query', 'key', 'value'), self.head_counts(), (H, H, V), strict=True)
         )
         memory = self.empty_memory(x.shape[0], N, H, V) if state is None else state
@@ -208,10 +273,20 @@ class FixedState(nn.Module):
             memory = memory if state is None else state.memory
         q, k = (jnp.repeat(y, N // self.head_counts()[0], axis=-2) for y in (q, k))
         y, memory = self.update_state(x, q, k, v, context, context.numbered, memory)
-        y = self._finish(x, y, context, V)
-        y = merge_heads(y, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), (N, V, x.shape[-1])))
-        state = memory if self.convolution is None else ConvolvedState(memory, convolved)
-        return nn.Dropout(self.dropout)(y, deterministic=not train), state
+        y = self.to_output(self._finish(x, y, context, V), x.shape[-1], train)
+        return y, memory if self.convolution is None else ConvolvedState(memory, convolved)
+
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, H, and the width of the values, at width D.
+
+        Raises:
+            UserError: the sizes do not go together.
+        """
+        name, key_heads = Part(type(self)).name, self.head_counts()[0]
+        require_positive(name, heads=self.heads, key_heads=key_heads)
+        if self.heads % key_heads:
+            raise UserError(f'{name}: heads {self.heads} is not divisible by key_heads {self.key_heads}')
+        return super().sizes(D)
 
     def _convolve(
         self, heads: tuple[Array, Array, Array], context: LayerContext, train: bool, state: ConvolvedState | None
@@ -228,34 +303,9 @@ class FixedState(nn.Module):
 
     def _finish(self, x: Hidden, y: Queries, context: LayerContext, V: int) -> Queries:
         """Normalise and gate the heads' outputs."""
-        if self.head_norm is not None:
-            y = each_head(self.head_norm(name='head_norm'), y, context.real)
-        y = y.astype(x.dtype)
+        y = self.normalised(y, context).astype(x.dtype)
         if self.gate is not None:
             y = y * self.gate(self.to_heads('gate', x, V, self.gate_rank))
         if self.output_norm is not None:
-            merged = self.output_norm(name='output_norm')(rearrange(y, 'B T N H -> B T (N H)'), context.real)
-            y = rearrange(merged, 'B T (N H) -> B T N H', H=V)
+            y = self.side_by_side('output_norm', self.output_norm, y, context)
         return y
-
-    def _projected(self, name: str, axes: str, x: Hidden, shape: tuple[int, ...]) -> Array:
-        return project(x, parameter(self, name, axes, flat(self.kernel_init, 1), (x.shape[-1], *shape)))
-
-    def _refuse(self, context: LayerContext) -> None:
-        name = Part(type(self)).name
-        if context.source is not None:
-            raise UserError(f'{name} reads its own sequence alone, and no other')
-        refuse_terms(name, context.terms)
-
-    def _sizes(self, D: int) -> tuple[int, int, int]:
-        """N, H, and the width of the values, at width D."""
-        name = Part(type(self)).name
-        key_heads = self.head_counts()[0]
-        require_positive(name, heads=self.heads, chunk=self.chunk, key_heads=key_heads)
-        require_share(name, dropout=self.dropout)
-        if self.heads % key_heads:
-            raise UserError(f'{name}: heads {self.heads} is not divisible by key_heads {self.key_heads}')
-        H = width_of_heads(D, self.heads, self.head_width)
-        V = H if self.value_width is None else self.value_width
-        require_positive(name, head_width=H, value_width=V)
-        return self.heads, H, V

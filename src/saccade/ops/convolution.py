@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolution along the tokens of packed rows: no tap reaches into padding or another document."""
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -25,3 +26,23 @@ def convolve(
         read = jnp.where((segments[:, here] == own)[..., None], x[:, here], 0.0)
         y = y + (read * kernel[tap] if kernel.ndim == 2 else project(read, kernel[tap]))
     return y
+
+
+def token_before(
+    x: Float[Array, 'B T D'], segments: Int[Array, 'B T'], newest: Float[Array, 'B D'], of: Int[Array, 'B']
+) -> tuple[Float[Array, 'B T D'], Float[Array, 'B D']]:
+    """Return the token before each of its own segment, 0 for the first of one, and the newest token after these.
+
+    Padding, of segment 0, may stand between tokens of a segment.
+
+    Args:
+        newest: the token before these that is no padding.
+        of: its segment, 0 where there is none.
+    """
+    x = jnp.concatenate([newest[:, None].astype(x.dtype), x], axis=1)
+    segments = jnp.concatenate([of[:, None], segments], axis=1)
+    places = jnp.where(segments != 0, jnp.arange(segments.shape[1]), 0)
+    last = jax.lax.cummax(places, axis=1)
+    read = jnp.take_along_axis(x, last[..., None], axis=1)
+    same = jnp.take_along_axis(segments, last, axis=1)[:, :-1] == segments[:, 1:]
+    return jnp.where(same[..., None], read[:, :-1], 0.0), read[:, -1]

@@ -9,6 +9,9 @@ https://arxiv.org/abs/2406.06484. Within a chunk it is a linear attention that w
 representation: appendix A of the first, section 3 of the second):
 
     u_i = b_i (v_i - (what k_i finds of the memory) - sum over j < i of (what is left of j for i) (k_i . k_j) u_j)
+
+The generalised delta rule has keys of their own for what is found, for where that is taken away, and for where the new
+value is added: it is two such writes, v and u (`replace`).
 """
 
 from typing import Any
@@ -75,10 +78,39 @@ def correct_repeatedly(
     return y[:, M - 1 :: M], state
 
 
-def unit(x: Queries) -> Queries:
-    """Scale each head to length 1, in float32; the small constant is that of the authors' code."""
+def replace(
+    q: Queries,
+    k: Keys,
+    v: Float[Array, 'B T N V'],
+    find: Keys,
+    erase: Keys,
+    log_decay: Float[Array, 'B T N'] | Float[Array, 'B T N H'],
+    segments: Segments,
+    state: Memory,
+    chunk: int,
+) -> tuple[Float[Array, 'B T N V'], Memory]:
+    """Apply the generalised delta rule; return the output of each query, in float32, and the memory after.
+
+        S_t = diag(a_t) S_(t-1) - erase_t find_t^T S_(t-1) + k_t v_t^T,   y_t = q_t^T S_t
+
+    (Peng et al. 2025, section 4.1, https://arxiv.org/abs/2503.14456). The memory is searched before it decays; with
+    find = a k, erase = b k, and b v for a value, this is `correct`. Nothing is divided by a decay.
+
+    Args:
+        find: keys of what is found in the memory.
+        erase: keys that what was found is subtracted at.
+        log_decay: log a, at most 0, of each head, or of each feature of a key.
+        chunk: tokens taken at once.
+    """
+    row = Row.of(segments, state.segment, chunk)
+    sums, y = row.scan(_advance_replaced, state.sums, *(row.only(x) for x in (q, k, v, find, erase, log_decay)))
+    return y, Memory(sums, row.newest)
+
+
+def unit(x: Queries, epsilon: float = 1e-6) -> Queries:
+    """Scale each head to length 1, in float32; epsilon, added to the square, is that of Yang et al.'s code."""
     x = x.astype(jnp.float32)
-    return x * (jnp.sum(x * x, axis=-1, keepdims=True) + 1e-6) ** -0.5
+    return x * (jnp.sum(x * x, axis=-1, keepdims=True) + epsilon) ** -0.5
 
 
 def _advance(
@@ -94,6 +126,31 @@ def _written(sums: Array, left: ChunkDecay, k: Array, v: Array, write: Array) ->
     below = share * left.products(k[..., None, :], k)[:, :, 0]
     new = v - jnp.einsum('BTKR,BKRH->BTKH', k * left.since, sums)
     return jnp.swapaxes(solve_unit_lower(below, share * jnp.swapaxes(new, 1, 2)), 1, 2)
+
+
+def _advance_replaced(
+    sums: Array, same: Array, old: Array, q: Array, k: Array, v: Array, find: Array, erase: Array, log_decay: Array
+) -> tuple[Any, Any]:
+    left = chunk_decay(log_decay, same, old)
+
+    def found(keys: Array) -> Array:
+        """What each token finds of each key before it, which has not decayed by the token itself."""
+        products = left.products(jnp.roll(find, -1, axis=1)[..., None, :], keys)[:, :, 0]
+        return jnp.where(same[:, None], _one_later(products, -2, 0.0), 0.0)
+
+    since = jnp.where(old[..., None, None], _one_later(left.since, 1, 1.0), 0.0)
+    known = jnp.einsum('BTKR,BKRH->BKTH', find * since, sums) + jnp.einsum('BKTS,BSKH->BKTH', found(k), v)
+    taken = jnp.swapaxes(solve_unit_lower(found(erase), -known), 1, 2)
+    written, y = read_and_write(sums, left, q, k, v)
+    erased, of_erased = read_and_write(jnp.zeros_like(sums), left, q, erase, taken)
+    return written + erased, y + of_erased
+
+
+def _one_later(x: Array, axis: int, first: float) -> Array:
+    """Move everything to the next place along an axis; the last falls out, and `first` comes in."""
+    ends = [(0, 0)] * x.ndim
+    ends[axis] = (1, 0)
+    return jax.lax.slice_in_dim(jnp.pad(x, ends, constant_values=first), 0, x.shape[axis], axis=axis)
 
 
 @jax.custom_vjp

@@ -302,9 +302,10 @@ class Row:
         return cls(jnp.cumsum(changes, axis=1), real, filled[:, -1], T, chunk)
 
     def only(self, x: Float[Array, 'B T ...'], fill: float = 0.0) -> Float[Array, 'B _ ...']:
-        """Return x in float32, padded to whole chunks, with `fill` for padding."""
+        """Return x, padded to whole chunks, with `fill` for padding; in float32, or float64 where x is."""
         later = [1] * (x.ndim - 2)
-        x = jnp.pad(x.astype(jnp.float32), ((0, 0), (0, self.run.shape[1] - x.shape[1]), *[(0, 0) for _ in later]))
+        x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+        x = jnp.pad(x, ((0, 0), (0, self.run.shape[1] - x.shape[1]), *[(0, 0) for _ in later]))
         return jnp.where(self.real.reshape(*self.real.shape, *later), x, fill)
 
     def scan(self, advance: Callable[..., Any], state: PyTree, *inputs: Array) -> tuple[PyTree, Queries]:

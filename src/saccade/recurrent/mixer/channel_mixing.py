@@ -5,8 +5,9 @@
     z_t = m * x_t + (1 - m) * x_{t-1};   y_t = sigmoid(Wr z^r_t) * (Wv relu(Wk z^k_t)^2),   m of its own for r and k
 
 Peng et al. 2023, "RWKV: Reinventing RNNs for the Transformer Era", channel mixing, https://arxiv.org/abs/2305.13048
+That of RWKV-7 has no gate: Peng et al. 2025, section 4.2, https://arxiv.org/abs/2503.14456
 As it reads another token it is a mixer: give it a block of its own, `feedforward=None`, after that of the time mixing.
-m starts from a half. Cost: 2 D F + D^2 a token; the state to decode with is D.
+m starts from a half. Cost: 2 D F + D^2 a token, without a gate 2 D F; the state to decode with is D.
 """
 
 from typing import Any, ClassVar
@@ -27,11 +28,13 @@ from saccade.types import Capabilities, Hidden, Part, Positive, UserError
 class ChannelMixing(ReadsNewest):
     """Channel mixing.
 
-    Attributes: size, 2 tokens; ratio F/D; kernel_init of Wr [D D] and Wk [D F]; output_init of Wv [F D].
+    Attributes: size, 2 tokens; ratio F/D; gate, function of z^r Wr, None for no gate; kernel_init of Wr [D D] and
+    Wk [D F]; output_init of Wv [F D].
     """
 
     size: int = 2
     ratio: Positive = 4.0
+    gate: Part | None = Part(jax.nn.sigmoid)
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     output_init: Part = Part(nn.initializers.lecun_normal)
 
@@ -58,7 +61,9 @@ class ChannelMixing(ReadsNewest):
             padded, of = jnp.pad(x, ((0, 0), ends, (0, 0))), jnp.pad(segments, ((0, 0), ends))
             return convolve(padded, of, jnp.stack([1 - m, m]), ends[0])
 
-        gate = jax.nn.sigmoid(project(mixed('gate'), parameter(self, 'gate', 'D -> D', self.kernel_init(), (D, D))))
         h = squared_relu(project(mixed('up'), parameter(self, 'up', 'D -> F', self.kernel_init(), (D, F))))
-        y = gate * project(h, parameter(self, 'down', 'F -> D', self.output_init(), (F, D)))
+        y = project(h, parameter(self, 'down', 'F -> D', self.output_init(), (F, D)))
+        if self.gate is not None:
+            kernel = parameter(self, 'gate', 'D -> D', self.kernel_init(), (D, D))
+            y = self.gate(project(mixed('gate'), kernel)) * y
         return nn.Dropout(self.dropout)(y, deterministic=not train)
