@@ -52,6 +52,7 @@ PARTS = {
     'attention.plain:Plain': 'sdpa dot_product eager softmax_attention vanilla',
     'attention.blockwise:Blockwise': 'flash flash_attention flashattention memory_efficient',
     'attention.exclusive:Exclusive': 'xsa exclusive_self_attention',
+    'attention.moba:MoBA': 'mixture_of_block_attention block_sparse',
     'softmax.scalable:Scalable': 'ssmax scalable_softmax',
     'position.rotary:Rotary': 'rope rotaryembedding rotary_embedding',
     'position.sinusoid:Sinusoid': 'sinusoidal fourier',

@@ -20,6 +20,7 @@ from saccade.analysis.catalogue.catalogue import (
     SOFTMAX,
     TOKEN_POSITION,
     Catalogue,
+    can,
 )
 from saccade.build import build
 from saccade.types import LayerContext, Rows
@@ -41,10 +42,12 @@ def softmaxes() -> dict[str, dict[str, Any]]:
 
 
 def uncovered(spec: Any) -> Any:
-    """A spec whose causal masks, at any depth, hide nothing."""
+    """A spec whose causal masks, at any depth, hide nothing, save those of kernels that are causal alone."""
     if spec == CAUSAL:
         return FULL
-    return {name: uncovered(value) for name, value in spec.items()} if isinstance(spec, dict) else spec
+    if not isinstance(spec, dict) or (isinstance(spec.get('kernel'), dict) and not can(spec['kernel']).full):
+        return spec
+    return {name: uncovered(value) for name, value in spec.items()}
 
 
 def rows(spec: dict[str, Any]) -> Rows:

@@ -160,7 +160,7 @@ def test_tokens_that_change_places_change_no_more_where_that_is_declared(name):
 
 
 def is_served(name, context):
-    """Whether a mixer that may see every token takes the context; it refuses in one line what it cannot serve."""
+    """Whether a mixer takes the context, under a full mask where it can; it refuses what it cannot serve."""
     module = build(uncovered(mixing()[name][0]))()
     try:
         made = jax.eval_shape(lambda: module.apply(subject_of(name).params, X, context, False))

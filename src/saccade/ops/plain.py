@@ -25,7 +25,13 @@ def attend(
     q: Queries, k: Keys, v: Values, scoring: Scoring, q_index: QueryIndex, k_index: KeyIndex
 ) -> tuple[Mixed, Float[Array, 'B N T S']]:
     """Return the attention output, in the dtype of v, and the weights before dropout."""
-    pairs = scoring.pairs(q_index, k_index)
+    return attend_to_pairs(q, k, v, scoring, scoring.pairs(q_index, k_index))
+
+
+def attend_to_pairs(
+    q: Queries, k: Keys, v: Values, scoring: Scoring, pairs: Pairs
+) -> tuple[Mixed, Float[Array, 'B N T S']]:
+    """Return output and weights as `attend` does, of these pairs; which are allowed may differ between heads."""
     weights = mixed = attention_weights(q, k, scoring, pairs)
     if scoring.dropout is not None:
         mixed = weights * scoring.kept((q.shape[0], q.shape[-2]), pairs)

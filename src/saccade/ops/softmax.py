@@ -60,7 +60,7 @@ class SoftmaxWeights:
 
     sink: Float[Array, ' N'] | None = None
 
-    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Scores:
         return masked_softmax(scores, allowed, None if self.sink is None else self.sink[:, None, None])
 
     def start(self, rows: tuple[int, int, int]) -> PyTree:

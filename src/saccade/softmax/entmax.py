@@ -29,7 +29,7 @@ class EntmaxWeights:
 
     alpha: float = struct.field(pytree_node=False)
 
-    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Scores:
         return masked_entmax(self.alpha, scores, allowed)
 
 

@@ -32,7 +32,7 @@ class ScalableWeights:
 
     sharpness: Float[Array, ' N']
 
-    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Scores:
         keys = jnp.maximum(jnp.sum(allowed, axis=-1, keepdims=True), 1)
         return masked_softmax(self.sharpness[:, None, None] * jnp.log(keys) * scores, allowed)
 

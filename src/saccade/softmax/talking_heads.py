@@ -33,7 +33,7 @@ class TalkingHeadsWeights:
     before: Float[Array, 'N N']
     after: Float[Array, 'N N']
 
-    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Scores:
         weights = masked_softmax(jnp.einsum('BNTS,NM->BMTS', scores, self.before), allowed)
         return jnp.einsum('BNTS,NM->BMTS', weights, self.after)
 

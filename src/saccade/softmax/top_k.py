@@ -31,7 +31,7 @@ class TopKWeights:
 
     k: int = struct.field(pytree_node=False)
 
-    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores:
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Scores:
         candidates = jax.lax.stop_gradient(jnp.where(allowed, scores, -jnp.inf))
         least = jax.lax.top_k(candidates, min(self.k, scores.shape[-1]))[0][..., -1:]
         return masked_softmax(scores, allowed & (candidates >= least))

@@ -70,7 +70,7 @@ class Pairs:
 
     q_index: QueryIndex
     k_index: KeyIndex
-    allowed: Bool[Array, '#B 1 T S']
+    allowed: Bool[Array, '#B #N T S']
     scale: float = struct.field(pytree_node=False, default=1.0)
 
     @property
@@ -123,7 +123,7 @@ class KeyFeatures(TermMaker, Protocol):
 class RowSoftmax(Protocol):
     """Softmax or an alternative as a pytree: whole rows of scores to attention weights, exactly 0 where not allowed."""
 
-    def __call__(self, scores: Scores, allowed: Bool[Array, '#B 1 T S']) -> Scores: ...
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Scores: ...
 
 
 @runtime_checkable
