@@ -71,7 +71,7 @@ def test_there_are_experiments():
     assert {path.stem for path in FILES} >= {
         'quickstart', 'char_shakespeare', 'gpt2_124m', 'llama_tiny', 'mistral_tiny', 'gemma2_tiny', 'gemma3_tiny',
         'mixtral_tiny', 'deepseek_tiny', 'bloom_tiny', 'mpt_tiny', 'minimal', 'linear_lm', 'hybrid',
-        'mamba2_tiny', 'yoco_tiny', 'qwen3_next_tiny', 'kimi_linear_tiny',
+        'mamba2_tiny', 'yoco_tiny', 'qwen3_next_tiny', 'kimi_linear_tiny', 'rwkv7_tiny', 'xlstm_tiny', 'samba_tiny',
     }  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def test_the_published_sizes_have_the_published_number_of_parameters(file):
 
 
 def test_published_sizes_are_found_in_docstrings():
-    assert sum(bool(published(file)[0]) for file in FILES) >= 8
+    assert sum(bool(published(file)[0]) for file in FILES) >= 10
     counts, overrides = published(ROOT / 'experiments/causal_lm/gemma2_tiny.py')
     assert counts == [2_614_341_888]
     assert '--config.model.block.0.mixer.mask.left=4095' in overrides

@@ -7,12 +7,11 @@
     k = z Wk,   c = unit(m * k),   h = k * (1 + (a - 1) * n),   v = u + (u_1 - u) * sigmoid(f + z W7 W8),   u = z Wv
     z_t = s * x_t + (1 - s) * x_(t-1) (token shift), with an s for each of q, k, v, w, a, g;   u_1 of the first layer
 
-Peng et al. 2025, "RWKV-7 Goose with Expressive Dynamic State Evolution", section 4.1,
-https://arxiv.org/abs/2503.14456. As published, the norm is a `merged_norm`, GroupNorm of N groups with an epsilon of
-64e-5; the first layer has no `value_rank`; feed-forward layers are `recurrent.mixer.channel_mixing` without a gate.
-Vectors start from constants of the authors' code; there, d and s start from other values in each layer, and all but n
-and p differ by feature. No cross-attention and no scores, and not in both directions. Cost: B T N (H + C) (H + V + C)
-beside the projections, for chunks of C; the state to decode with is B (N H V + D).
+Peng et al. 2025, "RWKV-7 Goose with Expressive Dynamic State Evolution", section 4.1, https://arxiv.org/abs/2503.14456.
+As published, the norm is a `merged_norm`, GroupNorm of N groups, epsilon 64e-5; the first layer has no `value_rank`;
+feed-forward layers are `recurrent.mixer.channel_mixing` without a gate. Vectors start from constants of the authors'
+code, where d and s differ by layer and all but n and p by feature. No cross-attention, no scores, not in both
+directions. Cost: B T N (H + C) (H + V + C) beside the projections, for chunks of C; the state is B (N H V + D).
 """
 
 import math
@@ -77,7 +76,7 @@ class RWKV7(FixedStateBase):
         'decay_rank': 4,
         'rate_rank': 4,
         'gate_rank': 4,
-        'value_rank': 4,
+        'value_rank': None,
     }
 
     def init_state(self, x: Hidden, capacity: int) -> ShiftedState:
