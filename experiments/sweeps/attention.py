@@ -58,6 +58,8 @@ def mixers() -> dict[str, dict]:
         differential=scores | dict(use='attention.differential:Differential'),
         value_residual=scores | dict(use='attention.value_residual:ValueResidual', share=0.5),
         exclusive=scores | dict(use='attention.exclusive:Exclusive', share=1.0),
+        native_sparse=scores
+        | dict(use='attention.native_sparse:NativeSparse', length=8, stride=4, block=8, chosen=4, window=WINDOW + 1),
         retention=dict(use='attention.retention:Retention', heads=HEADS),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, decay=False),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS, gate=dict(use='jax.nn:silu')),

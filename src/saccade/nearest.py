@@ -53,6 +53,7 @@ PARTS = {
     'attention.blockwise:Blockwise': 'flash flash_attention flashattention memory_efficient',
     'attention.exclusive:Exclusive': 'xsa exclusive_self_attention',
     'attention.moba:MoBA': 'mixture_of_block_attention block_sparse',
+    'attention.native_sparse:NativeSparse': 'nsa native_sparse_attention',
     'softmax.scalable:Scalable': 'ssmax scalable_softmax',
     'position.rotary:Rotary': 'rope rotaryembedding rotary_embedding',
     'position.sinusoid:Sinusoid': 'sinusoidal fourier',

@@ -42,10 +42,10 @@ def softmaxes() -> dict[str, dict[str, Any]]:
 
 
 def uncovered(spec: Any) -> Any:
-    """A spec whose causal masks, at any depth, hide nothing, save those of kernels that are causal alone."""
+    """A spec whose causal masks, at any depth, hide nothing, save those of parts that are causal alone."""
     if spec == CAUSAL:
         return FULL
-    if not isinstance(spec, dict) or (isinstance(spec.get('kernel'), dict) and not can(spec['kernel']).full):
+    if not isinstance(spec, dict) or ('use' in spec and not can(spec).full):
         return spec
     return {name: uncovered(value) for name, value in spec.items()}
 

@@ -15,14 +15,13 @@ It serves `ops.mask:Causal`, packed and padded, self-attention alone, and no sco
 
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array
 
 from saccade.attention.base import ScoreKernel
 from saccade.attention.cache import Cache, heads_first
 from saccade.ops import plain
-from saccade.ops.mask import Causal, SameSegment
+from saccade.ops.blocks import Blocks, Tokens
 from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring, grouped_products
 from saccade.types import (
@@ -32,6 +31,7 @@ from saccade.types import (
     Keys,
     LayerContext,
     Mixed,
+    Pairs,
     Queries,
     Values,
     require_positive,
@@ -62,13 +62,9 @@ class MoBA(ScoreKernel, kw_only=True):
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
         segments = reach_of(self, scoring, q, k).segments
-        places = jnp.arange(k.shape[1])
-        if segments is None:
-            positions, numbered = places[None], jnp.ones_like(places)[None]
-        else:
-            positions, numbered = _positions(segments.k_segments), segments.k_segments
-        most = k.shape[1] if segments is not None else -(-k.shape[1] // max(self.block, 1))
-        y, weights = self._attend(q, k, v, scoring, (positions, numbered), (positions, numbered), most, train)
+        numbers = jnp.ones((1, k.shape[1]), jnp.int32) if segments is None else segments.k_segments
+        tokens, scoring = Tokens.of_rows(numbers), self.complete(scoring, q.shape[-2], train)
+        y, weights = self._attend(q, k, v, scoring, tokens, tokens, segments is not None)
         if self.is_mutable_collection('weights') and not self.is_initializing():
             self.sow('weights', 'attention', weights)
         return y
@@ -78,75 +74,19 @@ class MoBA(ScoreKernel, kw_only=True):
     ) -> tuple[Mixed, Cache]:
         """Add a chunk's keys and values to the KV cache and attend to its blocks; return output and cache after it."""
         reach_of(self, scoring, q, k)
-        after = state.append(k, v, context)
-        tokens, slots = (context.positions, context.numbered), (after.positions, after.segments)
-        k, v = heads_first(after.k), heads_first(after.v)
-        return self._attend(q, k, v, scoring, tokens, slots, k.shape[1], False)[0], after
+        after, scoring = state.append(k, v, context), self.complete(scoring, q.shape[-2], False)
+        queries = Tokens(context.positions, context.numbered)
+        k, v, slots = heads_first(after.k), heads_first(after.v), Tokens(after.positions, after.segments)
+        return self._attend(q, k, v, scoring, queries, slots, True)[0], after
 
     def _attend(
-        self,
-        q: Queries,
-        k: Keys,
-        v: Values,
-        scoring: Scoring,
-        queries: tuple[Int[Array, '#B T'], Int[Array, '#B T']],
-        keys: tuple[Int[Array, '#B S'], Int[Array, '#B S']],
-        most: int,
-        train: bool,
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, queries: Tokens, keys: Tokens, packed: bool
     ) -> tuple[Mixed, Array]:
-        """Attend from queries to keys, of which positions and segments are given; a row has `most` blocks at most."""
         require_positive('attention.moba:MoBA', block=self.block, chosen=self.chosen)
-        (q_positions, q_segments), (k_positions, k_segments) = queries, keys
-        mask = SameSegment(q_segments, k_segments)(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
-        allowed = (mask & Causal()(q_positions, k_positions))[:, None]
-        chosen = chosen_keys(q, k, queries, keys, self.block, self.chosen, most)
-        scoring = self.complete(scoring, q.shape[-2], train)
-        pairs = scoring.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1])).replace(allowed=allowed & chosen)
+        blocks = Blocks.of(keys, self.block, packed)
+        before = blocks.before(queries)[:, None]
+        fit = jnp.where(before > 0, grouped_products(q.astype(jnp.float32), blocks.means(k)), -jnp.inf)
+        chosen = blocks.keys_of_best(jnp.where(before == 0, jnp.inf, fit), self.chosen)
+        places = jnp.arange(q.shape[1]), jnp.arange(k.shape[1])
+        pairs = Pairs(*places, queries.causal(keys) & chosen, scoring.scale)
         return plain.attend_to_pairs(q, k, v, scoring, pairs)
-
-
-def chosen_keys(
-    q: Queries,
-    k: Keys,
-    queries: tuple[Int[Array, '#B T'], Int[Array, '#B T']],
-    keys: tuple[Int[Array, '#B S'], Int[Array, '#B S']],
-    block: int,
-    chosen: int,
-    most: int,
-) -> Bool[Array, 'B N T S']:
-    """Return which keys are in the blocks that each query chooses: its own, and earlier ones of its segment.
-
-    An earlier block is complete, and no token of another segment is in it.
-
-    Args:
-        queries, keys: positions and segments; segment 0 is of no block.
-        block: tokens of a block.
-        chosen: blocks that a query chooses at most, its own included.
-        most: blocks that a row has at most.
-    """
-    (q_positions, q_segments), (k_positions, k_segments) = queries, keys
-    real = k_segments != 0
-    block_of = jnp.cumsum(real & (k_positions % block == 0), axis=-1) - 1
-    members = (block_of[..., None] == jnp.arange(most)) & real[..., None]  # [B S M]
-    segment, number = (
-        jnp.max(jnp.where(members, x[..., None], -1), axis=-2) for x in (k_segments, k_positions // block)
-    )
-    sums = jnp.einsum(
-        'BSM,BSKH->BMKH', jnp.broadcast_to(members, (k.shape[0], *members.shape[1:])), k.astype(jnp.float32)
-    )
-    count = jnp.maximum(jnp.sum(members, axis=-2), 1)[..., None, None]
-    fit = grouped_products(q.astype(jnp.float32), sums / count)  # [B N T M]
-    same, behind = q_segments[..., None] == segment[:, None], (q_positions // block)[..., None] - number[:, None]
-    fit = jnp.where((same & (behind > 0))[:, None], fit, -jnp.inf)
-    fit = jnp.where((same & (behind == 0))[:, None], jnp.inf, fit)
-    best, index = jax.lax.top_k(jax.lax.stop_gradient(fit), min(chosen, most))
-    taken = jnp.any((index[..., None] == jnp.arange(most)) & (best > -jnp.inf)[..., None], axis=-2)  # [B N T M]
-    at = jnp.clip(block_of, 0, most - 1)[:, None, None]
-    return jnp.take_along_axis(taken, jnp.broadcast_to(at, (*taken.shape[:-1], at.shape[-1])), axis=-1)
-
-
-def _positions(segments: Int[Array, 'B S']) -> Int[Array, 'B S']:
-    """The place of each token within its segment."""
-    places = jnp.arange(segments.shape[-1])
-    starts = jnp.concatenate([jnp.ones_like(segments[:, :1], bool), segments[:, 1:] != segments[:, :-1]], axis=-1)
-    return places - jax.lax.cummax(jnp.where(starts, places, 0), axis=1)

@@ -8,7 +8,7 @@ from flax import struct
 
 from saccade.ops.mask import Both, ByPosition, Causal, CausalAfterPrefix, Full, SameSegment
 from saccade.ops.scoring import Scoring
-from saccade.types import Kernel, Keys, Mask, Part, Queries, ScoreTerm, UserError
+from saccade.types import CachedKeys, Kernel, Mask, Part, Queries, ScoreTerm, UserError
 
 
 @struct.dataclass
@@ -25,7 +25,7 @@ class Reach:
         return Reach(self.causal or other.causal, self.segments or other.segments)
 
 
-def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: Keys) -> Reach:
+def reach_of(kernel: Kernel, scoring: Scoring, q: Queries, k: CachedKeys) -> Reach:
     """Return the mask of a scoring, as a kernel without scores can serve it.
 
     Raises:

@@ -1,0 +1,245 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Native sparse attention (NSA): compressed blocks, chosen blocks and a sliding window, gated for each query and head.
+
+    y_i = sum_c sigmoid(x_i W_c) attend(q_i, K_c, V_c),    c = compressed, chosen, window, each with keys and values
+    compressed key m = W2 gelu(W1 [k_j + e_(j - mD)]_j),   j = mD .. mD + L - 1;    I_b = sum_m p_im |m and b|
+
+Yuan et al. 2025, "Native Sparse Attention: Hardware-Aligned and Natively Trainable Sparse Attention", section 3.3,
+https://arxiv.org/abs/2502.11089. p are the weights of the compressed keys, |m and b| the tokens that they share with
+block b; a group of heads chooses by the sum of its I: the first block, its own, the one before and the best others.
+Ours: compressed keys meet queries without positions, and the network that compresses has H hidden units. As in MoBA,
+blocks are of a segment, and what is left out is masked: the time and memory saved are not shown. Cost: B N T S each.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from einops import rearrange, reduce, repeat
+from jaxtyping import Array, Bool, Float, Int
+
+from saccade.attention.cache import heads_first
+from saccade.attention.multi_head import Attend, MultiHead, flat, visible
+from saccade.attention.plain import Plain
+from saccade.axes import parameter
+from saccade.ops import plain
+from saccade.ops.blocks import Blocks, Tokens
+from saccade.ops.project import project
+from saccade.ops.reach import reach_of
+from saccade.ops.scoring import Scoring
+from saccade.types import (
+    CachedKeys,
+    Capabilities,
+    Count,
+    Hidden,
+    Kernel,
+    Keys,
+    LayerContext,
+    Mixed,
+    PairPosition,
+    Pairs,
+    Part,
+    Queries,
+    Real,
+    State,
+    UserError,
+    Values,
+    require_positive,
+)
+
+_ALWAYS = 3  # blocks that each query attends to: the first, its own, and the one before
+_SIDE_BY_SIDE = 'B S (A K) H -> B S K (A H)'  # three branches
+
+
+class NativeSparse(MultiHead, kw_only=True):
+    """Native sparse attention.
+
+    Attributes: those of MultiHead; length and stride of compressed blocks, in tokens; block, tokens of one that is
+    chosen; chosen, how many of these a query attends to at most, the three of every query included; window, tokens of
+    the sliding window, the query's own included.
+    """
+
+    length: Count
+    stride: Count
+    block: Count
+    chosen: Count
+    window: Count
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        full=False,
+        cross=False,
+        terms=False,
+        scores=True,
+        equivariant=False,
+        time='B N T S',
+        memory='B N T S',
+        state='S K H',
+    )
+    example: ClassVar[dict[str, Any]] = {'length': 2, 'stride': 1, 'block': 2, 'chosen': 4, 'window': 3}
+
+    def projections(self, D: int) -> dict[str, tuple[str, tuple[int, int]]]:
+        """Return the axes of what each projection makes, and their sizes: keys and values of three branches."""
+        N, K, H = self.sizes(D)
+        return {'query': ('N H', (N, H)), 'key': ('K H', (3 * K, H)), 'value': ('K H', (3 * K, H))}
+
+    def project_heads(self, inputs: Mapping[str, Array], D: int) -> dict[str, Array]:
+        """Project to heads; the values of the three branches stand side by side."""
+        made = super().project_heads(inputs, D)
+        return made | ({'value': rearrange(made['value'], _SIDE_BY_SIDE, A=3)} if 'value' in made else {})
+
+    def rotate_queries(
+        self, position: PairPosition, q: Queries, positions: Int[Array, 'B T']
+    ) -> Float[Array, 'B T N _']:
+        """Return queries as they are, which meet compressed keys, beside queries changed by their positions."""
+        return jnp.concatenate([q, super().rotate_queries(position, q, positions)], axis=-1)
+
+    def rotate_keys(
+        self, position: PairPosition, k: Float[Array, 'B S _ H'], positions: Int[Array, 'B S']
+    ) -> Float[Array, 'B S K _']:
+        """Return keys of the three branches side by side, the latter two changed by their positions."""
+        K = k.shape[-2] // 3
+        rotated = super().rotate_keys(position, k[..., K:, :], positions)
+        return rearrange(jnp.concatenate([k[..., :K, :], rotated], axis=-2), _SIDE_BY_SIDE, A=3)
+
+    def kv_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return heads and width of the keys, and of the values, of the three branches side by side."""
+        _, K, H = self.sizes(D)
+        return (K, 3 * H), (K, 3 * H)
+
+    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+        """Return how the queries of whole sequences attend.
+
+        Raises:
+            UserError: there is another sequence to read, score terms, or a mask or kernel that it cannot serve.
+        """
+        if context.source is not None:
+            raise UserError(f'{Part(type(self)).name} reads its own sequence alone, and no other')
+
+        def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+            scoring = self._completed(kernel, q, k, visible(scoring, context), train)
+            numbers = jnp.ones((1, k.shape[1]), jnp.int32) if context.segments is None else context.segments
+            tokens = Tokens.of_rows(numbers)
+            return self._branches(q, k, v, scoring, tokens, tokens, context.segments is not None), None
+
+        return attend
+
+    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
+        """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
+
+        def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
+            scoring, after = self._completed(kernel, q, k, scoring, False), state.append(k, v, context)
+            # A block is of tokens that follow each other; empty slots may stand between those of a row.
+            order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
+            k, v, positions, segments = (
+                jax.vmap(lambda slots, at: slots[at])(slots, order)
+                for slots in (heads_first(after.k), heads_first(after.v), after.positions, after.segments)
+            )
+            queries = Tokens(context.positions, context.numbered)
+            return self._branches(q, k, v, scoring, queries, Tokens(positions, segments), True), after
+
+        return attend
+
+    def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
+        """Add the branches up, each by its gate; gate, merge and project the heads as MultiHead does."""
+        N = mixed.shape[-2]
+        gates = parameter(self, 'branch_gate', 'D -> N X', flat(self.kernel_init, 1), (x.shape[-1], N, 3))
+        branches = rearrange(mixed, 'B T N (A H) -> B T N A H', A=3)
+        mixed = jnp.einsum('BTNA,BTNAH->BTNH', jax.nn.sigmoid(project(x, gates)), branches)
+        return super().project_output(x, mixed, real, train)
+
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, K and H at width D.
+
+        Raises:
+            UserError: `stride` does not divide `length` and `block`; fewer than 3 are chosen; and as for MultiHead.
+        """
+        name = Part(type(self)).name
+        require_positive(name, length=self.length, stride=self.stride, block=self.block, window=self.window)
+        if self.length % self.stride or self.block % self.stride:
+            raise UserError(f'{name}: stride {self.stride} must divide length {self.length} and block {self.block}')
+        if self.chosen < _ALWAYS:
+            raise UserError(
+                f'{name}: chosen must be at least {_ALWAYS}, not {self.chosen}: the first block, the own and the one '
+                'before are always among those that a query attends to'
+            )
+        return super().sizes(D)
+
+    def _completed(self, kernel: Kernel, q: Queries, k: CachedKeys, scoring: Scoring, train: bool) -> Scoring:
+        if not isinstance(kernel, Plain):
+            raise UserError(f'{Part(type(self)).name} attends by attention.plain:Plain alone')
+        reach_of(self, scoring, q, k)
+        return kernel.complete(scoring, q.shape[-2], train)
+
+    def _branches(
+        self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, queries: Tokens, keys: Tokens, packed: bool
+    ) -> Float[Array, 'B T N _']:
+        """Attend in each branch; return the three outputs side by side."""
+        q, turned = jnp.split(q, 2, axis=-1)
+        (compressible, *ks), (compressed, *vs) = jnp.split(k, 3, axis=-1), jnp.split(v, 3, axis=-1)
+        at, ends = self._windows(keys)
+        compressible, compressed = self._compressed('key', compressible, at), self._compressed('value', compressed, at)
+        first, weights = self._attend(q, compressible, compressed, scoring, queries.causal(ends))
+
+        chosen = self._chosen(jax.lax.stop_gradient(weights), at, queries, keys, packed, k.shape[-2])
+        causal = queries.causal(keys)
+        near = (queries.positions[..., None] - keys.positions[:, None] < self.window)[:, None]
+        rest = [
+            self._attend(turned, *kv, scoring, causal & allowed)[0]
+            for *kv, allowed in zip(ks, vs, (chosen, near), strict=True)
+        ]
+        return jnp.concatenate([first, *rest], axis=-1)
+
+    def _attend(
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, allowed: Bool[Array, '#B #N T S']
+    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
+        pairs = Pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]), allowed, scoring.scale)
+        return plain.attend_to_pairs(q, k, v, scoring, pairs)
+
+    def _windows(self, keys: Tokens) -> tuple[Int[Array, '#B M X'], Tokens]:
+        """Return which keys each compressed block is of, and the last token of each; segment 0 where there is none."""
+        S, past = keys.segments.shape[-1], keys.positions + 1 - self.length
+        there = (keys.segments != 0) & (past >= 0) & (past % self.stride == 0)
+        last = jnp.argsort(~there, axis=-1, stable=True)[:, : max((S - self.length) // self.stride + 1, 1)]
+        positions, segments = (
+            jnp.take_along_axis(x, last, axis=-1) for x in (keys.positions, jnp.where(there, keys.segments, 0))
+        )
+        # Queries are of no segment -1, so that padding attends to no compressed block.
+        ends = Tokens(positions, jnp.where(segments == 0, -1, segments))
+        return jnp.maximum(last[..., None] + jnp.arange(1 - self.length, 1), 0), ends
+
+    def _compressed(self, name: str, x: Keys, at: Int[Array, '#B M X']) -> Float[Array, 'B M K H']:
+        """Return what a network of two layers makes of the keys or values of each block."""
+        H, made = x.shape[-1], f'compressed_{name}'
+        places = parameter(self, f'{made}_places', 'X H', nn.initializers.normal(0.02), (self.length, H))
+        kernels = (
+            parameter(self, f'{made}_{number}', axes, flat(self.kernel_init, len(shape) - 1), shape).astype(x.dtype)
+            for number, axes, shape in ((1, 'X H -> D', (self.length, H, H)), (2, 'D -> H', (H, H)))
+        )
+        at = jnp.broadcast_to(at, (x.shape[0], *at.shape[1:]))
+        blocks = jax.vmap(lambda tokens, block: tokens[block])(x, at) + places[:, None].astype(x.dtype)
+        first, second = kernels
+        hidden = jax.nn.gelu(jnp.einsum('BMXKH,XHD->BMKD', blocks, first))
+        return jnp.einsum('BMKD,DH->BMKH', hidden, second)
+
+    def _chosen(
+        self,
+        weights: Float[Array, 'B N T M'],
+        at: Int[Array, '#B M X'],
+        queries: Tokens,
+        keys: Tokens,
+        packed: bool,
+        groups: int,
+    ) -> Bool[Array, 'B N T S']:
+        """Return which keys are in the blocks that each query's group of heads chooses."""
+        blocks = Blocks.of(keys, self.block, packed)
+        shared = jnp.sum(jax.vmap(lambda tokens, block: tokens[block])(blocks.members, at), axis=2)
+        of_group = reduce(weights, 'B (K G) T M -> B K T M', 'sum', K=groups)
+        fit = jnp.einsum('BKTM,BMJ->BKTJ', of_group, jnp.broadcast_to(shared, (weights.shape[0], *shared.shape[1:])))
+        before = blocks.before(queries)[:, None]
+        always = (before == 0) | (before == 1) | (blocks.number == 0)[:, None, None]
+        fit = jnp.where(before < 0, -jnp.inf, jnp.where(always, jnp.inf, fit))
+        chosen = blocks.keys_of_best(fit, self.chosen)
+        return repeat(chosen, 'B K T S -> B (K G) T S', G=weights.shape[1] // groups)
