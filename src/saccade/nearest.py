@@ -54,6 +54,7 @@ PARTS = {
     'attention.exclusive:Exclusive': 'xsa exclusive_self_attention',
     'attention.moba:MoBA': 'mixture_of_block_attention block_sparse',
     'attention.native_sparse:NativeSparse': 'nsa native_sparse_attention',
+    'attention.lightning_indexer:LightningIndexer': 'dsa deepseek_sparse_attention indexer',
     'softmax.scalable:Scalable': 'ssmax scalable_softmax',
     'position.rotary:Rotary': 'rope rotaryembedding rotary_embedding',
     'position.sinusoid:Sinusoid': 'sinusoidal fourier',

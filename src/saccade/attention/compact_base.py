@@ -42,13 +42,13 @@ class Compact(MultiHead):
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
         return CompactCache.empty(k, v, slots_for(self.pair_mask(), capacity), expand=self.expansion)
 
-    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
         """Return how the queries of whole sequences attend."""
-        return self._by_scores(super().attend_whole(context, train), self.expansion)
+        return self._by_scores(super().attend_whole(x, context, train), self.expansion)
 
-    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
+    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
         """Return how the queries of a chunk attend to the state and the chunk."""
-        return self._by_scores(super().attend_chunk(context, state), lambda *cached: cached)
+        return self._by_scores(super().attend_chunk(x, context, state), lambda *cached: cached)
 
     def _by_scores(self, attend: Attend, expand: Expand) -> Attend:
         def attended(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, *rest: object) -> tuple[Mixed, State]:

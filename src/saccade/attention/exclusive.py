@@ -18,6 +18,7 @@ from einops import repeat
 from saccade.attention.multi_head import Attend, MultiHead
 from saccade.types import (
     Capabilities,
+    Hidden,
     Kernel,
     Keys,
     LayerContext,
@@ -43,13 +44,13 @@ class Exclusive(MultiHead, kw_only=True):
     capabilities: ClassVar[Capabilities] = Capabilities(cross=False)
     example: ClassVar[dict[str, Any]] = {'share': 0.5}
 
-    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
         """Return how the queries of whole sequences attend, to others more than to themselves."""
-        return self._exclusive(context, super().attend_whole(context, train))
+        return self._exclusive(context, super().attend_whole(x, context, train))
 
-    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
+    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
         """Return how the queries of a chunk attend, to others more than to themselves."""
-        return self._exclusive(context, super().attend_chunk(context, state))
+        return self._exclusive(context, super().attend_chunk(x, context, state))
 
     def _exclusive(self, context: LayerContext, attend: Attend) -> Attend:
         name = 'attention.exclusive:Exclusive'

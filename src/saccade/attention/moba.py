@@ -33,6 +33,7 @@ from saccade.types import (
     Mixed,
     Pairs,
     Queries,
+    Rows,
     Values,
     require_positive,
 )
@@ -58,6 +59,7 @@ class MoBA(ScoreKernel, kw_only=True):
         memory='B N T S',
         state='S K H',
     )
+    rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
     example: ClassVar[dict[str, Any]] = {'block': 2, 'chosen': 3}
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:

@@ -111,7 +111,7 @@ class MultiHead(nn.Module):
         self, x: Hidden, context: LayerContext, train: bool, shared_kv: SharedKV | None
     ) -> tuple[Hidden, SharedKV]:
         """Attend over a whole sequence; return the output, and its keys [B S K H] and values for the next layers."""
-        attend = self.attend_whole(context, train)
+        attend = self.attend_whole(x, context, train)
         y, _, shared_kv = self._with_parameters(self._attention, x, context, train, attend, shared_kv)
         return y, shared_kv
 
@@ -119,7 +119,7 @@ class MultiHead(nn.Module):
         self, x: Hidden, context: LayerContext, state: State, shared_kv: SharedKV | None
     ) -> tuple[Hidden, State, SharedKV]:
         """Attend by a chunk of tokens; return the output, the state after it, and the chunk's keys and values."""
-        attend = self.attend_chunk(context, state)
+        attend = self.attend_chunk(x, context, state)
         return self._with_parameters(self._attention, x, context, False, attend, shared_kv)
 
     def _attention(
@@ -165,7 +165,7 @@ class MultiHead(nn.Module):
             terms += self._given(made, H, number)
         return Scoring(self.pair_mask().of(context), tuple(terms), H**-0.5 if self.scale is None else self.scale)
 
-    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
         """Return how the queries of whole sequences attend."""
 
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
@@ -173,7 +173,7 @@ class MultiHead(nn.Module):
 
         return attend
 
-    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
+    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
         """Return how the queries of a chunk attend to the state and the chunk; this also gives the state after it."""
         return lambda kernel, *rest: kernel.step(*rest, state, context)
 

@@ -44,6 +44,7 @@ from saccade.types import (
     Part,
     Queries,
     Real,
+    Rows,
     State,
     UserError,
     Values,
@@ -78,6 +79,7 @@ class NativeSparse(MultiHead, kw_only=True):
         memory='B N T S',
         state='S K H',
     )
+    rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
     example: ClassVar[dict[str, Any]] = {'length': 2, 'stride': 1, 'block': 2, 'chosen': 4, 'window': 3}
 
     def projections(self, D: int) -> dict[str, tuple[str, tuple[int, int]]]:
@@ -109,28 +111,32 @@ class NativeSparse(MultiHead, kw_only=True):
         _, K, H = self.sizes(D)
         return (K, 3 * H), (K, 3 * H)
 
-    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
         """Return how the queries of whole sequences attend.
 
         Raises:
-            UserError: there is another sequence to read, score terms, or a mask or kernel that it cannot serve.
+            UserError: there is another sequence to read, a score term, or a mask that it cannot serve.
         """
         if context.source is not None:
             raise UserError(f'{Part(type(self)).name} reads its own sequence alone, and no other')
 
         def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            scoring = self._completed(kernel, q, k, visible(scoring, context), train)
-            numbers = jnp.ones((1, k.shape[1]), jnp.int32) if context.segments is None else context.segments
-            tokens = Tokens.of_rows(numbers)
-            return self._branches(q, k, v, scoring, tokens, tokens, context.segments is not None), None
+            packed = reach_of(self, visible(scoring, context), q, k).segments is not None
+            tokens = Tokens.of_rows(context.segments if packed else jnp.ones((1, k.shape[1]), jnp.int32))
+            scoring = kernel.complete(scoring, q.shape[-2], train)
+            mixed, weights = self._branches(q, k, v, scoring, tokens, tokens, packed)
+            if not self.is_initializing():
+                kernel.sow('weights', 'attention', weights)
+            return mixed, None
 
         return attend
 
-    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
+    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
         """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
 
         def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
-            scoring, after = self._completed(kernel, q, k, scoring, False), state.append(k, v, context)
+            reach_of(self, scoring, q, k)
+            scoring, after = kernel.complete(scoring, q.shape[-2], False), state.append(k, v, context)
             # A block is of tokens that follow each other; empty slots may stand between those of a row.
             order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
             k, v, positions, segments = (
@@ -138,7 +144,7 @@ class NativeSparse(MultiHead, kw_only=True):
                 for slots in (heads_first(after.k), heads_first(after.v), after.positions, after.segments)
             )
             queries = Tokens(context.positions, context.numbered)
-            return self._branches(q, k, v, scoring, queries, Tokens(positions, segments), True), after
+            return self._branches(q, k, v, scoring, queries, Tokens(positions, segments), True)[0], after
 
         return attend
 
@@ -154,12 +160,14 @@ class NativeSparse(MultiHead, kw_only=True):
         """Return N, K and H at width D.
 
         Raises:
-            UserError: `stride` does not divide `length` and `block`; fewer than 3 are chosen; and as for MultiHead.
+            UserError: the kernel is another than Plain; sizes do not go together; and as for MultiHead.
         """
         name = Part(type(self)).name
         require_positive(name, length=self.length, stride=self.stride, block=self.block, window=self.window)
         if self.length % self.stride or self.block % self.stride:
             raise UserError(f'{name}: stride {self.stride} must divide length {self.length} and block {self.block}')
+        if not issubclass(self.kernel.target, Plain):
+            raise UserError(f'{name} attends by attention.plain:Plain alone, not by {self.kernel.name}')
         if self.chosen < _ALWAYS:
             raise UserError(
                 f'{name}: chosen must be at least {_ALWAYS}, not {self.chosen}: the first block, the own and the one '
@@ -167,30 +175,24 @@ class NativeSparse(MultiHead, kw_only=True):
             )
         return super().sizes(D)
 
-    def _completed(self, kernel: Kernel, q: Queries, k: CachedKeys, scoring: Scoring, train: bool) -> Scoring:
-        if not isinstance(kernel, Plain):
-            raise UserError(f'{Part(type(self)).name} attends by attention.plain:Plain alone')
-        reach_of(self, scoring, q, k)
-        return kernel.complete(scoring, q.shape[-2], train)
-
     def _branches(
         self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, queries: Tokens, keys: Tokens, packed: bool
-    ) -> Float[Array, 'B T N _']:
-        """Attend in each branch; return the three outputs side by side."""
+    ) -> tuple[Float[Array, 'B T N _'], Float[Array, 'B N T S']]:
+        """Attend in each branch; return the three outputs side by side, and the weights in the chosen blocks."""
         q, turned = jnp.split(q, 2, axis=-1)
         (compressible, *ks), (compressed, *vs) = jnp.split(k, 3, axis=-1), jnp.split(v, 3, axis=-1)
         at, ends = self._windows(keys)
         compressible, compressed = self._compressed('key', compressible, at), self._compressed('value', compressed, at)
-        first, weights = self._attend(q, compressible, compressed, scoring, queries.causal(ends))
+        first, of_compressed = self._attend(q, compressible, compressed, scoring, queries.causal(ends))
 
-        chosen = self._chosen(jax.lax.stop_gradient(weights), at, queries, keys, packed, k.shape[-2])
-        causal = queries.causal(keys)
+        chosen = self._chosen(jax.lax.stop_gradient(of_compressed), at, queries, keys, packed, k.shape[-2])
         near = (queries.positions[..., None] - keys.positions[:, None] < self.window)[:, None]
-        rest = [
-            self._attend(turned, *kv, scoring, causal & allowed)[0]
+        causal = queries.causal(keys)
+        (second, weights), (third, _) = (
+            self._attend(turned, *kv, scoring, causal & allowed)
             for *kv, allowed in zip(ks, vs, (chosen, near), strict=True)
-        ]
-        return jnp.concatenate([first, *rest], axis=-1)
+        )
+        return jnp.concatenate([first, second, third], axis=-1), weights
 
     def _attend(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, allowed: Bool[Array, '#B #N T S']

@@ -124,7 +124,7 @@ class PersistentMemory(MultiHead, kw_only=True):
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
         return CacheBesideMemory.empty(k, v, slots_for(self.pair_mask(), capacity))
 
-    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
         """Return how whole sequences attend, to the persistent keys and values too."""
 
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
@@ -137,7 +137,7 @@ class PersistentMemory(MultiHead, kw_only=True):
 
         return attend
 
-    def attend_chunk(self, context: LayerContext, state: State) -> Attend:
+    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
         """Return how a chunk attends to the state, the persistent keys and values, and itself."""
 
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:

@@ -109,7 +109,7 @@ class SegmentMemory(MultiHead, kw_only=True):
             raise UserError('attention.segment_memory:SegmentMemory reads its own sequence alone, and no other')
         return super().share_kv(x, context.replace(source=self._twice(x, context)), train, shared_kv)
 
-    def attend_whole(self, context: LayerContext, train: bool) -> Attend:
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
         """Return how whole sequences attend: within the segment, and to the memory before it."""
 
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:

@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""DeepSeek sparse attention (DSA): a small indexer scores every pair, and queries attend to the keys of best score.
+
+    I_ij = sum_m w_im relu(q'_im . k'_j),    y_i = attend(q_i, K_J, V_J),    J = the `chosen` keys of largest I_ij
+    loss: mean over i of KL( p_i || softmax_j I_ij ),    p_i = the mean of the heads' attention weights
+
+DeepSeek-AI 2025, "DeepSeek-V3.2: Pushing the Frontier of Open Large Language Models", section 2.1,
+https://arxiv.org/abs/2512.02556. The indexer reads x without handing a gradient on, and learns by its loss alone: over
+all keys while `chosen` is None, which is the dense warm-up, else over the chosen ones. Published over latent attention,
+with queries of the indexer made of the latent; here over multi-head attention, all of whose heads share the choice. The
+other keys are masked: the time and memory saved are not shown. Cost: B T S M X beside that of all scores.
+"""
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Bool, Float
+
+from saccade.attention.cache import Cache, heads_first
+from saccade.attention.multi_head import Attend, MultiHead, SharedKV, flat, visible
+from saccade.attention.plain import Plain
+from saccade.axes import parameter
+from saccade.ops import plain
+from saccade.ops.padding import token_mean
+from saccade.ops.project import project
+from saccade.ops.scoring import Scoring
+from saccade.position.rotary import Rotary
+from saccade.types import (
+    CachedKeys,
+    Capabilities,
+    Count,
+    Hidden,
+    Kernel,
+    LayerContext,
+    Mixed,
+    NotNegative,
+    PairPosition,
+    Pairs,
+    Part,
+    Queries,
+    Real,
+    Rows,
+    State,
+    UserError,
+    Values,
+    require_positive,
+)
+
+_TINY, _NEVER = 1e-30, -1e30
+
+
+@struct.dataclass
+class IndexedCache:
+    """KV cache beside the cache of the indexer's keys. Attributes: kv; index, whose values are of no width."""
+
+    kv: Cache
+    index: Cache
+
+
+class LightningIndexer(MultiHead, kw_only=True):
+    """Multi-head attention to the keys that a lightning indexer chooses.
+
+    Attributes: those of MultiHead; index_heads, M; index_width, of each of its queries and of its one key a token;
+    chosen, how many keys a query attends to at most, None for all; loss, the weight of the indexer's loss;
+    index_position, of the indexer's queries and keys.
+    """
+
+    index_heads: Count
+    index_width: Count
+    chosen: Count | None
+    loss: NotNegative = 1.0
+    index_position: Part[PairPosition] = Part(Rotary)
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        cross=False,
+        scores=True,
+        equivariant=False,
+        time='B T S (N H + M X)',
+        memory='B N T S',
+        state='S (K H + X)',
+    )
+    rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
+    example: ClassVar[dict[str, Any]] = {'index_heads': 3, 'index_width': 2, 'chosen': 4}
+
+    def project(
+        self, x: Hidden, context: LayerContext, position: PairPosition, shared_kv: SharedKV | None
+    ) -> tuple[Queries, CachedKeys, Values]:
+        """Return queries, keys and values.
+
+        Raises:
+            UserError: there is another sequence to read, or keys of another layer.
+        """
+        if context.source is not None:
+            raise UserError(f'{Part(type(self)).name} reads its own sequence alone, and no other')
+        if shared_kv is not None:
+            raise UserError(f'{Part(type(self)).name} has keys of its indexer to cache, and takes none of other layers')
+        return super().project(x, context, position, shared_kv)
+
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
+        """Return how the queries of whole sequences attend; the indexer's loss is reported in 'losses'."""
+
+        def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+            scoring = kernel.complete(visible(scoring, context), q.shape[-2], train)
+            (index_q, index_k), weight = self._indexer(x, context)
+            fit, places = relevance(index_q, index_k, weight), jnp.arange(k.shape[1])
+            pairs = self._chosen(scoring.pairs(places, places), fit)
+            mixed, weights = plain.attend_to_pairs(q, k, v, scoring, pairs)
+            if not self.is_initializing():
+                kernel.sow('weights', 'attention', weights)
+                self.sow('losses', 'indexer', self.loss * divergence(weights, fit, pairs.allowed, context.real))
+            return mixed, None
+
+        return attend
+
+    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
+        """Return how the queries of a chunk attend to the chosen ones of the KV cache and the chunk."""
+
+        def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
+            (index_q, index_k), weight = self._indexer(x, context)
+            kv, index = state.kv.append(k, v, context), state.index.append(index_k, index_k[..., :0], context)
+            scoring, k, v = kv.read(kernel.complete(scoring, q.shape[-2], False), context)
+            fit = relevance(index_q, heads_first(index.k), weight)
+            pairs = self._chosen(scoring.pairs(context.positions, kv.positions), fit)
+            return plain.attend_to_pairs(q, k, v, scoring, pairs)[0], IndexedCache(kv, index)
+
+        return attend
+
+    def init_state(self, x: Hidden, capacity: int) -> IndexedCache:
+        """Return an empty KV cache, and one of the indexer's keys, with `capacity` slots a row whatever the mask."""
+        heads = (*self.cache_shapes(x.shape[-1]), (1, self.index_width), (1, 0))
+        k, v, index, nothing = (jnp.zeros((*x.shape[:2], *shape), x.dtype) for shape in heads)
+        return IndexedCache(Cache.empty(k, v, capacity), Cache.empty(index, nothing, capacity))
+
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, K and H at width D.
+
+        Raises:
+            UserError: the kernel is another than Plain; a size is below 1; and as for MultiHead.
+        """
+        name = Part(type(self)).name
+        require_positive(name, index_heads=self.index_heads, index_width=self.index_width)
+        require_positive(name, chosen=1 if self.chosen is None else self.chosen)
+        if not issubclass(self.kernel.target, Plain):
+            raise UserError(f'{name} attends by attention.plain:Plain alone, not by {self.kernel.name}')
+        return super().sizes(D)
+
+    def _indexer(
+        self, x: Hidden, context: LayerContext
+    ) -> tuple[tuple[Queries, Float[Array, 'B T 1 H']], Float[Array, 'B T N']]:
+        """Return the indexer's queries and keys, and the weight of each of its heads."""
+        x, D, M, X = jax.lax.stop_gradient(x), x.shape[-1], self.index_heads, self.index_width
+        init = flat(self.kernel_init, 1)
+        q = project(x, parameter(self, 'index_query', 'D -> N H', init, (D, M, X)))
+        k = project(x, parameter(self, 'index_key', 'D -> H', init, (D, X)))[:, :, None]
+        position = self.index_position(name='index_position')
+        weight = project(x, parameter(self, 'index_weight', 'D -> N', init, (D, M)))
+        return position.rotate(q, k, context.positions, context.positions), weight
+
+    def _chosen(self, pairs: Pairs, fit: Float[Array, 'B T S']) -> Pairs:
+        """Leave each query the pairs of the largest fit among those that it is allowed."""
+        if self.chosen is None:
+            return pairs
+        fit = jnp.where(pairs.allowed[:, 0], jax.lax.stop_gradient(fit), -jnp.inf)
+        index = jax.lax.top_k(fit, min(self.chosen, fit.shape[-1]))[1]
+        taken = jnp.put_along_axis(jnp.zeros(fit.shape, bool), index, True, axis=-1, inplace=False)
+        return pairs.replace(allowed=pairs.allowed & taken[:, None])
+
+
+def relevance(q: Queries, k: Float[Array, 'B S 1 H'], weight: Float[Array, 'B T N']) -> Float[Array, 'B T S']:
+    """Return I of each pair, in float32: the sum over the indexer's heads of weight times relu(q . k)."""
+    products = jnp.einsum('BTNH,BSH->BTNS', q, k[:, :, 0], preferred_element_type=jnp.float32)
+    return jnp.einsum('BTN,BTNS->BTS', weight.astype(jnp.float32), jax.nn.relu(products))
+
+
+def divergence(
+    weights: Float[Array, 'B N T S'],
+    fit: Float[Array, 'B T S'],
+    allowed: Bool[Array, '#B 1 T S'],
+    real: Real | None,
+) -> Float[Array, '']:
+    """Return KL of attention's weights, summed over the heads and normalised, to the softmax of `fit`, in nats.
+
+    The mean is over real queries; the weights have no gradient.
+    """
+    wanted = jnp.sum(jax.lax.stop_gradient(weights), axis=1)
+    wanted = wanted / jnp.maximum(jnp.sum(wanted, axis=-1, keepdims=True), _TINY)
+    found = jax.nn.log_softmax(jnp.where(allowed[:, 0], fit, _NEVER), axis=-1)
+    distance = jnp.sum(jax.scipy.special.xlogy(wanted, wanted) - wanted * found, axis=-1)
+    return token_mean(distance, jnp.ones(distance.shape, bool) if real is None else real)
