@@ -29,7 +29,7 @@ NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln 
 
 STEPPED_BY_DEFAULT = ('mistral_tiny',)  # the others where there are minutes
 LARGE_SWEEPS = ('attention', 'bottleneck', 'position', 'learning_rate', 'mup')  # to trace their variants takes long
-SEEDS = {'attention': 1, 'multi30k_decoders': 1, 'pretraining': 5}  # of the other sweeps 3
+SEEDS = {'attention': 1, 'diagnostics': 5, 'multi30k_decoders': 1, 'pretraining': 5}  # of the other sweeps 3
 
 each_experiment = pytest.mark.parametrize('file', FILES, ids=lambda path: path.stem)
 

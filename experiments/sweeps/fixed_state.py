@@ -3,11 +3,11 @@
 """Three mixers with a state of fixed size beside softmax attention: gated DeltaNet, Kimi delta attention, Mamba-2.
 
     python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/fixed_state.py \\
-        --workdir=runs/fixed_state --jobs=2
+        --config.model.layers=2 --config.steps=200 --workdir=runs/fixed_state --jobs=2
     python launch/report.py --workdir=runs/fixed_state
 
-Each has two layers, is trained for 200 steps with three seeds, and has as many parameters as the others, to 1%. The
-report says what each takes: tokens a second, temporary bytes of a step, and bytes of the state to decode with.
+Each is trained with three seeds, and has as many parameters as the config's own model, to 1%. The report says what
+each takes: tokens a second, temporary bytes of a step, and bytes of the state to decode with.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ def get_sweep() -> dict[str, Any]:
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=6, convolution=SHORT | dict(bias=False)),
         mamba2=dict(use='attention.mamba2:Mamba2', heads=6, convolution=SHORT),
     )
-    points = [{'name': name, MIXER: mixer, 'model.layers': 2, 'steps': 200} for name, mixer in variants.items()]
+    points = [{'name': name, MIXER: mixer} for name, mixer in variants.items()]
     return dict(
         runs=dict(list=points), seeds=3, match=dict(what='parameters', by={'model.block.feedforward.ratio': 0.01})
     )

@@ -36,7 +36,7 @@ def get_sweep():
 TUNED = """\"\"\"How fast?\"\"\"
 
 def get_sweep():
-    rates = {'schedule.peak': [1e-6, 1e-2]}
+    rates = {'schedule.peak': [4e-4, 1e-2]}
     return dict(runs=dict(list=[{'model.layers': 1}]), seeds=[3], tune=dict(by=rates, seeds=[7]))
 """
 
@@ -212,7 +212,7 @@ def test_a_variant_is_tuned_first_and_the_same_command_goes_on(runner, tmp_path)
     assert done.returncode == 0, done.stderr
     assert 'peak=0.01' in done.stdout
     assert [run.name for run in read_sweep(sweeper.workdir / 'tuning').runs] == [
-        'layers=1,peak=1e-06,seed=7', 'layers=1,peak=0.01,seed=7'
+        'layers=1,peak=0.0004,seed=7', 'layers=1,peak=0.01,seed=7'
     ]  # fmt: skip
     (run,) = read_sweep(sweeper.workdir).runs
     assert run.name == 'layers=1,seed=3'
