@@ -7,10 +7,10 @@ r"""Sentence-BERT of texts with a number for how alike they are: the cosine of t
         --config.init_from=runs/sbert
     python launch/predict.py --workdir=runs/similar --text="A man sings." --pair="A man is singing."
 
-On the STS benchmark's development set, after 400 steps in rows of 32 tokens, from runs/sbert: Spearman 0.687 (95%
-interval 0.658 to 0.713), in 1.3 minutes of CPU time; from masked_lm/quickstart.py at half of its steps 0.694 (0.664 to
-0.720), in 2.5; by the tokens in common 0.654 and 0.653. One seed each. The cross-encoder of finetune/regress.py has
-0.135 (0.083 to 0.185) after as many steps from that BERT.
+On the STS benchmark's development set, after 400 steps in rows of 32 tokens, from runs/sbert: Spearman 0.680 (three
+seeds, 95% interval 0.663 to 0.697), in 1.3 minutes of CPU time; from masked_lm/quickstart.py at half of its steps 0.694
+(one seed), in 2.5; by the tokens in common 0.654. The cross-encoder of finetune/regress.py has 0.212 (0.187 to 0.236)
+after as many steps from runs/sbert.
 
 It must be told of what, as finetune/regress.py, which reads both texts in one row (a cross-encoder); glue/stsb of TFDS
 is `data.name`, with the columns that stand here. `task.highest` is the value of two texts that mean the same: 5 in STS.
