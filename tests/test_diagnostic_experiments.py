@@ -17,17 +17,20 @@ from saccade.train.loop import Options, train
 from saccade.train.setup import make_learner
 
 ROOT = Path(__file__).parents[1] / 'experiments/diagnostics'
+READ = ('bytes', 'pixels')  # the others are drawn
 FILES = [path for path in sorted(ROOT.glob('*.py')) if 'def get_config(' in path.read_text()]
+DRAWN = [path for path in FILES if path.stem not in READ]
 SMALL = ('--config.model.width=16', '--config.batch_size=8')
+MAMBA = "--config.model.block.mixer={'use': 'attention.mamba2:Mamba2', 'heads': 2}"
 
-each_experiment = pytest.mark.parametrize('file', FILES, ids=lambda path: path.stem)
+each_drawn = pytest.mark.parametrize('file', DRAWN, ids=lambda path: path.stem)
 
 
 def test_there_are_diagnostics():
-    assert {path.stem for path in FILES} >= {'recall', 'parity', 'permutations'}
+    assert {path.stem for path in FILES} >= {'recall', 'parity', 'permutations', *READ}
 
 
-@each_experiment
+@each_drawn
 def test_data_and_model_agree_at_another_length_too(file):
     config = load_config(str(file))
     longer = load_config(str(file), [f'--config.model.context_length={2 * config["model"]["context_length"]}'])
@@ -38,9 +41,26 @@ def test_data_and_model_agree_at_another_length_too(file):
 
 
 @pytest.mark.long
-@each_experiment
+@each_drawn
 def test_a_step_on_its_data_is_finite(file, tmp_path):
-    experiment = Experiment.of(load_config(str(file), [*SMALL, '--config.data.train=8']))
+    require_a_step(Experiment.of(load_config(str(file), [*SMALL, '--config.data.train=8'])), tmp_path)
+
+
+@pytest.mark.long
+def test_a_step_on_pixels_is_finite_and_the_mixer_is_swept_as_in_the_others(tmp_path):
+    require_a_step(Experiment.of(load_config(str(ROOT / 'pixels.py'), [*SMALL, MAMBA])), tmp_path)
+
+
+@pytest.mark.long
+def test_a_step_on_bytes_is_finite_and_the_mixer_is_swept_as_in_the_others(tmp_path):
+    for name, count in (('train', 16), ('dev', 8)):
+        rows = ''.join(f'{"good" if n % 2 else "bad"} film,{n % 2}\n' for n in range(count))
+        (tmp_path / f'{name}.csv').write_text('text,label\n' + rows)
+    fields = (f'--config.data.path={tmp_path}', '--config.data.context_length=16')
+    require_a_step(Experiment.of(load_config(str(ROOT / 'bytes.py'), [*SMALL, MAMBA, *fields])), tmp_path)
+
+
+def require_a_step(experiment, tmp_path):
     batch = next(eval_batches(experiment.data().prepare(tmp_path).splits['train'], 8))
     learner = make_learner(experiment)
     state = jax.jit(learner.init)(jax.random.key_data(jax.random.key(0)), batch)

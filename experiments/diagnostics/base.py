@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the diagnostics share: a decoder of two layers of width 64 on drawn sequences, whose answers alone are learned.
+"""What the diagnostics share: two layers of width 64; most learn the answers of drawn sequences alone.
 
 Position schemes are the mixer's own, so that one that needs none has none.
 """
@@ -35,7 +35,7 @@ def diagnostic(
         vocabulary: tokens that the generator makes.
         shortest: tokens of a row of training at least; None: all are full.
     """
-    length, norm = FieldReference(context_length), dict(use='norm.rms:RMSNorm')
+    length = FieldReference(context_length)
 
     config = settings(steps=steps)
     config.batch_size = 64
@@ -46,13 +46,18 @@ def diagnostic(
     config.data = dict(
         use='data.diagnostic.data:DiagnosticData', generator=generator, context_length=length, shortest=shortest
     )
-    config.model = dict(
-        use='model.decoder:Decoder',
-        vocabulary=vocabulary,
-        context_length=length,
+    config.model = small_model(mixer) | dict(
+        use='model.decoder:Decoder', vocabulary=vocabulary, context_length=length, tied=False
+    )
+    return config
+
+
+def small_model(mixer: dict[str, Any]) -> dict[str, Any]:
+    """Return what the models of all diagnostics have: two pre-norm layers of width 64, and no positions."""
+    norm = dict(use='norm.rms:RMSNorm')
+    return dict(
         width=64,
         layers=2,
-        tied=False,
         position=dict(use='position.none:NoPosition'),
         norm=norm,
         run=dict(use='model.stack:Unrolled'),
@@ -63,4 +68,3 @@ def diagnostic(
             feedforward=dict(use='feedforward.gated:Gated', activation=dict(use='jax.nn:silu'), ratio=2.0),
         ),
     )
-    return config

@@ -8,7 +8,8 @@
 
 600 steps take 8 minutes of CPU time on two cores. Of 448 docstrings of modules that it has not seen, the text that
 follows is then the first of all for 21% (three seeds, 95% interval 17 to 26) and among the first ten for 54%; by the
-words in common it is for 11% and 34%. On so few pairs it learns by heart: 91% of training batches are right, 25% of others.
+words in common it is for 11% and 34%. On so few pairs it learns by heart: 91% of training batches are right, 25% of
+others.
 
 Nothing is downloaded. It learns from pairs that belong together, each against the second texts of the whole batch
 (multiple-negatives ranking); a larger batch is a harder choice. Pairs of your own are `data.path`, a .csv, .tsv or
