@@ -10,8 +10,10 @@ import pytest
 
 from saccade.analysis.preflight import scaling
 from saccade.analysis.preflight.chips import Chips
+from saccade.analysis.preflight.collectives import Sent
 from saccade.analysis.preflight.measured import Measured
 from saccade.analysis.preflight.preflight import Preflight, Way
+from saccade.analysis.preflight.roofline import chip_of
 from saccade.train.backend import OnMesh
 from saccade.train.plan import peak_bytes
 from saccade.types import UserError
@@ -59,13 +61,44 @@ def test_the_peak_is_what_the_compiler_of_the_platform_goes_by():
 
 def test_what_was_said_of_each_chip_stands_beside_what_all_of_them_took():
     way = Way('', 100 * 2**20, True, [])
-    found = Preflight('it', CHIPS, {}, 900, 1000, 1, {}, [way], Measured(1000, 220 * 2**20))
+    found = Preflight('it', CHIPS, {}, 900, 1000, 1, {}, [way], Measured(1000, 220 * 2**20, 0.5))
     assert found.report().tables[-1].rows == [
         ('MiB at the peak', '200.0', '220.0', '1.100'),
         ('FLOPs in matrix products', '1,000', '1,000', '1.000'),
     ]
-    (row,) = replace(found, measured=Measured(None, 1)).report().tables[-1].rows  # where products are not read
+    (row,) = replace(found, measured=Measured(None, 1, 0.5)).report().tables[-1].rows  # where products are not read
     assert row[0] == 'MiB at the peak'
+
+
+def test_a_step_is_predicted_by_the_rates_of_a_chip_and_set_beside_what_it_took():
+    sent = [Sent('all-gather', 1, 45_000_000), Sent('all-reduce', 2, 45_000_000)]
+    way = Way('', 2**20, True, sent, traffic=6_700_000_000)
+    chips = replace(CHIPS, devices=(SimpleNamespace(platform='cpu', device_kind='cpu'),) * 2, kind='NVIDIA H100 80GB')
+    found = Preflight('it', chips, {}, 2 * 494_500_000_000, 2 * 989_000_000_000, 1, {}, [way], Measured(1, 1, 0.004))
+    assert found.figures()['roofline'] == pytest.approx({
+        'kind': 'NVIDIA H100', 'flops': 494.5e9, 'products': 1e-3, 'memory': 2e-3, 'links': 0.2e-3, 'least': 2e-3,
+        'most': 3.2e-3, 'bound': 'memory traffic', 'mfu_most': 0.25, 'mfu_least': 0.15625,
+    })  # fmt: skip
+    *_, predicted, beside = found.report().tables
+    assert [row[-1] for row in predicted.rows] == ['1', '2', '0.2']
+    assert beside.rows[0] == ('ms', '2', '4', '2.000')
+    assert any(
+        '2 ms at least, bound by memory traffic' in note and 'MFU 25% at most' in note for note in found._notes()
+    )
+
+
+@pytest.mark.parametrize('changes', [dict(kind='cpu'), dict(kind='NVIDIA H100')], ids=['chip', 'traffic'])
+def test_where_the_rates_of_a_chip_or_the_traffic_are_not_known_nothing_is_predicted(changes):
+    way = Way('', 1, True, [], traffic=1 if changes['kind'] == 'cpu' else None)
+    found = Preflight('it', replace(CHIPS, **changes), {}, 1, 1, 1, {}, [way])
+    assert found.figures()['roofline'] is None
+    assert len(found.report().tables) == 3
+
+
+def test_a_chip_is_named_in_short_or_the_names_that_there_are_are_said():
+    assert [chip_of(name) for name in ('h100', 'V5P')] == ['NVIDIA H100', 'TPU v5p']
+    with pytest.raises(UserError, match=r'--chip=h900: .* a100, .*h100.*v5e'):
+        chip_of('h900')
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,16 @@ COMPILE_ONLY = {
 
 @dataclass(frozen=True)
 class Chips:
-    """Devices to compile for. Attributes: name; devices; memory of each in bytes, None where it is not known."""
+    """Devices to compile for.
+
+    Attributes: name; devices; memory of each in bytes, None where it is not known; kind of chip, as JAX calls it, whose
+    rates a step is predicted by.
+    """
 
     name: str
     devices: Sequence[Any]
     memory: int | None
+    kind: str = ''
 
     @property
     def platform(self) -> str:
@@ -48,7 +53,7 @@ class Chips:
         known = (device.memory_stats() or {}).get('bytes_limit')
         if known is None and device.platform == 'cpu' and hasattr(os, 'sysconf'):
             known = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // count
-        return cls(f'{count} x {device.device_kind}, here', jax.devices(), known)
+        return cls(f'{count} x {device.device_kind}, here', jax.devices(), known, device.device_kind)
 
     @classmethod
     def of_slice(cls, topology: str) -> 'Chips':
@@ -71,4 +76,4 @@ class Chips:
             ) from None
         kind = devices[0].device_kind
         memory = next((size for name, size in MEMORY.items() if kind.startswith(name)), None)
-        return cls(f'{len(devices)} x {kind}, {topology}', devices, None if memory is None else memory * 2**30)
+        return cls(f'{len(devices)} x {kind}, {topology}', devices, None if memory is None else memory * 2**30, kind)

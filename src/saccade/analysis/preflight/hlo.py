@@ -9,18 +9,21 @@ loop whose end depends on data counts once.
 import functools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 _COMPUTATION = re.compile(r'^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) \(.*\{$')
-_INSTRUCTION = re.compile(r'^\s+(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>.+?) (?P<kind>[\w\-]+)\((?P<rest>.*)$')
+_INSTRUCTION = re.compile(r'^\s+(?P<root>ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>.+?) (?P<kind>[\w\-]+)\((?P<rest>.*)$')
 _CALLED = re.compile(r'(?:condition|body|calls|to_apply|\w+_computations?)=(?:\{(?P<many>[^}]*)\}|%?(?P<one>[\w.\-]+))')
 _OPERAND = re.compile(r'(?:\w+\[[\d,]*\](?:\{[^}]*\})? )?%?(?P<name>[\w.\-]+)')  # some compilers write its shape too
+_BESIDE = re.compile(r'/\*.*?\*/|\[[^\]]*\]|\{[^}]*\}|\([^)]*\)')  # an operand's number, sizes, layout, tuple
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _CONDITION = re.compile(r'condition=%?([\w.\-]+)')
 _BELOW = re.compile(r'ROOT .* compare\([^,]+, (?:\S+ )?%?([\w.\-]+)\), direction=LT')
 _CONSTANT = re.compile(r'^\s+%?(?P<name>[\w.\-]+) = \S+ constant\((?P<value>\d+)\)')
 _ARRAY = re.compile(r'\b(?P<kind>pred|[a-z]+(?P<bits>\d+)\w*)\[(?P<sizes>[\d,]*)\]')
+_CONTROL = ('while', 'conditional', 'call')  # what runs other computations, kernel by kernel
 _DEVICES = re.compile(r'\b(?:num_partitions|replica_count)=(\d+)')
 
 
@@ -28,18 +31,30 @@ _DEVICES = re.compile(r'\b(?:num_partitions|replica_count)=(\d+)')
 class Instruction:
     """HLO instruction.
 
-    Attributes: computation that it stands in; shape of its result; kind; its operands and attributes, as text.
+    Attributes: computation that it stands in; its name there; shape of its result; kind; its operands and attributes,
+    as text; whether it makes the result of its computation.
     """
 
     within: str
+    name: str
     shape: str
     kind: str
     rest: str
+    root: bool
 
     def called(self) -> Iterator[str]:
         """Names of the computations that it runs."""
         for found in _CALLED.finditer(self.rest):
             yield from (name.strip().lstrip('%') for name in (found['many'] or found['one']).split(','))
+
+    def operands(self) -> list[str]:
+        """Names of its operands, in order."""
+        depth, end = 0, 0
+        while end < len(self.rest) and (depth or self.rest[end] != ')'):
+            depth += (self.rest[end] in '([{') - (self.rest[end] in ')]}')
+            end += 1
+        inside = _BESIDE.sub('', self.rest[:end])
+        return [part.split()[-1].lstrip('%') for part in inside.split(',') if part.strip()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,19 +83,30 @@ class Program:
         """Every instruction, from the first computation on, and how often it runs."""
         return self._runs(self.entry, 1)
 
+    def kernels(self) -> Iterator[tuple[Instruction, int]]:
+        """Every instruction that is no part of a larger one, as what a fusion is made of is, and how often it runs."""
+        return self._runs(self.entry, 1, _CONTROL)
+
+    def instructions(self, name: str) -> Mapping[str, Instruction]:
+        """The instructions of a computation, by their names."""
+        return {each.name: each for each in map(partial(_read, name), self.computations.get(name, ())) if each}
+
+    def shape(self, within: str, name: str) -> str:
+        """Shape of the result of an instruction."""
+        return self._shapes[within][name]
+
     def first_operand(self, instruction: Instruction) -> str:
         """Shape of what an instruction is given first."""
         return self._shapes[instruction.within][_OPERAND.match(instruction.rest)['name']]
 
-    def _runs(self, name: str, times: int) -> Iterator[tuple[Instruction, int]]:
-        for line in self.computations.get(name, ()):
-            if not (found := _INSTRUCTION.match(line)):
-                continue
-            instruction = Instruction(name, found['shape'], found['kind'], found['rest'])
+    def _runs(self, name: str, times: int, into: Collection[str] = ()) -> Iterator[tuple[Instruction, int]]:
+        for instruction in self.instructions(name).values():
             yield instruction, times
+            if into and instruction.kind not in into:
+                continue
             again = self._trips(instruction.rest) if instruction.kind == 'while' else 1
             for inner in instruction.called():
-                yield from self._runs(inner, times * again)
+                yield from self._runs(inner, times * again, into)
 
     def _trips(self, rest: str) -> int:
         """How often a loop runs."""
@@ -95,6 +121,13 @@ class Program:
         """Shapes of the results within each computation, by name."""
         found = {name: filter(None, map(_INSTRUCTION.match, lines)) for name, lines in self.computations.items()}
         return {name: {each['name']: each['shape'] for each in within} for name, within in found.items()}
+
+
+def _read(within: str, line: str) -> Instruction | None:
+    """The instruction of a line of a computation, if it is one."""
+    if not (found := _INSTRUCTION.match(line)):
+        return None
+    return Instruction(within, found['name'], found['shape'], found['kind'], found['rest'], bool(found['root']))
 
 
 def sizes(shape: str) -> list[int]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measured cost of a step: FLOPs of the products in the compiled program, and memory while it runs.
+"""Measured cost of a step: FLOPs of the products in the compiled program, memory while it runs, and seconds.
 
 A GPU's allocator keeps its own peak. A CPU has none, so there it is what this process grows by, from before there are
 weights to the most that a step needs, as Linux counts the pages it touches; what XLA's threads and products use beside
@@ -9,6 +9,7 @@ the arrays of the program is in it.
 
 import ctypes
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +30,12 @@ class Measured:
     """Measured FLOPs and memory of a step.
 
     Attributes: FLOPs in matrix products of the compiled program, None where they are not read; peak bytes while it
-    ran. Both are of all devices together.
+    ran, both of all devices together; seconds of the fastest step.
     """
 
     flops: int | None
     peak_bytes: int
+    seconds: float
 
     @classmethod
     def of(cls, step: OnMesh) -> 'Measured':
@@ -52,11 +54,13 @@ class Measured:
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype, device=leaf.sharding), rows)
         state = jax.block_until_ready(init(key, zeros))
         meter.begin()
+        seconds = []
         for _ in range(STEPS):
-            state, metrics = program(state, zeros)
-        jax.block_until_ready((state, metrics))
+            begun = time.perf_counter()
+            state, _ = jax.block_until_ready(program(state, zeros))
+            seconds.append(time.perf_counter() - begun)
         flops = product_flops(program.as_text()) * jax.device_count() if platform == 'cpu' else None
-        return cls(flops, meter.peak())
+        return cls(flops, meter.peak(), min(seconds))
 
 
 class _Process:

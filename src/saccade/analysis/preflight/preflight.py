@@ -5,6 +5,7 @@
 The very step that would run is compiled, as it is and with what saves memory: rematerialised layers, and microbatches.
 """
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +17,8 @@ import numpy as np
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import Sent, collectives
 from saccade.analysis.preflight.measured import STEPS, Measured
+from saccade.analysis.preflight.roofline import Roofline
+from saccade.analysis.preflight.traffic import traffic
 from saccade.benchmark.report import Report, Table
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import OnMesh
@@ -44,12 +47,14 @@ class Way:
         fits: whether a chip has the memory for it; None where that is not known.
         sent: what one chip sends to others; nothing of a program that is too large to be compiled, and None of one that
             XLA compiles and cannot print.
+        traffic: bytes that one chip reads from its memory and writes to it; None where `sent` is None or nothing.
     """
 
     changes: str
     peak_bytes: int
     fits: bool | None
     sent: list[Sent] | None
+    traffic: int | None = None
 
     @classmethod
     def of(cls, changes: str, step: OnMesh, chips: Chips) -> 'Way':
@@ -63,10 +68,10 @@ class Way:
         peak = peak_bytes(compiled.memory_analysis(), chips.platform)
         fits = None if chips.memory is None else peak <= chips.memory
         try:
-            sent = collectives(compiled.as_text())
+            hlo = compiled.as_text()
         except jax.errors.JaxRuntimeError:  # a check of XLA's own, which programs for many chips fail
-            sent = None
-        return cls(changes, peak, fits, sent)
+            return cls(changes, peak, fits, None)
+        return cls(changes, peak, fits, collectives(hlo), traffic(hlo))
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,15 @@ class Preflight:
         """
         return replace(self, measured=Measured.of(spread(Experiment.of(config), self.chips)))
 
+    @functools.cached_property
+    def roofline(self) -> Roofline | None:
+        """Seconds that a step takes at the rates of the chips; None where these, or what it moves, are not known."""
+        way, count = self.ways[0], len(self.chips.devices)
+        if way.traffic is None:
+            return None
+        sent = sum(each.bytes for each in way.sent)
+        return Roofline.of(self.chips.kind, self.flops / count, self.hardware_flops / count, way.traffic, sent)
+
     def report(self) -> Report:
         """All of it."""
         roles = [(role, f'{count:,}') for role, count in self.parameters.items()]
@@ -145,13 +159,28 @@ class Preflight:
         ]
         if sent:
             tables.append(Table('What a chip sends in a step', ('collective', 'times', 'MiB'), sent))
+        if self.roofline:
+            tables.append(self._at_full_rate(self.roofline))
         if self.measured:
             tables.append(self._beside(self.measured))
         return Report(self.what, self.figures(), tuple(tables), tuple(self._notes()))
 
+    def _at_full_rate(self, of: Roofline) -> Table:
+        rows = [
+            (
+                'matrix products',
+                f'{self.hardware_flops / len(self.chips.devices):.4g} FLOPs',
+                milliseconds(of.products),
+            ),
+            ('memory traffic', f'{mib(self.ways[0].traffic)} MiB', milliseconds(of.memory)),
+            ('communication', f'{mib(sum(each.bytes for each in self.ways[0].sent))} MiB', milliseconds(of.links)),
+        ]
+        return Table(f'What a step takes at the full rates of {of.kind}', ('of a chip', 'amount', 'ms'), rows)
+
     def _beside(self, found: Measured) -> Table:
-        """Compare the predicted memory and FLOPs with the measured ones."""
-        figures = {
+        """Compare the predicted memory, FLOPs and time with the measured ones."""
+        time = {'ms': (self.roofline.least, found.seconds, milliseconds)} if self.roofline else {}
+        figures = time | {
             'MiB at the peak': (self.ways[0].peak_bytes * len(self.chips.devices), found.peak_bytes, mib),
             'FLOPs in matrix products': (self.hardware_flops, found.flops, '{:,}'.format),
         }
@@ -172,6 +201,7 @@ class Preflight:
             'tokens': self.tokens,
             'held': self.held,
             'ways': [asdict(way) for way in self.ways],
+            'roofline': self.roofline and self.roofline.figures(),
             'measured': self.measured and asdict(self.measured),
         }
 
@@ -179,10 +209,22 @@ class Preflight:
         yield f'A step: {self.tokens:,} tokens, {in_words(self.flops, self.hardware_flops)}, over all chips.'
         if self.ways[0].sent is None:
             yield 'What a chip sends is not known: XLA compiled the program, but cannot print it.'
+        if of := self.roofline:
+            yield (
+                f'A step of {milliseconds(of.least)} ms at least, bound by {of.bound}, at the rates of bfloat16: MFU '
+                f'{of.mfu(of.least):.0%} at most, {of.mfu(of.most):.0%} if nothing overlaps.'
+            )
+            if not self.chips.devices[0].device_kind.startswith(of.kind):
+                yield f'The traffic is that of the program for {self.chips.platform}; another compiler fuses otherwise.'
         if self.ways[0].fits is False:
             needs = f'It needs {mib(self.ways[0].peak_bytes)} MiB, and a chip has {mib(self.chips.memory or 0)}.'
             changes = next((way.changes for way in self.ways if way.fits), '')
             yield f'{needs} ' + (f'It fits with {changes}' if changes else 'What would fit: more chips along fsdp.')
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time in milliseconds, as text."""
+    return f'{1000 * seconds:,.3g}'
 
 
 _YES = {True: 'yes', False: 'no', None: 'not known'}
