@@ -150,7 +150,10 @@ def defaults(target: Any) -> dict[str, Any]:
 
 
 def lacking(target: Any, protocol: type) -> list[str]:
-    """All that keeps the instances of a class, or what a function returns, from being of a protocol."""
+    """All that keeps the instances of a class, or what a function returns, from being of a protocol.
+
+    A class that inherits all of it, and cannot do it, says so in its `why_not`.
+    """
     made = target if isinstance(target, type) else _hints(target).get('return')
     if not isinstance(made, type):  # a function that does not say what it makes
         return []
@@ -161,6 +164,8 @@ def lacking(target: Any, protocol: type) -> list[str]:
             missing.append(f'it has no {name}({", ".join(parameter.name for parameter in _parameters(wanted)[1:])})')
         if not callable(wanted) and given is None and name not in _hints(made):
             missing.append(f"it has no '{name}'")
+    if protocol.__name__ in getattr(made, 'why_not', {}):
+        missing.append('it is declared to be none')
     return missing
 
 

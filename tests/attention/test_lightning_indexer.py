@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from saccade.attention.lightning_indexer import divergence
 from saccade.build import build
 from saccade.types import LayerContext, UserError
 
@@ -131,11 +132,18 @@ def test_a_state_holds_the_keys_of_the_indexer():
     assert state.index.k.shape == (B, 1, 7, WIDTH)
 
 
-@pytest.mark.parametrize(
-    ('changes', 'message'),
-    [({'kernel': {'use': 'attention.blockwise:Blockwise'}}, r'attention\.plain:Plain alone, not by attention\.block')],
-)
-def test_what_it_cannot_do_is_refused_by_name(changes, message):
-    with pytest.raises(UserError, match=message) as found:
-        indexed(2, **changes).init(jax.random.key(0), X, ALONE, False)
-    assert 'attention.lightning_indexer:LightningIndexer' in str(found.value)
+def test_a_kernel_that_attends_to_no_given_pairs_is_refused():
+    with pytest.raises(UserError, match=r'kernel: attention\.blockwise:Blockwise is not a PairKernel'):
+        indexed(2, kernel={'use': 'attention.blockwise:Blockwise'})
+
+
+def test_a_block_whose_layers_share_keys_is_refused_it():
+    parts = {'mixer': INDEXED | {'chosen': 2}, 'feedforward': None, 'norm': {'use': 'norm.rms:RMSNorm'}, 'sharing': 2}
+    with pytest.raises(UserError, match='is not a KVSharingMixer, as each layer caches the keys of its own indexer'):
+        build({'use': 'block.shared_keys:SharedKeys', **parts})
+
+
+def test_weights_below_zero_leave_the_loss_finite():
+    weights, allowed = -jax.nn.softmax(jnp.zeros((1, 2, 3, 3))), jnp.ones((1, 1, 3, 3), bool)
+    loss, slope = jax.value_and_grad(lambda fit: divergence(weights, fit, allowed, None))(jnp.zeros((1, 3, 3)))
+    np.testing.assert_allclose([loss, jnp.abs(slope).max()], 0.0, atol=1e-6)

@@ -154,13 +154,17 @@ def test_the_choice_is_of_all_heads_of_a_group():
     [
         ({'mask': {'use': 'ops.mask:Full'}}, 'Causal'),
         ({'terms': [{'use': 'ops.term:Softcap', 'cap': 5.0}]}, 'Softcap'),
-        ({'kernel': {'use': 'attention.blockwise:Blockwise'}}, r'attention\.plain:Plain'),
         ({'stride': 3}, 'stride 3 must divide length 4 and block 4'),
         ({'chosen': 2}, 'chosen must be at least 3'),
     ],
-    ids=['full mask', 'score term', 'kernel', 'stride', 'chosen'],
+    ids=['full mask', 'score term', 'stride', 'chosen'],
 )
 def test_what_it_cannot_do_is_refused_by_name(changes, message):
     with pytest.raises(UserError, match=message) as found:
         sparse(**changes).init(jax.random.key(0), X, ALONE, False)
     assert 'attention.native_sparse:NativeSparse' in str(found.value)
+
+
+def test_a_kernel_that_attends_to_no_given_pairs_is_refused():
+    with pytest.raises(UserError, match=r'kernel: attention\.blockwise:Blockwise is not a PairKernel'):
+        sparse(kernel={'use': 'attention.blockwise:Blockwise'})

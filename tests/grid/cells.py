@@ -130,7 +130,10 @@ def _refuses(first: Level, second: Level) -> bool:
     if first.factor not in ('mixer', 'kernel') or not first.spec or not second.spec:
         return False
     if (first.factor, second.factor) == ('mixer', 'kernel'):
-        return first.capabilities.scores and not second.capabilities.terms
+        unscored = first.capabilities.scores and not second.capabilities.terms
+        return unscored or not _takes(first, 'kernel', second)
+    if (first.factor, second.factor) == ('mixer', 'mask') and _cannot_mask(first.capabilities, second):
+        return True
     if (first.factor, second.factor) == ('kernel', 'mask'):
         return _cannot_mask(first.capabilities, second)
     return second.factor in ('term', 'position', 'shared') and _cannot_change_scores(first.capabilities, second)

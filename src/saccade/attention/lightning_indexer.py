@@ -21,9 +21,7 @@ from jaxtyping import Array, Bool, Float
 
 from saccade.attention.cache import Cache, heads_first
 from saccade.attention.multi_head import Attend, MultiHead, SharedKV, flat, visible
-from saccade.attention.plain import Plain
 from saccade.axes import parameter
-from saccade.ops import plain
 from saccade.ops.padding import token_mean
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
@@ -33,10 +31,10 @@ from saccade.types import (
     Capabilities,
     Count,
     Hidden,
-    Kernel,
     LayerContext,
     Mixed,
     NotNegative,
+    PairKernel,
     PairPosition,
     Pairs,
     Part,
@@ -68,6 +66,7 @@ class LightningIndexer(MultiHead, kw_only=True):
     index_position, of the indexer's queries and keys.
     """
 
+    kernel: Part[PairKernel]
     index_heads: Count
     index_width: Count
     chosen: Count | None
@@ -83,6 +82,7 @@ class LightningIndexer(MultiHead, kw_only=True):
         state='S (K H + X)',
     )
     rows: ClassVar[Rows] = Rows(dense=False, continuous=False)
+    why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer caches the keys of its own indexer'}
     example: ClassVar[dict[str, Any]] = {'index_heads': 3, 'index_width': 2, 'chosen': 4}
 
     def project(
@@ -91,23 +91,21 @@ class LightningIndexer(MultiHead, kw_only=True):
         """Return queries, keys and values.
 
         Raises:
-            UserError: there is another sequence to read, or keys of another layer.
+            UserError: there is another sequence to read.
         """
         if context.source is not None:
             raise UserError(f'{Part(type(self)).name} reads its own sequence alone, and no other')
-        if shared_kv is not None:
-            raise UserError(f'{Part(type(self)).name} has keys of its indexer to cache, and takes none of other layers')
         return super().project(x, context, position, shared_kv)
 
     def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
         """Return how the queries of whole sequences attend; the indexer's loss is reported in 'losses'."""
 
-        def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
             scoring = kernel.complete(visible(scoring, context), q.shape[-2], train)
             (index_q, index_k), weight = self._indexer(x, context)
             fit, places = relevance(index_q, index_k, weight), jnp.arange(k.shape[1])
             pairs = self._chosen(scoring.pairs(places, places), fit)
-            mixed, weights = plain.attend_to_pairs(q, k, v, scoring, pairs)
+            mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs)
             if not self.is_initializing():
                 kernel.sow('weights', 'attention', weights)
                 self.sow('losses', 'indexer', self.loss * divergence(weights, fit, pairs.allowed, context.real))
@@ -118,13 +116,13 @@ class LightningIndexer(MultiHead, kw_only=True):
     def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
         """Return how the queries of a chunk attend to the chosen ones of the KV cache and the chunk."""
 
-        def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
             (index_q, index_k), weight = self._indexer(x, context)
             kv, index = state.kv.append(k, v, context), state.index.append(index_k, index_k[..., :0], context)
             scoring, k, v = kv.read(kernel.complete(scoring, q.shape[-2], False), context)
             fit = relevance(index_q, heads_first(index.k), weight)
             pairs = self._chosen(scoring.pairs(context.positions, kv.positions), fit)
-            return plain.attend_to_pairs(q, k, v, scoring, pairs)[0], IndexedCache(kv, index)
+            return kernel.attend_to_pairs(q, k, v, scoring, pairs)[0], IndexedCache(kv, index)
 
         return attend
 
@@ -138,13 +136,11 @@ class LightningIndexer(MultiHead, kw_only=True):
         """Return N, K and H at width D.
 
         Raises:
-            UserError: the kernel is another than Plain; a size is below 1; and as for MultiHead.
+            UserError: a size is below 1; and as for MultiHead.
         """
         name = Part(type(self)).name
         require_positive(name, index_heads=self.index_heads, index_width=self.index_width)
         require_positive(name, chosen=1 if self.chosen is None else self.chosen)
-        if not issubclass(self.kernel.target, Plain):
-            raise UserError(f'{name} attends by attention.plain:Plain alone, not by {self.kernel.name}')
         return super().sizes(D)
 
     def _indexer(
@@ -183,9 +179,10 @@ def divergence(
 ) -> Float[Array, '']:
     """Return KL of attention's weights, summed over the heads and normalised, to the softmax of `fit`, in nats.
 
-    The mean is over real queries; the weights have no gradient.
+    The mean is over real queries; the weights have no gradient. Of those below zero, as talking heads make, the size
+    counts.
     """
-    wanted = jnp.sum(jax.lax.stop_gradient(weights), axis=1)
+    wanted = jnp.sum(jnp.abs(jax.lax.stop_gradient(weights)), axis=1)
     wanted = wanted / jnp.maximum(jnp.sum(wanted, axis=-1, keepdims=True), _TINY)
     found = jax.nn.log_softmax(jnp.where(allowed[:, 0], fit, _NEVER), axis=-1)
     distance = jnp.sum(jax.scipy.special.xlogy(wanted, wanted) - wanted * found, axis=-1)

@@ -12,7 +12,7 @@ Ours: compressed keys meet queries without positions, and the network that compr
 blocks are of a segment, and what is left out is masked: the time and memory saved are not shown. Cost: B N T S each.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import flax.linen as nn
@@ -23,9 +23,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from saccade.attention.cache import heads_first
 from saccade.attention.multi_head import Attend, MultiHead, flat, visible
-from saccade.attention.plain import Plain
 from saccade.axes import parameter
-from saccade.ops import plain
 from saccade.ops.blocks import Blocks, Tokens
 from saccade.ops.project import project
 from saccade.ops.reach import reach_of
@@ -35,10 +33,10 @@ from saccade.types import (
     Capabilities,
     Count,
     Hidden,
-    Kernel,
     Keys,
     LayerContext,
     Mixed,
+    PairKernel,
     PairPosition,
     Pairs,
     Part,
@@ -55,6 +53,10 @@ _ALWAYS = 3  # blocks that each query attends to: the first, its own, and the on
 _SIDE_BY_SIDE = 'B S (A K) H -> B S K (A H)'  # three branches
 
 
+# Queries, keys, values and which keys each query attends to -> output and weights.
+_Attend = Callable[[Queries, Keys, Values, Bool[Array, '#B #N T S']], tuple[Mixed, Float[Array, 'B N T S']]]
+
+
 class NativeSparse(MultiHead, kw_only=True):
     """Native sparse attention.
 
@@ -63,6 +65,7 @@ class NativeSparse(MultiHead, kw_only=True):
     the sliding window, the query's own included.
     """
 
+    kernel: Part[PairKernel]
     length: Count
     stride: Count
     block: Count
@@ -120,11 +123,11 @@ class NativeSparse(MultiHead, kw_only=True):
         if context.source is not None:
             raise UserError(f'{Part(type(self)).name} reads its own sequence alone, and no other')
 
-        def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
             packed = reach_of(self, visible(scoring, context), q, k).segments is not None
             tokens = Tokens.of_rows(context.segments if packed else jnp.ones((1, k.shape[1]), jnp.int32))
-            scoring = kernel.complete(scoring, q.shape[-2], train)
-            mixed, weights = self._branches(q, k, v, scoring, tokens, tokens, packed)
+            attend = _attend_by(kernel, kernel.complete(scoring, q.shape[-2], train))
+            mixed, weights = self._branches(q, k, v, attend, tokens, tokens, packed)
             if not self.is_initializing():
                 kernel.sow('weights', 'attention', weights)
             return mixed, None
@@ -134,9 +137,10 @@ class NativeSparse(MultiHead, kw_only=True):
     def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
         """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
 
-        def attend(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
             reach_of(self, scoring, q, k)
-            scoring, after = kernel.complete(scoring, q.shape[-2], False), state.append(k, v, context)
+            attend = _attend_by(kernel, kernel.complete(scoring, q.shape[-2], False))
+            after = state.append(k, v, context)
             # A block is of tokens that follow each other; empty slots may stand between those of a row.
             order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
             k, v, positions, segments = (
@@ -144,7 +148,7 @@ class NativeSparse(MultiHead, kw_only=True):
                 for slots in (heads_first(after.k), heads_first(after.v), after.positions, after.segments)
             )
             queries = Tokens(context.positions, context.numbered)
-            return self._branches(q, k, v, scoring, queries, Tokens(positions, segments), True)[0], after
+            return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True)[0], after
 
         return attend
 
@@ -160,14 +164,12 @@ class NativeSparse(MultiHead, kw_only=True):
         """Return N, K and H at width D.
 
         Raises:
-            UserError: the kernel is another than Plain; sizes do not go together; and as for MultiHead.
+            UserError: sizes do not go together; and as for MultiHead.
         """
         name = Part(type(self)).name
         require_positive(name, length=self.length, stride=self.stride, block=self.block, window=self.window)
         if self.length % self.stride or self.block % self.stride:
             raise UserError(f'{name}: stride {self.stride} must divide length {self.length} and block {self.block}')
-        if not issubclass(self.kernel.target, Plain):
-            raise UserError(f'{name} attends by attention.plain:Plain alone, not by {self.kernel.name}')
         if self.chosen < _ALWAYS:
             raise UserError(
                 f'{name}: chosen must be at least {_ALWAYS}, not {self.chosen}: the first block, the own and the one '
@@ -176,29 +178,22 @@ class NativeSparse(MultiHead, kw_only=True):
         return super().sizes(D)
 
     def _branches(
-        self, q: Queries, k: CachedKeys, v: Values, scoring: Scoring, queries: Tokens, keys: Tokens, packed: bool
+        self, q: Queries, k: CachedKeys, v: Values, attend: _Attend, queries: Tokens, keys: Tokens, packed: bool
     ) -> tuple[Float[Array, 'B T N _'], Float[Array, 'B N T S']]:
         """Attend in each branch; return the three outputs side by side, and the weights in the chosen blocks."""
         q, turned = jnp.split(q, 2, axis=-1)
         (compressible, *ks), (compressed, *vs) = jnp.split(k, 3, axis=-1), jnp.split(v, 3, axis=-1)
         at, ends = self._windows(keys)
         compressible, compressed = self._compressed('key', compressible, at), self._compressed('value', compressed, at)
-        first, of_compressed = self._attend(q, compressible, compressed, scoring, queries.causal(ends))
+        first, of_compressed = attend(q, compressible, compressed, queries.causal(ends))
 
         chosen = self._chosen(jax.lax.stop_gradient(of_compressed), at, queries, keys, packed, k.shape[-2])
         near = (queries.positions[..., None] - keys.positions[:, None] < self.window)[:, None]
         causal = queries.causal(keys)
         (second, weights), (third, _) = (
-            self._attend(turned, *kv, scoring, causal & allowed)
-            for *kv, allowed in zip(ks, vs, (chosen, near), strict=True)
+            attend(turned, *kv, causal & allowed) for *kv, allowed in zip(ks, vs, (chosen, near), strict=True)
         )
         return jnp.concatenate([first, second, third], axis=-1), weights
-
-    def _attend(
-        self, q: Queries, k: Keys, v: Values, scoring: Scoring, allowed: Bool[Array, '#B #N T S']
-    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
-        pairs = Pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]), allowed, scoring.scale)
-        return plain.attend_to_pairs(q, k, v, scoring, pairs)
 
     def _windows(self, keys: Tokens) -> tuple[Int[Array, '#B M X'], Tokens]:
         """Return which keys each compressed block is of, and the last token of each; segment 0 where there is none."""
@@ -245,3 +240,13 @@ class NativeSparse(MultiHead, kw_only=True):
         fit = jnp.where(before < 0, -jnp.inf, jnp.where(always, jnp.inf, fit))
         chosen = blocks.keys_of_best(fit, self.chosen)
         return repeat(chosen, 'B K T S -> B (K G) T S', G=weights.shape[1] // groups)
+
+
+def _attend_by(kernel: PairKernel, scoring: Scoring) -> _Attend:
+    def attend(
+        q: Queries, k: Keys, v: Values, allowed: Bool[Array, '#B #N T S']
+    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
+        pairs = Pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]), allowed, scoring.scale)
+        return kernel.attend_to_pairs(q, k, v, scoring, pairs)
+
+    return attend

@@ -13,11 +13,12 @@ in time and in memory.
 from typing import ClassVar
 
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from saccade.attention.base import ScoreKernel
 from saccade.ops import plain
 from saccade.ops.scoring import Scoring
-from saccade.types import Capabilities, Count, Keys, Mixed, Queries, Values, require_positive
+from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Values, require_positive
 
 
 class Plain(ScoreKernel):
@@ -38,3 +39,9 @@ class Plain(ScoreKernel):
         y, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
         self.sow('weights', 'attention', weights)
         return y
+
+    def attend_to_pairs(
+        self, q: Queries, k: Keys, v: Values, scoring: Scoring, pairs: Pairs
+    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
+        """Return the output of these pairs, and the weights before dropout, at once whatever `query_chunks` is."""
+        return plain.attend_to_pairs(q, k, v, scoring, pairs)

@@ -234,6 +234,21 @@ class Kernel(Protocol):
 
 
 @runtime_checkable
+class PairKernel(Kernel, Protocol):
+    """A kernel that attends to whichever pairs it is given, which may differ between heads."""
+
+    def complete(self, scoring: Any, heads: int, train: bool) -> Any:
+        """Return the scoring with what the kernel adds to it."""
+        ...
+
+    def attend_to_pairs(
+        self, q: Queries, k: Keys, v: Values, scoring: Any, pairs: Any
+    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
+        """Return the output for a completed scoring and its `Pairs`, and the weights before dropout."""
+        ...
+
+
+@runtime_checkable
 class Mixer(Protocol):
     """Token mixer: the only part that moves information between tokens."""
 
