@@ -28,7 +28,7 @@ from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2] / 'experiments'
-ROWS, LENGTH, CONTEXT, VOCABULARY, WIDTH, HEADS = 3, 24, 40, 128, 16, 4
+ROWS, LENGTH, CONTEXT, VOCABULARY, WIDTH, HEADS = 3, 24, 40, 131, 16, 4
 ORDINARY = 110  # ids from here on are of ordinary tokens; below are special ones
 
 Spec = dict[str, Any]

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from saccade.axes import parameter
 from saccade.head.base import hidden
+from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Hidden, Norm, Part, Reading, UserError
 
 
@@ -27,11 +28,16 @@ class Masked(nn.Module):
     norm: Part[Norm]
     kernel_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
-    @nn.compact
     def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B M V']:
+        return self.output_projection(x, reading, train).logits()
+
+    @nn.compact
+    def output_projection(self, x: Hidden, reading: Reading, train: bool) -> OutputProjection:
+        """Return the hidden layer's output with its projection to the vocabulary, in place of the logits."""
         if reading.table is None:
             raise UserError('head.masked:Masked predicts tokens: set config.model.vocabulary')
         V, E = reading.table.shape
         asked: Array = x if reading.at is None else jnp.take_along_axis(x, reading.at[..., None], axis=-2)
         h = self.norm(name='norm')(self.activation(hidden(self, asked, E, self.kernel_init)))
-        return jnp.einsum('BME,VE->BMV', h, reading.table) + parameter(self, 'bias', 'V', nn.initializers.zeros, (V,))
+        bias = parameter(self, 'bias', 'V', nn.initializers.zeros, (V,))
+        return OutputProjection(h, reading.table, tied=True, bias=bias)

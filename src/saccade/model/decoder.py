@@ -20,7 +20,7 @@ from saccade.axes import parameter
 from saccade.model.base import Through, Tower
 from saccade.model.stack import Stack
 from saccade.ops.causality import require_causal
-from saccade.ops.project import project
+from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Count, Hidden, LayerContext, Logits, Norm, Part, Positive, Source, State, Table, Tokens
 
 
@@ -64,9 +64,17 @@ class Decoder(Tower, kw_only=True):
 
     def __call__(self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None = None) -> Logits:
         """Return the logits. `table` is the embedding of another model, where that is shared."""
-        return self._around(tokens, context, train, lambda stack, x, context: (stack(x, context, train), None), table)[
-            0
-        ]
+        return self.output_projection(tokens, context, train, table).logits()
+
+    def output_projection(
+        self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None = None
+    ) -> OutputProjection:
+        """Return the last hidden states with their projection to the vocabulary, in place of the logits."""
+
+        def through(stack: Stack, x: Hidden, context: LayerContext) -> tuple[Hidden, None]:
+            return stack(x, context, train), None
+
+        return self._around(tokens, context, train, through, table)[0]
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
         """Return the state for `capacity` tokens a row, padding included. The context does not bound it."""
@@ -102,13 +110,13 @@ class Decoder(Tower, kw_only=True):
         def through(stack: Stack, x: Hidden, context: LayerContext) -> tuple[Hidden, tuple[State, ...]]:
             return stack.step(x, context, state.layers)
 
-        logits, layers = self._around(tokens, context, False, through, table)
-        return logits, state.replace(layers=layers, position=state.position + count[:, -1])
+        projection, layers = self._around(tokens, context, False, through, table)
+        return projection.logits(), state.replace(layers=layers, position=state.position + count[:, -1])
 
     @nn.compact
     def _around(
         self, tokens: Tokens, context: LayerContext, train: bool, through: Through, table: Table | None
-    ) -> tuple[Logits, Any]:
+    ) -> tuple[OutputProjection, Any]:
         self._refuse()
         require_causal('model.decoder:Decoder', *self.blocks)
         table = self._table(self.width) if table is None else table
@@ -120,13 +128,12 @@ class Decoder(Tower, kw_only=True):
             x = self.position_norm(name='position_norm')(x, context.real)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
         x, state = self._contextual(x, context, through)
-        return self._logits(self.logit_scale * x, table), state
+        return self._projection(self.logit_scale * x, table), state
 
-    def _logits(self, x: Hidden, table: Table) -> Logits:
-        if self.tied:
-            logits = jnp.einsum('BTD,VD->BTV', x, table)
-        else:
-            logits = project(x, parameter(self, 'head', 'D -> V', self.head_init(), (self.width, self.vocabulary)))
+    def _projection(self, x: Hidden, table: Table) -> OutputProjection:
+        bias, kernel = None, table
+        if not self.tied:
+            kernel = parameter(self, 'head', 'D -> V', self.head_init(), (self.width, self.vocabulary))
         if self.head_bias:
-            logits = logits + parameter(self, 'head_bias', 'V', nn.initializers.zeros, (self.vocabulary,))
-        return logits if self.logit_cap is None else self.logit_cap * jnp.tanh(logits / self.logit_cap)
+            bias = parameter(self, 'head_bias', 'V', nn.initializers.zeros, (self.vocabulary,))
+        return OutputProjection(x, kernel, self.tied, bias, self.logit_cap)

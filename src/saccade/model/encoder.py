@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.model.base import Tower
 from saccade.ops.project import project
+from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Count, CountOrZero, Head, Hidden, Inputs, LayerContext, Norm, Part, Reading
 
 
@@ -51,6 +52,17 @@ class Encoder(Tower, kw_only=True):
         def read(x: Hidden, reading: Reading) -> dict[str, Array]:
             asked = reading.replace(at=at)
             return {name: head(name=f'{name}_head')(x, asked, train) for name, head in self.heads}
+
+        return self._around(inputs, context, train, read)
+
+    def output_projection(
+        self, inputs: Inputs, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
+    ) -> dict[str, Array | OutputProjection]:
+        """Return what a call does, but of heads that predict tokens their projection to the vocabulary."""
+
+        def read(x: Hidden, reading: Reading) -> dict[str, Array | OutputProjection]:
+            asked, heads = reading.replace(at=at), {name: head(name=f'{name}_head') for name, head in self.heads}
+            return {name: getattr(head, 'output_projection', head)(x, asked, train) for name, head in heads.items()}
 
         return self._around(inputs, context, train, read)
 

@@ -19,6 +19,7 @@ from jaxtyping import Array, Int
 
 from saccade.model.decoder import Decoder, DecoderState
 from saccade.model.encoder import Encoder
+from saccade.ops.vocabulary import OutputProjection
 from saccade.types import LayerContext, Logits, Part, Source, Table, Tokens, UserError
 
 _NAME = 'model.encoder_decoder:EncoderDecoder'
@@ -69,9 +70,21 @@ class EncoderDecoder(nn.Module):
         context: LayerContext,
         train: bool,
     ) -> Logits:
-        def run(encoder: Encoder, decoder: Decoder) -> Logits:
+        return self.output_projection(source, source_context, tokens, context, train).logits()
+
+    def output_projection(
+        self,
+        source: Array,
+        source_context: LayerContext,
+        tokens: Tokens,
+        context: LayerContext,
+        train: bool,
+    ) -> OutputProjection:
+        """Return the decoder's last hidden states with their projection to the vocabulary, in place of the logits."""
+
+        def run(encoder: Encoder, decoder: Decoder) -> OutputProjection:
             read, table = self._encoded(encoder, source, source_context, train)
-            return decoder(tokens, context.replace(source=read), train, table)
+            return decoder.output_projection(tokens, context.replace(source=read), train, table)
 
         return self._with_towers(run)
 

@@ -20,6 +20,7 @@ from jaxtyping import Array, Int
 
 from saccade.model.decoder import Decoder, DecoderState
 from saccade.ops.padding import padding_last
+from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Count, LayerContext, Logits, Part, Tokens, UserError
 
 _NAME = 'model.prefix_decoder:PrefixDecoder'
@@ -58,6 +59,17 @@ class PrefixDecoder(nn.Module):
         context: LayerContext,
         train: bool,
     ) -> Logits:
+        return self.output_projection(source, source_context, tokens, context, train).logits()
+
+    def output_projection(
+        self,
+        source: Int[Array, 'B S'],
+        source_context: LayerContext,
+        tokens: Tokens,
+        context: LayerContext,
+        train: bool,
+    ) -> OutputProjection:
+        """Return the last hidden states of the tokens with their projection to the vocabulary, not the logits."""
         prefix = _there(source_context).sum(axis=-1)
         segments = jnp.concatenate([_there(source_context), _there(context)], axis=-1)
         positions = jnp.concatenate([source_context.positions, prefix[:, None] + context.positions], axis=-1)
@@ -67,11 +79,11 @@ class PrefixDecoder(nn.Module):
             jnp.take_along_axis(each, order, axis=-1)
             for each in (jnp.concatenate([source, tokens], axis=-1), segments, positions)
         )
-        logits = self._with_decoder(
-            lambda decoder: decoder(row, LayerContext(positions, segments, prefix=prefix), train)
-        )
+        row_context = LayerContext(positions, segments, prefix=prefix)
+        projection = self._with_decoder(lambda decoder: decoder.output_projection(row, row_context, train))
         of_tokens = jnp.argsort(order, axis=-1)[:, source.shape[1] :]
-        return jnp.take_along_axis(logits, of_tokens[..., None], axis=-2)
+        # The source's own hidden states need no logits.
+        return projection.replace(hidden=jnp.take_along_axis(projection.hidden, of_tokens[..., None], axis=-2))
 
     def encode(self, source: Int[Array, 'B S'], source_context: LayerContext, capacity: int) -> DecoderState:
         """Run the decoder over the sources; return the state to decode `capacity` tokens a row, padding included."""

@@ -18,7 +18,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.axes import parameter
-from saccade.ops.project import project
+from saccade.ops.vocabulary import OutputProjection
 from saccade.types import (
     Count,
     Hidden,
@@ -96,6 +96,12 @@ class RecurrentSeq2Seq(nn.Module):
     def __call__(
         self, source: Sources, source_context: LayerContext, tokens: Tokens, context: LayerContext, train: bool
     ) -> Logits:
+        return self.output_projection(source, source_context, tokens, context, train).logits()
+
+    def output_projection(
+        self, source: Sources, source_context: LayerContext, tokens: Tokens, context: LayerContext, train: bool
+    ) -> OutputProjection:
+        """Return the decoder's outputs with their projection to the vocabulary, in place of the logits."""
         for what, given, most in (
             ('source', source, self.source_context_length),
             ('sequence', tokens, self.context_length),
@@ -112,18 +118,18 @@ class RecurrentSeq2Seq(nn.Module):
         """Run a chunk of target tokens; return its logits and the state. Padding does not change a row's state."""
         count = jnp.cumsum(segments != 0, axis=-1)
         context = LayerContext(state.position[:, None] + jnp.maximum(count - 1, 0), segments)
-        logits, decoder = self._write(tokens, context, state.decoder, False)
-        return logits, Seq2SeqState(decoder, state.position + count[:, -1])
+        projection, decoder = self._write(tokens, context, state.decoder, False)
+        return projection.logits(), Seq2SeqState(decoder, state.position + count[:, -1])
 
     def _read(self, source: Sources, context: LayerContext, train: bool) -> Any:
         encoded = self.reading(self._embedded(source, self.source_table, train), context, train)
         return self.writing.begin(encoded, self.beginning(encoded, self.writing.start(source.shape[0])))
 
-    def _write(self, tokens: Tokens, context: LayerContext, state: Any, train: bool) -> tuple[Logits, Any]:
+    def _write(self, tokens: Tokens, context: LayerContext, state: Any, train: bool) -> tuple[OutputProjection, Any]:
         y, state = self.writing(self._embedded(tokens, self.table, train), context, state, train)
-        return self._logits(self.drop(y, deterministic=not train)), state
+        return self._projection(self.drop(y, deterministic=not train)), state
 
-    def _logits(self, y: Float[Array, 'B T D']) -> Logits:
+    def _projection(self, y: Float[Array, 'B T D']) -> OutputProjection:
         if self.logits is not None:
             return self.logits(y)
         if y.shape[-1] != self.width:
@@ -131,7 +137,7 @@ class RecurrentSeq2Seq(nn.Module):
                 f"model.recurrent_seq2seq:RecurrentSeq2Seq: tied needs a decoder as wide as the embedding's "
                 f'{self.width}, not {y.shape[-1]}'
             )
-        return jnp.einsum('BTD,VD->BTV', y, self.table)
+        return OutputProjection(y, self.table, tied=True)
 
     def _embedded(self, tokens: Int[Array, 'B _'], table: Float[Array, 'V E'], train: bool) -> Hidden:
         # Widened before the lookup, whose gradient sums over every place where a token stands.
@@ -149,5 +155,6 @@ class Head(nn.Module):
     kernel_init: Part
 
     @nn.compact
-    def __call__(self, x: Float[Array, 'B T D']) -> Logits:
-        return project(x, parameter(self, 'kernel', 'D -> V', self.kernel_init(), (x.shape[-1], self.vocabulary)))
+    def __call__(self, x: Float[Array, 'B T D']) -> OutputProjection:
+        kernel = parameter(self, 'kernel', 'D -> V', self.kernel_init(), (x.shape[-1], self.vocabulary))
+        return OutputProjection(x, kernel, tied=False)

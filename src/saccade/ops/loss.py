@@ -9,18 +9,22 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3))
 def cross_entropy(
-    logits: Float[Array, '*B V'], targets: Int[Array, '*B'], smoothing: float = 0.0
+    logits: Float[Array, '*B V'], targets: Int[Array, '*B'], smoothing: float = 0.0, z_loss: float = 0.0
 ) -> Float[Array, '*B']:
     """Cross-entropy of each target, in float32 nats; nothing but the logits is kept for the backward pass.
 
-    With smoothing e the target distribution is (1 - e) one-hot + e / V (Szegedy et al. 2016, section 7).
+    With smoothing e the target distribution is (1 - e) one-hot + e / V (Szegedy et al. 2016, section 7). With a z-loss
+    z log^2(sum of exp(logits)) is added to each (Chowdhery et al. 2022, "PaLM", section 5,
+    https://arxiv.org/abs/2204.02311, with z = 1e-4).
     """
-    return _forward(logits, targets, smoothing)[0]
+    return _forward(logits, targets, smoothing, z_loss)[0]
 
 
-def _forward(logits: Array, targets: Array, smoothing: float) -> tuple[Array, tuple[Array, Array, Array, Array]]:
+def _forward(
+    logits: Array, targets: Array, smoothing: float, z_loss: float
+) -> tuple[Array, tuple[Array, Array, Array, Array]]:
     wide = logits.astype(jnp.float32)
     # Kept apart from the log of the sum, which would lose its digits beside a large maximum.
     highest = wide.max(axis=-1)
@@ -29,14 +33,21 @@ def _forward(logits: Array, targets: Array, smoothing: float) -> tuple[Array, tu
     expected = (1.0 - smoothing) * (hit - highest)
     if smoothing:
         expected += smoothing * (wide - highest[..., None]).mean(axis=-1)
-    return jnp.log(total) - expected, (logits, targets, highest, total)
+    loss = jnp.log(total) - expected
+    if z_loss:
+        loss += z_loss * jnp.square(jnp.log(total) + highest)
+    return loss, (logits, targets, highest, total)
 
 
-def _backward(smoothing: float, saved: tuple[Array, Array, Array, Array], dloss: Array) -> tuple[Array, None]:
+def _backward(
+    smoothing: float, z_loss: float, saved: tuple[Array, Array, Array, Array], dloss: Array
+) -> tuple[Array, None]:
     logits, targets, highest, total = saved
     probabilities = jnp.exp(logits.astype(jnp.float32) - highest[..., None]) / total[..., None]
     hit = targets[..., None] == jnp.arange(logits.shape[-1])
     wanted = (1.0 - smoothing) * hit + smoothing / logits.shape[-1]
+    if z_loss:
+        probabilities *= 1.0 + 2.0 * z_loss * (jnp.log(total) + highest)[..., None]
     return ((probabilities - wanted) * dloss[..., None]).astype(logits.dtype), None
 
 

@@ -14,23 +14,18 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.task.base import Forward, TaskBase, context_of, scored, surprise
-from saccade.types import IGNORED, Batch, LanguageModel, Params, PRNGKey, Share, Total, require_share
+from saccade.task.base import Forward, PredictsTokens, context_of, over_targets, surprise
+from saccade.types import IGNORED, Batch, LanguageModel, Params, PRNGKey, Total
 
 _READ = 1000  # rows that a baseline reads of a split
 
 
 @dataclass(frozen=True)
-class Answering(TaskBase):
-    """Answering. Attributes: label_smoothing, the share of the target distribution that is uniform, in training."""
-
-    label_smoothing: Share = 0.0
+class Answering(PredictsTokens):
+    """Answering. Attributes: those of every task of tokens (`task.base`)."""
 
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'labels', 'segments', 'positions')
-
-    def __post_init__(self) -> None:
-        require_share('task', label_smoothing=self.label_smoothing)
 
     def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
@@ -40,12 +35,12 @@ class Answering(TaskBase):
         self, forward: Forward, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
         """Return totals: `loss` in nats and `accuracy` over answers, and `solved`, the rows of right answers alone."""
-        logits = forward(model, params, batch['tokens'], context_of(batch), forward.train, key=key)
+        output = self.project(forward, model, params, batch['tokens'], context_of(batch), forward.train, key=key)
         labels = batch['labels']
         asked = labels != IGNORED
-        smoothing = self.label_smoothing if forward.train else 0.0
-        totals = scored(logits, jnp.maximum(labels, 0), asked.astype(jnp.float32), smoothing)
-        right = (~asked | (jnp.argmax(logits, axis=-1) == labels)).all(axis=-1)
+        scores = self.each_target(output, jnp.maximum(labels, 0), forward.train)
+        totals = over_targets(scores.losses, scores.best == labels, asked.astype(jnp.float32))
+        right = (~asked | (scores.best == labels)).all(axis=-1)
         rows = asked.any(axis=-1).astype(jnp.float32)
         return {**totals, 'solved': Total((right * rows).sum(), rows.sum())}
 

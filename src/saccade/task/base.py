@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the tasks: the forward pass, which collects what parts report; and the base of the tasks of an encoder.
+"""Base of the tasks: the forward pass, which collects what parts report; bases of tasks of tokens and of an encoder.
 
     total loss = loss of the task + sum of all losses that parts report
 
@@ -9,17 +9,35 @@ summed over the layers as in Fedus et al. 2021, "Switch Transformers", section 2
 the moves of running statistics, `ops.statistic`), 'metrics' are logged as means over the layers.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from saccade.ops.loss import cross_entropy
-from saccade.types import Batch, EncoderModel, Inputs, LayerContext, Params, Part, PRNGKey, Total, UserError
+from saccade.ops.vocabulary import OutputProjection, Score, score_in_chunks
+from saccade.types import (
+    Batch,
+    Count,
+    EncoderModel,
+    Inputs,
+    LayerContext,
+    Logits,
+    NotNegative,
+    Params,
+    Part,
+    PRNGKey,
+    Share,
+    Total,
+    UserError,
+    require_positive,
+    require_share,
+)
 
 LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of a training step, and of every forward pass
 
@@ -38,15 +56,19 @@ class Forward:
     further: tuple[str, ...] = ()
     reports: dict[str, PyTree] = field(default_factory=dict)
 
-    def __call__(self, model: Any, params: Params, *inputs: Any, key: PRNGKey, name: str = '') -> Any:
+    def __call__(
+        self, model: Any, params: Params, *inputs: Any, key: PRNGKey, name: str = '', method: str | None = None
+    ) -> Any:
         """Return the model's output.
 
         Args:
             key: for dropout.
             name: of the model, where the task has several.
+            method: of the model, in place of `__call__`.
         """
         collections = [*(LEARNED if self.train else ()), *LOGGED, *self.further]
-        output, reports = model.apply({'params': params}, *inputs, rngs={'dropout': key}, mutable=collections)
+        given, drawn = {'params': params}, {'dropout': key}
+        output, reports = model.apply(given, *inputs, rngs=drawn, mutable=collections, method=method)
         self.reports[name] = reports
         return output
 
@@ -107,6 +129,84 @@ def _means(reported: PyTree) -> dict[str, Array]:
     return {name: jnp.concatenate(leaves).mean() for name, leaves in named.items()}
 
 
+class TokenScores(NamedTuple):
+    """Scores of the logits of each target.
+
+    Attributes:
+        losses: in nats.
+        hits: whether no token has a higher logit than the target.
+        best: the token of the highest logit, the first of several.
+    """
+
+    losses: Float[Array, 'B T']
+    hits: Bool[Array, 'B T']
+    best: Int[Array, 'B T']
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictsTokens(TaskBase):
+    """Base of a task whose targets are tokens of the vocabulary.
+
+    Attributes:
+        label_smoothing: share of the target distribution that is uniform, in training.
+        z_loss: weight of log^2 of the softmax's denominator, in training (PaLM's is 1e-4).
+        vocabulary_chunk: places of each row whose logits are in memory at once, and made again in the backward pass;
+            None for all places (`ops.vocabulary`).
+    """
+
+    label_smoothing: Share = 0.0
+    z_loss: NotNegative = 0.0
+    vocabulary_chunk: Count | None = None
+
+    def __post_init__(self) -> None:
+        require_share('task', label_smoothing=self.label_smoothing)
+        if self.z_loss < 0:
+            raise UserError(f'task.z_loss: must be at least 0, not {self.z_loss}')
+        if self.vocabulary_chunk is not None:
+            require_positive('task', vocabulary_chunk=self.vocabulary_chunk)
+
+    def project(self, forward: Forward, model: Any, params: Params, *inputs: Any, **names: Any) -> Any:
+        """Return the model's output; with a chunk, projections to the vocabulary stand in place of logits.
+
+        Raises:
+            UserError: there is a chunk, and the model makes whole logits alone.
+        """
+        if self.vocabulary_chunk is None:
+            return forward(model, params, *inputs, **names)
+        if not hasattr(model, 'output_projection'):
+            raise UserError(
+                f'task.vocabulary_chunk: {Part(type(model)).name} makes whole logits alone, as it has no '
+                f'output_projection; set it to None'
+            )
+        return forward(model, params, *inputs, **names, method='output_projection')
+
+    def each_target(self, output: Logits | OutputProjection, targets: Int[Array, 'B T'], train: bool) -> TokenScores:
+        """Return losses and hits of each target."""
+        (losses,), (hits, best) = self.by_chunks(functools.partial(self._scores, train), (output,), (targets,))
+        return TokenScores(losses, hits, best)
+
+    def by_chunks(self, score: Score, outputs: tuple[Logits | OutputProjection, ...], given: tuple[Array, ...]) -> Any:
+        """Return the score of outputs of `project`: at once, or by chunks; see `ops.vocabulary:score_in_chunks`.
+
+        Raises:
+            UserError: there is a chunk, and a head gave logits.
+        """
+        if self.vocabulary_chunk is None:
+            return score(*outputs, *given)
+        if not all(isinstance(output, OutputProjection) for output in outputs):
+            raise UserError(
+                "task.vocabulary_chunk: the head 'masked' of config.model makes whole logits alone; set it to None, or "
+                'take head.masked:Masked'
+            )
+        return score_in_chunks(score, outputs, given, min(self.vocabulary_chunk, given[0].shape[1]))
+
+    def _scores(self, train: bool, logits: Logits, targets: Int[Array, 'B T']) -> tuple[tuple[Array], Any]:
+        smoothing, z_loss = (self.label_smoothing, self.z_loss) if train else (0.0, 0.0)
+        # A maximum, which the loss takes too, in place of an argmax; a tie counts as a hit.
+        hits = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0] >= logits.max(axis=-1)
+        return (cross_entropy(logits, targets, smoothing, z_loss),), (hits, jnp.argmax(logits, axis=-1))
+
+
 class ReadsHead(TaskBase):
     """Base of a task that uses one head of an encoder."""
 
@@ -143,7 +243,11 @@ def context_of(batch: Batch) -> LayerContext:
 
 def scored(logits: Array, targets: Array, counts: Array, smoothing: float = 0.0) -> dict[str, Total]:
     """Return totals of loss, in nats, and accuracy over the targets that count."""
-    losses, hits = cross_entropy(logits, targets, smoothing), jnp.argmax(logits, axis=-1) == targets
+    return over_targets(cross_entropy(logits, targets, smoothing), jnp.argmax(logits, axis=-1) == targets, counts)
+
+
+def over_targets(losses: Array, hits: Array, counts: Array) -> dict[str, Total]:
+    """Return totals of loss and accuracy over the targets that count."""
     weight = counts.sum()
     return {'loss': Total((losses * counts).sum(), weight), 'accuracy': Total((hits * counts).sum(), weight)}
 

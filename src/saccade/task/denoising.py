@@ -20,29 +20,23 @@ from jaxtyping import Array, Int
 from saccade.ops.denoising import Denoiser, Marks, Mixture, denoise
 from saccade.ops.masking import row_keys
 from saccade.ops.reinforce import choices_in
-from saccade.task.base import Forward, TaskBase
+from saccade.task.base import Forward, PredictsTokens
 from saccade.task.causal_lm import totals_of
 from saccade.task.translation import given
-from saccade.types import Batch, Params, Part, PRNGKey, Seq2Seq, Share, Total, UserError, require_share
+from saccade.types import Batch, Params, Part, PRNGKey, Seq2Seq, Total, UserError
 
 
 @dataclass(frozen=True)
-class Denoising(TaskBase):
+class Denoising(PredictsTokens):
     """Denoising: span corruption, prefix LM, or a mixture of denoisers (UL2).
 
-    Attributes:
-    denoisers: as `ops.denoising:Spans`; each row gets one of them.
-    label_smoothing: the share of the target distribution that is uniform, in training.
+    Attributes: those of every task of tokens (`task.base`), and denoisers, as `ops.denoising:Spans`; each row gets one.
     """
 
     denoisers: tuple[Part[Denoiser], ...]
-    label_smoothing: Share = 0.0
 
     trains: ClassVar[tuple[type, str]] = (Seq2Seq, 'an encoder-decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'row', 'sentinels', 'start', 'end')
-
-    def __post_init__(self) -> None:
-        require_share('task', label_smoothing=self.label_smoothing)
 
     @property
     def then(self) -> dict[str, str]:
@@ -63,12 +57,12 @@ class Denoising(TaskBase):
         """
         drop, corrupt = jax.random.split(key)
         rows, which = self.corrupted(model, corrupt if forward.train else jax.random.key(0), batch)
-        logits = forward(model, params, *given(rows), forward.train, key=drop)
-        smoothing = self.label_smoothing if forward.train else 0.0
-        totals = totals_of(logits, rows, smoothing, choices_in(forward.reported('choices')))
+        output = self.project(forward, model, params, *given(rows), forward.train, key=drop)
+        scores = self.each_target(output, rows['tokens'][:, 1:], forward.train)
+        totals = totals_of(scores, rows, choices_in(forward.reported('choices')))
         for mode, mine in ({} if forward.train else self._by_mode()).items():
             chosen = jnp.isin(which, jnp.array(mine))[:, None]
-            own = totals_of(logits, {**rows, 'segments': jnp.where(chosen, rows['segments'], 0)}, 0.0)
+            own = totals_of(scores, {**rows, 'segments': jnp.where(chosen, rows['segments'], 0)})
             totals |= {f'{name}_{mode.strip("[]<>")}': total for name, total in own.items()}
         return totals
 

@@ -10,6 +10,7 @@ p_t is softmax(logits / t) at the hidden tokens; h are the last layers' states, 
 https://arxiv.org/abs/1503.02531. Freeze the teacher: `rates` of the optimizer, `train.rates:Frozen`, match '^teacher/'.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -19,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.model.stack import HIDDEN, layer_states
-from saccade.task.base import Forward, context_of, scored
+from saccade.task.base import Forward, context_of, over_targets
 from saccade.task.masked_lm import MaskedLM
 from saccade.types import Batch, EncoderModel, Model, NotNegative, Params, Part, Positive, PRNGKey, Total
 
@@ -63,14 +64,19 @@ class Distillation(MaskedLM):
         # What the teacher reports is neither learned from nor logged.
         teacher, student = Forward(train=False, further=(HIDDEN,)), replace(forward, further=(*forward.further, HIDDEN))
         of_teacher = model.member('teacher', jax.lax.stop_gradient(params))
-        taught = teacher(*of_teacher, *given, False, chosen.at, key=drop, name='teacher')['masked']
+        taught = self.project(teacher, *of_teacher, *given, False, chosen.at, key=drop, name='teacher')['masked']
         of_student = model.member('student', params)
-        logits = student(*of_student, *given, forward.train, chosen.at, key=drop, name='student')['masked']
+        learned = self.project(student, *of_student, *given, forward.train, chosen.at, key=drop, name='student')[
+            'masked'
+        ]
         target, states = (
             layer_states(each[HIDDEN])[-1] for each in (teacher.reports['teacher'], forward.reports['student'])
         )
-        masked = scored(logits, chosen.read(batch['tokens']), chosen.counts)
-        soft = Total((self._divergence(taught, logits) * chosen.counts).sum(), masked['loss'].weight)
+        originals = chosen.read(batch['tokens'])
+        score = functools.partial(self._both, forward.train)
+        (losses, divergences), (_, best) = self.by_chunks(score, (learned, taught), (originals,))
+        masked = over_targets(losses, best == originals, chosen.counts)
+        soft = Total((divergences * chosen.counts).sum(), masked['loss'].weight)
         there = (batch['segments'] != 0).astype(jnp.float32)
         cosine = Total((_angle(states, target) * there).sum(), there.sum())
         # The tokens of a full row count as much as its hidden ones, so that totals add up over devices.
@@ -78,6 +84,10 @@ class Distillation(MaskedLM):
         total = self.soft * soft.total + self.hard * masked['loss'].total + self.cosine * share * cosine.total
         parts = {f'masked_{name}': each for name, each in masked.items()}
         return {'loss': Total(total, masked['loss'].weight), 'soft_loss': soft, 'cosine_loss': cosine, **parts}
+
+    def _both(self, train: bool, student: Array, teacher: Array, targets: Array) -> tuple[tuple[Array, Array], Any]:
+        (losses,), facts = self._scores(train, student, targets)
+        return (losses, self._divergence(teacher, student)), facts
 
     def _divergence(self, teacher: Array, student: Array) -> Array:
         """t^2 KL of each hidden token, in nats."""

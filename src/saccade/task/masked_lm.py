@@ -20,15 +20,15 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.ops.masking import Chosen, budget, choose_tokens, corrupt, row_keys
-from saccade.task.base import Forward, TaskBase, context_of, scored
+from saccade.task.base import Forward, PredictsTokens, context_of, over_targets, scored
 from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Probability, Range, Total, UserError
 
 
 @dataclass(frozen=True)
-class MaskedLM(TaskBase):
+class MaskedLM(PredictsTokens):
     """Masked language modelling by the head 'masked', and pair classification by 'pooled' where the encoder has one.
 
-    Attributes:
+    Attributes: those of every task of tokens (`task.base`), which are of the head 'masked', and
         share: of the tokens of words that are predicted.
         choose: which these are: `ops.masking:choose_tokens` or, of whole words, `ops.masking:choose_words`.
         hidden: the share of these that become [MASK].
@@ -51,6 +51,7 @@ class MaskedLM(TaskBase):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.share < 1:
             raise UserError(f'task.share: must be above 0 and below 1, not {self.share}')
         if min(self.hidden, self.noise) < 0 or self.hidden + self.noise > 1:
@@ -76,8 +77,10 @@ class MaskedLM(TaskBase):
         tokens, chosen = self.hide(
             hide if forward.train and not self.static else jax.random.key(0), batch, model.vocabulary
         )
-        outputs = forward(model, params, tokens, context_of(batch), forward.train, chosen.at, key=drop)
-        masked = scored(outputs['masked'], chosen.read(batch['tokens']), chosen.counts)
+        given = (tokens, context_of(batch), forward.train, chosen.at)
+        outputs, originals = self.project(forward, model, params, *given, key=drop), chosen.read(batch['tokens'])
+        scores = self.each_target(outputs['masked'], originals, forward.train)
+        masked = over_targets(scores.losses, scores.best == originals, chosen.counts)
         totals = {'loss': masked['loss'], **{f'masked_{name}': total for name, total in masked.items()}}
         return self._with_pairs(totals, outputs['pooled'], batch) if 'pooled' in outputs else totals
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array
 
 from saccade.ops.reinforce import choices_in
-from saccade.task.base import Forward, TaskBase
+from saccade.task.base import Forward, PredictsTokens
 from saccade.task.causal_lm import CausalLM, context_of, totals_of
 from saccade.types import (
     Batch,
@@ -28,33 +28,26 @@ from saccade.types import (
     PRNGKey,
     Search,
     Seq2Seq,
-    Share,
     TextMetric,
     Total,
-    require_share,
 )
 
 
 @dataclass(frozen=True)
-class Translation(TaskBase):
+class Translation(PredictsTokens):
     """Sequence-to-sequence task: translation and summarisation among others.
 
-    Attributes:
+    Attributes: those of every task of tokens (`task.base`), and
     search: how texts are generated to be evaluated, as `decode.greedy:Greedy`.
     metrics: what they are evaluated by, as `metric.translation:BLEU`.
-    label_smoothing: the share of the target distribution that is uniform, in training.
     """
 
     search: Part[Search]
     metrics: tuple[Part[TextMetric], ...]
-    label_smoothing: Share = 0.0
 
     trains: ClassVar[tuple[type, str]] = (Seq2Seq, 'an encoder-decoder')
     reads: ClassVar[tuple[str, ...]] = (*CausalLM.reads, 'source', 'source_segments', 'source_positions', 'end')
     then: ClassVar[dict[str, str]] = {'translate': 'launch/translate.py {text}'}
-
-    def __post_init__(self) -> None:
-        require_share('task', label_smoothing=self.label_smoothing)
 
     def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
@@ -62,9 +55,9 @@ class Translation(TaskBase):
 
     def totals(self, forward: Forward, model: Seq2Seq, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:
         """Return totals over targets: `loss` in nats, and `accuracy`."""
-        logits = forward(model, params, *given(batch), forward.train, key=key)
-        smoothing = self.label_smoothing if forward.train else 0.0
-        return totals_of(logits, batch, smoothing, choices_in(forward.reported('choices')))
+        output = self.project(forward, model, params, *given(batch), forward.train, key=key)
+        scores = self.each_target(output, batch['tokens'][:, 1:], forward.train)
+        return totals_of(scores, batch, choices_in(forward.reported('choices')))
 
     def predict(self, model: Seq2Seq, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the tokens generated for each row, how many these are, and the number of the row."""

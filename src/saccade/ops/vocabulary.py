@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Output projection to the vocabulary, and losses of its logits in chunks of each row.
+
+    logits_t = cap tanh((x_t W + b) / cap);   of each chunk of a row: logits, then losses, and the logits are dropped
+
+The backward pass makes the logits of a chunk again, and sums the gradients of W and b in float32 over the chunks. Rows
+stay whole, so that devices keep those they have. Wijmans et al. 2024, "Cut Your Losses in Large-Vocabulary Language
+Models", https://arxiv.org/abs/2411.09009, cut the vocabulary too, in a kernel. Memory: B c V for chunks of c places and
+V D for the sum, in place of B T V; cost: one more product of B T D V.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from flax import struct
+from jaxtyping import Array, Float, PyTree
+
+from saccade.ops.project import project
+
+# Of logits of one or more projections, and of what else is known of each place, to losses and to what has no gradient.
+Score = Callable[..., tuple[PyTree, PyTree]]
+
+
+@struct.dataclass
+class OutputProjection:
+    """Logits that are not made yet: hidden states, and their projection to the vocabulary.
+
+    Attributes:
+        hidden: the input of the projection.
+        kernel: [V D] where it is a tied embedding, else [D V].
+        tied: which of the two.
+        bias: None for none.
+        cap: keeps logits within (-cap, cap); None for no bound.
+    """
+
+    hidden: Float[Array, 'B T D']
+    kernel: Float[Array, '_ _']
+    tied: bool = struct.field(pytree_node=False)
+    bias: Float[Array, 'V'] | None = None
+    cap: float | None = struct.field(pytree_node=False, default=None)
+
+    def logits(self) -> Float[Array, 'B T V']:
+        """Return the logits of all places."""
+        logits = jnp.einsum('BTD,VD->BTV', self.hidden, self.kernel) if self.tied else project(self.hidden, self.kernel)
+        if self.bias is not None:
+            logits = logits + self.bias
+        return logits if self.cap is None else self.cap * jnp.tanh(logits / self.cap)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 3))
+def score_in_chunks(
+    score: Score, projections: tuple[OutputProjection, ...], given: tuple[Array, ...], chunk: int
+) -> tuple[PyTree, PyTree]:
+    """Score the logits of `chunk` places of each row at a time.
+
+    Args:
+        score: called as score(*logits, *given) with [B chunk ...] of each; its results are [B chunk ...] too. Losses,
+            the first of them, have gradients.
+        projections: of the same places. The first has gradients, the others, as a teacher's, have none.
+        given: [B T ...] each, as the targets.
+        chunk: in places of a row; the last chunk is padded.
+    """
+    return _forward(score, projections, given, chunk)[0]
+
+
+def _forward(
+    score: Score, projections: tuple[OutputProjection, ...], given: tuple[Array, ...], chunk: int
+) -> tuple[tuple[PyTree, PyTree], Any]:
+    def visit(carry: None, places: Any) -> tuple[None, tuple[PyTree, PyTree]]:
+        hidden, given = places
+        return carry, score(*_logits(projections, hidden), *given)
+
+    found = jax.lax.scan(visit, None, _cut(([each.hidden for each in projections], given), chunk))[1]
+    length = projections[0].hidden.shape[1]
+    return jax.tree.map(lambda leaf: _joined(leaf)[:, :length], found), (projections, given)
+
+
+def _backward(score: Score, chunk: int, saved: Any, cotangents: tuple[PyTree, PyTree]) -> tuple[Any, None]:
+    (first, *others), given = saved
+    weights = first.replace(hidden=None)
+
+    def visit(sums: OutputProjection, places: Any) -> tuple[OutputProjection, Array]:
+        (hidden, *fixed), given, dlosses = places
+
+        def losses(projection: OutputProjection) -> PyTree:
+            return score(projection.logits(), *_logits(others, fixed), *given)[0]
+
+        (gradient,) = jax.vjp(losses, first.replace(hidden=hidden))[1](dlosses)
+        sums = jax.tree.map(lambda total, leaf: total + leaf, sums, gradient.replace(hidden=None))
+        return sums, gradient.hidden
+
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, jnp.float32), weights)
+    places = _cut(([first.hidden, *(each.hidden for each in others)], given, cotangents[0]), chunk)
+    sums, hidden = jax.lax.scan(visit, zeros, places)
+    gradient = jax.tree.map(lambda total, leaf: total.astype(leaf.dtype), sums, weights)
+    hidden = _joined(hidden)[:, : first.hidden.shape[1]]
+    return (gradient.replace(hidden=hidden), *(None for _ in others)), None
+
+
+score_in_chunks.defvjp(_forward, _backward)
+
+
+def _logits(projections: Any, hidden: Any) -> list[Array]:
+    """The logits of each projection at these hidden states."""
+    return [each.replace(hidden=x).logits() for each, x in zip(projections, hidden, strict=True)]
+
+
+def _cut(tree: PyTree, chunk: int) -> PyTree:
+    """Cut [B T ...] into [chunks B chunk ...]; what is missing at the end is zeros."""
+
+    def cut(leaf: Array) -> Array:
+        missing = -leaf.shape[1] % chunk
+        padded = jnp.pad(leaf, ((0, 0), (0, missing), *((0, 0),) * (leaf.ndim - 2))) if missing else leaf
+        return rearrange(padded, 'B (chunks T) ... -> chunks B T ...', T=chunk)
+
+    return jax.tree.map(cut, tree)
+
+
+def _joined(leaf: Array) -> Array:
+    return rearrange(leaf, 'chunks B T ... -> B (chunks T) ...')
