@@ -158,7 +158,8 @@ def shared_sizes(experiment: Experiment) -> dict[str, tuple[int, int]]:
     source = getattr(data, 'source_tokenizer', None) or tokenizer
     own = {'vocabulary': tokenizer, 'source_vocabulary': source}
     needed = {name: dict(part.arguments).get('vocabulary') for name, part in own.items()}
-    needed |= {name: getattr(data, name, None) for name in ('context_length', 'source_context_length')}
+    lengths = {'context_length', 'source_context_length'} & fields(experiment.data.target).keys()
+    needed |= {name: getattr(data, name) for name in lengths}  # an image's follows from the model's patches
     pairs = {name: (getattr(model, name, None), size) for name, size in needed.items()}
     for number, part in enumerate(experiment.model.walk()):
         inner = dict(part.arguments)
