@@ -81,10 +81,12 @@ def _factors() -> dict[str, dict[str, Any]]:
     mixers, positions = ours.specs(MIXER), ours.specs(PAIR_POSITION)
     for name in ('Latent', 'GroupedLatent', 'GroupedTied'):
         mixers[name] = {**mixers[name], 'rotated_width': 4}  # some positions turn features by fours
+    softmaxes = ours.specs(SOFTMAX)
+    softmaxes['TopK'] = {**softmaxes['TopK'], 'k': 5}  # more than a memory has vectors, which may all be chosen
     return {
         'mixer': {'MultiHead': mixers.pop('MultiHead'), **mixers},
         'kernel': {'Plain': PLAIN, **ours.specs(KERNEL), **nothing},
-        'softmax': {**nothing, **ours.specs(SOFTMAX)},
+        'softmax': {**nothing, **softmaxes},
         'term': {**nothing, **ours.specs(TERM)},
         'position': {'NoPosition': positions.pop('NoPosition'), **positions, **nothing},
         'mask': {'Causal': CAUSAL, **_masks(), **nothing},

@@ -88,14 +88,17 @@ def drawn(model: Any, context: LayerContext, dtype: str) -> Any:
 
     Running squares are those of large activations: by small ones nothing is normed, and scores grow layer by layer
     until their weights are all of one token, where nothing has a slope.
+    The vectors that a differential weight is the exponential of are small: by a large weight one map alone is left,
+    whose size is normed away.
     """
     random = np.random.default_rng(SEED)
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), jnp.asarray(TOKENS), context, False))['params']
 
     def draw(path: Any, leaf: jax.ShapeDtypeStruct) -> jax.Array:
-        axes = leaf.ndim - is_stacked(path)
-        found = random.normal(1.0 if axes <= 1 else 0.0, 0.2 if axes <= 1 else 0.3, leaf.shape)
-        return jnp.asarray(LARGE * found if path[-1].key in SQUARES else found, dtype)
+        name, is_scale = path[-1].key, leaf.ndim - is_stacked(path) <= 1
+        mean = float(is_scale and not name.startswith('lambda_'))
+        found = random.normal(mean, 0.2 if is_scale else 0.3, leaf.shape)
+        return jnp.asarray(LARGE * found if name in SQUARES else found, dtype)
 
     return jax.tree_util.tree_map_with_path(draw, shapes)
 
