@@ -123,7 +123,7 @@ class Drawn:
             config=config,
             inputs_embeds=torch.zeros(self.B, self.T, 1),
             attention_mask=torch.tensor(keys.present),
-            past_key_values=None,
+            cache=None,
             and_mask_function=lambda row, head, q, k: q_segments[row, q] == k_segments[row, k],
         )
 
