@@ -175,7 +175,7 @@ def test_what_a_mixer_serves_is_what_it_declares(name):
     other = Source(normal((B, 5, D), 2), positions(B, 5))
     assert is_served(name, CONTEXT.replace(source=other)) == declared.cross
     assert is_served(name, CONTEXT.replace(segments=TWO_DOCUMENTS)) == declared.packed
-    assert is_served(name, CONTEXT.replace(terms=(Softcap(5.0),))) == declared.terms
+    assert is_served(name, CONTEXT.replace(terms=(Softcap(5.0),))) == (declared.terms or declared.softcap)
     if declared.terms:
         assert is_served(name, CONTEXT.replace(terms=(RelativeKeys(normal((3, 4))),))) == declared.content
 

@@ -29,7 +29,7 @@ from saccade.analysis.catalogue.catalogue import (
 )
 from saccade.analysis.catalogue.matrix import is_causal, terms_of
 from saccade.build import build, fields, lacking, load
-from saccade.ops.term import reads_content
+from saccade.ops.term import Softcap, reads_content
 from saccade.types import Capabilities, ScoreTerm
 
 SEED = 0
@@ -154,12 +154,18 @@ def _takes(outer: Level, field: str, inner: Level) -> bool:
 
 def _cannot_mask(capabilities: Capabilities, mask: Level) -> bool:
     direction = capabilities.causal if _is_causal(mask) else capabilities.full
-    return not direction or (not capabilities.terms and mask.spec not in (CAUSAL, FULL))
+    return not direction or (not capabilities.terms and mask.spec not in (CAUSAL, FULL, *_windows(capabilities)))
 
 
 def _cannot_change_scores(capabilities: Capabilities, maker: Level) -> bool:
-    terms = _terms(maker)
+    terms = [term for term in _terms(maker) if not (capabilities.softcap and isinstance(term, Softcap))]
     return bool(terms) and (not capabilities.terms or (not capabilities.content and any(map(reads_content, terms))))
+
+
+def _windows(capabilities: Capabilities) -> list[Any]:
+    """The masks of keys that are near, where these are served."""
+    near = ('Window', 'all_of')  # the catalogue's all_of is of a causal mask and a window
+    return [spec for name, spec in FACTORS['mask'].items() if capabilities.window and name in near]
 
 
 @functools.cache

@@ -27,28 +27,35 @@ def in_words(heads: int, width: int) -> str:
     return f'{heads} head{"s" * (heads != 1)} of {width}'
 
 
-class ScoreKernel(nn.Module):
-    """Base of kernels that attend by scores.
+class CachingKernel(nn.Module):
+    """Base of kernels that attend by scores and decode with a KV cache.
 
-    Attributes: dropout of the weights; softmax, how scores become weights.
+    Attributes: softmax, how scores become weights.
     """
 
-    dropout: Share = 0.0
     softmax: Part[SoftmaxVariant] = Part(Softmax)
+
+    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
+        scoring = self.complete(scoring, q.shape[-2], train)
+        self.require_served(q, k, v, scoring)
+        return self.attend(q, k, v, scoring)
+
+    def require_served(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> None:
+        """Check that the kernel has what is asked of it. A kernel that has not everything overrides this.
+
+        Raises:
+            UserError: it has not.
+        """
+
+    def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
+        """Return the attention output under a complete scoring. To be overridden; it has no parameters."""
+        raise NotImplementedError
 
     @nn.compact
     def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
-        """Return the scoring with the softmax variant, and with dropout of the weights in training.
-
-        Raises:
-            UserError: the dropout is no share.
-        """
-        require_share(type(self).__name__, dropout=self.dropout)
+        """Return the scoring with the softmax variant."""
         # 'weighting' is its name in checkpoints.
-        scoring = scoring.replace(softmax=self.softmax(name='weighting')(heads))
-        if not (train and self.dropout):
-            return scoring
-        return scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))
+        return scoring.replace(softmax=self.softmax(name='weighting')(heads))
 
     def init_state(self, k: Keys, v: Values, capacity: int) -> Cache:
         """Return an empty KV cache with `capacity` slots a row."""
@@ -59,3 +66,25 @@ class ScoreKernel(nn.Module):
     ) -> tuple[Mixed, Cache]:
         """Add a chunk's keys and values to the KV cache and attend to it; return the output and the cache after it."""
         return state.step(q, k, v, self.complete(scoring, q.shape[-2], False), context)
+
+
+class ScoreKernel(CachingKernel):
+    """Base of score-based kernels with dropout of the weights.
+
+    Attributes: softmax, how scores become weights; dropout of the weights.
+    """
+
+    dropout: Share = 0.0
+
+    @nn.compact
+    def complete(self, scoring: Scoring, heads: int, train: bool) -> Scoring:
+        """Return the scoring with the softmax variant, and with dropout of the weights in training.
+
+        Raises:
+            UserError: the dropout is no share.
+        """
+        require_share(type(self).__name__, dropout=self.dropout)
+        scoring = super().complete(scoring, heads, train)
+        if not (train and self.dropout):
+            return scoring
+        return scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))

@@ -21,9 +21,11 @@ from saccade.types import (
     Count,
     Keys,
     Mixed,
+    OnlineSoftmax,
     OnlineSoftmaxVariant,
     Part,
     Queries,
+    UserError,
     Values,
     require_positive,
 )
@@ -41,7 +43,17 @@ class Blockwise(ScoreKernel):
 
     capabilities: ClassVar[Capabilities] = Capabilities(time='B N T S', memory='B N T H', state='S K H')
 
-    def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
+    def require_served(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> None:
+        """Check that the softmax variant has an online form, and the blocks their sizes.
+
+        Raises:
+            UserError: it has none, or a block is empty.
+        """
         require_positive('attention.blockwise:Blockwise', query_block=self.query_block, key_block=self.key_block)
-        scoring = self.complete(scoring, q.shape[-2], train)
+        if not isinstance(scoring.softmax, OnlineSoftmax):
+            name = Part(type(scoring.softmax)).name
+            raise UserError(f'attention.blockwise:Blockwise needs an online softmax, which {name} is not')
+
+    def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
+        """Attend block by block."""
         return blockwise.attend(q, k, v, scoring, self.query_block, self.key_block)

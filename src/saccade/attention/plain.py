@@ -35,10 +35,14 @@ class Plain(ScoreKernel):
         require_positive('attention.plain:Plain', query_chunks=self.query_chunks)
         scoring = self.complete(scoring, q.shape[-2], train)
         if not self.is_mutable_collection('weights') or self.is_initializing():
-            return plain.attend_in_chunks(q, k, v, scoring, self.query_chunks)
+            return self.attend(q, k, v, scoring)
         y, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
         self.sow('weights', 'attention', weights)
         return y
+
+    def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
+        """Attend by chunks of queries."""
+        return plain.attend_in_chunks(q, k, v, scoring, self.query_chunks)
 
     def attend_to_pairs(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, pairs: Pairs

@@ -5,7 +5,8 @@
 XLA's `cost_analysis` counts the body of a scan once, whatever its length; here every body counts as often as
 it runs. What counts is the usual convention: the multiplications and additions of matrix products and
 convolutions, and nothing elementwise. The figures are of the program as traced: dead code that the compiler
-would drop counts too. A kernel that hides its products from JAX, as cuDNN's attention does, counts as nothing.
+would drop counts too. A kernel that hides from JAX its products, as cuDNN's attention does, or which of them it skips,
+as Pallas kernels do, asks `counting` and has the same products of blocks counted in its place.
 
 - `flops`: what the hardware does. What is computed again in the backward pass counts again.
 - `model_flops`: what the model needs. Everything counts once, as in model FLOPs utilisation (Chowdhery et al. 2022,
@@ -34,6 +35,8 @@ from saccade.ops.remat import nothing_recomputed
 Cost = Callable[[JaxprEqn], int]
 Combine = Callable[[JaxprEqn, list[int]], int]
 
+_counting = jax.make_user_context(False)
+
 
 def flops(function: Callable[..., Any], *args: Any) -> int:
     """Count the floating-point operations of `function(*args)`: a multiplication with its addition is two.
@@ -44,7 +47,13 @@ def flops(function: Callable[..., Any], *args: Any) -> int:
     Raises:
         ValueError: a product stands in a loop of unknown trip count.
     """
-    return jaxpr_flops(jax.make_jaxpr(function)(*args))
+    with _counting(True):
+        return jaxpr_flops(jax.make_jaxpr(function)(*args))
+
+
+def counting() -> bool:
+    """Return whether the program is traced only for its products to be counted."""
+    return _counting.value
 
 
 def model_flops(function: Callable[..., Any], *args: Any) -> int:

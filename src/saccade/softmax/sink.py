@@ -30,6 +30,7 @@ class LearnedSink(nn.Module):
 
     rows: ClassVar[Rows] = Rows(least=0.0)
     online: ClassVar[type[SoftmaxWeights]] = SoftmaxWeights
+    sink: ClassVar[bool] = True
 
     @nn.compact
     def __call__(self, heads: int) -> SoftmaxWeights:

@@ -22,6 +22,7 @@ class Softmax(nn.Module):
 
     rows: ClassVar[Rows] = Rows()
     online: ClassVar[type[SoftmaxWeights]] = SoftmaxWeights
+    sink: ClassVar[bool] = False
 
     def __call__(self, heads: int) -> SoftmaxWeights:
         return SoftmaxWeights()

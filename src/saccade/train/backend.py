@@ -17,8 +17,9 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
+from saccade.ops.devices import traced_for
 from saccade.train.learner import Learner, TrainState
-from saccade.train.mesh import ROWS, make_mesh, shardings
+from saccade.train.mesh import ROWS, devices_of, make_mesh, shardings
 from saccade.types import AcrossRows, Batch, Params, UserError
 
 Rows = Mapping[str, np.ndarray]
@@ -101,13 +102,13 @@ class OnMesh:
     """Training step under `jax.jit` over a mesh, not compiled yet; the devices need not be there.
 
     Attributes: whole and rows, how a leaf lies that every device has, and one of a batch; batches, as they are placed;
-    places and like, of the state.
+    places and like, of the state; devices, for which programs are traced.
     """
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mesh) -> None:
         split = mesh.shape['data'] * mesh.shape['fsdp'] * learner.accumulate
         _check_rows(batches, split, 'data x fsdp x accumulate')
-        self.learner = learner
+        self.learner, self.devices = learner, devices_of(mesh)
         # JAX keeps a trace for as long as the function lives, and a method is made anew each time it is asked for.
         self._step = learner.train_step
         self.whole, self.rows = (NamedSharding(mesh, axes) for axes in (PartitionSpec(), ROWS))
@@ -118,12 +119,14 @@ class OnMesh:
 
     def train_step(self, batch: PyTree) -> jax.stages.Lowered:
         """The training step for batches like this one, which takes the state over."""
-        return jax.jit(
+        step = jax.jit(
             self._step,
             in_shardings=(self.places, self.rows),
             out_shardings=(self.places, self.whole),
             donate_argnums=0,
-        ).lower(self.like, batch)
+        )
+        with traced_for(self.devices):
+            return step.lower(self.like, batch)
 
 
 class JitBackend:
@@ -138,13 +141,15 @@ class JitBackend:
         evaluate = jax.jit(
             learner.eval_step, in_shardings=(spread.places.params, spread.rows), out_shardings=spread.whole
         )
-        self.eval_step = evaluate.lower(self.like.params, self.rows_like).compile()
+        with traced_for(spread.devices):
+            self.eval_step = evaluate.lower(self.like.params, self.rows_like).compile()
         self.shards = math.prod(spread.rows.mesh.shape[axis] for axis in ('data', 'fsdp'))
 
     def init(self, seed: int) -> TrainState:
         """Return the training state before the first step, laid out over the mesh."""
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype, device=leaf.sharding), self.rows_like)
-        return self._init(_key_data(seed), zeros)
+        with traced_for(self._spread.devices):
+            return self._init(_key_data(seed), zeros)
 
     def place(self, rows: Rows) -> Batch:
         """Return the global batch, its rows sharded over the mesh, from this process's rows."""
@@ -165,7 +170,12 @@ class JitBackend:
     def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
         """Compile the function by `jit`, its results replicated on every device."""
         run = jax.jit(function, out_shardings=self._spread.whole)
-        return lambda params, rows: self.host(run(params, self.place(rows)))
+
+        def spread(params: Params, rows: Rows) -> PyTree:
+            with traced_for(self._spread.devices):
+                return self.host(run(params, self.place(rows)))
+
+        return spread
 
 
 class PmapBackend:

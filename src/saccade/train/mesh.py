@@ -18,6 +18,7 @@ from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
 from saccade.axes import COPIES, letters_of
+from saccade.ops.devices import Devices
 from saccade.train.optimizer import path_of
 from saccade.types import Params, UserError
 
@@ -47,6 +48,11 @@ def make_mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh:
             f'set one axis to -1, the rest'
         )
     return Mesh(np.array(devices).reshape(shape), AXES)
+
+
+def devices_of(mesh: Mesh) -> Devices:
+    """Return the devices of a mesh, with the axes that split rows and heads, for kernels that XLA does not divide."""
+    return Devices(mesh, ('data', 'fsdp'), ('tensor',))
 
 
 def shardings(state: PyTree, params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> PyTree:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from saccade.attention.auto import Choice, choices
 from saccade.axes import AxesByPath
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import Backend
@@ -78,17 +79,19 @@ class Plan:
         """Count parameters, FLOPs, and bytes of a compiled step; `tokens` are those of one step."""
         step = backend.learner.train_step, backend.like, backend.rows_like
         memory = backend.train_step.memory_analysis()
+        with choices() as made:
+            needed = model_flops(*step)
         return cls(
             what=what,
             devices=f'{backend.devices} x {jax.devices()[0].device_kind} ({type(backend).__name__})',
             parameters=by_role(backend.like.params),
-            flops=model_flops(*step),
+            flops=needed,
             hardware_flops=flops(*step),
             tokens=tokens,
             peak_bytes=peak_bytes(memory, jax.default_backend()),
             temp_bytes=memory.temp_size_in_bytes,
             state_bytes=state_bytes(backend.learner, backend.like.params),
-            variant=list(variant_lines(model)),
+            variant=[*variant_lines(model), *kernel_lines(made)],
             trained=backend.learner.adapter.lines(backend.like.params),
             replicated=[
                 *replicated_lines(backend.like.params),
@@ -181,6 +184,12 @@ def by_role(params: Params) -> dict[str, int]:
         role = role_of(path_of(path))
         counts[role] = counts.get(role, 0) + int(np.prod(leaf.shape))
     return counts
+
+
+def kernel_lines(made: Sequence[Choice]) -> list[str]:
+    """Which kernel was chosen for each layer, and why none before it, in words; nothing where the config names it."""
+    why = {choice: f' ({"; ".join(choice.reasons)})' if choice.reasons else '' for choice in made}
+    return [f'kernel      {choice.path}: {choice.name}{reasons}' for choice, reasons in why.items()]
 
 
 def undeclared_lines(params: Params, axes: AxesByPath) -> list[str]:

@@ -20,6 +20,8 @@ class Capabilities:
         causal, full: serves masks that hide what follows a token, masks that hide nothing.
         cross, packed: serves keys of another length, segment masks.
         terms: makes scores, so that it serves score terms (biases, softcaps, relative positions) and any mask.
+        softcap: serves a softcap of the scores, though it may serve no other terms.
+        window: serves windows of keys, though it may serve no other masks.
         content: serves score terms that depend on queries and keys, and not on their positions alone.
         scores: is a mixer that needs a kernel which makes scores.
         cached: `step` replays `__call__`.
@@ -36,6 +38,8 @@ class Capabilities:
     cross: bool = True
     packed: bool = True
     terms: bool = True
+    softcap: bool = False
+    window: bool = False
     content: bool = True
     scores: bool = False
     cached: bool = True
@@ -194,6 +198,16 @@ class OnlineSoftmaxVariant(SoftmaxVariant, Protocol):
 
 
 @runtime_checkable
+class SinkSoftmaxVariant(OnlineSoftmaxVariant, Protocol):
+    """The softmax itself, with a logit a head beside the scores or without: what fused kernels of others have.
+
+    `sink` says whether there is one.
+    """
+
+    sink: ClassVar[bool]
+
+
+@runtime_checkable
 class PairPosition(Protocol):
     """Position scheme inside attention, which acts on queries and keys or on their scores."""
 
@@ -230,6 +244,23 @@ class Kernel(Protocol):
         self, q: Queries, k: Keys, v: Values, scoring: Any, state: State, context: LayerContext
     ) -> tuple[Mixed, State]:
         """Attend by a chunk of queries to the state and to the chunk; return the output and the state after it."""
+        ...
+
+
+@runtime_checkable
+class ScoringKernel(Kernel, Protocol):
+    """Attention kernel that says what it can serve, and attends under a complete scoring, without parameters."""
+
+    def require_served(self, q: Queries, k: Keys, v: Values, scoring: Any) -> None:
+        """Check that the kernel has what is asked of it.
+
+        Raises:
+            UserError: it has not; the kernel and what it lacks are named.
+        """
+        ...
+
+    def attend(self, q: Queries, k: Keys, v: Values, scoring: Any) -> Mixed:
+        """Return the attention output."""
         ...
 
 

@@ -135,6 +135,8 @@ def _declared(name: str) -> Callable[[Spec], str]:
 
 def _terms_served(spec: Spec) -> str:
     declared = can(spec)
+    if declared.softcap and not declared.terms:
+        return 'softcap'
     return 'by position' if declared.terms and not declared.content else _yes(declared.terms)
 
 
