@@ -180,6 +180,7 @@ def test_the_sweep_over_attention_names_every_variant_that_can_be_causal():
     """So that a new file has its row in the table, or is named here with the reason why it has none."""
     elsewhere = {
         'attention.auto:Auto',  # a choice of kernels that are named
+        'attention.cudnn:CuDNN',  # the same sums as of the plain kernel, on GPUs
         'attention.splash:Splash',  # the same sums as of the plain kernel, on TPUs
         'ops.term:LinearBias',  # a position, in the sweep over these
         'recurrent.mixer.channel_mixing:ChannelMixing',  # a feed-forward layer, which reads the token before alone

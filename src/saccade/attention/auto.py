@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from saccade.attention.base import CachingKernel, ScoreKernel
 from saccade.attention.blockwise import Blockwise
+from saccade.attention.cudnn import CuDNN
 from saccade.attention.splash import Splash
 from saccade.ops.scoring import Scoring
 from saccade.softmax.softmax import Softmax
@@ -55,7 +56,7 @@ class Auto(ScoreKernel):
     """
 
     softmax: Part[OnlineSoftmaxVariant] = Part(Softmax)
-    kernels: tuple[Part[ScoringKernel], ...] = (Part(Splash), Part(Blockwise))
+    kernels: tuple[Part[ScoringKernel], ...] = (Part(Splash), Part(CuDNN), Part(Blockwise))
 
     capabilities: ClassVar[Capabilities] = Capabilities(time='B N T S', memory='B N T H', state='S K H')
 

@@ -30,6 +30,11 @@ class Band:
         """Whether neither side has a bound."""
         return self.left is None and self.right is None
 
+    @property
+    def causal(self) -> bool:
+        """Whether a query attends to itself, and to no key after it."""
+        return self.right == 0
+
     def __and__(self, other: 'Band') -> 'Band':
         sides = ((self.left, other.left), (self.right, other.right))
         left, right = (min((size for size in pair if size is not None), default=None) for pair in sides)

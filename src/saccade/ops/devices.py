@@ -45,10 +45,15 @@ def traced_for(devices: Devices) -> AbstractContextManager[None]:
     return _devices(devices)
 
 
+def device() -> jax.Device:
+    """Return one of the devices that the program is traced for; all are of a kind."""
+    devices = _devices.value
+    return jax.devices()[0] if devices is None else devices.mesh.devices.flat[0]
+
+
 def platform() -> str:
     """Return the platform that the program is traced for, as JAX calls it: cpu, gpu or tpu."""
-    devices = _devices.value
-    return jax.default_backend() if devices is None else devices.mesh.devices.flat[0].platform
+    return device().platform
 
 
 def on_each(function: Callable[..., Array], axes: Sequence[str], out: str, rows: int, heads: int, *given: Any) -> Array:

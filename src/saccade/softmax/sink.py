@@ -31,6 +31,7 @@ class LearnedSink(nn.Module):
     rows: ClassVar[Rows] = Rows(least=0.0)
     online: ClassVar[type[SoftmaxWeights]] = SoftmaxWeights
     sink: ClassVar[bool] = True
+    why_not: ClassVar[dict[str, str]] = {'BareSoftmaxVariant': 'it has a sink'}
 
     @nn.compact
     def __call__(self, heads: int) -> SoftmaxWeights:

@@ -23,6 +23,7 @@ class SoftmaxOne(nn.Module):
     rows: ClassVar[Rows] = Rows(least=0.0)
     online: ClassVar[type[SoftmaxWeights]] = SoftmaxWeights
     sink: ClassVar[bool] = True
+    why_not: ClassVar[dict[str, str]] = {'BareSoftmaxVariant': 'it has a sink'}
 
     def __call__(self, heads: int) -> SoftmaxWeights:
         return SoftmaxWeights(jnp.zeros(heads))

@@ -35,6 +35,7 @@ from saccade.types.arrays import (
     Values,
 )
 from saccade.types.attention import (
+    BareSoftmaxVariant,
     Capabilities,
     CrossMixer,
     HeadedMixer,
@@ -104,6 +105,7 @@ __all__ = [
     'AcrossRows',
     'Activation',
     'Augmentation',
+    'BareSoftmaxVariant',
     'Batch',
     'Block',
     'Bucketed',

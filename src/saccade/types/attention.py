@@ -208,6 +208,11 @@ class SinkSoftmaxVariant(OnlineSoftmaxVariant, Protocol):
 
 
 @runtime_checkable
+class BareSoftmaxVariant(SinkSoftmaxVariant, Protocol):
+    """The softmax itself, without a sink: what has one declares that it is none of these."""
+
+
+@runtime_checkable
 class PairPosition(Protocol):
     """Position scheme inside attention, which acts on queries and keys or on their scores."""
 
