@@ -130,7 +130,7 @@ class OnMesh:
 
 
 class JitBackend:
-    """Backend of `jax.jit` over a mesh with the axes data, fsdp and tensor."""
+    """Backend of `jax.jit` over a mesh with named axes, as `train.mesh` has them."""
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
         self._spread = spread = OnMesh(learner, batches, make_mesh(mesh, jax.devices()))
