@@ -15,11 +15,28 @@ from saccade.types import (
     Mixed,
     Part,
     Queries,
+    ScoringKernel,
     Share,
     SoftmaxVariant,
+    UserError,
     Values,
     require_share,
 )
+
+OWN = ('dropout', 'softmax')  # fields of a kernel that has another one within
+
+
+def require_own(name: str, kernel: Part[ScoringKernel]) -> None:
+    """Check that a kernel within another leaves softmax and dropout to it.
+
+    Args:
+        name: of the outer one.
+
+    Raises:
+        UserError: it does not.
+    """
+    if given := [field for field, _ in kernel.arguments if field in OWN]:
+        raise UserError(f'{name}: {given[0]} is a field of its own, not one of {kernel.name} in it')
 
 
 def in_words(heads: int, width: int) -> str:

@@ -25,7 +25,14 @@ NAME = 'attention.ring:Ring'
 
 
 class Ring(Blockwise):
-    """Ring attention kernel. Attributes: those of the blockwise kernel, whose blocks are of each device's tokens."""
+    """Ring attention kernel.
+
+    Attributes:
+        query_block, key_block, softmax, dropout: those of the blockwise kernel; blocks are of each device's tokens.
+        alone: serve a mesh that splits no tokens too, as the blockwise kernel does.
+    """
+
+    alone: bool = True
 
     capabilities: ClassVar[Capabilities] = Capabilities(time='B N T S', memory='B N T H', state='S K H')
 
@@ -37,6 +44,8 @@ class Ring(Blockwise):
         """
         super().require_served(q, k, v, scoring)
         if (parts := devices.token_parts()) == 1:
+            if not self.alone:
+                raise UserError(f'{NAME} passes nothing on, as config.mesh.sequence splits no tokens')
             return
         for length in (q.shape[1], k.shape[1]):
             if length % parts:

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 from saccade.attention.base import CachingKernel
 from saccade.ops import blockwise
 from saccade.ops.band import Band, band_of
-from saccade.ops.devices import on_each, platform
+from saccade.ops.devices import on_each, platform, token_parts
 from saccade.ops.flops import counting
 from saccade.ops.scoring import Scoring
 from saccade.ops.softmax import SoftmaxWeights
@@ -64,6 +64,10 @@ class Splash(CachingKernel):
         initialised = self.scope is None or not self.is_initializing()
         if initialised and not self.interpret and platform() != 'tpu':
             raise UserError(f'{NAME} is compiled for TPUs alone, not for {platform()}; interpret=True tries it there')
+        if token_parts() > 1:
+            raise UserError(
+                f'{NAME} attends over whole rows, which config.mesh.sequence splits: attention.ulysses:Ulysses takes it'
+            )
         if self.block < LANES or self.block % LANES:
             raise UserError(f'{NAME}: block must be a multiple of {LANES}, not {self.block}')
         if not band_of(scoring.mask, NAME).full and q.shape[1] != k.shape[1]:

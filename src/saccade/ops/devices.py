@@ -42,6 +42,11 @@ class Devices:
         """How many devices share the tokens of a row."""
         return 1 if self.tokens is None else self.mesh.shape.get(self.tokens, 1)
 
+    @property
+    def head_parts(self) -> int:
+        """How many devices share the heads."""
+        return math.prod(self.mesh.shape[axis] for axis in self.heads)
+
     def by_heads(self) -> 'Devices':
         """Return the same devices where each has all tokens of a row, and fewer heads in their place."""
         return self if self.tokens is None else replace(self, heads=(*self.heads, self.tokens), tokens=None)
@@ -56,6 +61,12 @@ _devices = jax.make_user_context(None)
 def traced_for(devices: Devices | None) -> AbstractContextManager[None]:
     """Trace programs for these devices; None for the default ones."""
     return _devices(devices)
+
+
+def by_heads() -> AbstractContextManager[None]:
+    """Trace programs for the same devices, each with whole rows of fewer heads; see `Devices.by_heads`."""
+    devices = _devices.value
+    return _devices(None if devices is None else devices.by_heads())
 
 
 def current() -> Devices | None:
