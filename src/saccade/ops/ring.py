@@ -297,8 +297,8 @@ def _backward(ring: _Ring, saved: PyTree, dout: Mixed) -> tuple[PyTree, ...]:
 
         start = blockwise.no_gradients(plan, visits[0], q, k, v, floats, others)
         _, sums = _travelled(ring, visits, visit, ((k, v), start))
-        dk, dv = ring.passed((sums.k, sums.v), -sum(leg.rounds * leg.shift for leg in ring.legs))
-        dq, dk, dv = blockwise.narrowed((sums.q, dk, dv), (q, k, v))
+        dq, dk, dv = blockwise.narrowed((sums.q, sums.k, sums.v), (q, k, v))
+        dk, dv = ring.passed((dk, dv), -sum(leg.rounds * leg.shift for leg in ring.legs))  # home
         dfloats = blockwise.narrowed(jax.lax.psum(sums.floats, ring.axis), floats)
         return ring.returned(dq, device, 0), ring.returned(dk, device, 1), ring.returned(dv, device, 1), dfloats
 
