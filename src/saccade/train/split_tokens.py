@@ -19,7 +19,7 @@ from jax.sharding import NamedSharding
 from jaxtyping import PyTree
 
 from saccade.train.mesh import AnyMesh, devices_of
-from saccade.types import Hidden, Part, Runner
+from saccade.types import Hidden, Part, Runner, UserError
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class SplitTokens:
         return self.run()(split, stacked, carry)
 
     def _laid(self, x: Hidden) -> Hidden:
+        if x.shape[1] % (parts := devices_of(self.mesh).parts):
+            raise UserError(f'config.mesh.sequence: {parts} devices cannot share {x.shape[1]} tokens equally')
         spec = devices_of(self.mesh).spec_of('B T D', x.shape[0], 1)
         return jax.lax.with_sharding_constraint(x, NamedSharding(self.mesh, spec))
 
@@ -50,9 +52,14 @@ class SplitTokens:
 def splitting(model: Part, mesh: AnyMesh) -> Part:
     """The same model, whose layers keep the tokens of a row where this mesh splits them.
 
-    A model without towers, as a recurrent one, goes through whole rows on every device.
+    A model without a stack of layers, as a recurrent one, goes through whole rows on every device.
     """
     changed = {name: splitting(value, mesh) for name, value in model.arguments if isinstance(value, Part)}
     if 'run' in changed:
         changed['run'] = Part(SplitTokens, (('mesh', mesh), ('run', dict(model.arguments)['run'])))
     return model.replace(**changed)
+
+
+def splits_tokens(model: Part) -> bool:
+    """Return whether a model has a stack of layers, whose tokens can be split."""
+    return any('run' in dict(part.arguments) for part in model.walk())
