@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
 
@@ -26,7 +26,7 @@ class Devices:
     row, None for none.
     """
 
-    mesh: Mesh
+    mesh: Mesh | AbstractMesh
     rows: tuple[str, ...]
     heads: tuple[str, ...]
     tokens: str | None = None

@@ -22,7 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Int, PyTree
 
 from saccade.ops import blockwise, remat
@@ -183,7 +183,7 @@ class _Ring:
     plan: Plan
     legs: tuple[Leg, ...]
     shares: tuple[Shares, Shares]
-    mesh: Mesh
+    mesh: Mesh | AbstractMesh
     axis: str
 
     def on_each(self, function: Any, given: Sequence[tuple[Any, Any]], out: PyTree) -> Any:
