@@ -16,9 +16,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import ClassVar
 
-from saccade.attention.base import CachingKernel, ScoreKernel
+from saccade.attention.base import CachingKernel, ScoreKernel, require_own
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.cudnn import CuDNN
+from saccade.attention.ring import Ring
 from saccade.attention.splash import Splash
 from saccade.ops.scoring import Scoring
 from saccade.softmax.softmax import Softmax
@@ -33,8 +34,6 @@ from saccade.types import (
     UserError,
     Values,
 )
-
-OWN = ('dropout', 'softmax')
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,12 @@ class Auto(ScoreKernel):
     """
 
     softmax: Part[OnlineSoftmaxVariant] = Part(Softmax)
-    kernels: tuple[Part[ScoringKernel], ...] = (Part(Splash), Part(CuDNN), Part(Blockwise))
+    kernels: tuple[Part[ScoringKernel], ...] = (
+        Part(Splash),
+        Part(CuDNN),
+        Part(Ring, (('alone', False),)),
+        Part(Blockwise),
+    )
 
     capabilities: ClassVar[Capabilities] = Capabilities(time='B N T S', memory='B N T H', state='S K H')
 
@@ -68,10 +72,7 @@ class Auto(ScoreKernel):
         """
         reasons = []
         for part in self.kernels:
-            if given := [name for name, _ in part.arguments if name in OWN]:
-                raise UserError(
-                    f'attention.auto:Auto: {given[0]} is a field of its own, not one of {part.name} in kernels'
-                )
+            require_own('attention.auto:Auto', part)
             kernel: CachingKernel = part(parent=None)
             try:
                 kernel.require_served(q, k, v, scoring)

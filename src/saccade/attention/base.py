@@ -6,6 +6,7 @@ import flax.linen as nn
 import jax
 
 from saccade.attention.cache import Cache
+from saccade.ops.devices import token_parts
 from saccade.ops.scoring import Dropout, Scoring
 from saccade.softmax.softmax import Softmax
 from saccade.types import (
@@ -15,11 +16,43 @@ from saccade.types import (
     Mixed,
     Part,
     Queries,
+    ScoringKernel,
     Share,
     SoftmaxVariant,
+    UserError,
     Values,
     require_share,
 )
+
+OWN = ('dropout', 'softmax')  # fields of a kernel that has another one within
+
+
+def require_own(name: str, kernel: Part[ScoringKernel]) -> None:
+    """Check that a kernel within another leaves softmax and dropout to it.
+
+    Args:
+        name: of the outer one.
+
+    Raises:
+        UserError: it does not.
+    """
+    if given := [field for field, _ in kernel.arguments if field in OWN]:
+        raise UserError(f'{name}: {given[0]} is a field of its own, not one of {kernel.name} in it')
+
+
+def require_whole_rows(name: str) -> None:
+    """Check that the tokens of a row are not split over devices.
+
+    Args:
+        name: of the kernel that attends over whole rows.
+
+    Raises:
+        UserError: they are.
+    """
+    if token_parts() > 1:
+        raise UserError(
+            f'{name} attends over whole rows, which config.mesh.sequence splits: attention.ulysses:Ulysses takes it'
+        )
 
 
 def in_words(heads: int, width: int) -> str:

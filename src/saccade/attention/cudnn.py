@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from saccade.attention.base import CachingKernel
+from saccade.attention.base import CachingKernel, require_whole_rows
 from saccade.ops import blockwise
 from saccade.ops.band import Band, band_of
 from saccade.ops.devices import device, on_each
@@ -59,7 +59,7 @@ class CuDNN(CachingKernel):
     example: ClassVar[dict[str, Any]] = {'emulate': True}
 
     def require_served(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> None:
-        """Check platform, GPU, dtype, width of heads, mask, terms, softmax and dropout.
+        """Check platform, GPU, dtype, width of heads, rows, mask, terms, softmax and dropout.
 
         Raises:
             UserError: the kernel has not what is asked of it; it is named.
@@ -68,6 +68,7 @@ class CuDNN(CachingKernel):
         initialised = self.scope is None or not self.is_initializing()
         if initialised and not self.emulate:
             _require_gpu(q, k, v)
+        require_whole_rows(NAME)
         band = band_of(scoring.mask, NAME)
         if not (band.full or band.causal):
             raise UserError(f'{NAME} has windows within ops.mask:Causal alone, not over the tokens that follow')

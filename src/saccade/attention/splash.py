@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu import splash_attention as splash
 from jaxtyping import Array, Float, Int
 
-from saccade.attention.base import CachingKernel
+from saccade.attention.base import CachingKernel, require_whole_rows
 from saccade.ops import blockwise
 from saccade.ops.band import Band, band_of
 from saccade.ops.devices import on_each, platform
@@ -64,6 +64,7 @@ class Splash(CachingKernel):
         initialised = self.scope is None or not self.is_initializing()
         if initialised and not self.interpret and platform() != 'tpu':
             raise UserError(f'{NAME} is compiled for TPUs alone, not for {platform()}; interpret=True tries it there')
+        require_whole_rows(NAME)
         if self.block < LANES or self.block % LANES:
             raise UserError(f'{NAME}: block must be a multiple of {LANES}, not {self.block}')
         if not band_of(scoring.mask, NAME).full and q.shape[1] != k.shape[1]:

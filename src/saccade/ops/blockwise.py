@@ -7,20 +7,25 @@ backward pass of FlashAttention (Dao et al. 2022, algorithms 1 and 4). Ours scan
 key block) pairs, those that the mask leaves alive, takes each block's scores through `jax.vjp`, and leaves it to the
 scoring's `OnlineSoftmax` how scores become weights: any mask, any trained score term and any online softmax is
 served. It has no forward-mode derivative (use `jacrev`).
+
+The two passes are functions of any list of visits, so that attention over keys of which each device has a part
+(`ops.ring`) is made of them too.
 """
 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PyTree
+import numpy as np
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from saccade.ops import remat
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
-from saccade.types import Keys, Mixed, Pairs, Queries, Values
+from saccade.types import Keys, Mask, Mixed, Pairs, Queries, Values
 
 
 def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_block: int) -> Mixed:
@@ -30,48 +35,76 @@ def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_blo
         q_block, k_block: tokens in a block; shorter sequences make one block.
     """
     T, S = q.shape[1], k.shape[1]
-    plan = _Plan.make(scoring, (T, S), (min(q_block, T), min(k_block, S)), q)
-    leaves = jax.tree.leaves(scoring)
-    floats = [leaf for leaf in leaves if _is_float(leaf)]
-    others = [leaf for leaf in leaves if not _is_float(leaf)]
-    q, k, v = _pad(q, plan.blocks[0]), _pad(k, plan.blocks[1]), _pad(v, plan.blocks[1])
+    plan = Plan.make(scoring, (min(q_block, T), min(k_block, S)), q)
+    visits = _whole_row(plan, scoring.mask, (T, S))
+    q, k, v = pad(q, plan.blocks[0]), pad(k, plan.blocks[1]), pad(v, plan.blocks[1])
     run = _attend if remat.recomputing() else _attend_keeping
-    return run(plan, q, k, v, floats, others)[:, :T].astype(v.dtype)
+    return run(plan, visits, q, k, v, *leaves_of(scoring))[:, :T].astype(v.dtype)
+
+
+@struct.dataclass
+class Visits:
+    """Visits: which query block meets which key block, one after another.
+
+    Attributes:
+        q, k: number of each block, among those at hand.
+        q_start, k_start: index in the row of a block's first token.
+        k_end: index after the last key that a query may attend to; what a block has from there on is padding.
+        first, last: whether it is the first or the last visit of its query block, as terms with a carry need to know.
+    """
+
+    q: Int[Array, '*V']
+    k: Int[Array, '*V']
+    q_start: Int[Array, '*V']
+    k_start: Int[Array, '*V']
+    k_end: Int[Array, '*V']
+    first: Bool[Array, '*V']
+    last: Bool[Array, '*V']
+
+
+class Sums(NamedTuple):
+    """Sums of the forward pass over key blocks: output [B T N H], statistic of the softmax, carry of the terms."""
+
+    out: Mixed
+    statistic: PyTree
+    carry: PyTree
+
+
+class Gradients(NamedTuple):
+    """Gradients that the backward pass adds up, in float32; and the terms' carries, of one query block at a time."""
+
+    q: Queries
+    k: Keys
+    v: Values
+    floats: list[Array]
+    carry: PyTree
+    carries: PyTree
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """What is known while tracing.
 
     Attributes:
         treedef: of the scoring, whose leaves travel as arguments.
-        keys: number of keys before padding.
+        is_float: which of them have gradients.
         blocks: tokens in a query block and in a key block.
-        pairs: (query block, key block), the key blocks of one query block from the last to the first.
         carried: whether a term passes a carry between blocks.
     """
 
     treedef: Any
     is_float: tuple[bool, ...]
-    keys: int
     blocks: tuple[int, int]
-    pairs: tuple[tuple[int, int], ...]
     carried: bool
 
     @classmethod
-    def make(cls, scoring: Scoring, lengths: tuple[int, int], blocks: tuple[int, int], q: Queries) -> '_Plan':
+    def make(cls, scoring: Scoring, blocks: tuple[int, int], q: Queries) -> 'Plan':
+        """Return the plan for a scoring of these queries."""
         leaves, treedef = jax.tree.flatten(scoring)
-        carried = bool(jax.tree.leaves(jax.eval_shape(scoring.init_carry, q)))
-        rows, columns = (_ranges(length, block) for length, block in zip(lengths, blocks, strict=True))
-        pairs = tuple(
-            (i, j)
-            for i, row in enumerate(rows)
-            for j, column in reversed(list(enumerate(columns)))
-            if scoring.mask.live(row, column)
-        )
-        return cls(treedef, tuple(map(_is_float, leaves)), lengths[1], blocks, pairs, carried)
+        return cls(treedef, tuple(map(_is_float, leaves)), blocks, has_carry(scoring, q))
 
     def scoring(self, floats: list[Array], others: list[Array]) -> Scoring:
+        """Return the scoring with these leaves."""
         floats_left, others_left = iter(floats), iter(others)
         leaves = [next(floats_left) if is_float else next(others_left) for is_float in self.is_float]
         return jax.tree.unflatten(self.treedef, leaves)
@@ -82,69 +115,145 @@ class _Plan:
         cut = functools.partial
         return cut(_rows, size=q_block), cut(_rows, size=k_block), cut(_heads_rows, size=q_block)
 
-    def visits(self) -> tuple[Array, Array, Array, Array]:
-        """Query block, key block, and whether it is the first or the last visit of its query block."""
-        rows = [i for i, _ in self.pairs]
-        first = [number == 0 or rows[number - 1] != i for number, i in enumerate(rows)]
-        last = [*first[1:], True]
-        columns = [j for _, j in self.pairs]
-        return (
-            jnp.array(rows, int),
-            jnp.array(columns, int),
-            jnp.array(first, bool),
-            jnp.array(last[: len(rows)], bool),
-        )
+    def visits(self, q: Array | int, k: Array | int, keys: int, first: Any = False, last: Any = False) -> Visits:
+        """Visits of blocks of a whole row with so many keys, by their numbers."""
+        q_block, k_block = self.blocks
+        return Visits(q, k, q * q_block, k * k_block, jnp.full_like(k, keys), first, last)
+
+
+def leaves_of(scoring: Scoring) -> tuple[list[Array], list[Array]]:
+    """Return the leaves of a scoring that have gradients, and the others."""
+    leaves = jax.tree.leaves(scoring)
+    return [leaf for leaf in leaves if _is_float(leaf)], [leaf for leaf in leaves if not _is_float(leaf)]
+
+
+def has_carry(scoring: Scoring, q: Queries) -> bool:
+    """Return whether a score term passes a carry from each key block to the one before it."""
+    return bool(jax.tree.leaves(jax.eval_shape(scoring.init_carry, q)))
+
+
+def _whole_row(plan: Plan, mask: Mask, lengths: tuple[int, int]) -> Visits:
+    """The visits that a mask leaves, the key blocks of one query block from the last to the first."""
+    rows, columns = (ranges(length, block) for length, block in zip(lengths, plan.blocks, strict=True))
+    pairs = [
+        (i, j)
+        for i, row in enumerate(rows)
+        for j, column in reversed(list(enumerate(columns)))
+        if mask.live(row, column)
+    ]
+    q, k = np.array(pairs, int).reshape(-1, 2).T
+    turns = np.flatnonzero(np.diff(q)) + 1
+    first, last = np.zeros((2, len(q)), bool)
+    first[[0, *turns][: len(q)]] = last[[*(turns - 1), -1][: len(q)]] = True
+    return plan.visits(jnp.asarray(q), jnp.asarray(k), lengths[1], jnp.asarray(first), jnp.asarray(last))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _attend(plan: _Plan, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]) -> Mixed:
-    return _attend_keeping(plan, q, k, v, floats, others)
+def _attend(
+    plan: Plan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
+) -> Mixed:
+    return _attend_keeping(plan, visits, q, k, v, floats, others)
 
 
-def _attend_keeping(plan: _Plan, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]) -> Mixed:
+def _attend_keeping(
+    plan: Plan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
+) -> Mixed:
     """Attend so that the backward pass is JAX's own, which keeps the weights of every block."""
-    return _forward(plan, q, k, v, floats, others)[0]
+    return _forward(plan, visits, q, k, v, floats, others)[0]
 
 
 def _forward(
-    plan: _Plan, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
+    plan: Plan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
 ) -> tuple[Mixed, PyTree]:
     scoring = plan.scoring(floats, others)
-    softmax, (B, T, N, _) = scoring.softmax, q.shape
+    out, known = finalise(scoring, accumulate(plan, scoring, visits, q, k, v, begin(plan, scoring, q, v)))
+    return out, (visits, q, k, v, floats, others, out, known)
+
+
+def _backward(plan: Plan, saved: PyTree, dout: Mixed) -> tuple[PyTree, ...]:
+    visits, q, k, v, floats, others, out, known = saved
+    start = no_gradients(plan, visits, q, k, v, floats, others)
+    sums = pull_back(plan, visits, q, k, v, floats, others, (dout, known, inner_products(dout, out)), start)
+    return None, *narrowed(sums[:4], (q, k, v, floats)), None
+
+
+_attend.defvjp(_forward, _backward)
+
+
+def begin(plan: Plan, scoring: Scoring, q: Queries, v: Values) -> Sums:
+    """Return the sums of queries before the first key block."""
+    B, T, N, _ = q.shape
+    zeros = jnp.zeros((B, T, N, v.shape[-1]), jnp.float32)
+    return Sums(zeros, scoring.softmax.start((B, N, T)), scoring.init_carry(q[:, : plan.blocks[0]]))
+
+
+def accumulate(plan: Plan, scoring: Scoring, visits: Visits, q: Queries, k: Keys, v: Values, sums: Sums) -> Sums:
+    """Add to the sums what the visits make of keys and values."""
     rows, columns, heads_rows = plan.cuts()
 
-    def visit(state: PyTree, pair: PyTree) -> tuple[PyTree, None]:
-        (out, statistic, carry), (i, j, first, _) = state, pair
-        q_part, k_part, v_part = rows(q, i), columns(k, j), columns(v, j)
-        carry = _select(first, scoring.init_carry(q_part), carry)
-        pairs = _pairs(plan, scoring, i, j)
+    def visit(state: Sums, this: Visits) -> tuple[Sums, None]:
+        (out, statistic, carry), i = state, this.q
+        q_part, k_part, v_part = rows(q, i), columns(k, this.k), columns(v, this.k)
+        carry = _select(this.first, scoring.init_carry(q_part), carry)
+        pairs = _pairs(plan, scoring, this)
         scores, carry = scoring.scores(q_part, k_part, pairs, carry)
         scores = jnp.where(pairs.allowed, scores, -jnp.inf)
-        here, weights, shrink = softmax.accumulate(heads_rows(statistic, i), scores)
+        here, weights, shrink = scoring.softmax.accumulate(heads_rows(statistic, i), scores)
         mixed = weighted_values(_dropped(scoring, weights, pairs), v_part)
         out = _set_rows(out, rows(out, i) * _per_token(shrink) + mixed, i)
-        return (out, _set_heads_rows(statistic, here, i), carry), None
+        return Sums(out, _set_heads_rows(statistic, here, i), carry), None
 
-    zeros = jnp.zeros((B, T, N, v.shape[-1]), jnp.float32)
-    start = (zeros, softmax.start((B, N, T)), scoring.init_carry(q[:, : plan.blocks[0]]))
-    (out, statistic, _), _ = jax.lax.scan(visit, start, plan.visits())
-    share, known = softmax.finalise(statistic)
-    out = out * _per_token(share)
-    return out, (q, k, v, floats, others, out, known)
+    return jax.lax.scan(visit, sums, visits)[0]
 
 
-def _backward(plan: _Plan, saved: PyTree, dout: Mixed) -> tuple[PyTree, ...]:
-    q, k, v, floats, others, out, known = saved
-    inner = jnp.einsum('BTNH,BTNH->BNT', dout, out)[..., None]
+def finalise(scoring: Scoring, sums: Sums) -> tuple[Mixed, PyTree]:
+    """Return the output after the last key block, and what the backward pass needs to know of each row."""
+    share, known = scoring.softmax.finalise(sums.statistic)
+    return sums.out * _per_token(share), known
+
+
+def inner_products(dout: Mixed, out: Mixed) -> Float[Array, 'B N T 1']:
+    """Return the sum over all keys of weight times dweight, which is that over H of output times its gradient."""
+    return jnp.einsum('BTNH,BTNH->BNT', dout, out)[..., None]
+
+
+def no_gradients(
+    plan: Plan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
+) -> Gradients:
+    """Return gradients of zero, in float32."""
     scoring = plan.scoring(floats, others)
+    wide = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), (q, k, v, floats))
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((), leaf.dtype), visits)
+    carries = jax.tree.map(jnp.zeros_like, jax.eval_shape(lambda one: _carries(plan, scoring, q, k, one), one))
+    dcarry = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape[1:], leaf.dtype), carries)
+    return Gradients(*wide, dcarry, carries)
+
+
+def pull_back(
+    plan: Plan,
+    visits: Visits,
+    q: Queries,
+    k: Keys,
+    v: Values,
+    floats: list[Array],
+    others: list[Array],
+    output: tuple[Mixed, PyTree, Float[Array, 'B N T 1']],
+    sums: Gradients,
+) -> Gradients:
+    """Add to the gradients what the visits, taken backwards, make of the gradient of the output.
+
+    Args:
+        output: its gradient; what `finalise` returned of each row; and `inner_products`.
+    """
+    (dout, known, inner), scoring = output, plan.scoring(floats, others)
     rows, columns, heads_rows = plan.cuts()
 
-    def visit(state: PyTree, pair: PyTree) -> tuple[PyTree, None]:
-        (dq, dk, dv, dfloats, dcarry, carries), (i, j, _, last) = state, pair
+    def visit(state: Gradients, this: Visits) -> tuple[Gradients, None]:
+        (dq, dk, dv, dfloats, dcarry, carries), i, j = state, this.q, this.k
         q_part, k_part, v_part, dout_part = rows(q, i), columns(k, j), columns(v, j), rows(dout, i)
         if plan.carried:
-            carries = jax.lax.cond(last, lambda: _carries(plan, scoring, q, k, i), lambda: carries)
-        carry, pairs = jax.tree.map(lambda leaf: leaf[j], carries), _pairs(plan, scoring, i, j)
+            carries = jax.lax.cond(this.last, lambda: _carries(plan, scoring, q, k, this), lambda: carries)
+        carry, pairs = jax.tree.map(lambda leaf: leaf[j], carries), _pairs(plan, scoring, this)
 
         def block(q_part: Queries, k_part: Keys, floats: list[Array], carry: PyTree) -> tuple[Array, PyTree, Any]:
             scoring = plan.scoring(floats, others)
@@ -155,42 +264,38 @@ def _backward(plan: _Plan, saved: PyTree, dout: Mixed) -> tuple[PyTree, ...]:
         dweights = _dropped(scoring, grouped_products(dout_part, v_part), pairs)
         weights, dscores, dsoftmax = softmax.backward(scores, heads_rows(known, i), dweights, heads_rows(inner, i))
         # Reversed, the last visit of a query block comes first, and nothing to the left of it reads its carry.
-        dcarry = _select(last, jax.tree.map(jnp.zeros_like, dcarry), dcarry)
+        dcarry = _select(this.last, jax.tree.map(jnp.zeros_like, dcarry), dcarry)
         dq_part, dk_part, dfloats_part, dcarry = pull((dscores, dcarry, dsoftmax))
         dv_part = _value_gradient(_dropped(scoring, weights, pairs), dout_part, v.shape[-2])
         dq = _set_rows(dq, rows(dq, i) + dq_part, i)
         dk, dv = _set_rows(dk, columns(dk, j) + dk_part, j), _set_rows(dv, columns(dv, j) + dv_part, j)
-        return (dq, dk, dv, jax.tree.map(jnp.add, dfloats, dfloats_part), dcarry, carries), None
+        return Gradients(dq, dk, dv, jax.tree.map(jnp.add, dfloats, dfloats_part), dcarry, carries), None
 
-    gradients = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), (q, k, v))
-    carries = jax.tree.map(jnp.zeros_like, jax.eval_shape(lambda: _carries(plan, scoring, q, k, 0)))
-    dcarry = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape[1:], leaf.dtype), carries)
-    wide = [jnp.zeros(leaf.shape, jnp.float32) for leaf in floats]
-    start = (*gradients, wide, dcarry, carries)
-    (dq, dk, dv, dfloats, _, _), _ = jax.lax.scan(visit, start, plan.visits(), reverse=True)
-    narrow = jax.tree.map(lambda wide, given: wide.astype(given.dtype), (dq, dk, dv, dfloats), (q, k, v, floats))
-    return *narrow, None
+    return jax.lax.scan(visit, sums, visits, reverse=True)[0]
 
 
-_attend.defvjp(_forward, _backward)
+def narrowed(wide: PyTree, given: PyTree) -> PyTree:
+    """Return gradients in the dtypes of what was given."""
+    return jax.tree.map(lambda wide, given: wide.astype(given.dtype), wide, given)
 
 
-def _carries(plan: _Plan, scoring: Scoring, q: Queries, k: Keys, i: Array | int) -> PyTree:
-    """What the terms' carry was when each key block met query block i: linear in S, for one query block at a time."""
-    q_part = _rows(q, i, plan.blocks[0])
+def _carries(plan: Plan, scoring: Scoring, q: Queries, k: Keys, this: Visits) -> PyTree:
+    """What the terms' carry was when each key block met a query block: linear in S, for one query block at a time."""
+    q_part = _rows(q, this.q, plan.blocks[0])
 
     def visit(carry: PyTree, j: Array) -> tuple[PyTree, PyTree]:
         k_part = _rows(k, j, plan.blocks[1])
-        return scoring.scores(q_part, k_part, _pairs(plan, scoring, i, j), carry)[1], carry
+        pairs = _pairs(plan, scoring, this.replace(k=j, k_start=j * plan.blocks[1]))
+        return scoring.scores(q_part, k_part, pairs, carry)[1], carry
 
     blocks = jnp.arange(k.shape[1] // plan.blocks[1])
     return jax.lax.scan(visit, scoring.init_carry(q_part), blocks, reverse=True)[1]
 
 
-def _pairs(plan: _Plan, scoring: Scoring, i: Array | int, j: Array | int) -> Pairs:
+def _pairs(plan: Plan, scoring: Scoring, this: Visits) -> Pairs:
     q_block, k_block = plan.blocks
-    pairs = scoring.pairs(i * q_block + jnp.arange(q_block), j * k_block + jnp.arange(k_block))
-    return pairs.replace(allowed=pairs.allowed & (pairs.k_index < plan.keys))
+    pairs = scoring.pairs(this.q_start + jnp.arange(q_block), this.k_start + jnp.arange(k_block))
+    return pairs.replace(allowed=pairs.allowed & (pairs.k_index < this.k_end))
 
 
 def _dropped(scoring: Scoring, weights: Array, pairs: Pairs) -> Array:
@@ -209,11 +314,13 @@ def _is_float(leaf: Array) -> bool:
     return jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
 
 
-def _ranges(length: int, block: int) -> list[range]:
+def ranges(length: int, block: int) -> list[range]:
+    """Return the indices of each block of a row."""
     return [range(start, min(start + block, length)) for start in range(0, length, block)]
 
 
-def _pad(x: Array, block: int) -> Array:
+def pad(x: Array, block: int) -> Array:
+    """Return tokens, on axis 1, with zeros after the last one, up to whole blocks."""
     return jnp.pad(x, ((0, 0), (0, -x.shape[1] % block), (0, 0), (0, 0)))
 
 

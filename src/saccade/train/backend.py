@@ -17,7 +17,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
-from saccade.ops.devices import traced_for
+from saccade.ops.devices import Devices, traced_for
 from saccade.train.learner import Learner, TrainState
 from saccade.train.mesh import ROWS, devices_of, make_mesh, shardings
 from saccade.types import AcrossRows, Batch, Params, UserError
@@ -60,6 +60,7 @@ class Backend(Protocol):
         eval_step: the compiled (params, batch) -> totals.
         shards: parts that the rows of a batch are split into.
         devices: how many there are in all.
+        traced: those that programs are traced for; None where each is for one device.
     """
 
     learner: Learner
@@ -68,6 +69,7 @@ class Backend(Protocol):
     train_step: Steps
     eval_step: Any
     devices: int
+    traced: Devices | None
 
     def init(self, seed: int) -> TrainState:
         """Return the training state before the first step, initialised from a seed."""
@@ -130,12 +132,12 @@ class OnMesh:
 
 
 class JitBackend:
-    """Backend of `jax.jit` over a mesh with the axes data, fsdp and tensor."""
+    """Backend of `jax.jit` over a mesh with named axes, as `train.mesh` has them."""
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
         self._spread = spread = OnMesh(learner, batches, make_mesh(mesh, jax.devices()))
         self.learner, self._rows, self.devices = learner, spread.rows, spread.rows.mesh.size
-        self.like, self.rows_like = spread.like, spread.batches[0]
+        self.like, self.rows_like, self.traced = spread.like, spread.batches[0], spread.devices
         self._init = jax.jit(learner.init, in_shardings=(spread.whole, spread.rows), out_shardings=spread.places)
         self.train_step = Steps([(rows, spread.train_step(rows).compile()) for rows in spread.batches])
         evaluate = jax.jit(
@@ -186,6 +188,7 @@ class PmapBackend:
         task = learner.task.across('devices') if isinstance(learner.task, AcrossRows) else learner.task
         replica = dataclasses.replace(learner, axis='devices', task=task)
         self.devices = self.shards = jax.device_count()
+        self.traced = None
         self._local = jax.local_device_count()
         asked = {name: size for name, size in mesh.items() if size not in (1, -1)}
         if asked not in ({}, {'data': self.devices}):

@@ -5,7 +5,7 @@
 Modules know nothing of devices. They declare the axes of each parameter by letters (`saccade.axes`), which are mapped
 to axes of the mesh here, and nowhere else; the optimizer's moments lie as the parameter whose path theirs ends in. Axes
 of the mesh: `data` splits rows; `fsdp` splits rows and, along the width, parameters (Rajbhandari et al. 2020, ZeRO
-stage 3); `tensor` splits heads and feed-forward width (Shoeybi et al. 2019).
+stage 3); `tensor` splits heads and feed-forward width (Shoeybi et al. 2019); `sequence` splits the tokens of each row.
 """
 
 import math
@@ -22,7 +22,7 @@ from saccade.ops.devices import Devices
 from saccade.train.optimizer import path_of
 from saccade.types import Params, UserError
 
-AXES = ('data', 'fsdp', 'tensor')
+AXES = ('data', 'fsdp', 'sequence', 'tensor')
 ROWS = PartitionSpec(('data', 'fsdp'))
 AnyMesh = Mesh | AbstractMesh
 
@@ -51,8 +51,8 @@ def make_mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh:
 
 
 def devices_of(mesh: Mesh) -> Devices:
-    """Return the devices of a mesh, with the axes that split rows and heads, for kernels that XLA does not divide."""
-    return Devices(mesh, ('data', 'fsdp'), ('tensor',))
+    """Return the devices of a mesh, with the axes that split rows, tokens and heads, for what XLA does not divide."""
+    return Devices(mesh, ('data', 'fsdp'), ('tensor',), 'sequence')
 
 
 def shardings(state: PyTree, params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> PyTree:

@@ -3,7 +3,7 @@
 """Plan of a run before it starts: parameters, FLOPs and memory of the compiled step that it will run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -12,11 +12,13 @@ import numpy as np
 
 from saccade.attention.auto import Choice, choices
 from saccade.axes import AxesByPath
+from saccade.ops.devices import Devices, traced_for
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import Backend
 from saccade.train.learner import Learner, cast
 from saccade.train.mesh import SPLIT
 from saccade.train.optimizer import path_of
+from saccade.train.split_tokens import splits_tokens
 from saccade.train.variant import variant_lines
 from saccade.types import Params, Part, UserError
 
@@ -73,25 +75,27 @@ class Plan:
     variant: list[str]
     trained: list[str]
     replicated: list[str]
+    split: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
         """Count parameters, FLOPs, and bytes of a compiled step; `tokens` are those of one step."""
         step = backend.learner.train_step, backend.like, backend.rows_like
         memory = backend.train_step.memory_analysis()
-        with choices() as made:
-            needed = model_flops(*step)
+        with choices() as made, traced_for(backend.traced):
+            done = flops(*step)
         return cls(
             what=what,
             devices=f'{backend.devices} x {jax.devices()[0].device_kind} ({type(backend).__name__})',
             parameters=by_role(backend.like.params),
-            flops=needed,
-            hardware_flops=flops(*step),
+            flops=model_flops(*step),
+            hardware_flops=done,
             tokens=tokens,
             peak_bytes=peak_bytes(memory, jax.default_backend()),
             temp_bytes=memory.temp_size_in_bytes,
             state_bytes=state_bytes(backend.learner, backend.like.params),
             variant=[*variant_lines(model), *kernel_lines(made)],
+            split=token_lines(backend.traced, model, tokens // jax.tree.leaves(backend.rows_like)[0].shape[0]),
             trained=backend.learner.adapter.lines(backend.like.params),
             replicated=[
                 *replicated_lines(backend.like.params),
@@ -124,6 +128,7 @@ class Plan:
             f'train       {self.what}',
             *self.variant,
             f'devices     {self.devices}',
+            *self.split,
             f'parameters  {self.total:,} ({roles})',
             *self.trained,
             *self.replicated,
@@ -190,6 +195,21 @@ def kernel_lines(made: Sequence[Choice]) -> list[str]:
     """Which kernel was chosen for each layer, and why none before it, in words; nothing where the config names it."""
     why = {choice: f' ({"; ".join(choice.reasons)})' if choice.reasons else '' for choice in made}
     return [f'kernel      {choice.path}: {choice.name}{reasons}' for choice, reasons in why.items()]
+
+
+def token_lines(devices: Devices | None, model: Part, tokens: int) -> list[str]:
+    """How the tokens of a row are split over devices, in words; nothing where they are not.
+
+    Args:
+        devices: for which programs are traced; None where each has rows of its own.
+        tokens: of a row.
+    """
+    parts = 1 if devices is None else devices.parts
+    if parts == 1:
+        return []
+    if not splits_tokens(model):
+        return [f'sequence    whole rows on each of {parts} devices: {model.name} has no stack of layers']
+    return [f'sequence    {tokens:,} tokens a row, {tokens // parts:,} on each of {parts} devices']
 
 
 def undeclared_lines(params: Params, axes: AxesByPath) -> list[str]:

@@ -19,6 +19,7 @@ from saccade.train.extension import schedule_of
 from saccade.train.gathered import gathering, outside_layers
 from saccade.train.learner import Learner
 from saccade.train.mesh import AnyMesh, make_mesh
+from saccade.train.split_tokens import splitting
 from saccade.train.trained import kept, param_shapes, spec_of, verified_folder
 from saccade.types import Bucketed, UserError
 
@@ -109,12 +110,17 @@ def require_lengths(experiment: Experiment) -> None:
 
 
 def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
-    """Make the step of an experiment as one program over a mesh, which gathers weights where it uses them."""
-    learner = make_learner(experiment)
-    if mesh.shape['fsdp'] == 1:
-        return learner
-    model = gathering(experiment.model, learner.axes, mesh)()
-    return replace(learner, model=model, place=partial(outside_layers, learner.axes, mesh))
+    """Make the step of an experiment as one program over a mesh.
+
+    It gathers weights where it uses them, and keeps the tokens of a row where the mesh has split them.
+    """
+    learner, model = make_learner(experiment), experiment.model
+    if mesh.shape['fsdp'] > 1:
+        model = gathering(model, learner.axes, mesh)
+        learner = replace(learner, place=partial(outside_layers, learner.axes, mesh))
+    if mesh.shape.get('sequence', 1) > 1:
+        model = splitting(model, mesh)
+    return learner if model is experiment.model else replace(learner, model=model())
 
 
 def make_backend(experiment: Experiment) -> Backend:

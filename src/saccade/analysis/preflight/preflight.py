@@ -20,6 +20,7 @@ from saccade.analysis.preflight.measured import STEPS, Measured
 from saccade.analysis.preflight.roofline import Roofline
 from saccade.analysis.preflight.traffic import traffic
 from saccade.benchmark.report import Report, Table
+from saccade.ops.devices import traced_for
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import OnMesh
 from saccade.train.experiment import Experiment
@@ -71,7 +72,7 @@ class Way:
             hlo = compiled.as_text()
         except jax.errors.JaxRuntimeError:  # a check of XLA's own, which programs for many chips fail
             return cls(changes, peak, fits, None)
-        return cls(changes, peak, fits, collectives(hlo), traffic(hlo))
+        return cls(changes, peak, fits, collectives(hlo, step.whole.mesh.shape), traffic(hlo))
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,14 @@ class Preflight:
         step = spread(experiment, chips)
         batch = step.batches[0]
         traced = step.learner.train_step, step.like, batch
+        with traced_for(step.devices):
+            done = flops(*traced)
         return cls(
             what=what,
             chips=chips,
             parameters=by_role(step.like.params),
             flops=model_flops(*traced),
-            hardware_flops=flops(*traced),
+            hardware_flops=done,
             tokens=experiment.tokens,
             held={
                 'parameters': _on_one(step.like.params),
@@ -151,14 +154,14 @@ class Preflight:
         roles = [(role, f'{count:,}') for role, count in self.parameters.items()]
         held = [(name, mib(size)) for name, size in self.held.items() if size]
         ways = [(way.changes or 'as it is', mib(way.peak_bytes), _YES[way.fits]) for way in self.ways]
-        sent = [(each.kind, f'{each.count:,}', mib(each.bytes)) for each in self.ways[0].sent or ()]
+        sent = [(each.kind, each.along, f'{each.count:,}', mib(each.bytes)) for each in self.ways[0].sent or ()]
         tables = [
             Table(f'{self.what} on {self.chips.name}: parameters', ('role', 'parameters'), roles),
             Table('What a chip holds between steps', ('', 'MiB'), held),
             Table('What a step needs of a chip at the peak', ('', 'MiB', 'fits'), ways),
         ]
         if sent:
-            tables.append(Table('What a chip sends in a step', ('collective', 'times', 'MiB'), sent))
+            tables.append(Table('What a chip sends in a step', ('collective', 'along', 'times', 'MiB'), sent))
         if self.roofline:
             tables.append(self._at_full_rate(self.roofline))
         if self.measured:

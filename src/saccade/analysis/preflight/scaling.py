@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from saccade.analysis.preflight.chips import Chips
+from saccade.analysis.preflight.collectives import by_kind
 from saccade.analysis.preflight.preflight import Config, Way, mib, spread
 from saccade.benchmark.report import Report, Table
 from saccade.train.experiment import Experiment
@@ -88,5 +89,5 @@ def _point(config: Config, axis: str, rows: int, chips: Chips) -> Point:
         why = 'the program is too large' if way.fits is False else 'XLA compiled the program, but cannot print it'
         raise UserError(f'--topologies: {chips.name}: what a chip sends is not known: {why}')
     size = sum(leaf.size for leaf in jax.tree.leaves(step.like.params)) * jnp.dtype(experiment.dtype).itemsize
-    sent = {each.kind: each.bytes for each in way.sent}
+    sent = by_kind(way.sent)
     return Point(n, way.peak_bytes, sent, ROUNDS[axis] * size * (n - 1) // n)

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sequence parallelism: the tokens of a row are split along the mesh's axis `sequence`, layer by layer.
+
+Li et al. 2021, "Sequence Parallelism: Long Sequence Training from System Perspective", https://arxiv.org/abs/2105.13120
+What acts on each token alone (norms, feed-forward, losses) then costs a device T/n tokens in time and memory: told
+where the input and the output of each layer lie, XLA's partitioner follows. What moves information between tokens does
+so as its kernel says (`attention.ring`, `attention.ulysses`), and otherwise gathers whole rows by itself.
+
+Batches are not split so: token ids are small beside activations, and a row of a language model has one more of them
+than its layers have. Modules know nothing of it: the runner that goes through a model's layers is wrapped.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.sharding import NamedSharding
+from jaxtyping import PyTree
+
+from saccade.train.mesh import AnyMesh, devices_of
+from saccade.types import Hidden, Part, Runner, UserError
+
+
+@dataclass(frozen=True)
+class SplitTokens:
+    """Sequence parallelism: a runner whose layers take and give tokens where the mesh has split them.
+
+    Attributes:
+        run: the runner that it wraps.
+        mesh: over which tokens are split.
+    """
+
+    run: Part[Runner]
+    mesh: AnyMesh
+
+    def __call__(self, layer: Any, stacked: PyTree, carry: PyTree) -> tuple[PyTree, PyTree]:
+        def split(carry: PyTree, this: PyTree) -> tuple[PyTree, PyTree]:
+            x, handed = carry
+            (x, handed), report = layer((self._laid(x), handed), this)
+            return (self._laid(x), handed), report
+
+        return self.run()(split, stacked, carry)
+
+    def _laid(self, x: Hidden) -> Hidden:
+        if x.shape[1] % (parts := devices_of(self.mesh).parts):
+            raise UserError(f'config.mesh.sequence: {parts} devices cannot share {x.shape[1]} tokens equally')
+        spec = devices_of(self.mesh).spec_of('B T D', x.shape[0], 1)
+        return jax.lax.with_sharding_constraint(x, NamedSharding(self.mesh, spec))
+
+
+def splitting(model: Part, mesh: AnyMesh) -> Part:
+    """The same model, whose layers keep the tokens of a row where this mesh splits them.
+
+    A model without a stack of layers, as a recurrent one, goes through whole rows on every device.
+    """
+    changed = {name: splitting(value, mesh) for name, value in model.arguments if isinstance(value, Part)}
+    if 'run' in changed:
+        changed['run'] = Part(SplitTokens, (('mesh', mesh), ('run', dict(model.arguments)['run'])))
+    return model.replace(**changed)
+
+
+def splits_tokens(model: Part) -> bool:
+    """Return whether a model has a stack of layers, whose tokens can be split."""
+    return any('run' in dict(part.arguments) for part in model.walk())
