@@ -62,6 +62,7 @@ def mixers() -> dict[str, dict]:
         | dict(use='attention.native_sparse:NativeSparse', length=8, stride=4, block=8, chosen=4, window=WINDOW + 1),
         lightning_indexer=scores
         | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=16),
+        selective=scores | dict(use='attention.selective:Selective'),
         retention=dict(use='attention.retention:Retention', heads=HEADS),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, decay=False),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS, gate=dict(use='jax.nn:silu')),
