@@ -13,6 +13,7 @@ bigram model, speed, memory, FLOPs, and the bytes a token leaves to decode with.
 MIXER = 'model.block.mixer'
 HEADS, WINDOW, STRIDE = 4, 15, 8  # tokens: a window of 15 is a query with the 15 before it
 ROTARY = dict(use='position.rotary:Rotary')
+NO_POSITION = dict(use='position.none:NoPosition')
 LATENT = dict(rank=32, head_width=32, value_width=32, rotated_width=16)
 PLAIN = dict(use='attention.plain:Plain')
 CAUSAL = dict(use='ops.mask:Causal')
@@ -63,6 +64,8 @@ def mixers() -> dict[str, dict]:
         lightning_indexer=scores
         | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=16),
         selective=scores | dict(use='attention.selective:Selective'),
+        path=scores
+        | dict(use='attention.path:PaTH', rank=32, convolution=SHORT | dict(size=3, bias=False), position=NO_POSITION),
         retention=dict(use='attention.retention:Retention', heads=HEADS),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, decay=False),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS, gate=dict(use='jax.nn:silu')),
