@@ -59,6 +59,7 @@ def mixers() -> dict[str, dict]:
         differential=scores | dict(use='attention.differential:Differential'),
         value_residual=scores | dict(use='attention.value_residual:ValueResidual', share=0.5),
         exclusive=scores | dict(use='attention.exclusive:Exclusive', share=1.0),
+        normalized_heads=scores | dict(use='attention.normalized_heads:NormalizedHeads'),
         native_sparse=scores
         | dict(use='attention.native_sparse:NativeSparse', length=8, stride=4, block=8, chosen=4, window=WINDOW + 1),
         lightning_indexer=scores
