@@ -72,6 +72,7 @@ def test_there_are_experiments():
         'quickstart', 'char_shakespeare', 'gpt2_124m', 'llama_tiny', 'mistral_tiny', 'gemma2_tiny', 'gemma3_tiny',
         'mixtral_tiny', 'deepseek_tiny', 'bloom_tiny', 'mpt_tiny', 'minimal', 'linear_lm', 'hybrid',
         'mamba2_tiny', 'yoco_tiny', 'qwen3_next_tiny', 'kimi_linear_tiny', 'rwkv7_tiny', 'xlstm_tiny', 'samba_tiny',
+        'ngpt_tiny',
     }  # fmt: skip
 
 

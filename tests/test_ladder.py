@@ -24,6 +24,7 @@ ROWS = (
     {'types', 'renamed', 'progress', 'commands'},
     {'nearest'},
     {'axes', 'layers'},
+    {'gain'},
     {'ops'},
     {'norm', 'position', 'feedforward', 'embed', 'augment', 'score', 'softmax'},
     {'attention', 'recurrent'},

@@ -103,7 +103,8 @@ def test_foreign_names_the_modules_to_trust():
 
 
 def test_every_name_of_the_list_exists():
-    ours = {module: f'saccade.{module}' for module in NAMES if (ROOT / 'src/saccade' / module.split('.')[0]).is_dir()}
+    files = {path.stem for path in (ROOT / 'src/saccade').iterdir()}
+    ours = {module: f'saccade.{module}' for module in NAMES if module.split('.')[0] in files}
     missing = {
         f'{module}:{name}'
         for module, names in NAMES.items()

@@ -13,6 +13,7 @@ bigram model, speed, memory, FLOPs, and the bytes a token leaves to decode with.
 MIXER = 'model.block.mixer'
 HEADS, WINDOW, STRIDE = 4, 15, 8  # tokens: a window of 15 is a query with the 15 before it
 ROTARY = dict(use='position.rotary:Rotary')
+NO_POSITION = dict(use='position.none:NoPosition')
 LATENT = dict(rank=32, head_width=32, value_width=32, rotated_width=16)
 PLAIN = dict(use='attention.plain:Plain')
 CAUSAL = dict(use='ops.mask:Causal')
@@ -58,10 +59,14 @@ def mixers() -> dict[str, dict]:
         differential=scores | dict(use='attention.differential:Differential'),
         value_residual=scores | dict(use='attention.value_residual:ValueResidual', share=0.5),
         exclusive=scores | dict(use='attention.exclusive:Exclusive', share=1.0),
+        normalized_heads=scores | dict(use='attention.normalized_heads:NormalizedHeads'),
         native_sparse=scores
         | dict(use='attention.native_sparse:NativeSparse', length=8, stride=4, block=8, chosen=4, window=WINDOW + 1),
         lightning_indexer=scores
         | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=16),
+        selective=scores | dict(use='attention.selective:Selective'),
+        path=scores
+        | dict(use='attention.path:PaTH', rank=32, convolution=SHORT | dict(size=3, bias=False), position=NO_POSITION),
         retention=dict(use='attention.retention:Retention', heads=HEADS),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, decay=False),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS, gate=dict(use='jax.nn:silu')),

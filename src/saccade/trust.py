@@ -106,6 +106,7 @@ NAMES = {
     'decode.greedy': 'Greedy',
     'decode.sample': 'Sample',
     'decode.translator': 'Translated',
+    'gain': 'Gain',
     'train.extension': 'Held Rewarmed',
     'train.init.partial': 'body encoder nothing only teacher',
     'train.init.upcycle': 'grouped',
@@ -115,6 +116,7 @@ NAMES = {
     'train.optimizer': 'Optimizer adafactor muon',
     'train.rates': 'Frozen LayerWise',
     'train.schedule': 'Constant Cosine InverseSqrt WarmupStableDecay',
+    'train.unit_vectors': 'UnitVectors',
     'jax.nn': 'celu elu gelu glu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log_sigmoid '
     'log_softmax mish relu relu6 selu sigmoid silu soft_sign softmax softplus sparse_plus sparse_sigmoid squareplus '
     'standardize swish tanh',

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from saccade.attention.base import ScoreKernel
 from saccade.ops import plain
 from saccade.ops.scoring import Scoring
-from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Values, require_positive
+from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Scores, Values, require_positive
 
 
 class Plain(ScoreKernel):
@@ -49,3 +49,9 @@ class Plain(ScoreKernel):
     ) -> tuple[Mixed, Float[Array, 'B N T S']]:
         """Return the output of these pairs, and the weights before dropout, at once whatever `query_chunks` is."""
         return plain.attend_to_pairs(q, k, v, scoring, pairs)
+
+    def attend_by_scores(
+        self, scores: Scores, v: Values, scoring: Scoring, pairs: Pairs
+    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
+        """Return the output for scores of these pairs, and the weights before dropout."""
+        return plain.attend_by_scores(scores, v, scoring, pairs)

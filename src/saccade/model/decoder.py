@@ -17,6 +17,7 @@ from flax import struct
 from jaxtyping import Array, Int
 
 from saccade.axes import parameter
+from saccade.gain import Gain
 from saccade.model.base import Through, Tower
 from saccade.model.stack import Stack
 from saccade.ops.causality import require_causal
@@ -49,6 +50,7 @@ class Decoder(Tower, kw_only=True):
         position_norm: of the embedded tokens with their positions (BART's `layernorm_embedding`); None for none.
         logit_scale: factor of the logits, before the cap; 1 / m in muP (`train.mup`).
         logit_cap: keeps logits within (-cap, cap), as cap tanh(logits / cap) (Gemma 2, section 2); None for no bound.
+        logit_gain: a trained factor of the logit of each token, before the bias (nGPT, section 2.1); None for none.
         head_bias: whether the logits have a bias.
         head_init: of an untied output projection.
     """
@@ -59,6 +61,7 @@ class Decoder(Tower, kw_only=True):
     position_norm: Part[Norm] | None = None
     logit_scale: Positive = 1.0
     logit_cap: Positive | None = None
+    logit_gain: Part[Gain] | None = None
     head_bias: bool = False
     head_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
@@ -134,6 +137,9 @@ class Decoder(Tower, kw_only=True):
         bias, kernel = None, table
         if not self.tied:
             kernel = parameter(self, 'head', 'D -> V', self.head_init(), (self.width, self.vocabulary))
+        if self.logit_gain is not None:
+            gain = self.logit_gain()(self, 'logit_gain', 'V', (self.vocabulary,), self.width)
+            kernel = kernel * (gain[:, None] if self.tied else gain)
         if self.head_bias:
             bias = parameter(self, 'head_bias', 'V', nn.initializers.zeros, (self.vocabulary,))
         return OutputProjection(x, kernel, self.tied, bias, self.logit_cap)

@@ -37,6 +37,11 @@ class Tokens:
         same = self.segments[..., None] == keys.segments[:, None]
         return (same & (self.positions[..., None] >= keys.positions[:, None]))[:, None]
 
+    def after(self, keys: 'Tokens') -> Bool[Array, 'B 1 T S']:
+        """Return which keys are of a query's segment, and before it; an axis is added for the heads."""
+        same = self.segments[..., None] == keys.segments[:, None]
+        return (same & (self.positions[..., None] > keys.positions[:, None]))[:, None]
+
 
 @struct.dataclass
 class Blocks:

@@ -35,6 +35,22 @@ def require_causal(name: str, *given: Part) -> None:
             )
 
 
+def require_causal_mask(name: str, mask: MaskBase) -> None:
+    """Check that no query attends to a later key.
+
+    Args:
+        name: of the part that is causal.
+
+    Raises:
+        UserError: one does, or may.
+    """
+    if mask.lookahead != 0:
+        raise UserError(
+            f'{name} is causal, and under the mask {Part(type(mask)).name} a token may attend to later ones; take '
+            f'ops.mask:Causal, alone or together with it in ops.mask:all_of'
+        )
+
+
 def _within(part: Part) -> Iterator[Part]:
     """The parts that a part was given, less those that read another sequence."""
     for field, value in part.arguments:

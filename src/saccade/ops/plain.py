@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.ops.scoring import Scoring, weighted_values
-from saccade.types import KeyIndex, Keys, Mixed, Pairs, Queries, QueryIndex, Values
+from saccade.types import KeyIndex, Keys, Mixed, Pairs, Queries, QueryIndex, Scores, Values
 
 
 def attention_weights(q: Queries, k: Keys, scoring: Scoring, pairs: Pairs) -> Float[Array, 'B N T S']:
@@ -32,9 +32,17 @@ def attend_to_pairs(
     q: Queries, k: Keys, v: Values, scoring: Scoring, pairs: Pairs
 ) -> tuple[Mixed, Float[Array, 'B N T S']]:
     """Return output and weights as `attend` does, of these pairs; which are allowed may differ between heads."""
-    weights = mixed = attention_weights(q, k, scoring, pairs)
+    scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
+    return attend_by_scores(scores, v, scoring, pairs)
+
+
+def attend_by_scores(
+    scores: Scores, v: Values, scoring: Scoring, pairs: Pairs
+) -> tuple[Mixed, Float[Array, 'B N T S']]:
+    """Return output and weights as `attend` does, of scores of these pairs that are not masked yet."""
+    weights = mixed = scoring.softmax(scores, pairs.allowed)
     if scoring.dropout is not None:
-        mixed = weights * scoring.kept((q.shape[0], q.shape[-2]), pairs)
+        mixed = weights * scoring.kept(weights.shape[:2], pairs)
     # Asked for in float32 and then rounded, the product of bfloat16 has no thunk in XLA:CPU for some small shapes.
     return weighted_values(mixed, v, v.dtype), weights
 

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Similarity of vectors: of those of norm 1 the dot product is the cosine."""
 
+from collections.abc import Callable
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -12,6 +16,16 @@ def normalised(x: Float[Array, '*B D']) -> Float[Array, '*B D']:
     """Return the vectors with norm 1, in float32; 0 for 0."""
     x = x.astype(jnp.float32)
     return x / jnp.sqrt(jnp.maximum((x**2).sum(axis=-1, keepdims=True), _LEAST))
+
+
+def unit_normal(axis: int) -> Callable[..., Array]:
+    """Initialise a matrix by vectors of norm 1 along an axis, in directions drawn evenly."""
+
+    def make(key: Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> Array:
+        drawn = jnp.moveaxis(jax.random.normal(key, shape), axis, -1)
+        return jnp.moveaxis(normalised(drawn), -1, axis).astype(dtype)
+
+    return make
 
 
 def cosine(x: Float[Array, '*B D'], y: Float[Array, '*B D']) -> Float[Array, '*B']:

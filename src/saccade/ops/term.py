@@ -214,6 +214,21 @@ class CountedKeys:
 
 
 @struct.dataclass
+class GivenProducts(TermBase):
+    """Adds products that a mixer made of these queries and keys in its own way, for a `Scoring` of scale 0.
+
+    Attributes:
+        products: of each pair, not scaled.
+    """
+
+    products: Float[Array, 'B N T S']
+
+    def change(self, scores: Scores, pairs: Pairs) -> Scores:
+        """Return scores + scale products."""
+        return scores + pairs.scale * self.products
+
+
+@struct.dataclass
 class OnFeatures:
     """Score term that is given some of the numbers next to the queries and keys in place of all of them.
 

@@ -50,6 +50,15 @@ class Rates(Protocol):
         ...
 
 
+@runtime_checkable
+class Projection(Protocol):
+    """Protocol of projections onto the set that parameters are to stay in: `train.unit_vectors:UnitVectors`."""
+
+    def __call__(self, params: Params, axes: AxesByPath) -> Params:
+        """Return the parameters projected, in their own dtypes."""
+        ...
+
+
 @dataclass(frozen=True)
 class RuleByAxes:
     """Rule that depends on the axes of parameters.
@@ -74,6 +83,7 @@ class Optimizer:
         no_decay: a regex; parameters with a match in their path, 'layers/pattern_0/norm/scale', do not decay.
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
         rates: factors of the learning rate by parameter; those of several are multiplied. None: all are 1.
+        projection: of what is learned, after each update. None: parameters may be anything.
     """
 
     rule: Part
@@ -81,6 +91,7 @@ class Optimizer:
     no_decay: str = NO_DECAY
     clip_norm: Positive | None = None
     rates: Part[Rates] | tuple[Part[Rates], ...] | None = None
+    projection: Part[Projection] | None = None
 
     def __call__(self, schedule: optax.Schedule, params: Params, axes: AxesByPath) -> optax.GradientTransformation:
         """Return the transformation for parameters with the paths of `params`, arrays or shapes.
@@ -102,7 +113,8 @@ class Optimizer:
             for both in (False, True)
         )
         rule = _made(self.rule, axes, 'optimizer.rule')
-        learned = optax.chain(clip, rule, of_rule, decay, of_both, optax.scale_by_learning_rate(schedule))
+        project = optax.identity() if self.projection is None else _onto(self.projection(), axes)
+        learned = optax.chain(clip, rule, of_rule, decay, of_both, optax.scale_by_learning_rate(schedule), project)
         return optax.partition(
             {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
         )
@@ -267,6 +279,16 @@ def _multiply(factors: PyTree, kinds: PyTree[str]) -> optax.GradientTransformati
             lambda update, factor: (factor * update).astype(update.dtype), updates, learned
         )
     )
+
+
+def _onto(project: Projection, axes: AxesByPath) -> optax.GradientTransformation:
+    """Change updates so that they end where the projection of their end is."""
+
+    def update(updates: PyTree, params: PyTree) -> PyTree:
+        moved = project(optax.apply_updates(params, updates), axes)
+        return jax.tree.map(lambda new, old: new - old, moved, params)
+
+    return optax.stateless(update)
 
 
 def _matrix(axes: str | None) -> optax.contrib.MuonDimensionNumbers | None:

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""nGPT attention: queries and keys of norm 1, whose features have trained factors, and scores of scale sqrt(H).
+
+    s[n, i, j] = sqrt(H) sum_c (g_nc unit(q_ni)_c) (g_nc unit(k_gj)_c)        g [N H], after the positions
+
+Loshchilov, Hsieh, Sun, Ginsburg 2024, "nGPT: Normalized Transformer with Representation Learning on the Hypersphere",
+section 2.3.2, https://arxiv.org/abs/2410.01131. Ours multiplies queries by g^2 and keys by nothing, which is the same
+and serves heads that share keys. With all g equal it is cosine attention with a gain of sqrt(H) g^2. A position that
+scales queries and keys, as xPos does, loses that here. Cost: 3 T N H beside multi-head attention.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from saccade.attention.multi_head import MultiHead
+from saccade.gain import Gain
+from saccade.ops.scoring import Scoring
+from saccade.ops.similarity import normalised
+from saccade.types import Keys, LayerContext, PairPosition, Part, Queries
+
+
+class NormalizedHeads(MultiHead, kw_only=True):
+    """nGPT attention.
+
+    Attributes: those of MultiHead, where scale is sqrt(H) for None; gain, the factors of features.
+    """
+
+    gain: Part[Gain] = Part(Gain)
+
+    def rotate_queries(self, position: PairPosition, q: Queries, positions: Int[Array, 'B T']) -> Queries:
+        """Return queries of norm 1 after their positions, times the squares of the factors."""
+        N, H = q.shape[-2:]
+        gain = self.gain()(self, 'gain', 'N H', (N, H), N * H).astype(jnp.float32)
+        return (jnp.square(gain) * normalised(super().rotate_queries(position, q, positions))).astype(q.dtype)
+
+    def rotate_keys(self, position: PairPosition, k: Keys, positions: Int[Array, 'B S']) -> Keys:
+        """Return keys of norm 1 after their positions."""
+        return normalised(super().rotate_keys(position, k, positions)).astype(k.dtype)
+
+    def scoring(self, D: int, context: LayerContext, position: PairPosition) -> Scoring:
+        """Return the scoring of multi-head attention, with a scale of sqrt(H) where none is given."""
+        scoring = super().scoring(D, context, position)
+        return scoring if self.scale is not None else scoring.replace(scale=self.sizes(D)[2] ** 0.5)

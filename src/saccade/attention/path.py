@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""PaTH attention: the tokens between a key and a query each apply a Householder-like matrix of their own to the key.
+
+    s[n, i, j] = scale q_ni . H_i H_(i-1) ... H_(j+1) k_nj,    H_t = I - b_t w_t w_t^T for each key head
+    w_t = unit(x_t W),    b_t = 2 sigmoid(x_t W' + c)
+
+Yang et al. 2025, "PaTH Attention: Position Encoding via Accumulating Householder Transformations", section 2,
+https://arxiv.org/abs/2505.16381. It takes the place of positions: as published, `position` is none, `rank` 32 (one
+matrix where query heads share keys), and `convolution` of 3 tokens, depthwise without bias; in the authors' code a SiLU
+follows it. With b = 0 it is multi-head attention without positions, with `score.forget_gate:ForgetGate` as a term
+PaTH-FoX. A step applies its H to all cached keys, which are kept in float32. Cost: B T S K (3 H + C), for chunks of C,
+beside that of all scores, which are made at once. It serves causal masks alone, and no cross-attention.
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from flax import struct
+from jaxtyping import Array, Float
+
+from saccade.attention.cache import Cache, heads_first
+from saccade.attention.multi_head import Attend, MultiHead, flat, visible
+from saccade.axes import parameter
+from saccade.ops.blocks import Tokens
+from saccade.ops.causality import require_causal_mask
+from saccade.ops.delta import unit
+from saccade.ops.householder import transform, transform_all
+from saccade.ops.project import project
+from saccade.ops.scoring import Scoring
+from saccade.ops.term import GivenProducts
+from saccade.types import (
+    CachedKeys,
+    Capabilities,
+    Count,
+    Hidden,
+    Keys,
+    LayerContext,
+    Mixed,
+    Mixer,
+    PairKernel,
+    Part,
+    Queries,
+    State,
+    UserError,
+    Values,
+    require_positive,
+)
+
+
+@struct.dataclass
+class PathCache:
+    """KV cache whose keys each step rewrites. Attributes: kv; convolution, its state, None without one."""
+
+    kv: Cache
+    convolution: State
+
+
+class PaTH(MultiHead, kw_only=True):
+    """PaTH attention.
+
+    Attributes: those of MultiHead; rank, features that the projection to w goes through, None for one matrix;
+    convolution of w over tokens, before it is scaled to length 1, None for none; chunk, tokens taken at once, which
+    does not change the output.
+    """
+
+    kernel: Part[PairKernel]
+    rank: Count | None = None
+    convolution: Part[Mixer] | None = None
+    chunk: Count = 64
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        full=False,
+        cross=False,
+        scores=True,
+        sums=True,
+        equivariant=False,
+        time='B T S N H',
+        memory='B N T S',
+        state='S K H',
+    )
+    example: ClassVar[dict] = {'rank': 4, 'chunk': 4}
+
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
+        """Return how the queries of whole sequences attend."""
+
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+            self._check(context, scoring)
+            scoring = kernel.complete(visible(scoring, context), q.shape[-2], train)
+            w, b, _ = self._matrices(x, context, train, None)
+            H, tokens = w.shape[-1], Tokens(context.positions, context.numbered)
+            products, places = transform_all(q[..., :H], k[..., :H], w, b, tokens, self.chunk), jnp.arange(k.shape[1])
+            mixed, weights = kernel.attend_to_pairs(q, k, v, _by(products, scoring), scoring.pairs(places, places))
+            if not self.is_initializing():
+                kernel.sow('weights', 'attention', weights)
+            return mixed, None
+
+        return attend
+
+    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
+        """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
+
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
+            self._check(context, scoring)
+            kv = state.kv.append(k, v, context)
+            scoring, k, v = kv.read(kernel.complete(scoring, q.shape[-2], False), context)
+            w, b, convolution = self._matrices(x, context, False, state)
+            H, tokens = w.shape[-1], Tokens(context.positions, context.numbered)
+            slots = Tokens(kv.positions, kv.segments)
+            products, keys = transform(q[..., :H], k[..., :H], w, b, tokens, slots)
+            pairs = scoring.pairs(context.positions, kv.positions)
+            mixed, _ = kernel.attend_to_pairs(q, k, v, _by(products, scoring), pairs)
+            rewritten = heads_first(jnp.concatenate([keys, k[..., H:]], axis=-1))
+            return mixed, PathCache(kv.replace(k=rewritten), convolution)
+
+        return attend
+
+    def init_state(self, x: Hidden, capacity: int) -> PathCache:
+        """Return an empty KV cache with `capacity` slots a row, whatever the mask, and the convolution's state."""
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
+        kv = Cache.empty(k.astype(jnp.float32), v, capacity)
+        if self.convolution is None:
+            return PathCache(kv, None)
+        _, K, H = self.sizes(x.shape[-1])
+        convolved = jnp.zeros((x.shape[0], 1, K * H), x.dtype)
+        return PathCache(kv, self.convolution(parent=None).init_state(convolved, capacity))
+
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, K and H at width D.
+
+        Raises:
+            UserError: a size is below 1; and as for MultiHead.
+        """
+        require_positive(Part(type(self)).name, chunk=self.chunk, rank=1 if self.rank is None else self.rank)
+        return super().sizes(D)
+
+    def _matrices(
+        self, x: Hidden, context: LayerContext, train: bool, state: PathCache | None
+    ) -> tuple[Keys, Float[Array, 'B T K'], State]:
+        """Return w and b of each token and key head in float32, and the convolution's state after them."""
+        _, K, H = self.sizes(x.shape[-1])
+        init, after = flat(self.kernel_init, 1), None
+        if self.rank is None:
+            w = project(x, parameter(self, 'reflect', 'D -> K H', init, (x.shape[-1], K, H)))
+        else:
+            down = parameter(self, 'reflect_down', 'D -> R', self.kernel_init(), (x.shape[-1], self.rank))
+            w = project(project(x, down), parameter(self, 'reflect_up', 'R -> K H', init, (self.rank, K, H)))
+        if self.convolution is not None:
+            mixer, merged = self.convolution(name='convolution'), rearrange(w, 'B T K H -> B T (K H)')
+            own = context.replace(terms=())  # those are for scores
+            if state is None:
+                merged = mixer(merged, own, train)
+            else:
+                merged, after = mixer.step(merged, own, state.convolution)
+            w = rearrange(merged, 'B T (K H) -> B T K H', H=H)
+        write = project(x, parameter(self, 'write', 'D -> K', self.kernel_init(), (x.shape[-1], K)))
+        write = write + parameter(self, 'write_bias', 'K', nn.initializers.zeros, (K,))
+        return unit(w), 2.0 * jax.nn.sigmoid(write.astype(jnp.float32)), after
+
+    def _check(self, context: LayerContext, scoring: Scoring) -> None:
+        name = Part(type(self)).name
+        if context.source is not None:
+            raise UserError(f'{name} reads its own sequence alone, and no other')
+        require_causal_mask(name, scoring.mask)
+
+
+def _by(products: Float[Array, 'B N T S'], scoring: Scoring) -> Scoring:
+    """Return the scoring whose scores are these products in the place of q . k; `Pairs` keep the scale."""
+    return scoring.replace(scale=0.0, terms=(GivenProducts(products), *scoring.terms))

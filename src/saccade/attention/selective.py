@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Selective attention: a token lowers the scores that later queries give to the keys it deems no longer needed.
+
+    s[n, i, j] = scale q_ni . k_nj - F_ij,    F_ij = sum over m < i of S_mj,    S_mj = relu(scale q_0m . k_0j)
+    S_mj = 0 for the first token of a sequence (j = 0), for the token itself (j = m) and for what m may not attend to
+
+Leviathan, Kalman, Matias 2024, "Selective Attention Improves Transformer", section 3, https://arxiv.org/abs/2410.02703
+The scores of head 0, terms included, are the selection; F is subtracted from all heads, head 0 too. No parameters. A
+step keeps F of each cached key. Where head 0 has no positive score it is multi-head attention. Cost: B T S beside all
+scores, which are made at once. Ours keeps all keys: it does not drop those of large F from the cache (the paper's
+pruning, and the loss for it). It serves causal masks alone, and no cross-attention.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Float, Int
+
+from saccade.attention.cache import Cache
+from saccade.attention.multi_head import Attend, MultiHead, visible
+from saccade.ops.causality import require_causal_mask
+from saccade.ops.scoring import Scoring
+from saccade.types import (
+    CachedKeys,
+    Capabilities,
+    Hidden,
+    LayerContext,
+    Mixed,
+    PairKernel,
+    Pairs,
+    Part,
+    Queries,
+    Scores,
+    State,
+    UserError,
+    Values,
+)
+
+
+@struct.dataclass
+class SelectiveCache:
+    """KV cache with what earlier queries subtract from the scores of each key. Attributes: kv; lowered, F so far."""
+
+    kv: Cache
+    lowered: Float[Array, 'B S']
+
+
+class Selective(MultiHead, kw_only=True):
+    """Selective attention. Attributes: those of MultiHead."""
+
+    kernel: Part[PairKernel]
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        full=False,
+        cross=False,
+        scores=True,
+        sums=True,
+        equivariant=False,
+        time='B N T S H',
+        memory='B N T S',
+        state='S K H',
+    )
+
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
+        """Return how the queries of whole sequences attend."""
+
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+            self._check(context, scoring)
+            scoring, places = kernel.complete(visible(scoring, context), q.shape[-2], train), jnp.arange(k.shape[1])
+            pairs = scoring.pairs(places, places)
+            scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
+            scores, _ = lower(scores, pairs, context.positions, jnp.zeros((x.shape[0], k.shape[1])))
+            mixed, weights = kernel.attend_by_scores(scores, v, scoring, pairs)
+            if not self.is_initializing():
+                kernel.sow('weights', 'attention', weights)
+            return mixed, None
+
+        return attend
+
+    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
+        """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
+
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
+            self._check(context, scoring)
+            kv = state.kv.append(k, v, context)
+            scoring, k, v = kv.read(kernel.complete(scoring, q.shape[-2], False), context)
+            pairs = scoring.pairs(context.positions, kv.positions)
+            scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
+            scores, lowered = lower(scores, pairs, kv.positions, state.lowered)
+            return kernel.attend_by_scores(scores, v, scoring, pairs)[0], SelectiveCache(kv, lowered)
+
+        return attend
+
+    def init_state(self, x: Hidden, capacity: int) -> SelectiveCache:
+        """Return an empty KV cache with `capacity` slots a row, whatever the mask."""
+        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
+        return SelectiveCache(Cache.empty(k, v, capacity), jnp.zeros((x.shape[0], capacity)))
+
+    def _check(self, context: LayerContext, scoring: Scoring) -> None:
+        name = Part(type(self)).name
+        if context.source is not None:
+            raise UserError(f'{name} reads its own sequence alone, and no other')
+        require_causal_mask(name, scoring.mask)
+
+
+def lower(
+    scores: Scores, pairs: Pairs, key_positions: Int[Array, 'B S'], lowered: Float[Array, 'B S']
+) -> tuple[Scores, Float[Array, 'B S']]:
+    """Return the scores less F, and F after the last of these queries.
+
+    Args:
+        key_positions: of each key within its segment.
+        lowered: F before the first of these queries.
+    """
+    others = pairs.allowed[:, 0] & (pairs.distance != 0) & (key_positions != 0)[:, None]
+    selection = jnp.where(others, jax.nn.relu(scores[:, 0]), 0.0)
+    after = lowered[:, None] + jnp.cumsum(selection, axis=-2)
+    return scores - jnp.concatenate([lowered[:, None], after[:, :-1]], axis=-2)[:, None], after[:, -1]
