@@ -63,7 +63,7 @@ def test_a_device_of_a_ring_holds_and_sends_what_grows_with_its_tokens():
 @pytest.mark.long
 def test_ulysses_sends_its_tokens_by_heads_and_nothing_else():
     sent = over_devices('compiled', 'ulysses', 'all three')['2048']['sent']
-    each = 4 * 2048 * 4 * 8 * 4 // 8 // 2  # bytes of queries, keys, values or output, of which the other device gets half
+    each = 4 * 2048 * 4 * 8 * 4 // 8 // 2  # bytes of queries, keys, values or output; the other device gets half
     assert set(sent) == {'all-to-all along sequence'}
     # Forward and back; the partitioner may hand on the gradient of the output twice.
     assert sent['all-to-all along sequence'] in (8 * each, 9 * each)
