@@ -4,7 +4,7 @@
 
 import pytest
 
-from saccade.analysis.preflight.collectives import Sent, collectives
+from saccade.analysis.preflight.collectives import Sent, by_kind, collectives
 
 HEADER = 'HloModule jit_f, is_scheduled=true, num_partitions=8\n'
 LOOP = (
@@ -135,3 +135,42 @@ def test_every_kind_sends_what_a_ring_does(instruction, kind, sent):
 
 def test_what_sends_nothing_is_not_there():
     assert collectives(LOOP.replace('all-gather', 'dot').replace('all-reduce', 'add')) == []
+
+
+MESH = {'data': 2, 'sequence': 2, 'tensor': 2}
+
+
+@pytest.mark.parametrize(
+    ('groups', 'along'),
+    [
+        ('replica_groups={{0,1},{2,3},{4,5},{6,7}}', 'tensor'),
+        ('replica_groups={{0,2},{1,3},{4,6},{5,7}}', 'sequence'),
+        ('replica_groups=[4,2]<=[8]', 'tensor'),
+        ('replica_groups=[4,2]<=[2,4]T(1,0)', 'data'),
+        ('replica_groups=[4,2]<=[2,2,2]T(0,2,1)', 'sequence'),
+        ('replica_groups=[2,4]<=[8]', 'sequence, tensor'),
+        ("replica_groups=mesh['a'=2,'b'=4] {'a'}", 'data'),
+        ("replica_groups=mesh['a'=2,'b'=4] {'b':(1)2}", 'sequence'),
+        ("replica_groups=mesh['a'=2,'b'=4] {'b':(2)2}", 'tensor'),
+        ("replica_groups=mesh['a'=4,'b'=1,'c'=2], device_ids=([2,4]T(1,0)) {'c'}", 'data'),
+        ('replica_groups={}', 'data, sequence, tensor'),
+        ('source_target_pairs={{0,2},{2,0},{1,3},{3,1},{4,6},{6,4},{5,7},{7,5}}', 'sequence'),
+        ('source_target_pairs={{0,4},{4,0},{1,1},{2,6}}', 'data'),
+    ],
+)
+def test_groups_say_along_which_axes_of_the_mesh_is_sent(groups, along):
+    instruction = f'%a = f32[64]{{0}} all-reduce(%x), {groups}'
+    (found,) = collectives(f'{HEADER}\nENTRY %main (x: f32[8]) -> f32[8] {{\n  {instruction}\n}}\n', MESH)
+    assert found.along == along
+
+
+def test_permutations_that_a_kernel_asks_for_share_a_channel_and_count_one_by_one():
+    line = '  %{} = f32[64]{{0}} collective-permute(%x), channel_id=1, source_target_pairs={{{{0,1}},{{1,0}}}}'
+    lines = '\n'.join(line.format(name) for name in 'ab')
+    (found,) = collectives(f'{HEADER}\nENTRY %main (x: f32[8]) -> f32[8] {{\n{lines}\n}}\n', MESH)
+    assert found == Sent('collective-permute', 2, 2 * 64 * 4, 'tensor')
+
+
+def test_kinds_add_up_over_axes():
+    sent = [Sent('all-reduce', 1, 3, 'data'), Sent('all-gather', 1, 5, 'fsdp'), Sent('all-reduce', 2, 4, 'sequence')]
+    assert by_kind(sent) == {'all-reduce': 7, 'all-gather': 5}

@@ -3,13 +3,13 @@
 """The splash kernel compiled for a TPU slice: it is a Mosaic kernel, on every chip, and no scores are kept."""
 
 import importlib.util
+import math
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import NamedSharding
 
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.preflight import spread
@@ -19,7 +19,7 @@ from saccade.ops.mask import Causal, SameSegment
 from saccade.ops.scoring import Scoring
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.mesh import AXES, devices_of
+from saccade.train.mesh import devices_of, make_mesh
 
 CONFIG = Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py'
 MOSAIC = 'tpu_custom_call'
@@ -41,7 +41,7 @@ def chips():
 
 def compiled(chips, sizes, tokens):
     """Gradients of packed causal attention, over a mesh of these sizes."""
-    mesh = Mesh(np.array(chips.devices[: np.prod(sizes)]).reshape(sizes), AXES)
+    mesh = make_mesh(sizes, chips.devices[: math.prod(sizes.values())])
     devices = devices_of(mesh)
 
     def like(letters, shape, dtype):
@@ -57,7 +57,7 @@ def compiled(chips, sizes, tokens):
         return jax.jit(jax.grad(loss, (0, 1, 2))).lower(*heads, like('B T', (ROWS, tokens), jnp.int32)).compile()
 
 
-@pytest.mark.parametrize('sizes', [(1, 1, 1), (2, 1, 2), (1, 4, 1)])
+@pytest.mark.parametrize('sizes', [{}, {'data': 2, 'tensor': 2}, {'fsdp': 4}])
 def test_each_chip_runs_mosaic_kernels_on_its_own_rows_and_heads(chips, sizes):
     tokens = 1024
     text = compiled(chips, sizes, tokens).as_text()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Eight devices along data, fsdp and tensor give the losses of one, whatever the model."""
+"""Eight devices along data, fsdp, sequence and tensor give the losses of one, whatever the model."""
 
 import json
 import os
@@ -32,14 +32,54 @@ RUNS = {
 }
 
 
+# By what is shown: the experiment, the devices along the sequence, and what is changed. Rows of text are packed.
+RING = "--config.model.**.kernel={'use': 'attention.ring:Ring', 'query_block': 3, 'key_block': 3}"
+ULYSSES = "--config.model.**.kernel={'use': 'attention.ulysses:Ulysses'}"
+QUICKSTART = ('causal_lm/quickstart.py', '--config.model.block.mixer.heads=4', *NARROW)
+SEQUENCE = {
+    'ring, grouped heads': (8, *QUICKSTART, '--config.model.block.mixer.key_value_heads=2', RING),
+    'ring, fsdp, microbatches': ({'fsdp': 2, 'sequence': 4}, *QUICKSTART, '--config.accumulate=2', RING),
+    'ring, ALiBi': (2, *QUICKSTART, "--config.model.block.mixer.position={'use': 'position.alibi:ALiBi'}", RING),
+    'ring, a window': (4, *QUICKSTART, "--config.model.block.mixer.mask={'use': 'ops.mask:Window', 'left': 3}", RING),
+    'ring, chunks of the vocabulary': (4, *QUICKSTART, '--config.task.vocabulary_chunk=3', RING),
+    'ring, an encoder': (2, 'masked_lm/quickstart.py', *MASKED, RING),
+    'ring, an encoder with a decoder, T5 bias': (2, 'denoising/t5.py', *BOTH, RING),
+    'ulysses': (2, *QUICKSTART, ULYSSES),
+    'ulysses, an encoder with a decoder, T5 bias': (2, 'denoising/t5.py', *BOTH, ULYSSES),
+    'plain': (8, *QUICKSTART),
+    'blockwise': (2, *QUICKSTART, "--config.model.**.kernel={'use': 'attention.blockwise:Blockwise'}"),
+    'experts': (2, 'causal_lm/mixtral_tiny.py', *NARROW),
+    'layers with a state': (4, 'causal_lm/hybrid.py', *NARROW),
+    'no stack of layers': (2, 'translation/dates_recurrent.py', *DATES),
+}
+
+
+@pytest.mark.parametrize(
+    'shown',
+    [pytest.param(shown, marks=pytest.mark.long if shown == 'ring, ALiBi' else pytest.mark.slow) for shown in SEQUENCE],
+)
+def test_a_sequence_axis_gives_the_losses_of_one_device(runner, tmp_path, shown):
+    devices, name, *overrides = SEQUENCE[shown]
+    mesh = (
+        devices
+        if isinstance(devices, dict)
+        else {2: MESH | {'fsdp': 1}, 4: {'data': 2}, 8: {}}[devices] | {'sequence': devices}
+    )
+    assert_same_losses(runner, tmp_path, name, mesh, overrides)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('name', RUNS)
 def test_a_mesh_gives_the_losses_of_one_device(runner, tmp_path, name):
+    assert_same_losses(runner, tmp_path, name, MESH, RUNS[name])
+
+
+def assert_same_losses(runner, tmp_path, name, mesh, overrides):
     flags = f'{os.environ["XLA_FLAGS"]} --xla_force_host_platform_device_count=8'
     on_text = () if name.startswith('translation') else (f'--config.data.path={runner.text}',)
-    command = (ROOT / 'tests/launch/meshes.py', ROOT / 'experiments' / name, json.dumps(MESH))
+    command = (ROOT / 'tests/launch/meshes.py', ROOT / 'experiments' / name, json.dumps(mesh))
     output = [tmp_path / 'out', tmp_path / 'err']
-    arguments = [*map(str, command), *RUNS[name], *on_text, '--config.batch_size=8']
+    arguments = [*map(str, command), *overrides, *on_text, '--config.batch_size=8']
     status = forked.run(arguments, runner.folder, {**runner.environment, 'XLA_FLAGS': flags}, output)
     assert status == 0, output[1].read_text()
     one, spread = json.loads(output[0].read_text())

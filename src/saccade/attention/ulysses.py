@@ -64,8 +64,10 @@ class Ulysses(ScoreKernel):
                     raise UserError(
                         f'config.mesh.sequence: {here.parts} devices cannot share {length} tokens equally ({NAME})'
                     )
-        with devices.by_heads():
-            self._inner().require_served(q, k, v, scoring)
+        # Parameters are the same on all platforms, and their shapes are asked for where no TPU is.
+        if self.scope is None or not self.is_initializing():
+            with devices.by_heads():
+                self._inner().require_served(q, k, v, scoring)
 
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
         """Attend by the kernel, each device with whole rows of its heads."""

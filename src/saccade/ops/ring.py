@@ -211,7 +211,7 @@ class _Ring:
     def passed(self, tree: PyTree, shift: int) -> PyTree:
         """Send what a device has so many places on."""
         n = self.shares[0].devices
-        return self._sent(tree, [(i, (i + shift) % n) for i in range(n)]) if shift % n else tree
+        return self._sent(tree, [(i, (i + shift) % n) for i in range(n)])
 
     def taken(self, x: Array, device: Array, side: int) -> Array:
         """Take what a device has of a row, [B T/n ...], for its parts of it, each padded to whole blocks."""
@@ -236,7 +236,8 @@ class _Ring:
         return jnp.concatenate(parts, axis=1)
 
     def _sent(self, tree: PyTree, pairs: list[tuple[int, int]]) -> PyTree:
-        return jax.tree.map(lambda x: jax.lax.ppermute(x, self.axis, pairs), tree)
+        stays = all(at == to for at, to in pairs)
+        return tree if stays else jax.tree.map(lambda x: jax.lax.ppermute(x, self.axis, pairs), tree)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -50,7 +50,7 @@ def make_mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh:
     return Mesh(np.array(devices).reshape(shape), AXES)
 
 
-def devices_of(mesh: Mesh) -> Devices:
+def devices_of(mesh: AnyMesh) -> Devices:
     """Return the devices of a mesh, with the axes that split rows, tokens and heads, for what XLA does not divide."""
     return Devices(mesh, ('data', 'fsdp'), ('tensor',), 'sequence')
 

@@ -108,12 +108,12 @@ class Preflight:
         batch = step.batches[0]
         traced = step.learner.train_step, step.like, batch
         with traced_for(step.devices):
-            done = flops(*traced)
+            needed, done = model_flops(*traced), flops(*traced)
         return cls(
             what=what,
             chips=chips,
             parameters=by_role(step.like.params),
-            flops=model_flops(*traced),
+            flops=needed,
             hardware_flops=done,
             tokens=experiment.tokens,
             held={
