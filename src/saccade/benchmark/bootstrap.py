@@ -31,7 +31,7 @@ for name in sys.argv[1:]:
         continue
     print(name)
 """
-ANSWER, INSTALL = 5, 300  # seconds that a registry has to answer, and all of an installation
+ANSWER, INSTALL = 5, 900  # seconds that a registry has to answer, and all of an installation
 
 
 def main(arguments: Sequence[str]) -> None:
