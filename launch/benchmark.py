@@ -17,6 +17,7 @@ import jax
 from absl import flags
 from rich.console import Console
 
+from saccade.analysis.preflight.chips import Chips
 from saccade.benchmark.compare import choose
 from saccade.benchmark.decoding import PROMPTS, decoding
 from saccade.benchmark.kernels import LENGTHS as KERNEL_LENGTHS
@@ -87,7 +88,8 @@ def measure(overrides: list[str]) -> Report:
     if WHAT.value == 'memory':
         return memory(LENGTH.value or LENGTHS)
     if WHAT.value == 'kernels':
-        return kernels(LENGTH.value or KERNEL_LENGTHS, TOPOLOGY.value)
+        chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
+        return kernels(LENGTH.value or KERNEL_LENGTHS, chips.devices[0], chips.name)
     if WHAT.value == 'vocabulary':
         return vocabulary()
     if WHAT.value == 'search':

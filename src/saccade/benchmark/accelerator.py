@@ -283,7 +283,7 @@ def accelerate(record: Record, scale: Scale, minutes: float, trace: str, console
     worker: Device | None = None
     try:
         worker = Device(OURS, OURS)
-        every = list(rows(scale, _same_device(record, worker), trace))
+        every = list(rows(scale, _same_device(record, worker, scale.limit), trace))
         for row in record.pending(every):
             left = end - time.monotonic()
             if left < LEAST:
@@ -301,14 +301,14 @@ def accelerate(record: Record, scale: Scale, minutes: float, trace: str, console
     return record.pending(every)
 
 
-def _same_device(record: Record, worker: Device) -> str:
+def _same_device(record: Record, worker: Device, limit: float) -> str:
     """Return the platform of the device, which the record is of.
 
     Raises:
-        UserError: the record is of another.
+        UserError: the record is of another, or the device does not answer within the limit, in seconds.
     """
     start = time.monotonic()
-    found = worker.ask('devices')
+    found = worker.ask_within(limit, 'devices')
     known = record.rows.get(DEVICES)
     if known is not None and (known['kind'], known['count']) != (found['kind'], found['count']):
         raise UserError(

@@ -19,7 +19,6 @@ import numpy as np
 from jax.sharding import Mesh, SingleDeviceSharding
 from jaxtyping import Array
 
-from saccade.analysis.preflight.chips import Chips
 from saccade.attention.base import CachingKernel
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.cudnn import CuDNN
@@ -90,24 +89,23 @@ CASES: Mapping[str, Case] = {
 }
 
 
-def kernels(lengths: Sequence[int] = LENGTHS, topology: str | None = None) -> Report:
-    """Report what each kernel serves, and the bytes of causal attention on the devices here, or on a TPU slice.
+def kernels(lengths: Sequence[int], device: Any, where: str) -> Report:
+    """Report what each kernel serves, and the bytes of causal attention by length.
 
-    Raises:
-        UserError: there is no such slice, or nothing that compiles for it.
+    Args:
+        device: to compile for; where: its name, for people.
     """
-    chips = Chips.of_slice(topology) if topology else Chips.here()
     served = {name: {case: lacks(name, case) for case in CASES} for name in KERNELS}
-    found = {name: {length: bytes_or_words(name, length, chips) for length in lengths} for name in KERNELS}
+    found = {name: {length: bytes_or_words(name, length, device) for length in lengths} for name in KERNELS}
     serves = [(case, *('refused' if served[name][case] else 'served' for name in KERNELS)) for case in CASES]
     rows = [(name, *(_in_mib(taken) for taken in by_length.values())) for name, by_length in found.items()]
-    title = f'Temporary MiB of causal attention, forward and backward; {HEADS} heads of {WIDTH}, bfloat16; {chips.name}'
+    title = f'Temporary MiB of causal attention, forward and backward; {HEADS} heads of {WIDTH}, bfloat16; {where}'
     tables = (
         Table('What each kernel serves, on its own platform', ('asked', *KERNELS), serves),
         Table(title, ('kernel', *(f'T = {length}' for length in lengths)), rows),
     )
     reasons = [words for by_length in found.values() for words in by_length.values() if isinstance(words, str)]
-    figures = {'served': served, 'temp_bytes': found, 'platform': chips.platform, 'device': chips.kind}
+    figures = {'served': served, 'temp_bytes': found, 'platform': device.platform, 'device': device.device_kind}
     return Report('kernels', figures, tables, (*dict.fromkeys(reasons), NOTE))
 
 
@@ -117,12 +115,11 @@ def lacks(name: str, case: str, tokens: int = 128) -> str:
     return _refusal(kernel, _given(2, tokens, jnp.bfloat16, KEY_HEADS), CASES[case].scoring(tokens))
 
 
-def bytes_or_words(name: str, length: int, chips: Chips) -> int | str | None:
+def bytes_or_words(name: str, length: int, device: Any) -> int | str | None:
     """Bytes that causal attention, forward and backward, needs besides arguments and results.
 
     Returns: why the kernel cannot, in words, in place of them; None where the compiler says that they do not fit.
     """
-    device = chips.devices[0]
     shape = (BATCH, length, HEADS, WIDTH)
     like = jax.ShapeDtypeStruct(shape, jnp.bfloat16, sharding=SingleDeviceSharding(device))
     kernel, scoring = KERNELS[name](parent=None), CASES['causal'].scoring(length)

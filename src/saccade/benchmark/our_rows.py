@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.analysis.preflight.chips import Chips
 from saccade.attention.auto import choices
 from saccade.benchmark import kernels
 from saccade.benchmark.mfu import Options, matrix_rate, mfu
@@ -43,18 +42,19 @@ class Rows:
 
     def devices(self) -> Row:
         """Platform, kind and number of the devices, and versions."""
-        chips, device = Chips.here(), jax.devices()[0]
+        device, count = jax.devices()[0], jax.device_count()
+        memory = (device.memory_stats() or {}).get('bytes_limit')
         found = {
-            'platform': chips.platform,
-            'kind': chips.kind,
-            'count': len(chips.devices),
-            'memory_bytes': chips.memory,
+            'platform': device.platform,
+            'kind': device.device_kind,
+            'count': count,
+            'memory_bytes': memory,
             'compute_capability': getattr(device, 'compute_capability', None),
             'machine': machine(),
         }
-        memory = '' if chips.memory is None else f', {chips.memory / 2**30:,.0f} GiB each'
+        room = '' if memory is None else f', {memory / 2**30:,.0f} GiB each'
         versions = ', '.join(f'{name} {version}' for name, version in found['machine']['versions'].items())
-        return {**found, 'words': f'{len(chips.devices)} x {chips.kind} ({chips.platform}){memory}; {versions}'}
+        return {**found, 'words': f'{count} x {device.device_kind} ({device.platform}){room}; {versions}'}
 
     def matrix_rate(self, rows: int) -> Row:
         """FLOP/s of square bfloat16 matrix products."""
@@ -87,7 +87,7 @@ class Rows:
         """Milliseconds and temporary bytes of causal attention, forward and backward, by length."""
         found = {}
         for length in lengths:
-            taken = kernels.bytes_or_words(kernel, length, Chips.here())
+            taken = kernels.bytes_or_words(kernel, length, jax.devices()[0])
             if isinstance(taken, str):
                 return {'refused': taken, 'words': f'refused: {taken}'}
             if taken is None:
