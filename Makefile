@@ -13,8 +13,11 @@ SLICES ?= slices
 BATTERIES ?= batteries
 # `make grid TRACES=` leaves out the minutes in which every field of every model is traced.
 TRACES ?= traces
+# Of `make accelerator`, whose further flags are ARGUMENTS, as --size=tiny.
+MINUTES ?= 10
+ARGUMENTS ?=
 
-.PHONY: train test long docs lint oracle grid slow nightly slices compiled format clean
+.PHONY: train test long docs lint oracle grid slow nightly slices compiled accelerator format clean
 
 train: $(VENV)/.installed
 	$(BIN)/python launch/train.py --config=$(CONFIG) --workdir=$(WORKDIR)
@@ -45,6 +48,11 @@ slices:
 compiled: $(VENV)/.installed-test $(VENV)/.installed-tpu
 	$(BIN)/python -m pytest -q -m slices --timeout=1800 --dist worksteal tests/analysis
 
+# What one accelerator can do, in ten minutes: on PYTHON as it is, on top of which it installs what is missing where a
+# registry answers. A second `make accelerator` goes on where the first was stopped.
+accelerator:
+	$(PYTHON) -P src/saccade/benchmark/bootstrap.py --minutes=$(MINUTES) $(ARGUMENTS)
+
 # The documentation, in build/docs/index.html. Warnings are errors; all is built anew, as each page lists all others.
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going --quiet --fresh-env --write-all docs build/docs
@@ -70,4 +78,4 @@ $(VENV)/.installed-%: $(VENV)/.installed
 , := ,
 
 clean:
-	rm -rf $(VENV) $(VENV)-tpu runs build docs/reference
+	rm -rf $(VENV) $(VENV)-tpu .venv-accelerator runs build docs/reference

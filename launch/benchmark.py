@@ -7,15 +7,21 @@ python launch/benchmark.py --what=masked --peer=eager   # beside BertForMaskedLM
 python launch/benchmark.py --what=seq2seq --size=marian # beside MarianMTModel, or t5, in training and in decoding
 python launch/benchmark.py --what=decoding              # beside `generate` of transformers
 python launch/benchmark.py --what=memory                # of attention, by length
+python launch/benchmark.py --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
+python launch/benchmark.py --what=vocabulary            # memory of the loss, by size of the vocabulary
 python launch/benchmark.py --what=search                # of a bi-encoder beside a cross-encoder, by number of texts
 python launch/benchmark.py --what=mfu                   # of a config, on a GPU or TPU
 """
 
+import jax
 from absl import flags
 from rich.console import Console
 
+from saccade.analysis.preflight.chips import Chips
 from saccade.benchmark.compare import choose
 from saccade.benchmark.decoding import PROMPTS, decoding
+from saccade.benchmark.kernels import LENGTHS as KERNEL_LENGTHS
+from saccade.benchmark.kernels import kernels
 from saccade.benchmark.memory import LENGTHS, memory
 from saccade.benchmark.mfu import Options, mfu
 from saccade.benchmark.report import Report
@@ -23,11 +29,12 @@ from saccade.benchmark.search import COUNTS, MOST, search
 from saccade.benchmark.seq2seq import seq2seq
 from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES
 from saccade.benchmark.training import CAUSAL, MASKED, PEERS, training
+from saccade.benchmark.vocabulary import vocabulary
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
-_WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'search', 'mfu']
+_WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'kernels', 'vocabulary', 'search', 'mfu']
 WHAT = flags.DEFINE_enum('what', None, _WHAT, 'What to measure.')
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
 CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.', 1)
@@ -35,7 +42,8 @@ RUN = flags.DEFINE_multi_enum('run', None, ['unrolled', 'scanned'], 'How to run 
 PEER = flags.DEFINE_multi_enum('peer', list(PEERS), list(PEERS), 'Which peers to train beside.')
 ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds in which each variant has its turn.', 1)
 STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, in a turn.', 1)
-LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Sequence lengths for memory, in tokens.', 1)
+LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory and kernels, in tokens.', 1)
+TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile kernels for, as v5e:2x2; none for what is here.')
 TEXTS = flags.DEFINE_multi_integer('texts', COUNTS, 'Numbers of texts for search.', 2)
 CROSSED = flags.DEFINE_integer('crossed', MOST, 'Most texts that the cross-encoder reads all pairs of.', 2)
 CONFIG = flags.DEFINE_string('config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment to measure the MFU of.')
@@ -55,6 +63,8 @@ def main(overrides: list[str]) -> None:
         raise UserError(f"'{overrides[0]}': only --what=mfu measures a config")
     if WHAT.value == 'mfu':
         require_folder('trace', TRACE.value)
+    if TOPOLOGY.value:
+        jax.config.update('jax_platforms', 'cpu')  # of this process; libtpu only compiles
     report = measure(overrides)
     print(report.json()) if JSON.value else report.show(Console())
 
@@ -76,7 +86,12 @@ def measure(overrides: list[str]) -> Report:
     if WHAT.value == 'decoding':
         return decoding(PROMPTS, choose(DECODING_SIZES, SIZE.value), ROUNDS.value, STEPS.value)
     if WHAT.value == 'memory':
-        return memory(LENGTH.value)
+        return memory(LENGTH.value or LENGTHS)
+    if WHAT.value == 'kernels':
+        chips = Chips.of_slice(TOPOLOGY.value) if TOPOLOGY.value else Chips.here()
+        return kernels(LENGTH.value or KERNEL_LENGTHS, chips.devices[0], chips.name)
+    if WHAT.value == 'vocabulary':
+        return vocabulary()
     if WHAT.value == 'search':
         return search(TEXTS.value, CROSSED.value)
     if WHAT.value == 'mfu':

@@ -17,19 +17,20 @@ from saccade.benchmark.compare import Comparison, alternate, choose
 from saccade.benchmark.decoding import PROMPTS, TIE, assert_same_tokens, decoding
 from saccade.benchmark.memory import PATHS, exponent, memory
 from saccade.benchmark.mfu import Options, mfu
-from saccade.benchmark.process import Worker, require
+from saccade.benchmark.process import LateError, Worker, require
 from saccade.benchmark.report import Report
 from saccade.benchmark.seq2seq import seq2seq
 from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
 from saccade.benchmark.trace import costs, source
 from saccade.benchmark.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
+from saccade.benchmark.vocabulary import temp_bytes
 from saccade.benchmark.worker import serve
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
 
 PARROT = """
-import os
+import os, time
 class Parrot:
     def __init__(self, word):
         print('noise while it is made')
@@ -38,6 +39,8 @@ class Parrot:
     def say(self, times):
         print('noise')
         return times * self.word
+    def sleep(self):
+        time.sleep(60)
     def fall(self):
         raise RuntimeError('fell off\\nthe perch')
     def die(self):
@@ -128,6 +131,15 @@ def test_a_death_is_told_with_the_last_words(parrot):
         pytest.raises(UserError, match=r'^parrot: its process ended with status 3: last words$'),
     ):
         worker.ask('die')
+
+
+def test_a_process_that_takes_too_long_is_ended(parrot):
+    with Worker('parrot', parrot, word='ab') as worker:
+        assert worker.ask_within(60.0, 'say', times=2) == 'abab'
+        with pytest.raises(LateError, match=r'^parrot: sleep took more than 0 s$'):
+            worker.ask_within(0.2, 'sleep')
+        with pytest.raises(UserError, match='ended with status -9'):
+            worker.ask('say', times=1)
 
 
 def test_a_missing_package_is_told_with_the_extra():
@@ -240,6 +252,14 @@ def test_memory_grows_with_the_square_of_the_length_unless_it_is_blockwise():
     assert figures['temp_bytes'].keys() == PATHS.keys()
     for name, grown in figures['exponents'].items():
         assert grown < 1.1 if 'blockwise' in name else 1.8 < grown < 2.2, name
+
+
+def test_logits_in_chunks_take_less_memory_with_every_head(monkeypatch):
+    monkeypatch.setattr('saccade.benchmark.vocabulary.LENGTH', 128)
+    monkeypatch.setattr('saccade.benchmark.vocabulary.WIDTH', 8)
+    for tied in (True, False):
+        whole, chunked = (temp_bytes(4096, tied, chunk) for chunk in (None, 8))
+        assert chunked < whole / 8
 
 
 def test_one_length_has_no_exponent():

@@ -79,7 +79,8 @@ class Auto(ScoreKernel):
             except UserError as error:
                 reasons.append(str(error))
                 continue
-            if (choices := _choices.get()) is not None:
+            # Shapes of parameters are asked for in float32, whatever the run is in.
+            if (choices := _choices.get()) is not None and not self.is_initializing():
                 choices.append(Choice('/'.join(self.path), part.name, tuple(reasons)))
             return kernel.attend(q, k, v, scoring)
         raise UserError(f'attention.auto:Auto: none of its kernels can serve this layer: {"; ".join(reasons)}')

@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Mapping
 from typing import Any
 
 from saccade.types import UserError
@@ -16,8 +18,17 @@ from saccade.types import UserError
 ENVIRONMENT = {'JAX_PLATFORMS': 'cpu', 'CUDA_VISIBLE_DEVICES': '', 'TORCHINDUCTOR_FORCE_DISABLE_CACHES': '1'}
 
 
+class LateError(UserError):
+    """A worker that took longer than it was given."""
+
+
 class Worker:
-    """Worker process of a variant. A context manager; the process ends with it."""
+    """Worker process of a variant. A context manager; the process ends with it.
+
+    Attributes: environment, variables of the process beside those of this one.
+    """
+
+    environment: Mapping[str, str] = ENVIRONMENT
 
     def __init__(self, name: str, target: str, **arguments: Any) -> None:
         """Start the process and wait until the variant is made.
@@ -37,7 +48,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env={**os.environ, **ENVIRONMENT},
+            env={**os.environ, **self.environment},
         )
         try:
             self._answer()
@@ -56,6 +67,30 @@ class Worker:
         except BrokenPipeError:
             raise self._ended() from None
         return self._answer()
+
+    def ask_within(self, seconds: float, method: str, **arguments: Any) -> Any:
+        """Call a method as `ask` does, and end the process after so many seconds.
+
+        Raises:
+            LateError: they are over.
+            UserError: as `ask` raises it.
+        """
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            self._process.kill()
+
+        timer = threading.Timer(seconds, end)
+        timer.start()
+        try:
+            return self.ask(method, **arguments)
+        except UserError:
+            if late.is_set():
+                raise LateError(f'{self.name}: {method} took more than {seconds:.0f} s') from None
+            raise
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         """End the process, at once if it is at work."""

@@ -12,12 +12,15 @@ from saccade.benchmark.size import DecodingSize, prompts
 
 
 class Decoding:
-    """Greedy decoding by a randomly initialised GPT-2."""
+    """Greedy decoding by a randomly initialised GPT-2, on a device, by default with a cache that grows."""
 
-    def __init__(self, size: dict[str, Any]) -> None:
+    def __init__(
+        self, size: dict[str, Any], device: str = 'cpu', bfloat16: bool = False, cache: str | None = None
+    ) -> None:
         self._size = DecodingSize(**size)
+        self._device, self._cache = device, cache
         torch.manual_seed(0)
-        self._model = self._made(self._size).eval()
+        self._model = self._made(self._size).eval().to(device, torch.bfloat16 if bfloat16 else torch.float32)
 
     def _made(self, size: DecodingSize) -> Any:
         config = GPT2Config(
@@ -48,11 +51,11 @@ class Decoding:
         tokens = self._prompts(batch)
         start = time.perf_counter()
         for _ in range(count):
-            self._generate(tokens)
+            self._generate(tokens).cpu()  # which waits for the device
         return time.perf_counter() - start
 
     def _prompts(self, batch: int) -> torch.Tensor:
-        return torch.tensor(prompts(self._size, batch))
+        return torch.tensor(prompts(self._size, batch), device=self._device)
 
     def _generate(self, tokens: torch.Tensor) -> torch.Tensor:
         return self._model.generate(
@@ -63,4 +66,5 @@ class Decoding:
             min_new_tokens=self._size.new,
             max_new_tokens=self._size.new,
             pad_token_id=0,
+            cache_implementation=self._cache,
         )

@@ -82,7 +82,7 @@ class GPT(nn.Module):
 
     def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
         """Return the mean cross-entropy in nats of `targets` [B T], given `tokens` [B T]."""
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.h:
             x = block(x)
         logits = F.linear(self.ln_f(x), self.wte.weight)
@@ -90,15 +90,16 @@ class GPT(nn.Module):
 
 
 class Training:
-    """Training steps of the GPT-2, eager or compiled."""
+    """Training steps of the GPT-2, eager or compiled, on a device; in bfloat16 its weights stay in float32."""
 
     size_type: ClassVar[type[Size]] = Size
 
-    def __init__(self, size: dict[str, Any], compiled: bool) -> None:
+    def __init__(self, size: dict[str, Any], compiled: bool, device: str = 'cpu', bfloat16: bool = False) -> None:
         self._size = self.size_type(**size)
+        self._device, self._bfloat16 = device, bfloat16
         self._compiled = compiled
         torch.manual_seed(0)
-        self._model = self._made()
+        self._model = self._made().to(device)
         self._loss = torch.compile(self._model) if compiled else self._model
         parameters = list(self._model.parameters())
         groups = [
@@ -137,14 +138,17 @@ class Training:
         start = time.perf_counter()
         for batch in batches:
             self._step(*batch)
+        if self._device == 'cuda':
+            torch.cuda.synchronize()
         return time.perf_counter() - start
 
     def _batch(self, number: int) -> tuple[Tensor, ...]:
-        tokens = torch.from_numpy(rows(self._size, number))
+        tokens = torch.from_numpy(rows(self._size, number)).to(self._device)
         return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
     def _step(self, *batch: Tensor) -> Tensor:
-        loss = self._loss(*batch)
+        with torch.autocast(self._device, torch.bfloat16, enabled=self._bfloat16):
+            loss = self._loss(*batch)
         loss.backward()
         nn.utils.clip_grad_norm_(self._model.parameters(), CLIP_NORM)
         self._optimizer.step()
