@@ -6,7 +6,9 @@
 
 Loshchilov, Hsieh, Sun, Ginsburg 2024, "nGPT: Normalized Transformer with Representation Learning on the Hypersphere",
 section 2.6, https://arxiv.org/abs/2410.01131. There are no norms with parameters, no weight decay, no clipping and no
-warm-up; nothing is tied. `llama_tiny` is the same model without it, but for the heads that share keys.
+warm-up; nothing is tied. Eigen learning rates start at 1 / L, and factors of the logits at 10, not at the paper's 1,
+which these few steps would not raise far enough. `llama_tiny` is the same model without all this, save that its heads
+share keys.
 """
 
 from ml_collections import ConfigDict, FieldReference
@@ -14,7 +16,7 @@ from saccade.experiments.causal_lm.base import causal_lm
 
 
 def get_config() -> ConfigDict:
-    vocabulary, context_length = FieldReference(1024), FieldReference(128)
+    layers, vocabulary, context_length = FieldReference(4), FieldReference(1024), FieldReference(128)
     reads, writes = (dict(use='ops.similarity:unit_normal', axis=axis) for axis in (0, 1))  # D -> ..., ... -> D
     norm = dict(use='norm.none:NoNorm')
 
@@ -22,16 +24,16 @@ def get_config() -> ConfigDict:
         vocabulary=vocabulary,
         context_length=context_length,
         width=128,
-        layers=4,
+        layers=layers,
         tied=False,
         embedding_init=writes,
         head_init=reads,
-        logit_gain=dict(use='gain:Gain', start=1.0),
+        logit_gain=dict(use='gain:Gain', start=10.0),
         norm=norm,
         block=dict(
             use='block.normalized_residual:NormalizedResidual',
             norm=norm,
-            rate=dict(use='gain:Gain', start=0.05),
+            rate=dict(use='gain:Gain', start=1 / layers.to_float()),
             mixer=dict(
                 use='attention.normalized_heads:NormalizedHeads',
                 heads=4,

@@ -65,6 +65,16 @@ def mixers() -> dict[str, dict]:
         lightning_indexer=scores
         | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=16),
         selective=scores | dict(use='attention.selective:Selective'),
+        multi_token=scores
+        | dict(
+            use='attention.multi_token:MultiToken',
+            query_size=6,
+            key_size=11,
+            after_query_size=6,
+            after_key_size=11,
+            after_mixed=HEADS,
+            output_norm=NORM,
+        ),
         path=scores
         | dict(use='attention.path:PaTH', rank=32, convolution=SHORT | dict(size=3, bias=False), position=NO_POSITION),
         retention=dict(use='attention.retention:Retention', heads=HEADS),

@@ -10,6 +10,7 @@ import pytest
 from saccade.norm.batch import BatchNorm
 from saccade.norm.dynamic_tanh import DynamicTanh
 from saccade.norm.group import GroupNorm
+from saccade.norm.group_rms import GroupRMSNorm
 from saccade.norm.layer import LayerNorm
 from saccade.norm.none import NoNorm
 from saccade.norm.power import PowerNorm
@@ -33,6 +34,17 @@ def layer_norm(x, epsilon):
 def rms_norm(x, epsilon):
     x = np.asarray(x, np.float64)
     return x / np.sqrt((x**2).mean(-1, keepdims=True) + epsilon)
+
+
+@pytest.mark.parametrize('epsilon', [1e-5, 1.0])
+def test_group_rms_norm_is_rms_norm_of_each_group(epsilon):
+    y = GroupRMSNorm(3, epsilon).apply({'params': {'scale': SCALE}}, X)
+    groups = rms_norm(X.reshape(2, 4, 3, 2), epsilon).reshape(2, 4, D)
+    np.testing.assert_allclose(y, SCALE * groups, atol=NEAR)
+    one = GroupRMSNorm(1, epsilon).apply({'params': {'scale': SCALE}}, X)
+    np.testing.assert_allclose(one, RMSNorm(epsilon).apply({'params': {'scale': SCALE}}, X), atol=NEAR)
+    with pytest.raises(UserError, match='cannot be cut into 4 groups'):
+        GroupRMSNorm(4).init(jax.random.key(0), X)
 
 
 @pytest.mark.parametrize('epsilon', [1e-5, 1.0])

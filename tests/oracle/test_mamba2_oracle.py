@@ -12,7 +12,7 @@ from saccade.types import LayerContext
 
 pytestmark = pytest.mark.oracle
 F32_RELATIVE = 1e-4  # of the largest logit
-B, T, D, N, H, V, L, WORDS = 2, 21, 12, 3, 5, 8, 2, 17
+B, T, D, N, H, V, L, WORDS = 2, 21, 12, 4, 5, 6, 2, 17
 RMS = {'use': 'norm.rms:RMSNorm', 'epsilon': 1e-5}
 MIXER = {
     'use': 'attention.mamba2:Mamba2',
@@ -38,9 +38,16 @@ MODEL = {
 }
 
 
-def layer(p, at):
+def model(groups):
+    """Ours, of so many groups."""
+    norm = RMS if groups == 1 else RMS | {'use': 'norm.group_rms:GroupRMSNorm', 'groups': groups}
+    mixer = MIXER | {'key_heads': groups, 'output_norm': norm}
+    return build(MODEL | {'block': MODEL['block'] | {'mixer': mixer}})()
+
+
+def layer(p, at, groups):
     """Their parameters of a layer as ours."""
-    inner, state = N * V, H
+    inner, state = N * V, groups * H
     ends = np.cumsum([inner, inner, state, state])
     gate, value, key, query, step = np.split(p[f'{at}.mixer.in_proj.weight'], ends)
 
@@ -54,7 +61,7 @@ def layer(p, at):
     return {
         'mixer_norm': {'scale': jnp.asarray(p[f'{at}.norm.weight'])},
         'mixer': {
-            **{'query': to_heads(query, 1), 'key': to_heads(key, 1), 'value': to_heads(value, N)},
+            **{'query': to_heads(query, groups), 'key': to_heads(key, groups), 'value': to_heads(value, N)},
             **{'gate': to_heads(gate, N), 'step': jnp.asarray(step.T)},
             'convolution': {
                 'output': queries_first(p[f'{at}.mixer.conv1d.weight'][:, 0]),
@@ -70,17 +77,18 @@ def layer(p, at):
     }
 
 
-def test_logits_are_those_of_transformers():
+@pytest.mark.parametrize('groups', [1, 2])
+def test_logits_are_those_of_transformers(groups):
     torch = pytest.importorskip('torch')
     from transformers import Mamba2Config, Mamba2ForCausalLM
 
-    sizes = {'hidden_size': D, 'num_heads': N, 'head_dim': V, 'state_size': H, 'n_groups': 1, 'num_hidden_layers': L}
-    theirs = Mamba2ForCausalLM(Mamba2Config(**sizes, vocab_size=WORDS, chunk_size=8)).eval()
+    sizes = {'hidden_size': D, 'num_heads': N, 'head_dim': V, 'state_size': H, 'num_hidden_layers': L}
+    theirs = Mamba2ForCausalLM(Mamba2Config(**sizes, n_groups=groups, vocab_size=WORDS, chunk_size=8)).eval()
     torch.manual_seed(0)
     for leaf in theirs.parameters():
         torch.nn.init.normal_(leaf, std=0.4)
     p = {name: np.asarray(leaf.detach()) for name, leaf in theirs.named_parameters()}
-    layers = [layer(p, f'backbone.layers.{number}') for number in range(L)]
+    layers = [layer(p, f'backbone.layers.{number}', groups) for number in range(L)]
     params = {
         'embedding': jnp.asarray(p['backbone.embeddings.weight']),
         'layers': {'pattern_0': jax.tree.map(lambda *leaves: jnp.stack(leaves), *layers)},
@@ -89,7 +97,7 @@ def test_logits_are_those_of_transformers():
     }
     tokens = jnp.array(np.random.default_rng(0).integers(0, WORDS, (B, T)))
     context = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
-    given = jax.jit(lambda params: build(MODEL)().apply({'params': params}, tokens, context, False))(params)
+    given = jax.jit(lambda params: model(groups).apply({'params': params}, tokens, context, False))(params)
     with torch.no_grad():
         expected = np.asarray(theirs(torch.tensor(tokens.tolist())).logits)
     np.testing.assert_allclose(given, expected, rtol=0, atol=F32_RELATIVE * np.abs(expected).max())

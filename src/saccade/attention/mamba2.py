@@ -8,8 +8,8 @@
 Dao, Gu 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space
 Duality", sections 6 and 7, https://arxiv.org/abs/2405.21060; C, B, X, Delta there are q, k, v, d here. As published,
 N V = 2 D, `head_width` (the state's) is 128, the `convolution` is of 4 tokens, and blocks have no feed-forward layer.
-The norm is over all heads: for several groups theirs is within each. No cross-attention and no scores. Cost:
-B T N (H + C) V beside the projections, for chunks of C; the state to decode with is B N H V.
+G groups are `key_heads` G with an `output_norm` within each, `norm.group_rms:GroupRMSNorm`. No cross-attention and no
+scores. Cost: B T N (H + C) V beside the projections, for chunks of C; the state to decode with is B N H V.
 """
 
 from typing import ClassVar

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Multi-token attention (MTA): scores are convolved over neighbouring queries and keys, and mixed over heads.
+
+    A = mix'(conv'(softmax(mix(conv(S)))))        S the scaled scores, 0 where a key is later than its query
+    conv(S)[n, i, j] = sum over a < query_size, |c| <= key_size // 2 of theta[n, a, c] S[n, i - a, j + c]
+
+Golovneva, Wang, Weston, Sukhbaatar 2025, "Multi-Token Attention", section 3, https://arxiv.org/abs/2504.00927. conv and
+mix are the identity at first. As published, query sizes are 6, key sizes 11, a mix is over all heads, and each head's
+output is normalised; the authors' scalar gate after that norm is left out. Weights may be negative, and rows sum to
+anything. Taps on another segment read nothing. A step needs the queries of the last tokens, which it caches. Cost:
+B T S N (H + A C), all scores at once. It serves causal masks alone, and no cross-attention.
+"""
+
+import math
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Int
+
+from saccade.attention.cache import Cache, heads_first
+from saccade.attention.multi_head import Attend, MultiHead, visible
+from saccade.axes import parameter
+from saccade.ops.causality import require_causal_mask
+from saccade.ops.project import each_head
+from saccade.ops.score_convolution import MixedWeights, Mixing
+from saccade.ops.scoring import Scoring
+from saccade.types import (
+    CachedKeys,
+    Capabilities,
+    Count,
+    Hidden,
+    LayerContext,
+    Mixed,
+    Norm,
+    PairKernel,
+    Part,
+    Queries,
+    Real,
+    Rows,
+    State,
+    UserError,
+    Values,
+    require_positive,
+)
+
+
+@struct.dataclass
+class MultiTokenCache:
+    """KV cache with the newest queries. Attributes: kv; queries, as keys without values."""
+
+    kv: Cache
+    queries: Cache
+
+
+class MultiToken(MultiHead, kw_only=True):
+    """Multi-token attention.
+
+    Attributes: those of MultiHead; query_size and key_size of the convolution of scores, in tokens, and mixed, heads of
+    a group that is mixed; the same of the weights, as after_query_size and so on; output_norm of each head's output.
+    A convolution of one query and one key, and a group of one head, are left out.
+    """
+
+    kernel: Part[PairKernel]
+    query_size: Count
+    key_size: Count
+    mixed: Count = 1
+    after_query_size: Count = 1
+    after_key_size: Count = 1
+    after_mixed: Count = 1
+    output_norm: Part[Norm] | None = None
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        full=False,
+        cross=False,
+        scores=True,
+        equivariant=False,
+        time='B T S N (H + A C)',
+        memory='B N T S',
+        state='S K H + A N H',
+    )
+    rows: ClassVar[Rows] = Rows(least=-math.inf, most=math.inf)
+    example: ClassVar[dict[str, Any]] = {
+        'query_size': 2, 'key_size': 3, 'mixed': 2, 'after_query_size': 3, 'after_key_size': 3, 'after_mixed': 4
+    }  # fmt: skip
+
+    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
+        """Return how the queries of whole sequences attend."""
+
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
+            self._check(context, scoring)
+            scoring, places = kernel.complete(visible(scoring, context), q.shape[-2], train), jnp.arange(k.shape[1])
+            pairs, scoring = scoring.pairs(places, places), self._mixing(scoring, context.numbered)
+            mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs)
+            if not self.is_initializing():
+                kernel.sow('weights', 'attention', weights)
+            return mixed, None
+
+        return attend
+
+    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
+        """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
+
+        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
+            self._check(context, scoring)
+            kv, queries = state.kv.append(k, v, context), state.queries.extend(q, q[..., :0], context)
+            order = jnp.argsort(queries.segments != 0, axis=-1, stable=True)
+            # Tokens that follow each other stand side by side: slots of padding come first, of queries and of keys.
+            newest, slots = (cache.newest(cache.positions.shape[1]) for cache in (queries, kv))
+            rows = context.replace(positions=newest.positions, segments=newest.segments)
+            scoring, k, v = slots.read(kernel.complete(scoring, q.shape[-2], False), rows)
+            pairs, scoring = scoring.pairs(newest.positions, slots.positions), self._mixing(scoring, newest.segments)
+            mixed, _ = kernel.attend_to_pairs(heads_first(newest.k), k, v, scoring, pairs)
+            mixed = jax.vmap(lambda row, at: row[at])(mixed, jnp.argsort(order, axis=-1)[:, -q.shape[1] :])
+            return mixed, MultiTokenCache(kv, newest.newest(self._earlier))
+
+        return attend
+
+    def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
+        """Normalise the outputs of the heads where that is asked for, and project them as MultiHead does."""
+        if self.output_norm is not None:
+            mixed = each_head(self.output_norm(name='output_norm'), mixed, real)
+        return super().project_output(x, mixed, real, train)
+
+    def init_state(self, x: Hidden, capacity: int) -> MultiTokenCache:
+        """Return an empty KV cache with `capacity` slots a row, whatever the mask, and places for the last queries."""
+        N, (k_shape, v_shape) = self.heads, self.cache_shapes(x.shape[-1])
+        k, v, q = (jnp.zeros((*x.shape[:2], *shape), x.dtype) for shape in (k_shape, v_shape, (N, k_shape[1])))
+        return MultiTokenCache(Cache.empty(k, v, capacity), Cache.empty(q, q[..., :0], self._earlier))
+
+    def sizes(self, D: int) -> tuple[int, int, int]:
+        """Return N, K and H at width D.
+
+        Raises:
+            UserError: a size is below 1, one of keys is even, or the heads cannot be cut into groups; and as for
+                MultiHead.
+        """
+        name, given = Part(type(self)).name, ('query_size', 'key_size', 'mixed')
+        every = {prefix + field: getattr(self, prefix + field) for prefix in ('', 'after_') for field in given}
+        require_positive(name, **every)
+        for field, size in every.items():
+            if field.endswith('key_size') and size % 2 == 0:
+                raise UserError(f'{name}: {field} must be odd, with as many keys on either side, not {size}')
+            if field.endswith('mixed') and self.heads % size:
+                raise UserError(f'{name}: {self.heads} heads make no groups of {field}={size}; take a divisor')
+        return super().sizes(D)
+
+    @property
+    def _earlier(self) -> int:
+        """How many queries a step needs that come before it; one at least, which may be for nothing."""
+        return max(self.query_size + self.after_query_size - 2, 1)
+
+    def _mixing(self, scoring: Scoring, segments: Int[Array, 'B T']) -> Scoring:
+        """Return the scoring with the convolutions and mixes around its softmax."""
+        before = self._mixed('scores', self.query_size, self.key_size, self.mixed)
+        after = self._mixed('weights', self.after_query_size, self.after_key_size, self.after_mixed)
+        return scoring.replace(softmax=MixedWeights(scoring.softmax, before, after, segments))
+
+    def _mixed(self, name: str, queries: int, keys: int, heads: int) -> Mixing:
+        kernel = matrices = None
+        if (queries, keys) != (1, 1):
+            kernel = parameter(self, f'{name}_kernel', 'N X X', _one_tap, (self.heads, queries, keys))
+        if heads != 1:
+            matrices = parameter(self, f'{name}_heads', 'X X X', _same_heads, (self.heads // heads, heads, heads))
+        return Mixing(kernel, matrices)
+
+    def _check(self, context: LayerContext, scoring: Scoring) -> None:
+        name = Part(type(self)).name
+        if context.source is not None:
+            raise UserError(f'{name} reads its own sequence alone, and no other')
+        require_causal_mask(name, scoring.mask)
+
+
+def _one_tap(key: Array, shape: tuple[int, ...]) -> Array:
+    """Initialise a convolution that returns its input."""
+    return jnp.zeros(shape).at[:, -1, shape[-1] // 2].set(1.0)
+
+
+def _same_heads(key: Array, shape: tuple[int, ...]) -> Array:
+    """Initialise mixes that return their input."""
+    return jnp.broadcast_to(jnp.eye(shape[-1]), shape)

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions of attention scores over neighbouring queries and keys, and mixes of neighbouring heads.
+
+s'[n, i, j] = sum over a, c of kernel[n, A - 1 - a, C // 2 + c] s[n, i - a, j + c],   a = 0 .. A-1, |c| <= C // 2
+"""
+
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int
+
+from saccade.types import RowSoftmax, Scores
+
+
+def convolve(scores: Scores, kernel: Float[Array, 'N A C'], segments: Int[Array, 'B T']) -> Scores:
+    """Return the scores convolved over queries up to each one, and over keys on both sides.
+
+    Args:
+        kernel: its last query tap is that of the query itself, its middle key tap that of the key; C is odd.
+        segments: of the queries. Taps on queries of another segment read nothing.
+    """
+    N, A, C = kernel.shape
+    T = scores.shape[2]
+    over_keys = jax.lax.conv_general_dilated(
+        scores,
+        rearrange(kernel.astype(scores.dtype), 'N A C -> (N A) 1 1 C'),
+        window_strides=(1, 1),
+        padding=((0, 0), (C // 2, C // 2)),
+        feature_group_count=N,
+    )
+    taps = rearrange(over_keys, 'B (N A) T S -> A B N T S', A=A)
+    summed = taps[A - 1]
+    for back in range(1, min(A, T)):
+        same = segments == jnp.pad(segments, ((0, 0), (back, 0)), constant_values=-1)[:, :T]
+        earlier = jnp.pad(taps[A - 1 - back], ((0, 0), (0, 0), (back, 0), (0, 0)))[:, :, :T]
+        summed = summed + jnp.where(same[:, None, :, None], earlier, 0.0)
+    return summed
+
+
+@struct.dataclass
+class Mixing:
+    """What is done to scores or to weights of all pairs: a convolution, then a mix of the heads of each group.
+
+    Attributes: kernel of the convolution, and the matrix of each group of heads, from one head to another; None for
+    none.
+    """
+
+    kernel: Float[Array, 'N A C'] | None
+    heads: Float[Array, 'X M M'] | None
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S'], segments: Int[Array, 'B T']) -> Scores:
+        """Return the mixed scores; what is not allowed is read as 0, and is 0."""
+        if self.kernel is not None:
+            scores = convolve(jnp.where(allowed, scores, 0.0), self.kernel, segments)
+        if self.heads is not None:
+            groups = rearrange(scores, 'B (X M) T S -> B X M T S', X=self.heads.shape[0])
+            scores = jnp.einsum('BXMTS,XMN->BXNTS', groups, self.heads.astype(scores.dtype))
+            scores = rearrange(scores, 'B X M T S -> B (X M) T S')
+        return jnp.where(allowed, scores, 0.0)
+
+
+@struct.dataclass
+class MixedWeights:
+    """Softmax between what is done to the scores and what is done to the weights; its rows are all queries.
+
+    Attributes:
+        segments: of the queries.
+    """
+
+    softmax: RowSoftmax
+    before: Mixing
+    after: Mixing
+    segments: Int[Array, 'B T']
+
+    def __call__(self, scores: Scores, allowed: Bool[Array, '#B #N T S']) -> Scores:
+        weights = self.softmax(self.before(scores, allowed, self.segments), allowed)
+        return self.after(weights, allowed, self.segments)
