@@ -17,9 +17,12 @@ from saccade.experiments.diagnostics.base import diagnostic
 def get_config() -> ConfigDict:
     group = dict(use='data.diagnostic.word_problem:symmetric', degree=3)
     generator = dict(use='data.diagnostic.word_problem:WordProblem', group=group)
-    mixer = dict(use='attention.delta_product:DeltaProduct', heads=2, updates=2, decay=False, negative_eigenvalues=True)
+    mixer = dict(use='attention.delta_product:DeltaProduct', heads=4, updates=2, decay=False, negative_eigenvalues=True)
 
-    config = diagnostic(generator, steps=2000, context_length=64, shortest=3, vocabulary=6, mixer=mixer)
+    config = diagnostic(generator, steps=400, context_length=24, shortest=3, vocabulary=6, mixer=mixer)
+    config.batch_size = 256
+    config.schedule.peak = 5e-3
+    config.optimizer.weight_decay = 0.0
     config.model.layers = 1
-    config.eval_lengths = [128, 256]
+    config.eval_lengths = [48, 96, 192]
     return config
