@@ -7,6 +7,7 @@ python launch/claims.py --what=gradient                      # what a loss says 
 python launch/claims.py --what=time                          # of a layer, beside its sequential steps
 python launch/claims.py --what=conversation --turns=8        # read anew at each turn, or gone on with from a cache
 python launch/claims.py --what=estimators                    # of the gradient of a choice: bias and variance
+python launch/claims.py --what=induction --seeds=3           # heads that appear when the in-context loss drops
 """
 
 from pathlib import Path
@@ -18,6 +19,7 @@ from saccade.analysis.studies.chart import Claim, require_ending
 from saccade.analysis.studies.conversation import conversation
 from saccade.analysis.studies.distance import LENGTHS, gradient, interaction, wall_time
 from saccade.analysis.studies.estimators import estimators
+from saccade.analysis.studies.induction import induction
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
 from saccade.types import UserError
@@ -28,11 +30,13 @@ _WHAT = {
     'time': lambda: wall_time(LENGTH.value),
     'conversation': lambda: conversation(TURNS.value),
     'estimators': lambda: estimators(DRAWS.value),
+    'induction': lambda: induction(SEEDS.value),
 }
 WHAT = flags.DEFINE_enum('what', None, list(_WHAT), 'Which claim.')
 LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Tokens from the first to the last, of the first three.', 1)
 TURNS = flags.DEFINE_integer('turns', 8, 'Of the conversation.', 1)
 DRAWS = flags.DEFINE_integer('draws', 20_000, 'Of each estimator.', 2)
+SEEDS = flags.DEFINE_integer('seeds', 3, 'Of each model that is trained.', 1)
 OUT = flags.DEFINE_string('out', None, 'File (.png, .svg, .pdf) for a picture of the table.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
@@ -44,7 +48,7 @@ def main(overrides: list[str]) -> None:
         UserError: overrides are given, --what is missing, or --out cannot be written.
     """
     if overrides:
-        raise UserError(f"'{overrides[0]}': there is no config; the models are small ones, as training begins")
+        raise UserError(f"'{overrides[0]}': there is no config; the models are small ones")
     if WHAT.value is None:
         raise UserError(f'give --what={", ".join(_WHAT)}')
     if OUT.value:

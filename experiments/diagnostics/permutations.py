@@ -7,7 +7,9 @@
         --config.model.block.mixer.updates=1
 
 Siems et al. 2025, "DeltaProduct", section 5, https://arxiv.org/abs/2502.10297: two updates a token make any permutation
-of three in one layer, and one does not. `--config.data.generator.group.degree=5` with a vocabulary of 120 is S5.
+of three in one layer, and one does not. They train on 128 tokens, 4,900 steps of 2,048 rows, 8 heads of 32, and begin
+rows with a token of its own, which S3 does not need (`tests/attention/test_delta_product_permutations.py`). As there,
+there is no convolution, no gate and no decay. `--config.data.generator.group.degree=5` with a vocabulary of 120 is S5.
 """
 
 from ml_collections import ConfigDict
@@ -17,9 +19,13 @@ from saccade.experiments.diagnostics.base import diagnostic
 def get_config() -> ConfigDict:
     group = dict(use='data.diagnostic.word_problem:symmetric', degree=3)
     generator = dict(use='data.diagnostic.word_problem:WordProblem', group=group)
-    mixer = dict(use='attention.delta_product:DeltaProduct', heads=2, updates=2, decay=False, negative_eigenvalues=True)
+    mixer = dict(use='attention.delta_product:DeltaProduct', heads=8, updates=2, decay=False, negative_eigenvalues=True)
 
-    config = diagnostic(generator, steps=2000, context_length=64, shortest=3, vocabulary=6, mixer=mixer)
+    config = diagnostic(generator, steps=450, context_length=16, vocabulary=6, mixer=mixer)
+    config.batch_size = 128
+    config.optimizer.weight_decay = 0.0
+    config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=5e-3, floor=0.0, warmup=50, decay=100)
+    config.data.validation = 200
     config.model.layers = 1
-    config.eval_lengths = [128, 256]
+    config.eval_lengths = [32, 64, 128]
     return config

@@ -12,6 +12,7 @@ from saccade.analysis.studies.chart import Chart
 from saccade.analysis.studies.conversation import conversation
 from saccade.analysis.studies.distance import gradient, interaction, wall_time
 from saccade.analysis.studies.estimators import estimators
+from saccade.analysis.studies.induction import induction_scores, watched
 from saccade.types import UserError
 
 LENGTHS = (8, 16, 32)
@@ -96,3 +97,20 @@ def test_a_chart_is_written_as_its_name_says(ending, tmp_path):
 def test_what_cannot_be_shown_is_refused(make, message):
     with pytest.raises(UserError, match=message):
         make()
+
+
+def test_an_induction_score_is_the_weight_on_what_followed_a_period_before():
+    weights, period = np.zeros((2, 1, 6, 6)), np.array([2, 3])
+    for row, each in enumerate(period):
+        for query in range(6):
+            weights[row, 0, query, max(query - each + 1, 0)] = 0.25 * (row + 1)
+    # Four queries of the first row, three of the second; those of the first period do not count.
+    np.testing.assert_allclose(induction_scores(weights, period), [(4 * 0.25 + 3 * 0.5) / 7])
+
+
+@pytest.mark.slow
+def test_induction_heads_appear_with_the_drop_of_the_in_context_loss_in_two_layers_and_not_in_one():
+    one, two = watched(1, seed=0, steps=400), watched(2, seed=0, steps=400)
+    assert two.drop() == two.rise() is not None
+    assert one.drop() is one.rise() is None
+    assert two.last()[0] < 0.5 < 2 < one.last()[0]

@@ -3,6 +3,7 @@
 """Diagnostics: every answer found again in another way, rows as functions of their number, and what is refused."""
 
 import itertools
+import re
 import statistics
 from collections import deque
 
@@ -20,6 +21,7 @@ from saccade.task.base import Forward
 from saccade.types import IGNORED, Part, UserError
 
 ROWS = 60
+GATED = dict(use='feedforward.gated:Gated', activation=dict(use='jax.nn:silu'), ratio=1.0)
 ROOM = 'data.diagnostic.'
 GENERATORS = [
     dict(use='recall:MultiQueryRecall', vocabulary=64, pairs=3),
@@ -37,6 +39,11 @@ GENERATORS = [
     *(dict(use=f'stack:{name}') for name in ('ReverseString', 'StackManipulation', 'ModularArithmeticBrackets')),
     *(dict(use=f'transduction:{name}') for name in ('DuplicateString', 'OddsFirst', 'BucketSort', 'MissingDuplicate')),
     dict(use='list_operations:ListOperations'),
+    dict(use='counter:EqualRuns', letters=2),
+    dict(use='counter:EqualRuns'),
+    dict(use='counter:ShuffledBrackets'),
+    dict(use='counter:ShuffledBrackets', kinds=4),
+    dict(use='compression:Compression'),
 ]  # fmt: skip
 
 
@@ -233,6 +240,41 @@ def test_what_is_written_of_a_word():
         assert whole[:half] == whole[half:]
 
 
+@pytest.mark.parametrize('letters', [2, 3])
+def test_after_equal_runs_the_letter_that_must_follow_is_known_by_counting(letters):
+    alphabet, runs = 'abc'[:letters] + '.?', set()
+    for tokens, targets in examples(generator('counter:EqualRuns', letters=letters)):
+        words = re.findall('a+b*c*', ''.join(alphabet[token] for token in tokens))
+        asked = ''
+        for word in words:
+            whole = ''.join(letter * word.count('a') for letter in alphabet[:-2])
+            assert whole.startswith(word)
+            assert word in (whole, words[-1])
+            asked += ''.join('?' if letter == 'a' else (whole + '.')[place + 1] for place, letter in enumerate(word))
+            runs.add(word.count('a'))
+        assert ''.join(alphabet[target] for target in targets) == asked
+    assert len(runs) > 3
+
+
+def test_brackets_that_are_open_are_those_that_may_close():
+    closed = 0
+    for tokens, targets in examples(generator('counter:ShuffledBrackets', kinds=3)):
+        depths = [0, 0, 0]
+        for token, target in zip(tokens.tolist(), targets.tolist(), strict=True):
+            depths[token // 2] += 1 - 2 * (token % 2)
+            closed += token % 2
+            assert min(depths) >= 0
+            assert target == sum(2**kind for kind, depth in enumerate(depths) if depth)
+    assert closed > 600  # of 2,400
+
+
+def test_what_is_compressed_is_asked_where_it_was():
+    for tokens, targets in examples(generator('compression:Compression', symbols=5)):
+        assert tokens[-1] == 5
+        assert targets[-1] == IGNORED
+        assert (tokens[:-1] == targets[:-1]).all()
+
+
 def test_list_operations_are_those_of_python():
     names = {10: 'max([', 11: 'min([', 12: 'median([', 13: 'total(['}
     functions = dict(
@@ -278,6 +320,8 @@ REFUSED = {
     'data.context_length: 12, and an example has 16': dict(use='recall:MultiQueryRecall', pairs=4),
     'data.generator.vocabulary: must be 10': dict(use='recall:MultiQueryRecall', pairs=4, vocabulary=9),
     'data.generator.noise: a share of 0.5': dict(use='in_context:InContextRecall', noise_share=0.5),
+    'config.generator.opening must be': dict(use='counter:ShuffledBrackets', opening=1.5),
+    'data.generator.symbols: must be 2': dict(use='compression:Compression', symbols=1),
     'data.generator.places: must be 3 or more, not 2': dict(use='regular:CycleNavigation', places=2),
 }
 
@@ -324,6 +368,46 @@ def test_answers_count_and_nothing_else_does():
     assert means['solved'] == (1, 2)
     wrong, right = (float(np.log(15 + np.exp(9.0))) - score for score in (0.0, 9.0))
     assert means['loss'] == pytest.approx((wrong + 2 * right, 3), rel=1e-5)
+
+
+def decoder():
+    norm, mixer = dict(use='norm.rms:RMSNorm'), dict(use='attention.retention:Retention', heads=2)
+    block = dict(use='block.pre_norm:PreNorm', norm=norm, mixer=mixer, feedforward=GATED)
+    sizes = dict(context_length=8, width=8, layers=1, vocabulary=16, tied=True)
+    parts = dict(norm=norm, run=dict(use='model.stack:Unrolled'), position=dict(use='position.none:NoPosition'))
+    return build(dict(use='model.decoder:Decoder', block=block, **sizes, **parts))()
+
+
+def asked_of_rows(places):
+    tokens = jax.random.randint(jax.random.key(1), (3, 8), 0, 16)
+    labels = jnp.full((3, 8), IGNORED).at[tuple(zip(*places, strict=True))].set(5)
+    return dict(tokens=tokens, labels=labels, segments=jnp.ones_like(tokens), positions=jnp.tile(jnp.arange(8), (3, 1)))
+
+
+@pytest.mark.parametrize('chunk', [None, 2])
+def test_logits_of_the_places_that_are_asked_alone_give_the_same_totals_and_gradients(chunk):
+    model, batch = decoder(), asked_of_rows([(0, 2), (0, 7), (0, 3), (1, 0)])
+
+    params = Answering().init(model, jax.random.key(0), batch)
+
+    def of(task):
+        def loss(params):
+            totals = task.loss(model, params, batch, jax.random.key(0), True)
+            return totals['loss'].total, totals
+
+        return jax.jit(jax.grad(loss, has_aux=True))(params)
+
+    found, whole = of(Answering(answers=3, vocabulary_chunk=chunk)), of(Answering())
+    assert float(whole[1]['loss'].weight) == 4
+    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6), found, whole)
+
+
+def test_a_row_that_asks_more_than_was_said_has_no_loss():
+    model, task = decoder(), Answering(answers=1)
+    one, two = asked_of_rows([(0, 2), (1, 0)]), asked_of_rows([(0, 2), (1, 0), (1, 3)])
+    loss = jax.jit(lambda batch: task.loss(model, params, batch, jax.random.key(0), False)['loss'].total)
+    params = task.init(model, jax.random.key(0), one)
+    assert [bool(np.isfinite(loss(batch))) for batch in (one, two)] == [True, False]
 
 
 def test_chance_says_the_most_frequent_answer(tmp_path):

@@ -34,10 +34,13 @@ class Classes(nn.Module):
     kernel_init: Part = Part(nn.initializers.normal, (('stddev', 0.02),))
 
     def _scores(self, x: Float[Array, '*B D'], train: bool) -> Float[Array, '*B C']:
-        name = Part(type(self)).name
-        require_share(name, dropout=self.dropout)
         if self.activation is not None:
             x = self.activation(hidden(self, x, x.shape[-1], self.kernel_init))
+        return self._output(x, train)
+
+    def _output(self, x: Float[Array, '*B D'], train: bool) -> Float[Array, '*B C']:
+        name = Part(type(self)).name
+        require_share(name, dropout=self.dropout)
         if self.classes is None:
             return x
         require_positive(name, classes=self.classes)

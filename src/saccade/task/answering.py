@@ -5,7 +5,8 @@
     loss = mean over the tokens that have a label of -log p(label | tokens up to it)
 
 So diagnostics measure what a mixer can do (Arora et al. 2023, "Zoology", https://arxiv.org/abs/2312.04927): an answer
-is not among the tokens, and tokens that nobody could predict are not learned.
+is not among the tokens, and tokens that nobody could predict are not learned. Where few places of a row are asked, and
+the vocabulary is large, `answers` makes their logits alone: B M V in place of B T V.
 """
 
 from dataclasses import dataclass
@@ -13,19 +14,33 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int
 
-from saccade.task.base import Forward, PredictsTokens, context_of, over_targets, surprise
-from saccade.types import IGNORED, Batch, LanguageModel, Params, PRNGKey, Total
+from saccade.ops.vocabulary import OutputProjection
+from saccade.task.base import Forward, PredictsTokens, TokenScores, context_of, over_targets, surprise
+from saccade.types import IGNORED, Batch, Count, LanguageModel, Params, PRNGKey, Total, require_positive
 
 _READ = 1000  # rows that a baseline reads of a split
 
 
 @dataclass(frozen=True)
 class Answering(PredictsTokens):
-    """Answering. Attributes: those of every task of tokens (`task.base`)."""
+    """Answering.
+
+    Attributes: those of every task of tokens (`task.base`), and
+        answers: places of a row that are asked at most, M, where logits are made at these alone; None for all places.
+            The loss of a row that asks more is NaN, so that training stops.
+    """
+
+    answers: Count | None = None
 
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'labels', 'segments', 'positions')
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.answers is not None:
+            require_positive('task', answers=self.answers)
 
     def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""
@@ -34,15 +49,33 @@ class Answering(PredictsTokens):
     def totals(
         self, forward: Forward, model: LanguageModel, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return totals: `loss` in nats and `accuracy` over answers, and `solved`, the rows of right answers alone."""
-        output = self.project(forward, model, params, batch['tokens'], context_of(batch), forward.train, key=key)
-        labels = batch['labels']
+        """Return the totals of `answered`."""
+        given = batch['tokens'], context_of(batch), forward.train
+        if self.answers is None:
+            output, labels = self.project(forward, model, params, *given, key=key), batch['labels']
+        else:
+            whole = self.unprojected('answers', forward, model, params, *given, key=key)
+            output, labels = self._asked(whole, batch['labels'])
+        return answered(self.each_target(output, jnp.maximum(labels, 0), forward.train), labels)
+
+    def _asked(
+        self, projection: OutputProjection, labels: Int[Array, 'B T']
+    ) -> tuple[OutputProjection | Float[Array, 'B M V'], Int[Array, 'B M']]:
+        """Return the outputs and labels of the places that are asked, first of each row, and of some that are not."""
         asked = labels != IGNORED
-        scores = self.each_target(output, jnp.maximum(labels, 0), forward.train)
-        totals = over_targets(scores.losses, scores.best == labels, asked.astype(jnp.float32))
-        right = (~asked | (scores.best == labels)).all(axis=-1)
-        rows = asked.any(axis=-1).astype(jnp.float32)
-        return {**totals, 'solved': Total((right * rows).sum(), rows.sum())}
+        at = jnp.argsort(~asked, axis=-1, stable=True)[:, : self.answers]
+        hidden = jnp.take_along_axis(projection.hidden, at[..., None], axis=-2)
+        too_many = asked.sum(axis=-1) > self.answers
+        kept = projection.replace(hidden=jnp.where(too_many[:, None, None], jnp.nan, hidden))
+        return kept if self.vocabulary_chunk else kept.logits(), jnp.take_along_axis(labels, at, axis=-1)
+
+
+def answered(scores: TokenScores, labels: Int[Array, 'B T']) -> dict[str, Total]:
+    """Return totals: `loss` in nats and `accuracy` over answers, and `solved`, the rows of right answers alone."""
+    asked, right = labels != IGNORED, scores.best == labels
+    rows = asked.any(axis=-1).astype(jnp.float32)
+    solved = Total(((~asked | right).all(axis=-1) * rows).sum(), rows.sum())
+    return {**over_targets(scores.losses, right, asked.astype(jnp.float32)), 'solved': solved}
 
 
 def chance(train: Any, validation: Any, vocabulary: int | None) -> dict[str, float]:

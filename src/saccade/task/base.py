@@ -173,9 +173,19 @@ class PredictsTokens(TaskBase):
         """
         if self.vocabulary_chunk is None:
             return forward(model, params, *inputs, **names)
+        return self.unprojected('vocabulary_chunk', forward, model, params, *inputs, **names)
+
+    def unprojected(
+        self, field: str, forward: Forward, model: Any, params: Params, *inputs: Any, **names: Any
+    ) -> OutputProjection | Any:
+        """Return projections to the vocabulary in place of logits, as a field of the task asks.
+
+        Raises:
+            UserError: the model makes whole logits alone.
+        """
         if not hasattr(model, 'output_projection'):
             raise UserError(
-                f'task.vocabulary_chunk: {Part(type(model)).name} makes whole logits alone, as it has no '
+                f'task.{field}: {Part(type(model)).name} makes whole logits alone, as it has no '
                 f'output_projection; set it to None'
             )
         return forward(model, params, *inputs, **names, method='output_projection')

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compression: 31 symbols of 15, to be read off the last token of the row.
+
+    python launch/train.py --config=experiments/diagnostics/compression.py --workdir=runs/compression
+
+Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1, https://arxiv.org/abs/2403.17844,
+with the reader of their code: a feed-forward network of two layers, of the last token and the place's sinusoid.
+"""
+
+from ml_collections import ConfigDict, FieldReference
+from saccade.experiments.diagnostics.base import ROTARY_ATTENTION, diagnostic, small_model
+
+
+def get_config() -> ConfigDict:
+    length, vocabulary = FieldReference(32), FieldReference(16)
+    generator = dict(use='data.diagnostic.compression:Compression', symbols=vocabulary - 1)
+
+    config = diagnostic(generator, steps=2000, context_length=32, vocabulary=vocabulary)
+    config.data.context_length = length
+    config.task = dict(use='task.reconstruction:Reconstruction')
+    config.model = small_model(ROTARY_ATTENTION) | dict(
+        use='model.encoder:Encoder',
+        vocabulary=vocabulary,
+        context_length=length,
+        heads=dict(
+            reconstructed=dict(
+                use='head.reconstructed:Reconstructed',
+                classes=vocabulary,
+                pool=dict(use='ops.pool:last'),
+                position=dict(use='position.sinusoid:Sinusoid'),
+                norm=dict(use='norm.rms:RMSNorm'),
+                activation=dict(use='jax.nn:gelu'),
+            )
+        ),
+    )
+    return config

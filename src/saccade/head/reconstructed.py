@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reconstruction head: scores of each place, from one vector of the whole row and the place's number.
+
+    h_t = pool(x) + p_t;   h_t <- f(norm(h_t) W_l + b_l), l = 1..L;   scores_t = norm(h_t) V + c
+
+Poli et al. 2024, "Mechanistic Design and Scaling of Hybrid Architectures", section 3.1, https://arxiv.org/abs/2403.17844:
+MAD's compression, where the pool is the last token, p are sinusoids, L = 2 and f is GELU. A place sees nothing of the
+row but that vector, so that scores tell what it holds. Cost: T (L D^2 + D C).
+"""
+
+from typing import ClassVar
+
+import flax.linen as nn
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from saccade.axes import parameter
+from saccade.head.base import Classes
+from saccade.ops.project import project
+from saccade.types import Count, Hidden, Norm, Part, Reading, TokenPosition, require_positive
+
+
+class Reconstructed(Classes, kw_only=True):
+    """Reconstruction head.
+
+    Attributes:
+        pool: of the row, as `ops.pool:last`; see `head.pooled:Pooled`.
+        position: p, added to the vector at each place.
+        norm: before each layer, and before the output.
+        activation: f.
+        layers: L.
+    """
+
+    pool: Part
+    position: Part[TokenPosition]
+    norm: Part[Norm]
+    layers: Count = 2
+
+    example: ClassVar[dict] = {
+        'pool': {'use': 'ops.pool:last'},
+        'position': {'use': 'position.sinusoid:Sinusoid'},
+        'norm': {'use': 'norm.rms:RMSNorm'},
+        'activation': {'use': 'jax.nn:gelu'},
+    }
+
+    @nn.compact
+    def __call__(self, x: Hidden, reading: Reading, train: bool) -> Float[Array, 'B T C']:
+        require_positive(Part(type(self)).name, layers=self.layers)
+        context, D = reading.context, x.shape[-1]
+        h = jnp.broadcast_to(self.pool(x, context.real)[:, None], x.shape)
+        h = self.position(name='position')(h, context.positions)
+        for layer in range(self.layers):
+            h = self.norm(name=f'norm_{layer}')(h, context.real)
+            h = project(h, parameter(self, f'hidden_{layer}', 'D -> D', self.kernel_init(), (D, D)))
+            h = self.activation(h + parameter(self, f'hidden_{layer}_bias', 'D', nn.initializers.zeros, (D,)))
+        return self._output(self.norm(name='norm')(h, context.real), train)
