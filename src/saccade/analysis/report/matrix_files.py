@@ -65,7 +65,9 @@ def matrix_report(workdir: str | Path, question: Question, out: str | Path | Non
     found, now = matrix(workdir, question), datetime.now().astimezone()
     folder = Path(out).expanduser().absolute() if out else found.folder / 'report'
     reports = {
-        task: report(comparison.study.folder, Question(comparison.metric, comparison.split, comparison.best))
+        task: report(
+            comparison.study.folder, Question(comparison.metric, comparison.split, comparison.best, comparison.over)
+        )
         for task, comparison in found.comparisons.items()
     }
     links = {task: quote(os.path.relpath(each.files[0], folder)) for task, each in reports.items()}

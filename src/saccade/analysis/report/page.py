@@ -26,6 +26,7 @@ from saccade.analysis.report.curves import curves, names, training
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
+from saccade.analysis.report.multiplier import Multipliers, multipliers, picture
 from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.power import ALPHA, POWER
 from saccade.analysis.report.runs import Trial
@@ -51,6 +52,11 @@ SEARCHED = (
     'them (*) on other seeds. Figures are means over the seeds of the search.'
 )
 
+MULTIPLIED = (
+    'How many times less each spends than {over} to reach the same {metric}: the worse of the two final values, which '
+    "both runs of a seed reached. Geometric means over seeds, with 95% intervals by Student's t of the log ratios."
+)
+
 _NAMED = 3  # variants that a sentence names at most
 _FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'provenance.jsonl', 'printed.log')
 _FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of spreadsheets
@@ -73,7 +79,7 @@ def templates() -> jinja2.Environment:
 
 def html(comparison: Comparison, folder: Path, now: datetime) -> str:
     """The page, whose links start from `folder`."""
-    environment = templates()
+    environment, over = templates(), multipliers(comparison)
     script = environment.get_template('page.js.jinja').render()
     return environment.get_template('page.html.jinja').render(
         comparison=comparison,
@@ -87,6 +93,9 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         forest=forest(comparison),
         across=across(comparison),
         lengths=lengths(comparison),
+        multipliers=over,
+        multiplied=_multiplied(comparison, over),
+        times=over and picture(over),
         curves=curves(comparison),
         training=training(comparison),
         named=any(not name.isdecimal() for name in names(comparison).values()),
@@ -122,6 +131,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         marked(verdict(comparison)),
         *_origins(origins(comparison.study.trials)),
         table(tables.ranking(comparison)),
+        *_over(comparison),
         *_by_length(comparison),
         *_tuning(comparison),
         '## All runs',
@@ -163,6 +173,17 @@ def _cell(value: Any) -> Any:
 def _origins(found: Origins) -> list[str]:
     rows = [[*group.values, ', '.join(group.runs)] for group in found.groups]
     return [*map(marked, found.lines()), *([table([[*found.columns, 'runs'], *rows])] if rows else [])]
+
+
+def _over(comparison: Comparison) -> list[str]:
+    found = multipliers(comparison)
+    if found is None:
+        return []
+    return [f'## Multipliers over {marked(found.over)}', table(found.table()), marked(_multiplied(comparison, found))]
+
+
+def _multiplied(comparison: Comparison, found: Multipliers | None) -> str:
+    return MULTIPLIED.format(over=found.over, metric=metric_name(comparison.metric)) if found else ''
 
 
 def _by_length(comparison: Comparison) -> list[str]:
