@@ -50,7 +50,8 @@ class Cost:
         flops, seconds: of the whole training.
         speed: tokens a second; its interval over seeds, where there is one.
         temp_bytes: of a step, besides its arguments and results, on a device.
-        state_per_token: bytes of the state to decode with a row as long as the context, over its tokens.
+        state_bytes: of the state to decode with a row as long as the context.
+        state_per_token: the same over its tokens.
     """
 
     parameters: int | float | None
@@ -60,6 +61,7 @@ class Cost:
     speed: float | None
     speed_interval: Interval | None
     temp_bytes: int | float | None
+    state_bytes: int | float | None
     state_per_token: float | None
 
 
@@ -255,6 +257,7 @@ def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) 
         speed=_mean_or_none([speed(trial) for trial in finished]),
         speed_interval=speed_interval,
         temp_bytes=plan.get('temp_bytes'),
+        state_bytes=state,
         state_per_token=state * rows / tokens if state is not None and rows else None,
     )
 

@@ -29,10 +29,10 @@ from saccade.analysis.report.cost import SPENT
 from saccade.analysis.report.drawing import FAINT, NARROW, WIDE, Canvas, Picture, colour, draw, marker, named, write
 from saccade.analysis.report.interval import LEVEL, Interval
 from saccade.analysis.report.runs import Trial
-from saccade.analysis.report.words import UNKNOWN, counted, fixed, metric_name
+from saccade.analysis.report.words import UNKNOWN, counted, fixed
 
 FEWEST = 5  # seeds of an interval
-KINDS = {'compute': 'FLOPs', 'wall_clock': 'time'}  # of multipliers, with what each counts, a key of SPENT
+KINDS = {'compute': 'FLOPs', 'wall-clock': 'time'}  # of multipliers, with what each counts, a key of SPENT
 
 _ROW = 0.5  # inches
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
@@ -119,7 +119,7 @@ class Multipliers:
 
     def table(self) -> list[list[str]]:
         """Names of the columns, and a row for each variant."""
-        heads = ['variant', *(f'{metric_name(kind)} multiplier [95% interval]' for kind in self.kinds), 'seeds', 'note']
+        heads = ['variant', *(f'{kind} multiplier [95% interval]' for kind in self.kinds), 'seeds', 'note']
         return [heads, *([row.variant, *self.texts(found)] for row, found in self.rows)]
 
     def texts(self, found: Mapping[str, Multiplier]) -> list[str]:
@@ -132,7 +132,9 @@ class Multipliers:
         """The multipliers of a variant's run of one seed, by the names that they have in a table of runs."""
         found = next((kinds for row, kinds in self.rows if row.variant == variant), {})
         logs = {kind: found[kind].logs.get(seed) if kind in found else None for kind in self.kinds}
-        return {f'{kind}_multiplier': None if log is None else math.exp(log) for kind, log in logs.items()}
+        return {
+            f'{kind.replace("-", "_")}_multiplier': None if log is None else math.exp(log) for kind, log in logs.items()
+        }
 
     def records(self) -> dict[str, dict[str, dict]]:
         """By variant and kind, with every digit."""

@@ -22,6 +22,7 @@ from markupsafe import Markup
 from saccade.analysis.report import tables
 from saccade.analysis.report.across import across
 from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.critical import Critical, over_seeds, picture_of_ranks
 from saccade.analysis.report.curves import curves, names, training
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.forest import forest
@@ -79,7 +80,7 @@ def templates() -> jinja2.Environment:
 
 def html(comparison: Comparison, folder: Path, now: datetime) -> str:
     """The page, whose links start from `folder`."""
-    environment, over = templates(), multipliers(comparison)
+    environment, over, critical = templates(), multipliers(comparison), over_seeds(comparison)
     script = environment.get_template('page.js.jinja').render()
     return environment.get_template('page.html.jinja').render(
         comparison=comparison,
@@ -91,6 +92,8 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         script=Markup(script),
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         forest=forest(comparison),
+        critical=critical,
+        ranks=critical and picture_of_ranks(critical, {row.variant: row.place for row in comparison.ranked}),
         across=across(comparison),
         lengths=lengths(comparison),
         multipliers=over,
@@ -131,6 +134,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         marked(verdict(comparison)),
         *_origins(origins(comparison.study.trials)),
         table(tables.ranking(comparison)),
+        *_critical(comparison),
         *_over(comparison),
         *_by_length(comparison),
         *_tuning(comparison),
@@ -173,6 +177,18 @@ def _cell(value: Any) -> Any:
 def _origins(found: Origins) -> list[str]:
     rows = [[*group.values, ', '.join(group.runs)] for group in found.groups]
     return [*map(marked, found.lines()), *([table([[*found.columns, 'runs'], *rows])] if rows else [])]
+
+
+def _critical(comparison: Comparison) -> list[str]:
+    found = over_seeds(comparison)
+    return [] if found is None else critical_parts(found)
+
+
+def critical_parts(found: Critical) -> list[str]:
+    """Which differences are real, in Markdown."""
+    rows, ranks = found.table(), [[name, f'{rank:.2f}'] for name, rank in zip(found.variants, found.ranks, strict=True)]
+    parts = ['## Which differences are real', marked(found.said)]
+    return [*parts, *([table([['variant', 'mean rank'], *ranks])] if ranks else []), *([table(rows)] if rows else [])]
 
 
 def _over(comparison: Comparison) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from saccade.analysis.report.compare import Comparison, Standing
 from saccade.analysis.report.cost import seconds, speed
+from saccade.analysis.report.critical import over_seeds
 from saccade.analysis.report.interval import Interval
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
@@ -161,6 +162,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         'baseline': comparison.baseline,
         'behind_baseline': [standing.variant for standing in comparison.behind],
         'provenance': origins(comparison.study.trials).summary(),
+        'pairs': _pairs(comparison),
         'multipliers': _multipliers(comparison),
         'ranking': [_standing(comparison, standing) for standing in comparison.standings],
         'runs': [
@@ -199,6 +201,11 @@ def _standing(comparison: Comparison, standing: Standing) -> dict[str, Any]:
         **asdict(standing.cost),
         'speed_interval': speed_interval and [speed_interval.low, speed_interval.high],
     }
+
+
+def _pairs(comparison: Comparison) -> dict[str, Any] | None:
+    found = over_seeds(comparison)
+    return found and {'said': found.said, 'pairs': found.records()}
 
 
 def _multipliers(comparison: Comparison) -> dict[str, Any] | None:
