@@ -11,7 +11,7 @@ python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=expe
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -24,15 +24,14 @@ from rich.console import Console
 from rich.table import Table
 
 from saccade.analysis.report.compare import Question
-from saccade.analysis.report.runs import read_study
-from saccade.analysis.report.tuning import tuning
+from saccade.analysis.report.tuning import Search, read_search
 from saccade.sweep.board import display, ending, summary
 from saccade.sweep.conduct import carry_out
 from saccade.sweep.engine import Engine
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.local import Local, shares
 from saccade.sweep.plan import Plan
-from saccade.sweep.record import Sweep, read_sweep
+from saccade.sweep.record import Sweep
 from saccade.sweep.slurm import Slurm, settings_of
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
@@ -65,18 +64,28 @@ class Launch:
         say(self.console, '\n'.join([*ending(sweep), f'See what it shows: python launch/report.py {flag}']))
         return sweep
 
-    def tuned(self, folder: SweepFolder, plan: Plan) -> Plan | None:
-        """Carry out the search of a plan, and return the plan with what it found; None where it was stopped.
+    def tuned(self, folder: SweepFolder, plan: Plan) -> tuple[Plan | None, Sweep]:
+        """Carry out the search of a plan, round by round.
+
+        Returns:
+            The plan with what was found, None where the search was stopped; and the last round as it then is.
 
         Raises:
             UserError: no run of a variant has finished.
         """
-        searched = self.carry_out(folder, plan.search)
-        if any(run.status == 'waiting' for run in searched.runs):
-            return None
-        tune, variants = plan.tune, [variant.name for variant in plan.variants]
-        found = tuning(read_study(folder.path), variants, Question(tune.metric, tune.split, tune.best))
-        chosen = found.chosen()
+        tune, variants, settings, rounds = plan.tune, [variant.name for variant in plan.variants], None, []
+        for steps, count in tune.counts.items():
+            rounds.append(folder.rung(steps))
+            searched = self.carry_out(rounds[-1], plan.search(steps, settings))
+            if any(run.status == 'waiting' for run in searched.runs):
+                return None, searched
+            found = read_search(rounds, variants, Question(tune.metric, tune.split, tune.best))
+            settings = found.rounds[steps].kept(tune.kept(count))
+        chosen = found.rounds[steps].chosen()
+        self._show(found, chosen)
+        return plan.tuned(chosen), searched
+
+    def _show(self, found: Search, chosen: Mapping[str, str]) -> None:
         heads, *rows = found.table(chosen)
         table = Table()
         for head in heads:
@@ -84,7 +93,7 @@ class Launch:
         for row in rows:
             table.add_row(*map(verbatim, row))
         self.console.print(table)
-        return plan.tuned(chosen)
+        say(self.console, found.moved())
 
 
 def main(overrides: list[str]) -> None:
@@ -100,16 +109,24 @@ def main(overrides: list[str]) -> None:
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
     engine = {'local': _local, 'slurm': _slurm}[ENGINE.value](console)
     plan = Plan.of(CONFIG.value, SWEEP.value, overrides)
-    sweep = folder.tuning.joined(plan.search) if plan.tune else folder.joined(plan.sweep)
+    sweep = _next(folder, plan)
     say(console, '\n'.join([*plan.lines(), f'now         {summary(sweep)}']))
     console.print(plan.table())
     if not DRY_RUN.value:
         launch = Launch(console, engine)
-        ready = launch.tuned(folder.tuning, plan) if plan.tune else plan
-        sweep = launch.carry_out(folder, ready.sweep) if ready else read_sweep(folder.tuning.path)
+        ready, sweep = launch.tuned(folder.tuning, plan) if plan.tune else (plan, sweep)
+        sweep = launch.carry_out(folder, ready.sweep) if ready else sweep
     if JSON.value:
         print(json.dumps(asdict(sweep)))
     sys.exit(0 if DRY_RUN.value or all(run.status == 'finished' for run in sweep.runs) else 1)
+
+
+def _next(folder: SweepFolder, plan: Plan) -> Sweep:
+    """The sweep that a launch begins with, as far as it has come: the search's, or its first round's, or the plan's."""
+    if plan.tune is None:
+        return folder.joined(plan.sweep)
+    steps = plan.tune.rungs[0]
+    return folder.tuning.rung(steps).joined(plan.search(steps))
 
 
 def _local(console: Console) -> Callable[[SweepFolder], Any]:

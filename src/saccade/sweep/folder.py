@@ -20,6 +20,7 @@ from saccade.train.workdir import Workdir, absolute, differing
 from saccade.types import UserError
 
 TUNING = 'tuning'  # the folder, in a sweep's, of the sweep that is made before
+RUNG = 'steps='  # and how those of its rounds begin, where it has several
 _NOT_EVALUATED = ('train', 'plan')  # splits whose records do not say that a run has ended
 
 
@@ -38,6 +39,32 @@ class SweepFolder:
     def tuning(self) -> 'SweepFolder':
         """The folder of the runs by which the variants are tuned."""
         return SweepFolder(self.path / TUNING)
+
+    def rung(self, steps: int | None) -> 'SweepFolder':
+        """The folder of one round of a search, of runs of so many steps: this one where there is only one round.
+
+        Raises:
+            UserError: this one holds a search in one round.
+        """
+        if steps is None:
+            return self
+        if sweep_file(self.path).exists():
+            raise UserError(f'{self.path}: holds a search without halving ({sweep_file(self.path).name}): name another')
+        return SweepFolder(self.path / f'{RUNG}{steps}')
+
+    @property
+    def rung_steps(self) -> int | None:
+        """The steps of the runs of a round of a search, by the folder's name; None for a search in one round."""
+        steps = self.path.name.removeprefix(RUNG)
+        return int(steps) if steps.isdecimal() else None
+
+    @property
+    def rungs(self) -> list['SweepFolder']:
+        """The rounds of a search that have begun, the shortest runs first; none where there was no search."""
+        if sweep_file(self.path).exists():
+            return [self]
+        found = {path.name.removeprefix(RUNG): path for path in self.path.glob(f'{RUNG}*') if sweep_file(path).exists()}
+        return [SweepFolder(found[steps]) for steps in sorted(filter(str.isdecimal, found), key=int)]
 
     def joined(self, asked: Sweep) -> Sweep:
         """Return what is asked for, with those runs finished that have finished here, and write nothing.

@@ -32,8 +32,9 @@ from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.power import ALPHA, POWER
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.trade import trade
-from saccade.analysis.report.tuning import tuning_of
+from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import amount, counted, fixed, metric_name
+from saccade.sweep.record import read_sweep
 from saccade.train.process.terminal import printable
 
 METHOD = (
@@ -51,6 +52,11 @@ METHOD = (
 SEARCHED = (
     'Each variant was trained with each of these settings, on seeds of the search alone, and compared with the best of '
     'them (*) on other seeds. Figures are means over the seeds of the search.'
+)
+
+HALVED = (
+    'By successive halving: all settings were trained for few steps, and the best of each variant for more. A figure '
+    'is of the last round that its setting was in, with the steps of its runs; without a star it was dropped there.'
 )
 
 MULTIPLIED = (
@@ -80,6 +86,7 @@ def templates() -> jinja2.Environment:
 
 def html(comparison: Comparison, folder: Path, now: datetime) -> str:
     """The page, whose links start from `folder`."""
+    tuning, *searched = _tuning(comparison) or [None]
     environment, over, critical = templates(), multipliers(comparison), over_seeds(comparison)
     script = environment.get_template('page.js.jinja').render()
     return environment.get_template('page.html.jinja').render(
@@ -103,8 +110,8 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         training=training(comparison),
         named=any(not name.isdecimal() for name in names(comparison).values()),
         trade=trade(comparison),
-        tuning=tuning_of(comparison),
-        searched=SEARCHED,
+        tuning=tuning,
+        searched=searched,
         glyphs=GLYPHS,
         hues=len(COLOURS),
         links=lambda trial: links(trial, folder),
@@ -137,7 +144,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         *_critical(comparison),
         *_over(comparison),
         *_by_length(comparison),
-        *_tuning(comparison),
+        *_searched(_tuning(comparison)),
         '## All runs',
         table([['run', 'state', metric_name(comparison.metric), 'files'], *runs]),
         *failures,
@@ -211,9 +218,21 @@ def _by_length(comparison: Comparison) -> list[str]:
     return ['## At other lengths', table([['variant', *heads], *rows])]
 
 
-def _tuning(comparison: Comparison) -> list[str]:
-    found = tuning_of(comparison)
-    return [] if found is None else ['## Tuning', table(found), SEARCHED]
+def _searched(found: Sequence[Any]) -> list[str]:
+    return ['## Tuning', table(found[0]), *map(marked, found[1:])] if found else []
+
+
+def _tuning(comparison: Comparison) -> list[Any]:
+    """The table of the search that was made before, and what there is to say of it; nothing where there was none."""
+    found, sweep = search_of(comparison), read_sweep(comparison.study.folder)
+    if found is None or sweep is None:
+        return []
+    return [
+        found.table(found.taken(sweep)),
+        SEARCHED,
+        *([] if None in found.rounds else [HALVED]),
+        *filter(None, [found.moved()]),
+    ]
 
 
 def overview(comparison: Comparison) -> str:
