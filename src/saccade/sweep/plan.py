@@ -8,6 +8,7 @@ A sweep file defines `get_sweep()`, which returns a dict with
     seeds   a number of seeds, or a list of them; without it the config's own
     match   how to make the variants alike in size: see `saccade.sweep.match`
     tune    what to search for each variant first: see `saccade.sweep.tune`
+    sizes   smaller ways to ask the same: see `saccade.sweep.sizes`
     needs   fields that the command line must give, and in words what they are: dict(init_from='a pretrained run')
 
 and the first line of its docstring is the sweep's title.
@@ -28,6 +29,7 @@ from saccade.build import plain
 from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import Run, Sweep
+from saccade.sweep.sizes import sizes_of
 from saccade.sweep.space import NAME, Point, points
 from saccade.sweep.tune import Tune
 from saccade.train.config import PREFIX, load_config, run_file, value_of
@@ -36,7 +38,7 @@ from saccade.train.process.terminal import verbatim
 from saccade.train.setup import Cost
 from saccade.types import UserError
 
-_KEYS = ('runs', 'seeds', 'match', 'tune', 'needs')
+_KEYS = ('runs', 'seeds', 'match', 'tune', 'sizes', 'needs')
 _SHOWN = 6  # broken variants, or reasons, before the rest are only counted
 
 
@@ -80,7 +82,7 @@ class Plan:
     tune: Tune | None = None
 
     @classmethod
-    def of(cls, config: str, sweep: str, overrides: Sequence[str] = ()) -> 'Plan':
+    def of(cls, config: str, sweep: str, overrides: Sequence[str] = (), size: str | None = None) -> 'Plan':
         """Read both files and build every variant.
 
         Args:
@@ -88,11 +90,15 @@ class Plan:
             sweep: file with `get_sweep()`.
             overrides: of the base config, as on the command line; they hold for every run that does not set the
                 field itself.
+            size: the name of one of the sweep's sizes; None for the sweep as it is written.
 
         Raises:
             UserError: a file, a field or the sweep is not right, or variants cannot be built; they are named.
         """
-        title, spec = _read(sweep)
+        title, spec = read_sweep_file(sweep)
+        if size is not None:
+            chosen = next(each for each in sizes_of(spec) if each.name == size)
+            spec, overrides = chosen.applied(spec), [*as_overrides(chosen.config), *overrides]
         base = load_config(config, overrides)
         for field, what in spec.get('needs', {}).items():
             if not value_of(base, field):
@@ -120,6 +126,15 @@ class Plan:
         )
         rung = '' if steps is None else f', {steps:,} steps'
         return replace(self.sweep, title=f'{self.sweep.title}: tuning{rung}', runs=runs)
+
+    def timing(self, steps: int) -> Sweep:
+        """A short run of each variant, which evaluates as often as a run of the plan does."""
+        whole, every = self.sweep.base['steps'], self.sweep.base['eval_every']
+        often = {'eval_every': max(1, min(steps, round(steps * every / whole))), 'log_every': max(1, steps // 4)}
+        fields = {**often, 'checkpoint_every': steps}
+        seed = self.sweep.runs[0].seed
+        runs = tuple(variant.with_settings(fields).with_steps(steps).run(seed) for variant in self.variants)
+        return replace(self.sweep, title=f'{self.sweep.title}: timing', runs=runs)
 
     def tuned(self, chosen: Mapping[str, str]) -> 'Plan':
         """Return the plan with what was chosen: for each variant the name of a point of `tune`."""
@@ -281,7 +296,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _read(path: str) -> tuple[str, Mapping[str, Any]]:
+def read_sweep_file(path: str) -> tuple[str, Mapping[str, Any]]:
     """Return the title of a sweep file and what its `get_sweep()` returns."""
     spec, doc = run_file('sweep', path, 'get_sweep')
     if not isinstance(spec, Mapping) or 'runs' not in spec:

@@ -195,14 +195,14 @@ def critical_difference(variants: int, blocks: int) -> float:
 def _found(pairs: Sequence[Pair], names: Sequence[str]) -> str:
     """How many differences are real, and of which variants the first in rank can be told."""
     alike = [names[pair.other] for pair in pairs if pair.one == 0 and not pair.real]
-    best = f'{names[0]}, the first in mean rank, '
+    best = f'{names[0]}, the first in mean rank, can be told '
     if not alike:
-        best += 'is told from all others'
+        best += 'from all others'
     elif len(alike) == len(names) - 1:
-        best += 'is told from no other'
+        best += 'from none of the others'
     else:
-        best += f'cannot be told from {", ".join(alike)}'
-    return f'Of {counted(len(pairs), "pair")}, {sum(pair.real for pair in pairs)} differ for real; {best}'
+        best += f'from all but {", ".join(alike)}'
+    return f'Of {counted(len(pairs), "pair")}, {sum(pair.real for pair in pairs)} can be told apart; {best}'
 
 
 def _signed(scores: Scores, comparison: Comparison) -> Scores:

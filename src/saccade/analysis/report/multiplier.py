@@ -117,16 +117,26 @@ class Multipliers:
         """The kinds whose costs were logged."""
         return [*self.rows[0][1]] if self.rows else []
 
+    @property
+    def noted(self) -> bool:
+        """Whether there is anything to be known of any of them."""
+        return any(each.note() for _, found in self.rows for each in found.values())
+
     def table(self) -> list[list[str]]:
         """Names of the columns, and a row for each variant."""
-        heads = ['variant', *(f'{kind} multiplier [95% interval]' for kind in self.kinds), 'seeds', 'note']
+        heads = [
+            'variant',
+            *(f'{kind} multiplier [95% interval]' for kind in self.kinds),
+            'seeds',
+            *(['note'] if self.noted else []),
+        ]
         return [heads, *([row.variant, *self.texts(found)] for row, found in self.rows)]
 
     def texts(self, found: Mapping[str, Multiplier]) -> list[str]:
         """A row in words: the multipliers, how many seeds they are of, and what is to be known of them."""
         notes = [*dict.fromkeys(filter(None, (each.note() for each in found.values())))]
         pairs = max((each.pairs for each in found.values()), default=0)
-        return [*(each.text() for each in found.values()), str(pairs), '; '.join(notes)]
+        return [*(each.text() for each in found.values()), str(pairs), *(['; '.join(notes)] if self.noted else [])]
 
     def of_seed(self, variant: str, seed: int) -> dict[str, float | None]:
         """The multipliers of a variant's run of one seed, by the names that they have in a table of runs."""
