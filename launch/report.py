@@ -7,6 +7,7 @@ Of a folder whose subfolders are sweeps over the same variants it makes a matrix
 In runs.csv, text that a spreadsheet would compute, as =1+1, has an apostrophe before it.
 
 python launch/report.py --workdir=runs/heads
+python launch/report.py --workdir=runs/heads --baseline=heads=1
 """
 
 from absl import flags
@@ -25,6 +26,7 @@ WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder, or one whose
 METRIC = flags.DEFINE_string('metric', None, 'Rank by this metric; bits_per_byte by default, or else loss.')
 SPLIT = flags.DEFINE_string('split', 'validation', 'The split it is measured on.')
 BEST = flags.DEFINE_enum('best', None, ['lowest', 'highest'], 'Which is best; for accuracy and speed the highest.')
+BASELINE = flags.DEFINE_string('baseline', None, 'Give compute and wall-clock multipliers over this variant.')
 OUT = flags.DEFINE_string('out', None, 'Write here; the default is the folder `report` in --workdir.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
@@ -33,7 +35,7 @@ def main(overrides: list[str]) -> None:
     """Write the report of a folder of runs, and print the ranking.
 
     Raises:
-        UserError: overrides are given, --workdir is missing, or --out cannot be written.
+        UserError: overrides are given, --workdir is missing, no variant has the name given, or --out cannot be written.
     """
     if overrides:
         raise UserError(f"'{overrides[0]}': a report is of runs as they were; it takes no config")
@@ -42,7 +44,8 @@ def main(overrides: list[str]) -> None:
     if OUT.value:
         require_folder('out', OUT.value)
     write = matrix_report if sweeps_in(WORKDIR.value) else report
-    found = write(WORKDIR.value, Question(METRIC.value, SPLIT.value, BEST.value), OUT.value)
+    question = Question(METRIC.value, SPLIT.value, BEST.value, BASELINE.value)
+    found = write(WORKDIR.value, question, OUT.value)
     print(as_json(found.summary())) if JSON.value else found.show(Console())
 
 

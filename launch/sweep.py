@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a sweep, many runs from one config, or go on with it: the same command again continues.
 
-Where the sweep tunes its variants, the search for their settings comes first, in the folder `tuning` of its own.
+Where the sweep tunes its variants, the search for their settings comes first, in the folder `tuning` of its own. With
+--budget=MINUTES a short run of each variant is timed before, in the folder `sizing`, and a size is chosen that fits.
 
 python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=experiments/sweeps/heads.py \
     --workdir=runs/heads --jobs=2
@@ -11,7 +12,7 @@ python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=expe
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -24,15 +25,16 @@ from rich.console import Console
 from rich.table import Table
 
 from saccade.analysis.report.compare import Question
-from saccade.analysis.report.runs import read_study
-from saccade.analysis.report.tuning import tuning
+from saccade.analysis.report.tuning import Search, read_search
 from saccade.sweep.board import display, ending, summary
+from saccade.sweep.budget import TIMED, Timing, choose, smaller
 from saccade.sweep.conduct import carry_out
 from saccade.sweep.engine import Engine
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.local import Local, shares
-from saccade.sweep.plan import Plan
-from saccade.sweep.record import Sweep, read_sweep
+from saccade.sweep.plan import Plan, read_sweep_file
+from saccade.sweep.record import Sweep
+from saccade.sweep.sizes import sizes_of
 from saccade.sweep.slurm import Slurm, settings_of
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
@@ -46,6 +48,9 @@ JOBS = flags.DEFINE_integer('jobs', None, 'Runs at a time, each on a GPU or an e
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, partition, ...')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs and their cost, and start nothing.')
+BUDGET = flags.DEFINE_float(
+    'budget', None, 'Minutes: choose the largest of the sizes that the sweep lists which is predicted to fit.', 0.0
+)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the sweep and how each run ended, and nothing else.')
 
 TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
@@ -58,6 +63,36 @@ class Launch:
     console: Console
     engine: Callable[[SweepFolder], Callable[[int], AbstractContextManager[Engine]]]
 
+    def fitting(self, folder: SweepFolder, overrides: list[str], jobs: int, minutes: float) -> Plan | None:
+        """Time a short run of each variant, and return the plan of the largest size that fits; None where stopped.
+
+        Raises:
+            UserError: the sweep has no sizes, none fits, or nothing was timed and --dry_run starts nothing.
+        """
+        names = [size.name for size in sizes_of(read_sweep_file(SWEEP.value)[1])]
+        whole = Plan.of(CONFIG.value, SWEEP.value, overrides, names[0])
+        asked = whole.timing(TIMED)
+        timed = folder.sizing.joined(asked)
+        if any(run.status != 'finished' for run in timed.runs):
+            if DRY_RUN.value:
+                raise UserError('--budget times short runs first, and --dry_run starts none: leave it out once')
+            lines = display(self.console, folder.sizing)
+            timed = carry_out(folder.sizing, asked, self.engine(folder.sizing), TRAIN, lines)
+        if any(run.status == 'waiting' for run in timed.runs):
+            return None
+        timing = Timing.of(folder.sizing, timed, whole, jobs)
+        predicted, plan = [], whole
+        for name in names:
+            plan = whole if name == names[0] else Plan.of(CONFIG.value, SWEEP.value, overrides, name)
+            predicted.append((name, timing.predict(plan)))
+            if predicted[-1][1] <= minutes:
+                break
+        chosen = choose(minutes, predicted)
+        say(self.console, '\n'.join(f'size        {name}: about {needed:.0f} minutes' for name, needed in predicted))
+        left = smaller(plan, whole)
+        say(self.console, f'chosen      {chosen} for a budget of {minutes:g} minutes{f": {left}" if left else ""}')
+        return plan
+
     def carry_out(self, folder: SweepFolder, asked: Sweep) -> Sweep:
         """Carry out a sweep, and say how it ended and how to see what it shows."""
         sweep = carry_out(folder, asked, self.engine(folder), TRAIN, display(self.console, folder))
@@ -65,18 +100,28 @@ class Launch:
         say(self.console, '\n'.join([*ending(sweep), f'See what it shows: python launch/report.py {flag}']))
         return sweep
 
-    def tuned(self, folder: SweepFolder, plan: Plan) -> Plan | None:
-        """Carry out the search of a plan, and return the plan with what it found; None where it was stopped.
+    def tuned(self, folder: SweepFolder, plan: Plan) -> tuple[Plan | None, Sweep]:
+        """Carry out the search of a plan, round by round.
+
+        Returns:
+            The plan with what was found, None where the search was stopped; and the last round as it then is.
 
         Raises:
             UserError: no run of a variant has finished.
         """
-        searched = self.carry_out(folder, plan.search)
-        if any(run.status == 'waiting' for run in searched.runs):
-            return None
-        tune, variants = plan.tune, [variant.name for variant in plan.variants]
-        found = tuning(read_study(folder.path), variants, Question(tune.metric, tune.split, tune.best))
-        chosen = found.chosen()
+        tune, variants, settings, rounds = plan.tune, [variant.name for variant in plan.variants], None, []
+        for steps, count in tune.counts.items():
+            rounds.append(folder.rung(steps))
+            searched = self.carry_out(rounds[-1], plan.search(steps, settings))
+            if any(run.status == 'waiting' for run in searched.runs):
+                return None, searched
+            found = read_search(rounds, variants, Question(tune.metric, tune.split, tune.best))
+            settings = found.rounds[steps].kept(tune.kept(count))
+        chosen = found.rounds[steps].chosen()
+        self._show(found, chosen)
+        return plan.tuned(chosen), searched
+
+    def _show(self, found: Search, chosen: Mapping[str, str]) -> None:
         heads, *rows = found.table(chosen)
         table = Table()
         for head in heads:
@@ -84,7 +129,7 @@ class Launch:
         for row in rows:
             table.add_row(*map(verbatim, row))
         self.console.print(table)
-        return plan.tuned(chosen)
+        say(self.console, found.moved())
 
 
 def main(overrides: list[str]) -> None:
@@ -98,28 +143,44 @@ def main(overrides: list[str]) -> None:
     require_folder('workdir', WORKDIR.value)
     jax.config.update('jax_platforms', 'cpu')  # of this process, which only counts; the runs choose for themselves
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
-    engine = {'local': _local, 'slurm': _slurm}[ENGINE.value](console)
-    plan = Plan.of(CONFIG.value, SWEEP.value, overrides)
-    sweep = folder.tuning.joined(plan.search) if plan.tune else folder.joined(plan.sweep)
+    engine, jobs = {'local': _local, 'slurm': _slurm}[ENGINE.value](console)
+    launch = Launch(console, engine)
+    if BUDGET.value is None:
+        plan = Plan.of(CONFIG.value, SWEEP.value, overrides)
+    elif jobs is None:
+        raise UserError('--budget: say with --jobs how many runs the cluster has at a time')
+    else:
+        plan = launch.fitting(folder, overrides, jobs, BUDGET.value)
+        if plan is None:
+            sys.exit(1)
+    sweep = _next(folder, plan)
     say(console, '\n'.join([*plan.lines(), f'now         {summary(sweep)}']))
     console.print(plan.table())
     if not DRY_RUN.value:
-        launch = Launch(console, engine)
-        ready = launch.tuned(folder.tuning, plan) if plan.tune else plan
-        sweep = launch.carry_out(folder, ready.sweep) if ready else read_sweep(folder.tuning.path)
+        ready, sweep = launch.tuned(folder.tuning, plan) if plan.tune else (plan, sweep)
+        sweep = launch.carry_out(folder, ready.sweep) if ready else sweep
     if JSON.value:
         print(json.dumps(asdict(sweep)))
     sys.exit(0 if DRY_RUN.value or all(run.status == 'finished' for run in sweep.runs) else 1)
 
 
-def _local(console: Console) -> Callable[[SweepFolder], Any]:
+def _next(folder: SweepFolder, plan: Plan) -> Sweep:
+    """The sweep that a launch begins with, as far as it has come: the search's, or its first round's, or the plan's."""
+    if plan.tune is None:
+        return folder.joined(plan.sweep)
+    steps = plan.tune.rungs[0]
+    return folder.tuning.rung(steps).joined(plan.search(steps))
+
+
+def _local(console: Console) -> tuple[Callable[[SweepFolder], Any], int | None]:
+    """The engine, and how many runs it has at a time; None where that is not known."""
     found = shares(JOBS.value)
-    return lambda folder: partial(Local, found)
+    return lambda folder: partial(Local, found), len(found)
 
 
-def _slurm(console: Console) -> Callable[[SweepFolder], Any]:
+def _slurm(console: Console) -> tuple[Callable[[SweepFolder], Any], int | None]:
     settings = settings_of(SLURM.value, JOBS.value)
-    return lambda folder: partial(Slurm, folder.path, settings, partial(say, console))
+    return lambda folder: partial(Slurm, folder.path, settings, partial(say, console)), JOBS.value
 
 
 if __name__ == '__main__':

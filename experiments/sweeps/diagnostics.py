@@ -7,7 +7,8 @@
     python launch/report.py --workdir=runs/recall --metric=accuracy
 
 Any diagnostic may be the config. Causal mixers of every family, as large as the config's own; four rates are tried for
-each on one seed, and five seeds compared with the best.
+each on one seed, and five seeds compared with the best. With `--budget=MINUTES` it is the largest of four sizes that
+fits: all, the same with a search by halving, 1,000 steps, or 500 steps of seven mixers.
 """
 
 from typing import Any
@@ -24,13 +25,29 @@ ATTENTION = dict(
 )
 
 
+RATES = dict(by={'schedule.peak': [3e-4, 1e-3, 3e-3, 1e-2]}, seeds=[100], metric='accuracy')
+# Of each kind one: all tokens, few tokens, a sum, a decaying sum, an overwritten state, the same with a sign, a cell.
+FEW = ('attention', 'window', 'linear', 'retention', 'delta_net', 'delta_net_negative', 'lstm')
+
+
 def get_sweep() -> dict[str, Any]:
     points = [{'name': name, MIXER: mixer} for name, mixer in mixers().items()]
+    few = [point for point in points if point['name'] in FEW]
+
+    def halving(*steps: int) -> dict[str, Any]:
+        return RATES | dict(halving=dict(steps=[*steps]))
+
     return dict(
         runs=dict(list=points),
         seeds=5,
         match=dict(what='parameters', by={'model.block.feedforward.ratio': 0.01}),
-        tune=dict(by={'schedule.peak': [3e-4, 1e-3, 3e-3, 1e-2]}, seeds=[100], metric='accuracy'),
+        tune=RATES,
+        sizes=[
+            dict(name='all'),
+            dict(name='halving', tune=halving(500, 1000)),
+            dict(name='short', config={'steps': 1000}, tune=halving(250, 500)),
+            dict(name='few', config={'steps': 500}, tune=halving(125, 250), runs=dict(list=few)),
+        ],
     )
 
 

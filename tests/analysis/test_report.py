@@ -207,7 +207,7 @@ def test_the_one_script_is_the_one_that_the_page_lets_in(files):
 def test_the_baseline_is_in_all_pictures_of_the_metric(files):
     pictures = re.findall(r'<svg.*?</svg>', files['index.html'], flags=re.DOTALL)
     named = [picture for picture in pictures if '>baseline</text>' in picture]
-    assert len(named) == 2 + 4 * 2 + 3  # the numbers, the curves and the costs; the caption names it in the forest
+    assert len(named) == 2 + 4 * 2 + 4  # the numbers, the curves and the costs; the caption names it in the forest
     assert 'The dashed line is the baseline.' in files['index.html']
 
 
@@ -345,8 +345,8 @@ def test_links_lead_to_the_files_of_each_run(folder, files):
 def test_ids_are_unique_over_all_pictures(files):
     page = files['index.html']
     ids = re.findall(r'\bid="([^"]*)"', page)
-    # Forest, numbers and four curves in two widths; training loss, gradient norm and three costs.
-    assert page.count('<svg') == 2 + 2 + 4 * 2 + 2 + 3
+    # Forest, numbers and four curves in two widths; training loss, gradient norm and four costs.
+    assert page.count('<svg') == 2 + 2 + 4 * 2 + 2 + 4
     assert len(ids) == len(set(ids)) > 100
     assert set(re.findall(r'(?:url\(#|href="#)([^")]*)', page)) <= set(ids)
 

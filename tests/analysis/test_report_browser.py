@@ -108,7 +108,7 @@ def test_nothing_goes_beyond_the_side_of_the_page(seen):
 
 
 def test_all_pictures_are_there_and_each_tab_shows_its_own(seen):
-    end, costs = ['at the end of training', 'by heads'], ['parameters', 'FLOPs', 'training time']
+    end, costs = ['at the end of training', 'by heads'], ['parameters', 'FLOPs', 'training time', 'state bytes']
     for axis, pictures in zip(('steps', 'tokens', 'FLOPs', 'training time'), seen['tabs'], strict=True):
         before, after = [*end, f'against {axis}'], [f'against {cost}' for cost in costs]
         training = ['Training loss against steps', 'Gradient norm against steps']

@@ -13,6 +13,7 @@ from report_study import config, start, write_run
 from saccade.analysis.report.compare import Question
 from saccade.analysis.report.matrix import matrix, overview, sweeps_in
 from saccade.analysis.report.matrix_files import matrix_report
+from saccade.analysis.report.matrix_pictures import against_state, by_length
 from saccade.sweep.record import Run, Sweep, write_sweep
 from saccade.types import UserError
 
@@ -23,15 +24,20 @@ ACCURACIES = {
 CHANCE = {'copying': 0.1, 'parity': 0.5}
 
 
-def write(folder, accuracies, chance):
+def write(folder, accuracies, chance, longer=None):
+    """Write a sweep; where accuracies of `longer` sequences are given by variant, runs have those too."""
     runs = []
     for number, (variant, values) in enumerate(accuracies.items()):
         for seed, value in enumerate(values):
             name = f'{number},seed={seed}'
             runs.append(Run(name, variant, seed, (), 40, 'finished', 0))
-            logged = [{'step': 40, 'split': 'validation', 'accuracy': value, 'loss': 1 - value}]
+            plan = {'parameters': 1, 'flops': 2, 'tokens': 3, 'state_bytes': 100 * 10**number}
+            logged = [{'step': 0, 'split': 'plan', **plan}]
+            logged += [{'step': 40, 'split': 'validation_64', 'accuracy': longer[variant]}] if longer else []
+            logged += [{'step': 40, 'split': 'validation', 'accuracy': value, 'loss': 1 - value}]
             logged += [{'step': 40, 'split': 'baseline', 'accuracy': chance, 'loss': 1 - chance}]
-            write_run(folder / name, config(seed, number + 1), logged, [start()])
+            settings = config(seed, number + 1, data={'use': 'd:D', 'context_length': 32})
+            write_run(folder / name, settings, logged, [start()])
     write_sweep(folder, Sweep('base.py', 'mixers.py', 'Mixers', config(), tuple(runs)))
 
 
@@ -78,7 +84,7 @@ def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
     assert '&lt;b&gt;softmax&lt;/b&gt;' in page
     assert '<b>softmax' not in page
     addresses = re.findall(r'href="([^"]*index\.html)"', page)
-    assert len(addresses) == 2
+    assert len(set(addresses)) == 2
     assert all((folder / 'report' / address).resolve().is_file() for address in addresses)
     assert '--share: 0.980' in page
     assert re.search(r'^\| delta \| 0\.6', text, re.M)
@@ -88,6 +94,27 @@ def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
     assert (float(parity['chance']), parity['seeds']) == (0.5, '3')
     assert float(parity['low']) < 0.99 < float(parity['high'])
     assert json.loads(json.dumps(written.summary()))['cells'][0]['variant'] == 'delta'
+    assert written.summary()['pairs']['said'] in text
+
+
+def test_pictures_show_state_and_lengths_with_one_colour_for_a_variant(folder):
+    longer = {'delta': 0.6, '<b>softmax</b>': 0.4}
+    write(folder / 'recall', {name: ACCURACIES['copying'][name] for name in longer}, 0.1, longer)
+    found = matrix(folder, Question())
+    states, curves = (draw(found.comparisons, found.places) for draw in (against_state, by_length))
+    assert [*states] == ['copying', 'parity', 'recall']
+    assert [*curves] == ['recall']
+    assert all('>chance<' in picture.svg for picture in (*states.values(), *curves.values()))
+    assert {'>32<', '>64<'} <= set(re.findall(r'>\d+<', curves['recall'].svg))
+    # lstm is in one task alone: its number and its colour are those of its row.
+    assert found.places == {'delta': 1, '<b>softmax</b>': 2, 'lstm': 3}
+    assert '--variant-2' in states['parity'].svg
+    assert '--variant-2' not in states['copying'].svg
+
+
+def test_the_matrix_says_why_no_differences_are_tested(folder):
+    said = matrix(folder, Question()).critical.said
+    assert said.endswith('5 tasks and 3 variants: there are 2 tasks and 2 variants that finished in all.')
 
 
 def test_a_sweep_that_has_not_begun_is_named(folder):

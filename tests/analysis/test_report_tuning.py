@@ -3,13 +3,15 @@
 """What a search found: the best of each variant, what is said of it in a report, and a variant that never trained."""
 
 import re
+from datetime import datetime
 
 import pytest
 from report_study import config, records, start, write_run
 
-from saccade.analysis.report.compare import Question
+from saccade.analysis.report import page
+from saccade.analysis.report.compare import Question, compare
 from saccade.analysis.report.runs import read_study
-from saccade.analysis.report.tuning import tuning
+from saccade.analysis.report.tuning import Search, search_of, tuning
 from saccade.analysis.report.write import report
 from saccade.sweep.record import Run, Sweep, write_sweep
 from saccade.types import UserError
@@ -24,20 +26,23 @@ HEADS = {'one': 1, 'one,more': 2}
 CHOSEN = {'one': 'peak=2', 'one,more': 'peak=1'}
 
 
-def write(folder, runs):
+def write(folder, runs, steps=40, base=None):
     """Write a sweep: of each run its variant, its seed, its config and its loss, None where it failed."""
     listed = []
     for variant, seed, settings, loss in runs:
         name = f'{variant},seed={seed}'
         status = 'failed' if loss is None else 'finished'
-        listed.append(Run(name, variant, seed, (), 40, status, 1 if loss is None else 0))
-        logged = records(seed, 1, 20 if loss is None else 40)
+        flags = (f'heads={settings["model"]["block"]["mixer"]["heads"]}', f'peak={settings.get("schedule")}')
+        flags = (*flags, f'--config.steps={steps}', f'--config.seed={seed}')
+        listed.append(Run(name, variant, seed, flags, steps, status, 1 if loss is None else 0))
+        settings = settings | {'steps': steps}
+        logged = records(seed, 1, steps // 2 if loss is None else steps)
         if loss is not None:
             logged[-1] |= {'loss': loss, 'accuracy': 1 / loss}
         for record in logged:
             record.pop('bits_per_byte', None)
         write_run(folder / name, settings, logged, [start()])
-    write_sweep(folder, Sweep('base.py', 'tuned.py', 'Tuned', config(), tuple(listed)))
+    write_sweep(folder, Sweep('base.py', 'tuned.py', 'Tuned', base or config(), tuple(listed)))
 
 
 def settings(variant, setting, seed):
@@ -58,6 +63,10 @@ def study(tmp_path):
 
 def found(study, **question):
     return tuning(read_study(study / 'tuning'), [*HEADS], Question(**question))
+
+
+def markdown(study):
+    return page.markdown(compare(read_study(study), Question(metric='loss')), study, datetime.now().astimezone())
 
 
 def test_the_best_mean_is_chosen_for_each_variant(study):
@@ -89,6 +98,54 @@ def test_a_report_shows_what_was_tried_and_stars_what_its_runs_have(study):
     assert '<h2>Tuning</h2>' in html
     assert '2.10 *' in html
     assert {standing.variant for standing in written.comparison.standings} == {*HEADS}
+
+
+def test_the_report_says_how_many_places_a_setting_for_each_changes(study):
+    """With 1 for all `one,more` is first, with 2 it is last; with each its own it is first."""
+    assert found(study, metric='loss').moved() == {'peak=1': 0, 'peak=2': 2}
+    search = search_of(compare(read_study(study), Question(metric='loss')))
+    assert search.moved() == (
+        'How much the search changes: of the 2 variants in the runs of the search, so many have another place in the '
+        'ranking with one setting for all than with one for each: 0 with peak=1, 2 with peak=2.'
+    )
+    assert search.moved() in markdown(study)
+
+
+def test_the_setting_that_the_config_has_is_named(tmp_path):
+    base = config(schedule={'peak': 2})
+    write(tmp_path / 'tuning', [
+        (f'{variant},{setting}', 7, settings(variant, setting, 7), losses[0])
+        for (variant, setting), losses in LOSSES.items()
+    ], base=base)  # fmt: skip
+    search = Search({None: tuning(read_study(tmp_path / 'tuning'), [*HEADS], Question(metric='loss'))})
+    assert search.first.own() == 'peak=2'
+    assert search.moved().endswith('2 with peak=2 (the config has it), 0 with peak=1.')
+
+
+def test_with_halving_the_report_shows_what_was_dropped_when(tmp_path):
+    """One goes on with its second setting, more with its first; the last round turns nothing around."""
+    for steps, kept in ((20, LOSSES), (40, [key for key in LOSSES if CHOSEN[key[0]] == key[1]])):
+        write(tmp_path / f'sweep/tuning/steps={steps}', [
+            (f'{variant},{setting}', 7, settings(variant, setting, 7), LOSSES[variant, setting][0] - steps / 100)
+            for variant, setting in kept
+        ], steps=steps)  # fmt: skip
+    write(tmp_path / 'sweep', [
+        (variant, seed, settings(variant, CHOSEN[variant], seed), 2.0 + seed) for variant in HEADS for seed in (0, 1)
+    ], steps=50)  # fmt: skip
+    text = markdown(tmp_path / 'sweep').partition('## Tuning')[2].partition('\n## ')[0]
+    rows = [
+        [cell.strip().replace('\\', '') for cell in row.split('|')[1:-1]] for row in re.findall(r'^\|.*$', text, re.M)
+    ]
+    assert rows[2] == ['one', '2.80 (20 steps)', '1.60 (40 steps) *']
+    assert rows[3] == ['one,more', '0.60 (40 steps) *', '3.80 (20 steps)']
+    assert 'successive halving' in text
+    assert 'in the first round of the search, 20 steps' in text
+
+
+def test_the_best_settings_of_each_variant_go_on(study):
+    assert found(study, metric='loss').kept(1) == {'one': ['peak=2'], 'one,more': ['peak=1']}
+    assert found(study, metric='loss').kept(2) == {name: ['peak=1', 'peak=2'] for name in HEADS}
+    assert found(study, metric='accuracy').kept(1) == {'one': ['peak=2'], 'one,more': ['peak=1']}
 
 
 def test_a_report_of_a_sweep_without_search_says_nothing_of_one(study):

@@ -5,6 +5,7 @@
 from pathlib import Path
 
 import pytest
+from pretended import sweep_of
 
 from saccade.sweep import plan
 from saccade.sweep.folder import SweepFolder
@@ -39,12 +40,12 @@ def resolved(sweep):
 
 def test_every_variant_is_trained_with_every_setting_on_the_seeds_of_the_search(make):
     planned = make(runs=RUNS, seeds=2, tune=dict(by=RATES, seeds=[7]))
-    assert [run.name for run in planned.search.runs] == [
+    assert [run.name for run in planned.search().runs] == [
         'narrow,peak=0.001,seed=7', 'narrow,peak=0.003,seed=7', 'wide,peak=0.001,seed=7', 'wide,peak=0.003,seed=7',
     ]  # fmt: skip
-    assert [run.variant for run in planned.search.runs][:2] == ['narrow,peak=0.001', 'narrow,peak=0.003']
-    assert resolved(planned.search) == [(48, 0.001, 7), (48, 0.003, 7), (96, 0.001, 7), (96, 0.003, 7)]
-    assert planned.search.title == 'Title: tuning'
+    assert [run.variant for run in planned.search().runs][:2] == ['narrow,peak=0.001', 'narrow,peak=0.003']
+    assert resolved(planned.search()) == [(48, 0.001, 7), (48, 0.003, 7), (96, 0.001, 7), (96, 0.003, 7)]
+    assert planned.search().title == 'Title: tuning'
     assert any(line.startswith('tuning      4: 2 variants x 2 of schedule.peak x 1 seeds') for line in planned.lines())
 
 
@@ -66,8 +67,8 @@ def test_the_cost_is_of_the_search_too(make):
 def test_several_fields_are_searched_together(make):
     by = RATES | {'optimizer.weight_decay': [0.0, 0.1]}
     planned = make(runs=RUNS, tune=dict(by=by, seeds=[7, 8]))
-    assert len(planned.search.runs) == 2 * 4 * 2
-    assert 'wide,peak=0.003,weight_decay=0.1,seed=8' in {run.name for run in planned.search.runs}
+    assert len(planned.search().runs) == 2 * 4 * 2
+    assert 'wide,peak=0.003,weight_decay=0.1,seed=8' in {run.name for run in planned.search().runs}
 
 
 def test_no_sweep_without_tuning_has_a_search(make):
@@ -84,6 +85,10 @@ REFUSED = {
     'tune.by: it is empty': dict(by={}, seeds=[7]),
     'tune.by.schedule.peak: it is empty': dict(by={'schedule.peak': []}, seeds=[7]),
     'tune.by: model.width is set by runs; it cannot be tuned as well': dict(by={'model.width': [48]}, seeds=[7]),
+    'tune.halving: write dict(steps=[250, 500, 1000], eta=2), not 3': dict(by=RATES, seeds=[7], halving=3),
+    'tune.halving.steps: write a rising list': dict(by=RATES, seeds=[7], halving=dict(steps=[3, 2])),
+    'tune.halving.steps: 99999 is more than the': dict(by=RATES, seeds=[7], halving=dict(steps=[2, 99999])),
+    'tune.halving.eta: one in eta settings': dict(by=RATES, seeds=[7], halving=dict(steps=[2], eta=1)),
     '--config.schedule.peak: ': dict(by={'schedule.peak': ['fast']}, seeds=[7]),
 }
 
@@ -96,6 +101,42 @@ def test_what_cannot_be_searched_is_refused_in_a_line(make, message):
     assert '\n' not in str(refused.value)
 
 
+def test_rounds_of_halving_train_fewer_settings_for_more_steps(make):
+    rates = {'schedule.peak': [1e-4, 3e-4, 1e-3, 3e-3, 1e-2]}
+    planned = make(runs=RUNS, seeds=2, tune=dict(by=rates, seeds=[7], halving=dict(steps=[2, 4, 6, 8])))
+    assert planned.tune.counts == {2: 5, 4: 3, 6: 2}  # of two the better one is known after the third round
+    first = planned.search(2)
+    assert {run.steps for run in first.runs} == {2}
+    assert len(first.runs) == 2 * 5
+    assert {load_config(first.config, run.overrides)['schedule']['warmup'] for run in first.runs} == {0}
+    second = planned.search(4, {'narrow': ['peak=0.01'], 'wide': ['peak=0.0003', 'peak=0.001']})
+    assert [run.variant for run in second.runs] == ['narrow,peak=0.01', 'wide,peak=0.0003', 'wide,peak=0.001']
+    assert second.title == 'Title: tuning, 4 steps'
+    (line,) = [line for line in planned.lines() if line.startswith('tuning')]
+    assert line.endswith('x 1 seeds, before; 5 of 2 steps, then 3 of 4 steps, then 2 of 6 steps')
+    assert sum(planned.run_steps()['wide']) == 5 * 2 + 3 * 4 + 2 * 6 + 2 * planned.variants[1].cost.steps
+
+
+def test_eta_is_how_many_times_fewer_settings_go_on(make):
+    tune = make(runs=RUNS, tune=dict(by=RATES, seeds=[7], halving=dict(steps=[2, 4], eta=3))).tune
+    assert [tune.kept(count) for count in (9, 4, 3, 2)] == [3, 2, 1, 1]
+    assert tune.counts == {2: 2}
+
+
+def test_each_round_has_a_folder_and_a_search_of_another_kind_is_refused(tmp_path):
+    folder = SweepFolder.of(tmp_path / 'sweep').tuning
+    for steps in (500, 1000, 90):
+        folder.rung(steps).path.mkdir(parents=True)
+        folder.rung(steps).write(sweep_of(''))
+    assert [rung.rung_steps for rung in folder.rungs] == [90, 500, 1000]
+    with pytest.raises(UserError, match='not a sweep; it holds steps=1000, steps=500, steps=90'):
+        folder.joined(sweep_of(''))
+    folder.write(sweep_of(''))
+    assert [rung.rung_steps for rung in folder.rungs] == [None]
+    with pytest.raises(UserError, match='holds a search without halving'):
+        folder.rung(500)
+
+
 def test_points_are_named_by_what_differs():
     tune = Tune.of(dict(by=RATES, seeds=[7], metric='accuracy', best='highest'), [0])
     assert {**tune.points} == {'peak=0.001': {'schedule.peak': 0.001}, 'peak=0.003': {'schedule.peak': 0.003}}
@@ -106,6 +147,6 @@ def test_a_folder_that_holds_the_search_alone_is_the_sweeps(make, tmp_path):
     planned = make(runs=RUNS, tune=dict(by=RATES, seeds=[7]))
     folder = SweepFolder.of(tmp_path / 'sweep')
     folder.tuning.path.mkdir(parents=True)
-    folder.tuning.write(planned.search)
+    folder.tuning.write(planned.search())
     assert folder.joined(planned.sweep) == planned.sweep
-    assert folder.tuning.joined(planned.search) == planned.search
+    assert folder.tuning.joined(planned.search()) == planned.search()

@@ -73,6 +73,7 @@ class Conductor:
         """
         self.sweep = sweep
         self._folder, self._command, self._display = folder, tuple(command), display
+        self._began: dict[str, float] = {}
 
     def conduct(self, engine: Engine, stopped: Callable[[], bool]) -> Sweep:
         """Carry out every run that has not finished; return the sweep as it then is.
@@ -100,9 +101,11 @@ class Conductor:
         """Record an event; tell whether the run has ended."""
         run = next(run for run in self.sweep.runs if run.name == event.name)
         if event.exit is None:
-            self._change(run, status='running', exit=None, last_lines=())
+            self._began[run.name] = time.monotonic()
+            self._change(run, status='running', exit=None, last_lines=(), seconds=None)
         elif event.exit == 0 and self._folder.finished(run):
-            self._change(run, status='finished', exit=0, last_lines=())
+            seconds = time.monotonic() - self._began[run.name]
+            self._change(run, status='finished', exit=0, last_lines=(), seconds=round(seconds, 1))
         elif event.exit == 0 or stopping:
             self._change(run, status='waiting', exit=event.exit)
         else:

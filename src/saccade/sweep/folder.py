@@ -20,6 +20,8 @@ from saccade.train.workdir import Workdir, absolute, differing
 from saccade.types import UserError
 
 TUNING = 'tuning'  # the folder, in a sweep's, of the sweep that is made before
+SIZING = 'sizing'  # and of the short runs that are timed before
+RUNG = 'steps='  # and how those of its rounds begin, where it has several
 _NOT_EVALUATED = ('train', 'plan')  # splits whose records do not say that a run has ended
 
 
@@ -39,6 +41,37 @@ class SweepFolder:
         """The folder of the runs by which the variants are tuned."""
         return SweepFolder(self.path / TUNING)
 
+    def rung(self, steps: int | None) -> 'SweepFolder':
+        """The folder of one round of a search, of runs of so many steps: this one where there is only one round.
+
+        Raises:
+            UserError: this one holds a search in one round.
+        """
+        if steps is None:
+            return self
+        if sweep_file(self.path).exists():
+            raise UserError(f'{self.path}: holds a search without halving ({sweep_file(self.path).name}): name another')
+        return SweepFolder(self.path / f'{RUNG}{steps}')
+
+    @property
+    def sizing(self) -> 'SweepFolder':
+        """The folder of the short runs by which the cost of a sweep is predicted."""
+        return SweepFolder(self.path / SIZING)
+
+    @property
+    def rung_steps(self) -> int | None:
+        """The steps of the runs of a round of a search, by the folder's name; None for a search in one round."""
+        steps = self.path.name.removeprefix(RUNG)
+        return int(steps) if steps.isdecimal() else None
+
+    @property
+    def rungs(self) -> list['SweepFolder']:
+        """The rounds of a search that have begun, the shortest runs first; none where there was no search."""
+        if sweep_file(self.path).exists():
+            return [self]
+        found = {path.name.removeprefix(RUNG): path for path in self.path.glob(f'{RUNG}*') if sweep_file(path).exists()}
+        return [SweepFolder(found[steps]) for steps in sorted(filter(str.isdecimal, found), key=int)]
+
     def joined(self, asked: Sweep) -> Sweep:
         """Return what is asked for, with those runs finished that have finished here, and write nothing.
 
@@ -54,8 +87,11 @@ class SweepFolder:
             return asked
         self._refuse_other(there, asked)
         failed = {run.name for run in there.runs if run.status == 'failed'}
+        seconds = {run.name: run.seconds for run in there.runs}
         runs = (
-            replace(run, status='finished', exit=0) if run.name not in failed and self.finished(run) else run
+            replace(run, status='finished', exit=0, seconds=seconds.get(run.name))
+            if run.name not in failed and self.finished(run)
+            else run
             for run in asked.runs
         )
         return replace(asked, runs=tuple(runs))
@@ -80,6 +116,11 @@ class SweepFolder:
         """Return the last record of a run; empty where there is none."""
         metrics = Workdir(self.run(run)).metrics
         return _last_record(metrics, metrics.stat().st_size) if metrics.exists() else {}
+
+    def speeds(self, run: Run) -> list[float]:
+        """Return the tokens a second that a run has logged, in order."""
+        records = _records(Workdir(self.run(run)).metrics)
+        return [float(record['tokens_per_second']) for record in records if 'tokens_per_second' in record]
 
     def finished(self, run: Run) -> bool:
         """Whether a run has been evaluated after its last step."""
@@ -111,7 +152,7 @@ class SweepFolder:
 
     def _refuse_foreign(self) -> None:
         names = [] if not self.path.is_dir() else sorted(entry.name for entry in self.path.iterdir())
-        names = [name for name in names if name != TUNING and not name.startswith('.')]
+        names = [name for name in names if name not in (TUNING, SIZING) and not name.startswith('.')]
         if names or self.path.is_file():
             held = f'it holds {", ".join(names[:8])}' if names else 'it is a file'
             raise UserError(f'{self.path}: not a sweep; {held}: name a new or an empty folder')

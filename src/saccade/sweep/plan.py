@@ -8,6 +8,7 @@ A sweep file defines `get_sweep()`, which returns a dict with
     seeds   a number of seeds, or a list of them; without it the config's own
     match   how to make the variants alike in size: see `saccade.sweep.match`
     tune    what to search for each variant first: see `saccade.sweep.tune`
+    sizes   smaller ways to ask the same: see `saccade.sweep.sizes`
     needs   fields that the command line must give, and in words what they are: dict(init_from='a pretrained run')
 
 and the first line of its docstring is the sweep's title.
@@ -17,6 +18,7 @@ import difflib
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from saccade.build import plain
 from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import Run, Sweep
+from saccade.sweep.sizes import sizes_of
 from saccade.sweep.space import NAME, Point, points
 from saccade.sweep.tune import Tune
 from saccade.train.config import PREFIX, load_config, run_file, value_of
@@ -35,7 +38,7 @@ from saccade.train.process.terminal import verbatim
 from saccade.train.setup import Cost
 from saccade.types import UserError
 
-_KEYS = ('runs', 'seeds', 'match', 'tune', 'needs')
+_KEYS = ('runs', 'seeds', 'match', 'tune', 'sizes', 'needs')
 _SHOWN = 6  # broken variants, or reasons, before the rest are only counted
 
 
@@ -59,6 +62,13 @@ class Variant:
             self, name=','.join(filter(None, [self.name, name])), overrides=(*self.overrides, *as_overrides(point))
         )
 
+    def with_steps(self, steps: int | None) -> 'Variant':
+        """Return the variant with so many steps; with its own for None."""
+        if steps is None:
+            return self
+        cost, overrides = replace(self.cost, steps=steps), (*self.overrides, f'{PREFIX}steps={steps}')
+        return replace(self, cost=cost, overrides=overrides)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -72,7 +82,7 @@ class Plan:
     tune: Tune | None = None
 
     @classmethod
-    def of(cls, config: str, sweep: str, overrides: Sequence[str] = ()) -> 'Plan':
+    def of(cls, config: str, sweep: str, overrides: Sequence[str] = (), size: str | None = None) -> 'Plan':
         """Read both files and build every variant.
 
         Args:
@@ -80,11 +90,15 @@ class Plan:
             sweep: file with `get_sweep()`.
             overrides: of the base config, as on the command line; they hold for every run that does not set the
                 field itself.
+            size: the name of one of the sweep's sizes; None for the sweep as it is written.
 
         Raises:
             UserError: a file, a field or the sweep is not right, or variants cannot be built; they are named.
         """
-        title, spec = _read(sweep)
+        title, spec = read_sweep_file(sweep)
+        if size is not None:
+            chosen = next(each for each in sizes_of(spec) if each.name == size)
+            spec, overrides = chosen.applied(spec), [*as_overrides(chosen.config), *overrides]
         base = load_config(config, overrides)
         for field, what in spec.get('needs', {}).items():
             if not value_of(base, field):
@@ -97,16 +111,30 @@ class Plan:
         runs = tuple(variant.run(seed) for variant in variants for seed in seeds)
         return cls(Sweep(config, sweep, title, base, runs, tuple(overrides)), variants, tune)
 
-    @property
-    def search(self) -> Sweep:
-        """The runs by which each variant is tuned."""
+    def search(self, steps: int | None = None, settings: Mapping[str, Sequence[str]] | None = None) -> Sweep:
+        """The runs of one round of the search by which each variant is tuned.
+
+        Args:
+            steps: of each run; None for the config's own.
+            settings: names of the points of `tune` that each variant is trained with; None for all.
+        """
         runs = tuple(
-            variant.with_settings(point, name).run(seed)
+            variant.with_settings(self.tune.points[name], name).with_steps(steps).run(seed)
             for variant in self.variants
-            for name, point in self.tune.points.items()
+            for name in (self.tune.points if settings is None else settings[variant.name])
             for seed in self.tune.seeds
         )
-        return replace(self.sweep, title=f'{self.sweep.title}: tuning', runs=runs)
+        rung = '' if steps is None else f', {steps:,} steps'
+        return replace(self.sweep, title=f'{self.sweep.title}: tuning{rung}', runs=runs)
+
+    def timing(self, steps: int) -> Sweep:
+        """A short run of each variant, which evaluates as often as a run of the plan does."""
+        whole, every = self.sweep.base['steps'], self.sweep.base['eval_every']
+        often = {'eval_every': max(1, min(steps, round(steps * every / whole))), 'log_every': max(1, steps // 4)}
+        fields = {**often, 'checkpoint_every': steps}
+        seed = self.sweep.runs[0].seed
+        runs = tuple(variant.with_settings(fields).with_steps(steps).run(seed) for variant in self.variants)
+        return replace(self.sweep, title=f'{self.sweep.title}: timing', runs=runs)
 
     def tuned(self, chosen: Mapping[str, str]) -> 'Plan':
         """Return the plan with what was chosen: for each variant the name of a point of `tune`."""
@@ -120,15 +148,15 @@ class Plan:
     def lines(self) -> list[str]:
         """The sweep in words."""
         seeds = len({run.seed for run in self.sweep.runs})
-        costs = [variant.cost for variant in self.variants]
-        tokens = seeds * sum(cost.tokens * cost.steps for cost in costs)
-        flops = seeds * sum(cost.flops * cost.steps for cost in costs)
+        tokens, flops = self.cost()
         search = []
         if self.tune:
-            each = len(self.tune.points) * len(self.tune.seeds)
-            tokens, flops = ((seeds + each) * total / seeds for total in (tokens, flops))
+            counts = self.tune.counts
+            each = sum(counts.values()) * len(self.tune.seeds)
             tried = f'{len(self.tune.points)} of {", ".join(self.tune.fields)} x {len(self.tune.seeds)} seeds'
-            search = [f'tuning      {each * len(self.variants)}: {len(self.variants)} variants x {tried}, before']
+            rounds = '' if None in counts else _rounds(counts)
+            count = each * len(self.variants)
+            search = [f'tuning      {count}: {len(self.variants)} variants x {tried}, before{rounds}']
         return [
             f'sweep       {self.sweep.title}',
             f'files       {self.sweep.config}, {self.sweep.sweep}',
@@ -136,6 +164,25 @@ class Plan:
             *search,
             f'cost        {tokens:,.0f} tokens, {flops:.3g} FLOPs in matrix products',
         ]
+
+    def cost(self) -> tuple[int, int]:
+        """Tokens and FLOPs of all runs, those of the search included."""
+        steps = {name: sum(found) for name, found in self.run_steps().items()}
+        tokens = sum(variant.cost.tokens * steps[variant.name] for variant in self.variants)
+        return tokens, sum(variant.cost.flops * steps[variant.name] for variant in self.variants)
+
+    def run_steps(self) -> dict[str, list[int]]:
+        """The steps of each run of each variant, those of the search first."""
+        found = {}
+        for variant in self.variants:
+            counts = self.tune.counts if self.tune else {}
+            rounds = [
+                [variant.cost.steps if steps is None else steps] * (count * len(self.tune.seeds))
+                for steps, count in counts.items()
+            ]
+            compared = [run.steps for run in self.sweep.runs if run.variant == variant.name]
+            found[variant.name] = [*chain(*rounds), *compared]
+        return found
 
     def table(self) -> Table:
         """The variants with the cost of each."""
@@ -171,8 +218,17 @@ class _Variants:
         for field in tune.fields if tune else ():
             if any(_sets(point | self._seeded, field) for point in self._points):
                 raise UserError(f'tune.by: {field} is set by runs; it cannot be tuned as well')
+        if tune and tune.rungs[-1] is not None:
+            self._require_shorter(tune.rungs[-1])
         for point in tune.points.values() if tune else ():
             Experiment.of(load_config(self._config, [*self._overrides, *as_overrides(point)]))
+
+    def _require_shorter(self, steps: int) -> None:
+        if any(_sets(point, 'steps') for point in self._points):
+            raise UserError('tune.halving: steps is set by runs; the rounds of a search cannot set it as well')
+        whole = load_config(self._config, self._overrides)['steps']
+        if steps > whole:
+            raise UserError(f'tune.halving.steps: {steps} is more than the {whole} steps of the runs that are compared')
 
     def built(self) -> tuple[Variant, ...]:
         """Build every variant, and refuse them all if one is broken."""
@@ -240,7 +296,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _read(path: str) -> tuple[str, Mapping[str, Any]]:
+def read_sweep_file(path: str) -> tuple[str, Mapping[str, Any]]:
     """Return the title of a sweep file and what its `get_sweep()` returns."""
     spec, doc = run_file('sweep', path, 'get_sweep')
     if not isinstance(spec, Mapping) or 'runs' not in spec:
@@ -252,6 +308,10 @@ def _read(path: str) -> tuple[str, Mapping[str, Any]]:
             raise UserError(f"--sweep={path}: there is no '{key}'; {hint}")
     title = doc.strip().partition('\n')[0].rstrip('.')
     return title or Path(path).stem, spec
+
+
+def _rounds(counts: Mapping[int, int]) -> str:
+    return '; ' + ', then '.join(f'{count} of {steps:,} steps' for steps, count in counts.items())
 
 
 def _seeds(asked: Any, base: int) -> list[int]:

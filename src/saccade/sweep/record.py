@@ -28,6 +28,7 @@ class Run:
         status: 'waiting' for what has not begun and for what an interruption cut short.
         exit: status of the process that ended last; negative for the number of a signal.
         last_lines: what a failed run printed last.
+        seconds: that its last process took, its start and the end included; None where that was not measured.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Run:
     status: Status = 'waiting'
     exit: int | None = None
     last_lines: tuple[str, ...] = ()
+    seconds: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def read_sweep(folder: Path) -> Sweep | None:
         _require_shallow(stored)
         _require(stored, _SWEEP_FIELDS, 'the sweep')
         for number, run in enumerate(stored['runs']):
-            _require(run, _RUN_FIELDS, f'runs[{number}]')
+            _require({'seconds': None, **run}, _RUN_FIELDS, f'runs[{number}]')  # older records have no seconds
         if len({run['name'] for run in stored['runs']}) < len(stored['runs']):
             raise ValueError('two runs have one name')
         runs = [{**run, 'overrides': tuple(run['overrides'])} for run in stored['runs']]
@@ -149,6 +151,7 @@ _RUN_FIELDS = {
     'status': get_args(Status).__contains__,
     'exit': lambda value: value is None or _is_whole(value),
     'last_lines': _is_lines,
+    'seconds': lambda value: value is None or (isinstance(value, int | float) and value >= 0),
 }
 _SWEEP_FIELDS = {
     'config': _is_text,

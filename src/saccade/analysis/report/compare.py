@@ -14,6 +14,7 @@ from saccade.analysis.report.fields import ABSENT, differing
 from saccade.analysis.report.interval import Interval, difference_intervals, mean_intervals
 from saccade.analysis.report.power import seeds_to_tell
 from saccade.analysis.report.runs import BASELINE, PLAN, Record, Study, Trial
+from saccade.nearest import nearest
 from saccade.types import UserError
 
 PICTURED = 12  # variants that can be told apart in one picture
@@ -32,11 +33,13 @@ class Question:
     Attributes:
         metric: by which variants are ranked; None: bits_per_byte where every finished run has it, or else loss.
         best: which end of it; None: the lowest, save for accuracies and speeds.
+        over: the variant over which multipliers are given; None for none.
     """
 
     metric: str | None = None
     split: str = 'validation'
     best: Best | None = None
+    over: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ class Cost:
         flops, seconds: of the whole training.
         speed: tokens a second; its interval over seeds, where there is one.
         temp_bytes: of a step, besides its arguments and results, on a device.
-        state_per_token: bytes of the state to decode with a row as long as the context, over its tokens.
+        state_bytes: of the state to decode with a row as long as the context.
+        state_per_token: the same over its tokens.
     """
 
     parameters: int | float | None
@@ -57,6 +61,7 @@ class Cost:
     speed: float | None
     speed_interval: Interval | None
     temp_bytes: int | float | None
+    state_bytes: int | float | None
     state_per_token: float | None
 
 
@@ -97,6 +102,7 @@ class Comparison:
         columns: names of the differing fields.
         standings: best first and unranked ones last.
         baseline: the metric of the runs' baseline, where all that have one agree on it.
+        over: the variant over which multipliers are given.
     """
 
     study: Study
@@ -106,6 +112,7 @@ class Comparison:
     columns: tuple[str, ...]
     standings: tuple[Standing, ...]
     baseline: float | None = None
+    over: str | None = None
 
     @property
     def behind(self) -> tuple[Standing, ...]:
@@ -140,13 +147,16 @@ def compare(study: Study, question: Question) -> Comparison:
     """Rank the variants of a study.
 
     Raises:
-        UserError: no run logs this split or metric; those there are are named.
+        UserError: no run logs this split or metric, or no variant has the name to compare with; those there are are
+            named.
     """
     metric = _metric(study.trials, question)
     best = question.best or ('highest' if metric in _MORE_IS_BETTER else 'lowest')
     variants: dict[str, list[Trial]] = {}
     for trial in study.trials:
         variants.setdefault(trial.variant, []).append(trial)
+    if question.over is not None and question.over not in variants:
+        raise UserError(f'--baseline={question.over}: no variant is called so{nearest(question.over, variants)}')
     fields = _fields(variants)
     scores = {variant: final_scores(trials, question.split, metric) for variant, trials in variants.items()}
     speeds = _speed_intervals(variants, question.split)
@@ -164,7 +174,8 @@ def compare(study: Study, question: Question) -> Comparison:
         for place, variant in enumerate(order, start=1)
     ]
     measured = tuple(_measured(standings))
-    return Comparison(study, question.split, metric, best, tuple(fields), measured, _baseline(study.trials, metric))
+    baseline = _baseline(study.trials, metric)
+    return Comparison(study, question.split, metric, best, tuple(fields), measured, baseline, question.over)
 
 
 def _metric(trials: Sequence[Trial], question: Question) -> str:
@@ -246,6 +257,7 @@ def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) 
         speed=_mean_or_none([speed(trial) for trial in finished]),
         speed_interval=speed_interval,
         temp_bytes=plan.get('temp_bytes'),
+        state_bytes=state,
         state_per_token=state * rows / tokens if state is not None and rows else None,
     )
 

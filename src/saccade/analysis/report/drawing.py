@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter, MaxNLocator, NullFormatter
 
 from saccade.train.process.terminal import printable
 
@@ -133,6 +133,14 @@ def frame(axes: Axes, canvas: Canvas, labels: str = '') -> None:
     axes.get_figure().subplots_adjust(left, below, 1 - right, 0.97)
     axes.xaxis.set_major_formatter(EngFormatter(sep=' '))
     axes.xaxis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 5, 10]))
+
+
+def logarithmic(axes: Axes, values: Sequence[int | float]) -> None:
+    """Make x logarithmic where its values, all positive, span a factor of ten or more; count in k, M, G."""
+    if min(values) > 0 and max(values) >= 10 * min(values):
+        axes.set_xscale('log')
+        axes.xaxis.set_major_formatter(EngFormatter(sep=' '))
+        axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def beside(axes: Axes, canvas: Canvas, ends: Sequence[tuple[float, float, str, str]]) -> None:

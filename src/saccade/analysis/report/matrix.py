@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from saccade.analysis.report.compare import Comparison, Question, Standing, compare
+from saccade.analysis.report.critical import Critical, over_tasks
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.tables import places, with_interval
 from saccade.analysis.report.words import UNKNOWN, fixed
@@ -68,6 +69,21 @@ class Matrix:
             for variant in self.cells
         ]
         return [['variant', *self.comparisons, 'mean share'], ['chance', *chances, ''], *rows]
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The number of each variant's row, from 1."""
+        return {variant: place for place, variant in enumerate(self.cells, start=1)}
+
+    @cached_property
+    def critical(self) -> Critical:
+        """Which differences are real, over the tasks."""
+        signs = {task: 1 if each.best == 'highest' else -1 for task, each in self.comparisons.items()}
+        scores = {
+            variant: {task: signs[task] * standing.mean for task, standing in standings.items()}
+            for variant, standings in self.cells.items()
+        }
+        return over_tasks(scores)
 
     def records(self) -> list[dict[str, str | float | int | None]]:
         """Every cell with every digit."""

@@ -14,7 +14,10 @@ from rich.table import Table
 
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Question
+from saccade.analysis.report.critical import picture_of_ranks
+from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.matrix import Matrix, matrix, overview
+from saccade.analysis.report.matrix_pictures import against_state, by_length
 from saccade.analysis.report.words import metric_name
 from saccade.analysis.report.write import report
 from saccade.train.process.terminal import say, verbatim
@@ -35,11 +38,14 @@ class MatrixReport:
 
     def summary(self) -> dict[str, Any]:
         """Every cell, and where the files are, as one JSON object."""
-        return {'cells': self.matrix.records(), 'files': [str(file) for file in self.files]}
+        critical = self.matrix.critical
+        pairs = {'said': critical.said, 'pairs': critical.records()}
+        return {'cells': self.matrix.records(), 'pairs': pairs, 'files': [str(file) for file in self.files]}
 
     def show(self, console: Console) -> None:
         """Print the matrix and where the files are."""
-        console.print(verbatim(overview(self.matrix)))
+        for line in (overview(self.matrix), self.matrix.critical.said):
+            console.print(verbatim(line))
         names, *rows = self.matrix.rows()
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for name in names:
@@ -65,7 +71,9 @@ def matrix_report(workdir: str | Path, question: Question, out: str | Path | Non
     found, now = matrix(workdir, question), datetime.now().astimezone()
     folder = Path(out).expanduser().absolute() if out else found.folder / 'report'
     reports = {
-        task: report(comparison.study.folder, Question(comparison.metric, comparison.split, comparison.best))
+        task: report(
+            comparison.study.folder, Question(comparison.metric, comparison.split, comparison.best, comparison.over)
+        )
         for task, comparison in found.comparisons.items()
     }
     links = {task: quote(os.path.relpath(each.files[0], folder)) for task, each in reports.items()}
@@ -89,6 +97,11 @@ def _html(found: Matrix, links: dict[str, str], now: datetime) -> str:
             title=found.folder.name,
             overview=overview(found),
             matrix=found,
+            ranks=picture_of_ranks(found.critical, found.places),
+            states=against_state(found.comparisons, found.places),
+            lengths=by_length(found.comparisons, found.places),
+            glyphs=GLYPHS,
+            hues=len(COLOURS),
             links=links,
             tables=tables,
             method=METHOD,
@@ -99,6 +112,7 @@ def _html(found: Matrix, links: dict[str, str], now: datetime) -> str:
 
 def _markdown(found: Matrix, now: datetime) -> str:
     parts = [f'# {page.marked(found.folder.name)}', page.marked(overview(found)), page.table(found.rows()), METHOD]
+    parts += page.critical_parts(found.critical)
     return '\n\n'.join([*parts, page.marked(_source(found, now))]) + '\n'
 
 

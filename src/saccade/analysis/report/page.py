@@ -22,16 +22,19 @@ from markupsafe import Markup
 from saccade.analysis.report import tables
 from saccade.analysis.report.across import across
 from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.critical import Critical, over_seeds, picture_of_ranks
 from saccade.analysis.report.curves import curves, names, training
 from saccade.analysis.report.drawing import COLOURS, GLYPHS
 from saccade.analysis.report.forest import forest
 from saccade.analysis.report.lengths import lengths
+from saccade.analysis.report.multiplier import Multipliers, multipliers, picture
 from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.power import ALPHA, POWER
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.trade import trade
-from saccade.analysis.report.tuning import tuning_of
+from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import amount, counted, fixed, metric_name
+from saccade.sweep.record import read_sweep
 from saccade.train.process.terminal import printable
 
 METHOD = (
@@ -49,6 +52,16 @@ METHOD = (
 SEARCHED = (
     'Each variant was trained with each of these settings, on seeds of the search alone, and compared with the best of '
     'them (*) on other seeds. Figures are means over the seeds of the search.'
+)
+
+HALVED = (
+    'By successive halving: all settings were trained for few steps, and the best of each variant for more. A figure '
+    'is of the last round that its setting was in, with the steps of its runs; without a star it was dropped there.'
+)
+
+MULTIPLIED = (
+    'How many times less each spends than {over} to reach the same {metric}: the worse of the two final values, which '
+    "both runs of a seed reached. Geometric means over seeds, with 95% intervals by Student's t of the log ratios."
 )
 
 _NAMED = 3  # variants that a sentence names at most
@@ -73,7 +86,8 @@ def templates() -> jinja2.Environment:
 
 def html(comparison: Comparison, folder: Path, now: datetime) -> str:
     """The page, whose links start from `folder`."""
-    environment = templates()
+    tuning, *searched = _tuning(comparison) or [None]
+    environment, over, critical = templates(), multipliers(comparison), over_seeds(comparison)
     script = environment.get_template('page.js.jinja').render()
     return environment.get_template('page.html.jinja').render(
         comparison=comparison,
@@ -85,14 +99,19 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         script=Markup(script),
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         forest=forest(comparison),
+        critical=critical,
+        ranks=critical and picture_of_ranks(critical, {row.variant: row.place for row in comparison.ranked}),
         across=across(comparison),
         lengths=lengths(comparison),
+        multipliers=over,
+        multiplied=_multiplied(comparison, over),
+        times=over and picture(over),
         curves=curves(comparison),
         training=training(comparison),
         named=any(not name.isdecimal() for name in names(comparison).values()),
         trade=trade(comparison),
-        tuning=tuning_of(comparison),
-        searched=SEARCHED,
+        tuning=tuning,
+        searched=searched,
         glyphs=GLYPHS,
         hues=len(COLOURS),
         links=lambda trial: links(trial, folder),
@@ -122,8 +141,10 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         marked(verdict(comparison)),
         *_origins(origins(comparison.study.trials)),
         table(tables.ranking(comparison)),
+        *_critical(comparison),
+        *_over(comparison),
         *_by_length(comparison),
-        *_tuning(comparison),
+        *_searched(_tuning(comparison)),
         '## All runs',
         table([['run', 'state', metric_name(comparison.metric), 'files'], *runs]),
         *failures,
@@ -165,6 +186,29 @@ def _origins(found: Origins) -> list[str]:
     return [*map(marked, found.lines()), *([table([[*found.columns, 'runs'], *rows])] if rows else [])]
 
 
+def _critical(comparison: Comparison) -> list[str]:
+    found = over_seeds(comparison)
+    return [] if found is None else critical_parts(found)
+
+
+def critical_parts(found: Critical) -> list[str]:
+    """Which differences are real, in Markdown."""
+    rows, ranks = found.table(), [[name, f'{rank:.2f}'] for name, rank in zip(found.variants, found.ranks, strict=True)]
+    parts = ['## Which differences are real', marked(found.said)]
+    return [*parts, *([table([['variant', 'mean rank'], *ranks])] if ranks else []), *([table(rows)] if rows else [])]
+
+
+def _over(comparison: Comparison) -> list[str]:
+    found = multipliers(comparison)
+    if found is None:
+        return []
+    return [f'## Multipliers over {marked(found.over)}', table(found.table()), marked(_multiplied(comparison, found))]
+
+
+def _multiplied(comparison: Comparison, found: Multipliers | None) -> str:
+    return MULTIPLIED.format(over=found.over, metric=metric_name(comparison.metric)) if found else ''
+
+
 def _by_length(comparison: Comparison) -> list[str]:
     found = lengths(comparison)
     if found is None:
@@ -174,9 +218,21 @@ def _by_length(comparison: Comparison) -> list[str]:
     return ['## At other lengths', table([['variant', *heads], *rows])]
 
 
-def _tuning(comparison: Comparison) -> list[str]:
-    found = tuning_of(comparison)
-    return [] if found is None else ['## Tuning', table(found), SEARCHED]
+def _searched(found: Sequence[Any]) -> list[str]:
+    return ['## Tuning', table(found[0]), *map(marked, found[1:])] if found else []
+
+
+def _tuning(comparison: Comparison) -> list[Any]:
+    """The table of the search that was made before, and what there is to say of it; nothing where there was none."""
+    found, sweep = search_of(comparison), read_sweep(comparison.study.folder)
+    if found is None or sweep is None:
+        return []
+    return [
+        found.table(found.taken(sweep)),
+        SEARCHED,
+        *([] if None in found.rounds else [HALVED]),
+        *filter(None, [found.moved()]),
+    ]
 
 
 def overview(comparison: Comparison) -> str:

@@ -22,12 +22,13 @@ ALPHA, POWER = 0.05, 0.8
 _LEAST = 1e-3  # deviations: a difference smaller than this takes millions of seeds
 
 
-def seeds_to_tell(one: Mapping[int, float], other: Mapping[int, float]) -> int | None:
+def seeds_to_tell(one: Mapping[int, float], other: Mapping[int, float], alpha: float = ALPHA) -> int | None:
     """Return how many seeds of each would tell two variants apart; None where the deviation is not known or is zero,
     or the difference is too small for any number of seeds.
 
     Args:
         one, other: value by seed.
+        alpha: level of the test.
     """
     if min(len(one), len(other)) < 2:
         return None
@@ -40,16 +41,16 @@ def seeds_to_tell(one: Mapping[int, float], other: Mapping[int, float]) -> int |
     if effect < _LEAST:
         return None
     enough = 2
-    while power(effect, enough) < POWER:
+    while power(effect, enough, alpha) < POWER:
         enough *= 2
     few = enough // 2
     while enough - few > 1:
         middle = (few + enough) // 2
-        few, enough = (few, middle) if power(effect, middle) >= POWER else (middle, enough)
+        few, enough = (few, middle) if power(effect, middle, alpha) >= POWER else (middle, enough)
     return enough
 
 
-def power(effect: float, seeds: int) -> float:
+def power(effect: float, seeds: int, alpha: float = ALPHA) -> float:
     """Return the power of a paired t-test for a difference of so many standard deviations, a share from 0 to 1."""
-    critical, shift = stats.t.ppf(1 - ALPHA / 2, seeds - 1), effect * np.sqrt(seeds)
+    critical, shift = stats.t.ppf(1 - alpha / 2, seeds - 1), effect * np.sqrt(seeds)
     return float(stats.nct.sf(critical, seeds - 1, shift) + stats.nct.cdf(-critical, seeds - 1, shift))

@@ -10,7 +10,9 @@ from typing import Any
 
 from saccade.analysis.report.compare import Comparison, Standing
 from saccade.analysis.report.cost import seconds, speed
+from saccade.analysis.report.critical import over_seeds
 from saccade.analysis.report.interval import Interval
+from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import Trial
 from saccade.analysis.report.words import UNKNOWN, amount, decimals, fixed, metric_name
@@ -129,6 +131,7 @@ def state(comparison: Comparison, trial: Trial) -> str:
 
 def runs(comparison: Comparison) -> list[Row]:
     """Every run with every digit; None for what is not known."""
+    over = multipliers(comparison)
     return [
         {
             'run': trial.name,
@@ -140,6 +143,7 @@ def runs(comparison: Comparison) -> list[Row]:
             'steps': trial.steps,
             f'{comparison.split}/{comparison.metric}': comparison.value(trial),
             **_spent(trial),
+            **(over.of_seed(standing.variant, trial.seed) if over else {}),
         }
         for standing in comparison.standings
         for trial in standing.trials
@@ -158,6 +162,8 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         'baseline': comparison.baseline,
         'behind_baseline': [standing.variant for standing in comparison.behind],
         'provenance': origins(comparison.study.trials).summary(),
+        'pairs': _pairs(comparison),
+        'multipliers': _multipliers(comparison),
         'ranking': [_standing(comparison, standing) for standing in comparison.standings],
         'runs': [
             {
@@ -195,6 +201,16 @@ def _standing(comparison: Comparison, standing: Standing) -> dict[str, Any]:
         **asdict(standing.cost),
         'speed_interval': speed_interval and [speed_interval.low, speed_interval.high],
     }
+
+
+def _pairs(comparison: Comparison) -> dict[str, Any] | None:
+    found = over_seeds(comparison)
+    return found and {'said': found.said, 'pairs': found.records()}
+
+
+def _multipliers(comparison: Comparison) -> dict[str, Any] | None:
+    found = multipliers(comparison)
+    return found and {'over': found.over, 'variants': found.records()}
 
 
 def _spent(trial: Trial) -> dict[str, Any]:

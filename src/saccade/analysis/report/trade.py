@@ -17,6 +17,7 @@ from saccade.analysis.report.drawing import (
     frame,
     level,
     limits,
+    logarithmic,
     marker,
     named,
     numbered,
@@ -24,8 +25,8 @@ from saccade.analysis.report.drawing import (
 )
 from saccade.analysis.report.words import amount, duration, metric_name, time_unit
 
-_COSTS = {'parameters': 'parameters', 'FLOPs': 'flops', 'training time': 'seconds'}
-_LABELS = {'parameters': 'parameters', 'FLOPs': 'training FLOPs'}
+_COSTS = {'parameters': 'parameters', 'FLOPs': 'flops', 'training time': 'seconds', 'state bytes': 'state_bytes'}
+_LABELS = {'parameters': 'parameters', 'FLOPs': 'training FLOPs', 'state bytes': 'bytes of state to decode a row'}
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def _picture(comparison: Comparison, rows: Sequence[Standing], name: str, ends: 
 
     def paint(axes: Axes, canvas: Canvas) -> None:
         frame(axes, canvas)
+        if name == 'state bytes':
+            logarithmic(axes, costs)
         for row, (x, mean) in zip(rows, places, strict=True):
             bars = [[mean - min(row.scores.values())], [max(row.scores.values()) - mean]]
             axes.errorbar(x, mean, yerr=bars, fmt=marker(row.place), color=colour(row.place), ms=6, elinewidth=1)
@@ -74,4 +77,4 @@ def _picture(comparison: Comparison, rows: Sequence[Standing], name: str, ends: 
         labels = [(str(row.place), colour(row.place)) for row in rows]
         numbered(axes, canvas, [(*place, *text) for place, text in zip(places, labels, strict=True)])
 
-    return Picture(title, draw(f'trade-{name.split()[-1].lower()}', title, paint, [SMALL]))
+    return Picture(title, draw(f'trade-{name.replace(" ", "-").lower()}', title, paint, [SMALL]))

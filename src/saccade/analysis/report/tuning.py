@@ -4,18 +4,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from scipy.stats import rankdata
 
 from saccade.analysis.report.compare import Comparison, Question, compare
 from saccade.analysis.report.runs import Study, read_study
 from saccade.analysis.report.words import UNKNOWN, decimals, fixed
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.record import sweep_file
+from saccade.sweep.record import Run, Sweep, read_sweep
+from saccade.train.config import PREFIX
 from saccade.types import UserError
+
+_NO_PART = (f'{PREFIX}seed=', f'{PREFIX}steps=')  # flags that are no part of a setting
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Search over settings.
+    """Search over settings, or one round of it.
 
     Attributes:
         comparison: of its runs.
@@ -45,27 +51,112 @@ class Tuning:
                 raise UserError(f'{folder}: no run of {variant} has finished, so it cannot be tuned; see why it failed')
         return found
 
-    def taken(self, study: Study) -> dict[str, str | None]:
-        """Return the setting that each variant of a study has: that of a run which differs by its seed alone."""
-        searched = {_seedless(trial.config): trial.variant for trial in self.comparison.study.trials if trial.config}
-        found = dict.fromkeys(self.means)
-        for trial in study.trials:
-            name = searched.get(_seedless(trial.config), '')
-            found[trial.variant] = name.removeprefix(f'{trial.variant},') or None
+    def kept(self, count: int) -> dict[str, list[str]]:
+        """Return the best settings of each variant, so many at most, in the order in which they are tried.
+
+        Raises:
+            UserError: no run of a variant has finished.
+        """
+        self.chosen()
+        sign = 1 if self.comparison.best == 'lowest' else -1
+        found = {}
+        for variant, means in self.means.items():
+            known = sorted((sign * mean, place) for place, mean in enumerate(means.values()) if mean is not None)
+            settings = [*means]
+            found[variant] = [settings[place] for place in sorted(place for _, place in known[:count])]
+        return found
+
+    def own(self) -> str | None:
+        """The setting that the config has itself; None where it is not one of those tried."""
+        study = self.comparison.study
+        one = next(iter(self.means))
+        leaves = {
+            setting: _leaves(trial.config)
+            for setting in self.means[one]
+            for trial in study.trials
+            if trial.variant == f'{one},{setting}' and trial.config
+        }
+        tried = {path for found in leaves.values() for path in found if path != ('seed',)}
+        differing = {path for path in tried if len({found.get(path) for found in leaves.values()}) > 1}
+        base = _leaves(study.base)
+        alike = [name for name, found in leaves.items() if all(found.get(path) == base.get(path) for path in differing)]
+        return alike[0] if len(leaves) > 1 and len(alike) == 1 else None
+
+    def moved(self) -> dict[str, int]:
+        """How many variants have another place in the ranking with one setting for all than with each its own.
+
+        Both rankings are of the search's runs. Nothing for a setting with which a variant has not finished.
+        """
+        sign = 1 if self.comparison.best == 'lowest' else -1
+        best = {variant: self.means[variant].get(self.best(variant) or '') for variant in self.means}
+        found = {}
+        for setting in next(iter(self.means.values())):
+            alone = [means.get(setting) for means in self.means.values()]
+            if None not in alone and None not in best.values():
+                places = [rankdata([sign * mean for mean in means], 'min') for means in (alone, [*best.values()])]
+                found[setting] = int((places[0] != places[1]).sum())
+        return found
+
+
+@dataclass(frozen=True)
+class Search:
+    """Search that was made before a sweep. Attributes: rounds, by their steps; one, of None, without halving."""
+
+    rounds: Mapping[int | None, Tuning]
+
+    @property
+    def first(self) -> Tuning:
+        """The round in which all settings were trained."""
+        return next(iter(self.rounds.values()))
+
+    def taken(self, sweep: Sweep) -> dict[str, str | None]:
+        """Return the setting that each variant of a sweep has, by the overrides of its runs."""
+        found = dict.fromkeys(self.first.means)
+        for tuning in self.rounds.values():
+            searched = read_sweep(tuning.comparison.study.folder)
+            names = {_point(run): run.variant for run in searched.runs}
+            for run in sweep.runs:
+                name = names.get(_point(run), '')
+                found[run.variant] = name.removeprefix(f'{run.variant},') or found[run.variant]
         return found
 
     def table(self, taken: Mapping[str, str | None]) -> list[list[str]]:
-        """Names of the columns, and a row for each variant; the setting that was taken has a star."""
-        settings = [*next(iter(self.means.values()))]
+        """Names of the columns, and a row for each variant; the setting that was taken has a star.
+
+        With halving a figure is of the last round that its setting was in, whose steps stand beside it.
+        """
+        settings = [*next(iter(self.first.means.values()))]
         rows = [
-            [variant, *(f'{self._text(means[name])}{" *" * (name == taken[variant])}' for name in settings)]
-            for variant, means in self.means.items()
+            [variant, *(f'{self._text(variant, name)}{" *" * (name == taken[variant])}' for name in settings)]
+            for variant in self.first.means
         ]
         return [['variant', *settings], *rows]
 
-    def _text(self, mean: float | None) -> str:
-        spread = [mean for means in self.means.values() for mean in means.values() if mean is not None]
-        return UNKNOWN if mean is None else fixed(mean, decimals([(max(spread) - min(spread)) / 20]))
+    def moved(self) -> str:
+        """How many places of the ranking a setting for each changes, in a sentence; empty where it cannot be told."""
+        found, own, count = self.first.moved(), self.first.own(), len(self.first.means)
+        if not found or count < 2 or len(next(iter(self.first.means.values()))) < 2:
+            return ''
+        steps = next(iter(self.rounds))
+        where = 'the runs of the search' if steps is None else f'the first round of the search, {steps:,} steps'
+        order = sorted(found, key=lambda setting: setting != own)
+        each = ', '.join(
+            f'{found[setting]} with {setting}{" (the config has it)" if setting == own else ""}' for setting in order
+        )
+        return (
+            f'How much the search changes: of the {count} variants in {where}, so many have another place in the '
+            f'ranking with one setting for all than with one for each: {each}.'
+        )
+
+    def _text(self, variant: str, setting: str) -> str:
+        last, mean = None, None
+        for steps, tuning in self.rounds.items():
+            if setting in tuning.means[variant]:
+                last, mean = steps, tuning.means[variant][setting]
+        known = [mean for each in self.rounds.values() for means in each.means.values() for mean in means.values()]
+        spread = [mean for mean in known if mean is not None]
+        text = UNKNOWN if mean is None else fixed(mean, decimals([(max(spread) - min(spread)) / 20]))
+        return text if last is None else f'{text} ({last:,} steps)'
 
 
 def tuning(study: Study, variants: Sequence[str], question: Question) -> Tuning:
@@ -83,16 +174,30 @@ def tuning(study: Study, variants: Sequence[str], question: Question) -> Tuning:
     return Tuning(comparison, found)
 
 
-def tuning_of(comparison: Comparison) -> list[list[str]] | None:
-    """The table of the search that was made before a sweep, by the sweep's metric; None where there was none."""
-    folder = SweepFolder(comparison.study.folder).tuning.path
-    if not sweep_file(folder).exists():
+def search_of(comparison: Comparison) -> Search | None:
+    """The search that was made before a sweep, by the sweep's metric; None where there was none."""
+    rounds = SweepFolder(comparison.study.folder).tuning.rungs
+    if not rounds:
         return None
     variants = [*dict.fromkeys(trial.variant for trial in comparison.study.trials)]
-    question = Question(comparison.metric, comparison.split, comparison.best)
-    found = tuning(read_study(folder), variants, question)
-    return found.table(found.taken(comparison.study))
+    return read_search(rounds, variants, Question(comparison.metric, comparison.split, comparison.best))
 
 
-def _seedless(config: Mapping[str, object]) -> str:
-    return repr(sorted((name, repr(value)) for name, value in config.items() if name != 'seed'))
+def read_search(rounds: Sequence[SweepFolder], variants: Sequence[str], question: Question) -> Search:
+    """Read the rounds of a search.
+
+    Raises:
+        UserError: no run logs what is asked for.
+    """
+    return Search({each.rung_steps: tuning(read_study(each.path), variants, question) for each in rounds})
+
+
+def _point(run: Run) -> frozenset[str]:
+    """What makes a run besides its seed and its steps."""
+    return frozenset(flag for flag in run.overrides if not flag.startswith(_NO_PART))
+
+
+def _leaves(config: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], str]:
+    if not isinstance(config, Mapping):
+        return {path: repr(config)}
+    return {leaf: text for name, value in config.items() for leaf, text in _leaves(value, (*path, name)).items()}

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Comparison, Question, compare
+from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import read_study
 from saccade.train.process.terminal import say, verbatim
@@ -37,13 +38,17 @@ class Report:
         ran = origins(self.comparison.study.trials).lines()
         for line in (page.overview(self.comparison), page.verdict(self.comparison), *ran):
             console.print(verbatim(line))
-        names, *rows = tables.ranking(self.comparison, narrow=True)  # what a terminal has room for
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for name in names:
-            table.add_column(verbatim(name), overflow='fold')
-        for row in rows:
-            table.add_row(*map(verbatim, row))
-        console.print(table)
+        over = multipliers(self.comparison)
+        # What a terminal has room for.
+        for names, *rows in filter(None, [tables.ranking(self.comparison, narrow=True), over and over.table()]):
+            table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+            for name in names:
+                table.add_column(verbatim(name), overflow='fold')
+            for row in rows:
+                table.add_row(*map(verbatim, row))
+            console.print(table)
+        if over:
+            console.print(verbatim(f'Multipliers over {over.over}: more than 1 is less spent for the same metric.'))
         for file in self.files:
             say(console, str(file))
 

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of a matrix, one for each task: the metric against bytes of state, and by sequence length.
+
+A variant has one colour and one number in all of them: its row in the matrix.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from saccade.analysis.report.compare import Comparison
+from saccade.analysis.report.drawing import (
+    SMALL,
+    Canvas,
+    Picture,
+    beside,
+    colour,
+    draw,
+    frame,
+    level,
+    logarithmic,
+    marker,
+    named,
+    numbered,
+)
+from saccade.analysis.report.lengths import lengths
+from saccade.analysis.report.words import metric_name
+
+Line = Sequence[tuple[float, float]]
+
+_MARGIN = 0.04  # of the range of the metric, above and below
+
+
+def against_state(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) -> dict[str, Picture]:
+    """The metric against the bytes of state to decode a row, of each task in which variants differ in them."""
+    found = {}
+    for number, (task, comparison) in enumerate(comparisons.items()):
+        rows = [row for row in comparison.ranked if row.cost.state_bytes is not None]
+        points = {places[row.variant]: [(float(row.cost.state_bytes), row.mean)] for row in rows}
+        if len({row.cost.state_bytes for row in rows}) > 1:
+            found[task] = _picture(f'state-{number}', task, comparison, points, 'bytes of state to decode a row')
+    return found
+
+
+def by_length(comparisons: Mapping[str, Comparison], places: Mapping[str, int]) -> dict[str, Picture]:
+    """The metric by length, of each task that was measured at other lengths than that of training."""
+    found = {}
+    for number, (task, comparison) in enumerate(comparisons.items()):
+        measured = lengths(comparison)
+        rows = [(row, cells) for row, cells in measured.rows if None not in cells] if measured else []
+        lines = {
+            places[row.variant]: [(float(x), cell.mean) for x, cell in zip(measured.lengths, cells, strict=True)]
+            for row, cells in rows
+        }
+        if lines:
+            found[task] = _picture(f'length-{number}', task, comparison, lines, 'tokens of a sequence')
+    return found
+
+
+def _picture(name: str, task: str, comparison: Comparison, lines: Mapping[int, Line], label: str) -> Picture:
+    xs, ys = zip(*(point for line in lines.values() for point in line), strict=True)
+    known = [*ys, *([] if comparison.baseline is None else [comparison.baseline])]
+    margin = _MARGIN * ((max(known) - min(known)) or 1.0)
+    ends = min(known) - margin, max(known) + margin
+    single = all(len(line) == 1 for line in lines.values())
+
+    def paint(axes: Axes, canvas: Canvas) -> None:
+        frame(axes, canvas, '' if single else '00')
+        if single:
+            logarithmic(axes, xs)
+        else:
+            axes.set_xscale('log', base=2)
+            axes.xaxis.set_major_locator(FixedLocator(sorted(set(xs))))
+            axes.xaxis.set_major_formatter(lambda value, _: f'{value:.0f}')
+            axes.xaxis.set_minor_locator(NullLocator())
+        for place, line in sorted(lines.items()):
+            axes.plot(*zip(*line, strict=True), color=colour(place), marker=marker(place), ms=6 if single else 4.5)
+        named(axes, label, metric_name(comparison.metric))
+        axes.set_ylim(ends)
+        level(axes, comparison.baseline, ends, 'chance')
+        axes.margins(x=0.12 if single else 0.05)
+        tips = [(*line[-1], str(place), colour(place)) for place, line in sorted(lines.items())]
+        (numbered if single else beside)(axes, canvas, tips)
+
+    return Picture(task, draw(name, f'{task}: {metric_name(comparison.metric)} by {label}', paint, [SMALL]))

@@ -1,0 +1,256 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compute and wall-clock multipliers: how many times less a variant spends than a baseline to reach the same metric.
+
+    multiplier = exp(mean over seeds of log(baseline's cost to reach L / variant's cost to reach L))
+
+L is the worse of the two runs' final values, so both have reached it and nothing is extrapolated: where the variant
+ends better, L is where the baseline ended, or else where the variant did. The two runs of a seed are a pair. The cost,
+FLOPs or seconds of training, is that of the first evaluation at L or better, interpolated from the evaluation before,
+linear in the logarithm of the cost. Where either run is at L in its first evaluation, the pair has no multiplier.
+The interval is Student's t of the log ratios, at 95%, over five seeds or more, all of which have one; how often it
+holds the truth: `multiplier_coverage`. A run that is read before its end had a learning rate that has not fallen yet,
+and would be better had it been planned to end there: so of runs of equal cost multipliers err towards 1.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from scipy import stats
+
+from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.cost import SPENT
+from saccade.analysis.report.drawing import FAINT, NARROW, WIDE, Canvas, Picture, colour, draw, marker, named, write
+from saccade.analysis.report.interval import LEVEL, Interval
+from saccade.analysis.report.runs import Trial
+from saccade.analysis.report.words import UNKNOWN, counted, fixed
+
+FEWEST = 5  # seeds of an interval
+KINDS = {'compute': 'FLOPs', 'wall-clock': 'time'}  # of multipliers, with what each counts, a key of SPENT
+
+_ROW = 0.5  # inches
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+
+Points = Float[np.ndarray, 'evaluations']
+
+
+@dataclass(frozen=True)
+class Course:
+    """Learning curve of one run. Attributes: cost and metric at each evaluation, the metric so that less is better."""
+
+    cost: Points
+    metric: Points
+
+    def cost_to_reach(self, level: float) -> float | None:
+        """Return the cost at which the metric first is at a level or better; None where its first value is."""
+        first = int(np.argmax(self.metric <= level))
+        if first == 0:
+            return None
+        ends = self.metric[first - 1], self.metric[first]
+        share = (ends[0] - level) / (ends[0] - ends[1])
+        return float(np.exp(np.interp(share, (0, 1), np.log(self.cost[first - 1 : first + 1]))))
+
+
+@dataclass(frozen=True)
+class Multiplier:
+    """Multiplier of a variant over a baseline.
+
+    Attributes: logs, the log ratio of each seed that has one; pairs, seeds that both have finished.
+    """
+
+    logs: Mapping[int, float]
+    pairs: int
+
+    @property
+    def mean(self) -> float | None:
+        """The geometric mean over seeds."""
+        return math.exp(math.fsum(self.logs.values()) / len(self.logs)) if self.logs else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Its interval, for enough seeds that all have a multiplier."""
+        if len(self.logs) < self.pairs:
+            return None
+        found = log_interval([*self.logs.values()])
+        return found and Interval(math.exp(found.low), math.exp(found.high))
+
+    def note(self) -> str:
+        """Why there is no interval, or no multiplier; empty where there is one."""
+        if not self.pairs:
+            return 'no seed that both have finished'
+        if missing := self.pairs - len(self.logs):
+            return f'{missing} of {counted(self.pairs, "seed")}: reached before the first evaluation'
+        few = self.pairs < FEWEST
+        return f'{counted(self.pairs, "seed")}; an interval needs {FEWEST}' if few else ''
+
+    def text(self) -> str:
+        """The multiplier in words: 1.32 [1.10, 1.58]."""
+        if self.mean is None:
+            return UNKNOWN
+        ends = self.interval and f' [{times(self.interval.low)}, {times(self.interval.high)}]'
+        return f'{times(self.mean)}{ends or ""}'
+
+    def record(self) -> dict[str, float | list[float] | int | None]:
+        """With every digit."""
+        interval = self.interval
+        return {'mean': self.mean, 'interval': interval and [interval.low, interval.high], 'seeds': len(self.logs)}
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """Multipliers of the ranked variants over one of them.
+
+    Attributes: over, the variant's name; rows, each other variant with its multipliers, by those kinds that any has.
+    """
+
+    over: str
+    rows: Sequence[tuple[Standing, Mapping[str, Multiplier]]]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds whose costs were logged."""
+        return [*self.rows[0][1]] if self.rows else []
+
+    @property
+    def noted(self) -> bool:
+        """Whether there is anything to be known of any of them."""
+        return any(each.note() for _, found in self.rows for each in found.values())
+
+    def table(self) -> list[list[str]]:
+        """Names of the columns, and a row for each variant."""
+        heads = [
+            'variant',
+            *(f'{kind} multiplier [95% interval]' for kind in self.kinds),
+            'seeds',
+            *(['note'] if self.noted else []),
+        ]
+        return [heads, *([row.variant, *self.texts(found)] for row, found in self.rows)]
+
+    def texts(self, found: Mapping[str, Multiplier]) -> list[str]:
+        """A row in words: the multipliers, how many seeds they are of, and what is to be known of them."""
+        notes = [*dict.fromkeys(filter(None, (each.note() for each in found.values())))]
+        pairs = max((each.pairs for each in found.values()), default=0)
+        return [*(each.text() for each in found.values()), str(pairs), *(['; '.join(notes)] if self.noted else [])]
+
+    def of_seed(self, variant: str, seed: int) -> dict[str, float | None]:
+        """The multipliers of a variant's run of one seed, by the names that they have in a table of runs."""
+        found = next((kinds for row, kinds in self.rows if row.variant == variant), {})
+        logs = {kind: found[kind].logs.get(seed) if kind in found else None for kind in self.kinds}
+        return {
+            f'{kind.replace("-", "_")}_multiplier': None if log is None else math.exp(log) for kind, log in logs.items()
+        }
+
+    def records(self) -> dict[str, dict[str, dict]]:
+        """By variant and kind, with every digit."""
+        return {row.variant: {kind: each.record() for kind, each in found.items()} for row, found in self.rows}
+
+
+def multipliers(comparison: Comparison) -> Multipliers | None:
+    """The multipliers over the variant that was asked for; None where none was."""
+    if comparison.over is None:
+        return None
+    baseline = next(row for row in comparison.standings if row.variant == comparison.over)
+    others = [row for row in comparison.ranked if row is not baseline]
+    kinds = {
+        kind: [_multiplier(comparison, row, baseline, cost) for row in others]
+        for kind, cost in KINDS.items()
+        if any(_course(comparison, trial, cost) for trial in baseline.trials)
+    }
+    rows = [(row, {kind: found[place] for kind, found in kinds.items()}) for place, row in enumerate(others)]
+    return Multipliers(comparison.over, rows)
+
+
+def log_ratio(variant: Course, baseline: Course) -> float | None:
+    """Return log(baseline's cost / variant's cost) to reach the worse of the two final values; None as documented."""
+    level = max(variant.metric[-1], baseline.metric[-1])
+    costs = [course.cost_to_reach(level) for course in (baseline, variant)]
+    return None if None in costs else math.log(costs[0] / costs[1])
+
+
+def log_interval(logs: Sequence[float]) -> Interval | None:
+    """Return Student's interval of a mean of log ratios; None for fewer than five, or where all are the same."""
+    if len(logs) < FEWEST or np.ptp(logs) == 0:
+        return None
+    half = stats.t.ppf((1 + LEVEL) / 2, len(logs) - 1) * stats.sem(logs)
+    return Interval(float(np.mean(logs) - half), float(np.mean(logs) + half))
+
+
+def times(value: float) -> str:
+    """A multiplier in three digits: 1.32, 0.0412, 12.5."""
+    return fixed(value, min(max(2 - math.floor(math.log10(value)), 0), 4))
+
+
+def _multiplier(comparison: Comparison, variant: Standing, baseline: Standing, cost: str) -> Multiplier:
+    courses = [_courses(comparison, row, cost) for row in (variant, baseline)]
+    seeds = sorted(set.intersection(*map(set, courses)))
+    # A seed that was run twice counts once, by the mean of its pairs.
+    ratios = {seed: [log_ratio(*pair) for pair in product(*(each[seed] for each in courses))] for seed in seeds}
+    logs = {seed: math.fsum(found) / len(found) for seed, found in ratios.items() if None not in found}
+    return Multiplier(logs, len(seeds))
+
+
+def _courses(comparison: Comparison, standing: Standing, cost: str) -> dict[int, list[Course]]:
+    found: dict[int, list[Course]] = {}
+    for trial in standing.trials:
+        course = _course(comparison, trial, cost)
+        if course:
+            found.setdefault(trial.seed, []).append(course)
+    return found
+
+
+def _course(comparison: Comparison, trial: Trial, cost: str) -> Course | None:
+    """A run's learning curve; None for one that has not finished, whose end is not finite, or that logged no cost."""
+    final = comparison.value(trial)
+    if final is None or not math.isfinite(final):
+        return None
+    sign = 1 if comparison.best == 'lowest' else -1
+    records = (record for record in trial.of(comparison.split) if comparison.metric in record)
+    values = {record['step']: sign * float(record[comparison.metric]) for record in records}
+    steps = sorted(step for step, value in values.items() if step > 0 and math.isfinite(value))
+    spent = SPENT[cost](trial, steps)
+    if spent is None or not np.isfinite(spent).all():
+        return None
+    return Course(np.asarray(spent, np.float64), np.array([values[step] for step in steps]))
+
+
+def picture(found: Multipliers) -> Picture | None:
+    """The multipliers with their intervals, on a logarithmic axis; None where there are none."""
+    rows = [(row, kinds) for row, kinds in found.rows if any(each.mean for each in kinds.values())]
+    if not rows:
+        return None
+    title = f'Multipliers over {found.over}'
+
+    def paint(axes: Axes, canvas: Canvas) -> None:
+        axes.get_figure().subplots_adjust(0.04, 0.5 / canvas.height, 0.96, 1 - 0.05 / canvas.height)
+        axes.set_xscale('log')
+        axes.axvline(1.0, color=FAINT, lw=1.0, ls=(0, (6, 3)))
+        for height, (row, kinds) in enumerate(rows):
+            for lower, each in enumerate(kinds.values()):
+                _paint(axes, height + 0.24 * lower, row.place, each, filled=lower == 0)
+        low, high = np.multiply(axes.get_xlim(), (1 / 1.25, 1.25))
+        axes.set(ylim=(len(rows) - 0.3, -0.75), yticks=[], xlim=(low, high))
+        axes.xaxis.set_major_locator(FixedLocator([tick for tick in _TICKS if low <= tick <= high]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f'{value:g}'))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.spines['left'].set_visible(False)
+        named(axes, f'times less than {found.over} (more is better)')
+        for height, (row, _) in enumerate(rows):
+            place = axes.get_yaxis_transform()
+            write(axes, 0.0, height - 0.2, f'{row.place} {row.variant}', va='bottom', fontsize=9, transform=place)
+
+    canvases = [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)]
+    return Picture(title, draw('multipliers', title, paint, canvases))
+
+
+def _paint(axes: Axes, height: float, place: int, found: Multiplier, filled: bool) -> None:
+    shade = colour(place)
+    if found.interval:
+        axes.plot([found.interval.low, found.interval.high], [height, height], color=shade, lw=2.0 if filled else 1.0)
+    if found.mean:
+        axes.plot([found.mean], [height], marker(place), color=shade, ms=6, mfc=shade if filled else 'none')
