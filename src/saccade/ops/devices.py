@@ -19,11 +19,12 @@ from jaxtyping import Array
 
 @dataclass(frozen=True)
 class Devices:
-    """Devices on a mesh. Attributes: mesh; rows, heads: the axes of the mesh that split these."""
+    """Devices on a mesh. Attributes: mesh; its axes that split rows and heads; the one that splits experts, if any."""
 
     mesh: Mesh
     rows: tuple[str, ...]
     heads: tuple[str, ...]
+    experts: str | None = None
 
     def spec_of(self, letters: str, rows: int, heads: int) -> PartitionSpec:
         """Return how an array with these axes lies: split along B and along N or K, where these sizes divide."""
@@ -49,6 +50,12 @@ def platform() -> str:
     """Return the platform that the program is traced for, as JAX calls it: cpu, gpu or tpu."""
     devices = _devices.value
     return jax.default_backend() if devices is None else devices.mesh.devices.flat[0].platform
+
+
+def split_experts() -> Devices | None:
+    """Return the devices that the program is traced for if experts are split over them, else None."""
+    devices = _devices.value
+    return None if devices is None or devices.mesh.shape.get(devices.experts, 1) == 1 else devices
 
 
 def on_each(function: Callable[..., Array], axes: Sequence[str], out: str, rows: int, heads: int, *given: Any) -> Array:

@@ -10,7 +10,7 @@ where S is the whole that is gathered, or scattered (Thakur, Rabenseifner, Gropp
 Communication Operations in MPICH", https://doi.org/10.1177/1094342005051521).
 
 The TPU's compiler spreads a collective over several fusions, to compute meanwhile: these share a channel, and are one
-collective.
+collective. Outside of fusions those of a `shard_map` share one too, and are several.
 """
 
 import math
@@ -69,13 +69,15 @@ def collectives(hlo: str) -> list[Sent]:
 
 
 def _by_channel(program: Program) -> dict[Any, _Run]:
-    """Return the collectives by channel; one without a channel has a key of its own."""
+    """Return the collectives in fusions by channel; one without a channel, or in no fusion, has a key of its own."""
     once: dict[Any, _Run] = {}
+    outside = {kernel.within for kernel, _ in program.kernels()}
     for instruction, times in program.runs():
         kind = instruction.kind.removesuffix('-start')
-        if kind not in _SENT:
+        if kind not in _SENT or not times:
             continue
-        channel = found[1] if (found := _CHANNEL.search(instruction.rest)) else object()
+        found = None if instruction.within in outside else _CHANNEL.search(instruction.rest)
+        channel = found[1] if found else object()
         run = _Run(kind, times, _sent(kind, instruction, program.devices))
         # Of the fusions of one collective, some stand in a loop that runs meanwhile; its start does not.
         once[channel] = min(run, once.get(channel, run), key=lambda each: each.times)
