@@ -85,3 +85,86 @@ def test_outputs_and_gradients_are_those_of_one_device(in_processes, sizes):
     ((found),) = in_processes(code, count=1, devices=8)
     assert found.pop('bfloat16') < ROUNDED
     assert max(found.values()) < SAME_NUMBERS, found
+
+
+PROGRAM = (
+    CASES
+    + """
+from saccade.analysis.preflight.collectives import collectives
+from saccade.analysis.preflight.hlo import Program
+from saccade.analysis.preflight.products import product_flops
+
+EXPERTS, ACTIVE, BIG, WIDE = 8, 2, 64, 96
+module = mixture(EXPERTS, ACTIVE, CHOICE, {**GATED, 'width': WIDE})
+mesh = make_mesh({'data': 2, 'expert': 4}, jax.devices())
+rows = NamedSharding(mesh, ROWS)
+x = jax.ShapeDtypeStruct((8, 32, BIG), 'float32', sharding=rows)
+shapes = jax.eval_shape(lambda x: module.init(jax.random.key(0), x, False), x)
+axes = declared(shapes)
+params = each_leaf(shapes['params'], lambda path, leaf: jax.ShapeDtypeStruct(
+    leaf.shape, leaf.dtype, sharding=NamedSharding(mesh, spec_of(axes[path], leaf.shape, mesh))))
+
+def loss(params, x):
+    return module.apply({'params': params}, x, True).sum()
+
+with traced_for(devices_of(mesh)):
+    text = jax.jit(jax.grad(loss, (0, 1))).lower(params, x).compile().as_text()
+sent = {each.kind: [each.count, each.bytes] for each in collectives(text)}
+shapes = {each.shape.split('{')[0] for each, _ in Program.of(text).runs()}
+of_all = [shape for shape in shapes if shape.startswith(f'f32[{EXPERTS},')]
+print(json.dumps([sent, of_all, product_flops(text)]))
+"""
+)
+
+
+@pytest.mark.long
+def test_rows_go_to_the_experts_and_no_device_has_the_kernels_of_all(in_processes):
+    ((sent, of_all_experts, flops),) = in_processes(PROGRAM, count=1, devices=8)
+    routes, width, n, numbers = 2 * 8 * 32 // 8, 64, 4, 2 * 4  # of a device; counts of routes for two experts of four
+    rows = 1.25 * routes * width
+    assert sent['all-to-all'] == [5, 4 * (4 * rows + numbers) * (n - 1) // n]
+    kernels = 3 * (8 // 4) * width * 96
+    assert sent['all-reduce'][1] == pytest.approx(4 * kernels, rel=0.05)  # along data, of two devices
+    assert of_all_experts == []
+    needed = 3 * routes * 3 * 2 * width * 96 + 3 * (routes // 2) * 2 * width * 8  # of experts and of the router
+    assert 1.25 <= flops / needed <= 1.25 * 1.25
+
+
+BLOCKS = """
+import json, os
+import jax, jax.numpy as jnp, numpy as np
+from saccade.ops.devices import traced_for
+from saccade.ops.expert_parallel import serve
+from saccade.ops.routing import routes_by_token
+from saccade.train.mesh import devices_of, make_mesh
+
+TOKENS, EXPERTS, BLOCK = 128, 8, 4
+blocks = []
+
+def expert(own, rows, key):
+    jax.debug.callback(lambda: blocks.append(len(rows)))
+    return own * rows
+
+def run(chosen):
+    routes = routes_by_token(chosen[:, None], jnp.ones((TOKENS, 1)), jnp.ones(TOKENS, bool), None)
+    y, _ = serve(expert, 1.0 + jnp.arange(EXPERTS), jnp.ones((TOKENS, 3)), routes, BLOCK, None)
+    return y
+
+found = []
+for chosen in (jnp.arange(TOKENS) % EXPERTS, jnp.zeros(TOKENS, int)):
+    blocks.clear()
+    with traced_for(devices_of(make_mesh({'expert': 8}, jax.devices()))):
+        y = jax.jit(run)(chosen)
+    jax.effects_barrier()
+    np.testing.assert_array_equal(y, jnp.tile(1.0 + chosen[:, None], 3))
+    assert set(blocks) == {BLOCK}
+    found.append(len(blocks))
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.long
+def test_a_device_runs_the_blocks_of_the_fullest_one(in_processes):
+    """Even loads have one block for every four routes; where all tokens want one expert, so has each device."""
+    ((even, of_one),) = in_processes(BLOCKS, count=1, devices=8)
+    assert (even, of_one) == (128 // 4, 8 * 128 // 4)

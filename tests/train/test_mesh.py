@@ -15,7 +15,7 @@ from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.mesh import AXES, make_mesh, require_experts, shardings, spec_of
 from saccade.train.optimizer import adafactor
-from saccade.train.plan import replicated_lines, undeclared_lines
+from saccade.train.plan import expert_lines, replicated_lines, undeclared_lines
 from saccade.train.trained import kept
 from saccade.types import Hidden, Real, UserError
 
@@ -109,6 +109,14 @@ def test_updates_of_low_rank_are_split_as_their_kernels():
     specs = jax.tree.map(lambda leaf: tuple(leaf.sharding.spec), mixer)
     assert specs['query'] == specs['value'] == {'A': (None, 'fsdp', None), 'B': (None, None, 'tensor')}
     assert specs['output'] == {'A': (None, 'tensor', None), 'B': (None, None, 'fsdp')}
+
+
+def test_the_plan_says_how_many_experts_a_device_has():
+    experts, mesh = '--config.model.block.feedforward.experts=6', AbstractMesh((1, 1, 3, 1), AXES)
+    assert expert_lines(*placed('causal_lm/mixtral_tiny.py', mesh, experts)) == [
+        'experts     6 over 3 devices, 2 each: tokens go to theirs by all-to-all'
+    ]
+    assert expert_lines(*placed('causal_lm/mixtral_tiny.py', ROWS_ALONE)) == []
 
 
 class ForeignNorm(nn.Module):
