@@ -4,15 +4,16 @@
 
     rows of a device's routes -> all-to-all -> its experts -> all-to-all -> y_t = sum of gate * row
 
-Lepikhin et al. 2020, "GShard", section 3.2, https://arxiv.org/abs/2006.16668; Fedus et al. 2021, "Switch Transformers",
-section 5.4, https://arxiv.org/abs/2101.03961. There the buffers bound what an expert serves. Here no route is dropped
-that the router did not drop: a round sends at most C rows from each device to each other one, C = 5/4 of the mean, and
-there are as many rounds as the fullest pair of devices needs, one where loads are nearly even.
+Lepikhin et al. 2020, "GShard", sections 3.1 and 3.2, https://arxiv.org/abs/2006.16668; Fedus et al. 2021, "Switch
+Transformers", section 5.4, https://arxiv.org/abs/2101.03961. There the buffers bound what an expert serves. Here no
+route is dropped that the router did not drop: a round sends at most C rows from each device to each other one, C = 5/4
+of the mean, and there are as many rounds as the fullest pair of devices needs, one where loads are nearly even.
 
-Bytes that a device sends for R routes of its tokens: 5/4 R D (n-1)/n each way, forward and backward, in each round. The
-first round keeps its products for the backward pass; later ones keep nothing, and are computed again. A device runs as
-many blocks of rows as the fullest device of the round has. `jax.lax.ragged_all_to_all` would send what there is at
-once, but does not run on the CPU.
+Numbers that a device sends for R routes of its tokens: 5/4 R D (n-1)/n each way, forward and backward, in each round;
+buffers are of 5/4 R D. The first round keeps its products for the backward pass; later ones keep nothing, and are
+computed again. In each round all devices run as many blocks of rows as the fullest of them has. Dropout inside experts
+draws other masks than on one device. `jax.lax.ragged_all_to_all` would send all there is at once, but does not run on
+the CPU.
 """
 
 import functools
@@ -45,21 +46,21 @@ def serve(
         params: of E experts, stacked.
         block: most rows of an expert that are run at once, where its load has no bound or experts lie on devices.
     """
-    devices, experts = split_experts(), jax.tree.leaves(params)[0].shape[0]
+    (T, _), experts, devices = x.shape, jax.tree.leaves(params)[0].shape[0], split_experts()
     if devices is None:
         seats = here.seats(routes, experts, block)
-        served = jnp.zeros(x.shape[0], jnp.int32).at[routes.token].add(seats.found)
+        served = jnp.zeros(T, jnp.int32).at[routes.token].add(seats.found)
         return here.serve(expert, params, x, routes, seats, key), served
-    chosen, others = _Chosen.of(routes, x.shape[0], experts), tuple(x for x in devices.rows if x != devices.experts)
-    # Devices have equally many tokens.
+    others = tuple(axis for axis in devices.rows if axis != devices.experts)
     shares, copies = (math.prod(devices.mesh.shape[axis] for axis in axes) for axes in (devices.rows, others))
-    padded, chosen = jax.tree.map(lambda leaf: _padded(leaf, shares), (x, chosen))
-    mean = math.ceil(ROOM * routes.token.size / (shares * devices.mesh.shape[devices.experts]))
+    # Devices have equally many tokens.
+    padded, chosen = jax.tree.map(lambda leaf: _padded(leaf, shares), (x, _Chosen.of(routes, T, experts)))
+    room = math.ceil(ROOM * routes.token.size / (shares * devices.mesh.shape[devices.experts]))
     # One copy for each device that has these experts: so XLA sums their gradients, in bfloat16 on the CPU too.
     copied = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (copies, *leaf.shape)), params)
     rows, own = PartitionSpec(devices.rows), PartitionSpec(others, devices.experts)
     on_each = jax.shard_map(
-        functools.partial(_on_each, expert, devices, (mean, block)),
+        functools.partial(_on_each, expert, devices, (room, block)),
         mesh=devices.mesh,
         in_specs=(own, rows, rows, PartitionSpec(), PartitionSpec()),
         out_specs=(rows, rows),
@@ -68,7 +69,7 @@ def serve(
     )
     limit = routes.limit if routes.each is not None else None
     y, served = on_each(copied, padded, chosen, limit, key)
-    return y[: x.shape[0]], served[: x.shape[0]]
+    return y[:T], served[:T]
 
 
 @struct.dataclass
@@ -118,11 +119,11 @@ class _Exchange:
 
     @classmethod
     def of(cls, chosen: _Chosen, experts: int, sizes: tuple[int, int], devices: Devices) -> '_Exchange':
-        n, (mean, block) = devices.mesh.shape[devices.experts], sizes
+        n, (room, block) = devices.mesh.shape[devices.experts], sizes
         number = jnp.where(chosen.wanted, chosen.expert, experts).ravel()
         count = jnp.bincount(number, length=experts).reshape(n, experts // n)
         sent = count.sum(axis=-1)
-        room = min(mean, number.size)
+        room = min(room, number.size)
         return cls(
             route=jnp.argsort(number, stable=True),
             first=jnp.cumsum(sent) - sent,

@@ -106,7 +106,9 @@ def require_experts(params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> N
     letters = {path: letters_of(axes[path]) for path in leaves if path in axes}
     experts = {path: leaves[path].shape[own.index('E')] for path, own in letters.items() if 'E' in own}
     if not experts:
-        raise UserError(f'config.mesh.expert: {split} devices for experts, and the model has no mixture; use config.mesh.data')
+        raise UserError(
+            f'config.mesh.expert: {split} devices for experts, and the model has no mixture; use config.mesh.data'
+        )
     for path, count in experts.items():
         if count % split:
             raise UserError(f'config.mesh.expert: {count} experts ({path}) do not divide by {split}')
