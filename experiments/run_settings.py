@@ -26,7 +26,7 @@ def settings(steps: int) -> ConfigDict:
     config.checkpoint_every = 500
     config.logging = []
     config.backend = 'jit'
-    config.mesh = dict(data=-1, fsdp=1, sequence=1, tensor=1)
+    config.mesh = dict(data=-1, fsdp=1, expert=1, sequence=1, tensor=1)
     config.dtype = 'float32'
     config.accumulate = 1
     config.ema = 0.0

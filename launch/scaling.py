@@ -17,7 +17,7 @@ from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file, changed by --config.FIELD=VALUE.')
 TOPOLOGIES = flags.DEFINE_list('topologies', [], 'TPU slices, as v5p:2x2x2,v5p:4x4x4; none for the devices here.')
-AXIS = flags.DEFINE_string('axis', 'data', 'Along which axis of the mesh all chips lie: data or fsdp.')
+AXIS = flags.DEFINE_string('axis', 'data', 'Along which axis of the mesh all chips lie: data, fsdp or expert.')
 ROWS = flags.DEFINE_integer('rows', 1, 'Rows of each chip.', lower_bound=1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 

@@ -28,7 +28,7 @@ def get_config() -> ConfigDict:
     config.steps = 500_000
     config.batch_size = 1024
     config.accumulate = 64
-    config.mesh = dict(data=1, fsdp=-1, sequence=1, tensor=1)
+    config.mesh = dict(data=1, fsdp=-1, expert=1, sequence=1, tensor=1)
     config.dtype = 'bfloat16'
     config.eval_every = 1000
     config.checkpoint_every = 1000

@@ -98,6 +98,21 @@ def test_a_loop_that_data_end_counts_once():
     assert collectives(open_ended) == [Sent('all-gather', 1, 64 * 32 * 4 * 3 // 4)]
 
 
+def test_collectives_of_one_channel_that_no_fusion_holds_are_several():
+    """As those of a shard_map are."""
+    exchange = 'all-to-all(%x), channel_id=1, replica_groups={}'
+    twice = f'%a = f32[64]{{0}} {exchange}\n  ROOT %b = f32[64]{{0}} {exchange}'
+    assert collectives(f'{HEADER}\nENTRY %main (x: f32[8]) -> f32[8] {{\n  {twice}\n}}\n') == [
+        Sent('all-to-all', 2, 2 * 64 * 4 * 7 // 8)
+    ]
+
+
+def test_the_loop_of_uneven_loads_does_not_count():
+    name = 'metadata={op_name="jit(step)/feedforward/shard_map/uneven_loads/while"}'
+    uneven = LOOP.replace('backend_config', f'{name}, backend_config')
+    assert [each.kind for each in collectives(uneven)] == ['all-reduce']
+
+
 @pytest.mark.parametrize(
     ('groups', 'devices'),
     [

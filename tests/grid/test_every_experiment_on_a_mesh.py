@@ -12,7 +12,7 @@ from jax.sharding import AbstractMesh
 from saccade.axes import letters_of
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.mesh import spec_of
+from saccade.train.mesh import AXES, spec_of
 from saccade.train.optimizer import path_of
 from saccade.train.trained import kept
 
@@ -24,8 +24,7 @@ FILES = [
     path for path in sorted(ROOT.rglob('*.py')) if 'def get_config(' in path.read_text() and path.stem not in OF_A_RUN
 ]
 MOST_REPLICATED = 0.05  # of the parameters: vectors, and small tables that no axis divides
-AXES = ('data', 'fsdp', 'tensor')
-MESHES = [AbstractMesh(sizes, AXES) for sizes in ((1, 4, 1), (2, 2, 2), (1, 3, 5))]
+MESHES = [AbstractMesh(sizes, AXES) for sizes in ((1, 4, 1, 1), (2, 2, 2, 2), (1, 3, 7, 5))]
 
 # Where the kernels that every Transformer has lie, whatever letters say it.
 PLACES = {
@@ -35,8 +34,8 @@ PLACES = {
     r'layers/[a-z]+_.*/(up|gate)': (None, 'fsdp', 'tensor'),
     r'layers/[a-z]+_.*(up|gate)_bias': (None, 'tensor'),
     r'layers/[a-z]+_.*/down': (None, 'tensor', 'fsdp'),
-    r'layers/[a-z]+_.*expert/(up|gate)': (None, None, 'fsdp', 'tensor'),
-    r'layers/[a-z]+_.*expert/down': (None, None, 'tensor', 'fsdp'),
+    r'layers/[a-z]+_.*expert/(up|gate)': (None, 'expert', 'fsdp', 'tensor'),
+    r'layers/[a-z]+_.*expert/down': (None, 'expert', 'tensor', 'fsdp'),
     r'.*embedding': ('tensor', 'fsdp'),
     r'(.*/)?head': ('fsdp', 'tensor'),
 }

@@ -25,6 +25,17 @@ def test_devices_send_what_the_formula_says(runner, axis, gathers):
 
 
 @pytest.mark.long
+def test_along_expert_they_send_rows_of_routes_there_and_back(runner):
+    mixture = CONFIG.with_name('mixtral_tiny.py')
+    done = runner.run('scaling', f'--config={mixture}', *SMALL, '--axis=expert', '--rows=4', '--json', devices=8)
+    assert done.returncode == 0, done.stderr
+    (point,) = json.loads(done.stdout)['points']
+    assert point['routes'] == 4 * (4 * 64) * 2 * 64 * 4 * 7 // 8  # both ways, there and back: tokens, active, width
+    assert point['sent']['all-to-all'] == pytest.approx(1.25 * point['routes'], rel=0.01)
+    assert point['sent']['all-reduce'] == pytest.approx(point['formula'] - point['routes'], rel=0.01)
+
+
+@pytest.mark.long
 def test_it_is_a_table_too(runner):
     done = runner.run('scaling', f'--config={CONFIG}', *SMALL, '--rows=2', devices=2)
     assert done.returncode == 0, done.stderr
@@ -35,7 +46,10 @@ def test_it_is_a_table_too(runner):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ('arguments', 'words'),
-    [((), 'give --config=FILE'), ((f'--config={CONFIG}', '--axis=tensor'), 'there is a formula for data and fsdp')],
+    [
+        ((), 'give --config=FILE'),
+        ((f'--config={CONFIG}', '--axis=tensor'), 'there is a formula for data, fsdp, expert'),
+    ],
 )
 def test_what_cannot_be_is_one_line(runner, arguments, words):
     done = runner.run('scaling', *arguments)

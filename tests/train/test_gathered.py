@@ -11,13 +11,13 @@ from jax.sharding import AbstractMesh, AxisType
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.gathered import AllGathered, gathering, outside_layers
+from saccade.train.mesh import AXES
 from saccade.train.setup import learner_on, make_learner
 from saccade.train.trained import kept
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
-AXES = ('data', 'fsdp', 'tensor')
 AUTO = (AxisType.Auto,) * len(AXES)  # newer releases of JAX want axes of which one says everything oneself
-SPLIT, WHOLE = (AbstractMesh(sizes, AXES, axis_types=AUTO) for sizes in ((2, 4, 1), (8, 1, 1)))
+SPLIT, WHOLE = (AbstractMesh(sizes, AXES, axis_types=AUTO) for sizes in ((2, 4, 1, 1), (8, 1, 1, 1)))
 
 
 def experiment(name):

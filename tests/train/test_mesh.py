@@ -13,16 +13,16 @@ from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.mesh import make_mesh, shardings, spec_of
+from saccade.train.mesh import AXES, make_mesh, require_experts, shardings, spec_of
 from saccade.train.optimizer import adafactor
-from saccade.train.plan import replicated_lines, undeclared_lines
+from saccade.train.plan import expert_lines, replicated_lines, undeclared_lines
 from saccade.train.trained import kept
 from saccade.types import Hidden, Real, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
-MESH = AbstractMesh((2, 2, 2), ('data', 'fsdp', 'tensor'))
+MESH = AbstractMesh((2, 2, 2, 2), AXES)
 FSDP, ROWS_ALONE = (
-    AbstractMesh(sizes, ('data', 'fsdp', 'tensor'), axis_types=(AxisType.Auto,) * 3) for sizes in ((1, 4, 1), (4, 1, 1))
+    AbstractMesh(sizes, AXES, axis_types=(AxisType.Auto,) * 4) for sizes in ((1, 4, 1, 1), (4, 1, 1, 1))
 )
 # Shares of a model's parameters that four devices along fsdp may each have whole: its vectors.
 MOST = {
@@ -47,8 +47,11 @@ MOST = {
         ('L D -> F', (4, 8, 32), (None, 'fsdp', 'tensor')),
         ('L F -> D', (4, 32, 8), (None, 'tensor', 'fsdp')),
         ('L F', (4, 32), (None, 'tensor')),
-        ('L E D -> F', (4, 6, 8, 32), (None, None, 'fsdp', 'tensor')),
-        ('L E F -> D', (4, 6, 32, 8), (None, None, 'tensor', 'fsdp')),
+        ('L E D -> F', (4, 6, 8, 32), (None, 'expert', 'fsdp', 'tensor')),
+        ('L E F -> D', (4, 6, 32, 8), (None, 'expert', 'tensor', 'fsdp')),
+        ('L E F', (4, 6, 32), (None, 'expert', 'tensor')),
+        ('L E D', (4, 6, 8), (None, 'expert', None)),
+        ('L E D -> F', (4, 5, 8, 32), (None, None, 'fsdp', 'tensor')),
         ('L M K H', (4, 6, 2, 4), (None, 'fsdp', 'tensor', None)),
         ('L D -> R', (4, 8, 6), (None, 'fsdp', None)),
         ('L D -> R', (4, 7, 6), (None, None, 'fsdp')),
@@ -108,6 +111,14 @@ def test_updates_of_low_rank_are_split_as_their_kernels():
     assert specs['output'] == {'A': (None, 'tensor', None), 'B': (None, None, 'fsdp')}
 
 
+def test_the_plan_says_how_many_experts_a_device_has():
+    experts, mesh = '--config.model.block.feedforward.experts=6', AbstractMesh((1, 1, 3, 1), AXES)
+    assert expert_lines(*placed('causal_lm/mixtral_tiny.py', mesh, experts)) == [
+        'experts     6 over 3 devices, 2 each: tokens go to theirs by all-to-all'
+    ]
+    assert expert_lines(*placed('causal_lm/mixtral_tiny.py', ROWS_ALONE)) == []
+
+
 class ForeignNorm(nn.Module):
     """A part from elsewhere, which declares nothing."""
 
@@ -140,7 +151,7 @@ def test_the_plan_says_nothing_where_no_parameters_are_split():
     ('sizes', 'words'),
     [
         ({'data': 4096}, 'asks for 4096 devices'),
-        ({'expert': 2}, "there is no axis 'expert'"),
+        ({'experts': 2}, "there is no axis 'experts'; there are data, fsdp, expert, tensor"),
         ({'data': -1, 'fsdp': -1}, 'at most one is -1'),
         ({'data': 0}, 'sizes are positive'),
     ],
@@ -148,6 +159,23 @@ def test_the_plan_says_nothing_where_no_parameters_are_split():
 def test_a_mesh_that_cannot_be_is_refused(sizes, words):
     with pytest.raises(UserError, match=words):
         make_mesh(sizes, jax.devices())
+
+
+@pytest.mark.parametrize(
+    ('axes', 'words'),
+    [
+        ({'router': 'D -> X', 'expert/up': 'E D -> X'}, r'expert: 6 experts \(expert/up\) do not divide by 4'),
+        ({'router': 'D -> X'}, 'expert: 4 devices for experts, and the model has no mixture'),
+    ],
+)
+def test_experts_that_cannot_be_split_are_refused(axes, words):
+    params = {
+        'router': jax.ShapeDtypeStruct((8, 6), 'float32'),
+        'expert': {'up': jax.ShapeDtypeStruct((6, 8, 8), 'float32')},
+    }
+    require_experts(params, axes, AbstractMesh((8, 1, 1, 1), AXES))
+    with pytest.raises(UserError, match=words):
+        require_experts(params, axes, AbstractMesh((2, 1, 4, 1), AXES))
 
 
 def test_the_rest_of_the_devices_go_where_minus_one_stands():

@@ -59,7 +59,7 @@ def laid(tokens):
 
 def test_a_layer_takes_and_gives_split_tokens():
     places = [equation.params['sharding'].spec for equation in laid(16).eqns]
-    assert places == [PartitionSpec(('data', 'fsdp'), 'sequence', None)] * 2
+    assert places == [PartitionSpec(('data', 'fsdp', 'expert'), 'sequence', None)] * 2
 
 
 def test_tokens_that_do_not_divide_are_refused():

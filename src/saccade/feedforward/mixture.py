@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import flax.linen as nn
 import jax.numpy as jnp
 from einops import rearrange
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from saccade.axes import parameters
-from saccade.ops.expert import Seats, seats, serve
+from saccade.ops.expert_parallel import serve
 from saccade.ops.routing import Routes
 from saccade.types import (
     Count,
@@ -68,8 +68,6 @@ class Mixture(nn.Module):
         tokens = rearrange(x, 'B T D -> (B T) D')
         there = jnp.ones(tokens.shape[0], bool) if real is None else real.ravel()
         routes = self.router(name='router')(tokens, self.experts, self.active, train, there)
-        seated = seats(routes, self.experts, self.block)
-        self._report(routes, seated, there)
         expert, one = self.expert(parent=None), x[:1, :1]
         params = parameters(self, 'expert', 'E', self.experts, lambda key: expert.init(key, one, False))
         key = self.make_rng('dropout') if train and self.has_rng('dropout') else None
@@ -78,15 +76,16 @@ class Mixture(nn.Module):
             rngs = {} if key is None else {'dropout': key}
             return expert.apply({'params': own}, rows[None], train, rngs=rngs)[0]
 
-        y = serve(run, params, tokens, routes, seated, key).reshape(x.shape)
+        y, served = serve(run, params, tokens, routes, self.block, key)
+        self._report(routes, served, there)
+        y = y.reshape(x.shape)
         if self.shared is not None:
             y = y + self.shared(name='shared')(x, train, real)
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
-    def _report(self, routes: Routes, seated: Seats, real: Bool[Array, 'T']) -> None:
-        served = jnp.zeros(real.size, bool).at[routes.token].max(seated.found)
-        self.sow('metrics', 'dropped', 1.0 - served.sum() / jnp.maximum(real.sum(), 1))
-        self.sow('metrics', 'overflow', 1.0 - seated.found.sum() / jnp.maximum(routes.wanted.sum(), 1))
+    def _report(self, routes: Routes, served: Int[Array, 'T'], real: Bool[Array, 'T']) -> None:
+        self.sow('metrics', 'dropped', 1.0 - (served > 0).sum() / jnp.maximum(real.sum(), 1))
+        self.sow('metrics', 'overflow', 1.0 - served.sum() / jnp.maximum(routes.wanted.sum(), 1))
 
     def _check(self) -> None:
         name = 'feedforward.mixture:Mixture'

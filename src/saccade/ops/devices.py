@@ -22,14 +22,15 @@ from jaxtyping import Array
 class Devices:
     """Devices on a mesh.
 
-    Attributes: mesh; rows, heads: the axes of the mesh that split these; tokens: the one that splits the tokens of a
-    row, None for none.
+    Attributes: mesh; rows, heads: the axes of the mesh that split these; tokens, experts: the one that splits the
+    tokens of a row, and the one that splits experts, None for none.
     """
 
     mesh: Mesh | AbstractMesh
     rows: tuple[str, ...]
     heads: tuple[str, ...]
     tokens: str | None = None
+    experts: str | None = None
 
     def spec_of(self, letters: str, rows: int, heads: int) -> PartitionSpec:
         """Return how an array with these axes lies: split along B, and N or K, where these sizes divide; and T or S."""
@@ -97,6 +98,12 @@ def laid(x: Array, letters: str, rows: int, heads: int) -> Array:
     if devices is None or devices.mesh.size == 1:
         return x
     return jax.lax.with_sharding_constraint(x, NamedSharding(devices.mesh, devices.spec_of(letters, rows, heads)))
+
+
+def split_experts() -> Devices | None:
+    """Return the devices that the program is traced for if experts are split over them, else None."""
+    devices = _devices.value
+    return None if devices is None or devices.mesh.shape.get(devices.experts, 1) == 1 else devices
 
 
 def on_each(function: Callable[..., Array], axes: Sequence[str], out: str, rows: int, heads: int, *given: Any) -> Array:

@@ -6,7 +6,8 @@ Tokens are seated in G groups of M rows, and each group has one expert. With no 
 groups are blocks that are run one after another: the products are those of the routes, and of the padding of each
 expert's last block. With a bound, each expert has one group of that many rows, and all run at once.
 
-`jax.lax.ragged_dot` needs no padding, but on the CPU it multiplies every row by every expert.
+`jax.lax.ragged_dot` needs no padding, but on the CPU it multiplies every row by every expert. Experts that lie on
+several devices: `ops.expert_parallel`.
 """
 
 import functools
@@ -36,12 +37,14 @@ class Seats:
         row: of each route, among the G M rows; past them where the expert has no room.
         owner: the expert of each group; None where group g is expert g's.
         groups, rows: G and M.
+        filled: groups that are run, the first ones; None for all.
     """
 
     row: Int[Array, 'R']
     owner: Int[Array, 'G'] | None
     groups: int = struct.field(pytree_node=False)
     rows: int = struct.field(pytree_node=False)
+    filled: Int[Array, ''] | None = None
 
     @property
     def found(self) -> Bool[Array, 'R']:
@@ -51,7 +54,7 @@ class Seats:
 
 def seats(routes: Routes, experts: int, block: int) -> Seats:
     """Return a seat for every wanted route: in blocks of at most `block` rows, or within an expert's bounded room."""
-    count, rank = _ranks(jnp.where(routes.wanted, routes.expert, experts), experts)
+    count, rank = ranks(jnp.where(routes.wanted, routes.expert, experts), experts)
     if routes.room is None:
         seated = _seats_in_blocks(routes.expert, count, rank, block)
         served = routes.wanted
@@ -63,13 +66,13 @@ def seats(routes: Routes, experts: int, block: int) -> Seats:
     return seated.replace(row=jnp.where(served, seated.row, beyond))
 
 
-def _ranks(expert: Int[Array, 'R'], experts: int) -> tuple[Int[Array, 'E'], Int[Array, 'R']]:
+def ranks(expert: Int[Array, 'R'], experts: int) -> tuple[Int[Array, 'E'], Int[Array, 'R']]:
     """Return how many routes each expert has, and for each route how many of them stand before it."""
     order = jnp.argsort(expert, stable=True)
     count = jnp.bincount(expert, length=experts)
     start = jnp.cumsum(count) - count
-    ranks = jnp.arange(expert.size) - start[expert[order]]
-    return count, jnp.zeros_like(ranks).at[order].set(ranks, unique_indices=True)
+    before = jnp.arange(expert.size) - start[expert[order]]
+    return count, jnp.zeros_like(before).at[order].set(before, unique_indices=True)
 
 
 def _seats_in_blocks(expert: Int[Array, 'R'], count: Int[Array, 'E'], rank: Int[Array, 'R'], block: int) -> Seats:
@@ -86,18 +89,25 @@ def serve(
     expert: Expert, params: PyTree, x: Float[Array, 'T D'], routes: Routes, seats: Seats, key: PRNGKey | None
 ) -> Float[Array, 'T D']:
     """Return the sum over each token's routes of gate * expert(token); zero for a token that has none."""
+    made = outputs(expert, params, x, routes.token, seats, key)
+    weighted = routes.gate[:, None] * made.astype(jnp.float32)
+    return jnp.zeros(x.shape, jnp.float32).at[routes.token].add(weighted).astype(x.dtype)
+
+
+def outputs(
+    expert: Expert, params: PyTree, x: Float[Array, 'T D'], token: Int[Array, 'R'], seats: Seats, key: PRNGKey | None
+) -> Float[Array, 'R D']:
+    """Return the output of each route's expert on its token; zero for a route that has no seat."""
     (T, D), (G, M) = x.shape, (seats.groups, seats.rows)
-    token = jnp.full(G * M, T).at[seats.row].set(routes.token, mode='drop', unique_indices=True)
-    given = x.at[token].get(mode='fill', fill_value=0).reshape(G, M, D)
+    seated = jnp.full(G * M, T).at[seats.row].set(token, mode='drop', unique_indices=True)
+    given = x.at[seated].get(mode='fill', fill_value=0).reshape(G, M, D)
     keys = None if key is None else jax.random.split(key, G)
     made = (
         _together(expert, params, given, keys)
         if seats.owner is None
-        else _by_blocks(expert, params, given, keys, seats.owner)
+        else _by_blocks(expert, params, given, keys, seats)
     )
-    found = made.reshape(G * M, D).at[seats.row].get(mode='fill', fill_value=0)
-    weighted = routes.gate[:, None] * found.astype(jnp.float32)
-    return jnp.zeros((T, D), jnp.float32).at[routes.token].add(weighted).astype(x.dtype)
+    return made.reshape(G * M, D).at[seats.row].get(mode='fill', fill_value=0)
 
 
 def _together(
@@ -107,12 +117,15 @@ def _together(
 
 
 def _by_blocks(
-    expert: Expert, params: PyTree, given: Float[Array, 'G M D'], keys: Array | None, owner: Int[Array, 'G']
+    expert: Expert, params: PyTree, given: Float[Array, 'G M D'], keys: Array | None, seats: Seats
 ) -> Float[Array, 'G M D']:
     # Keeping each block's products but not its copy of the expert's parameters.
     @functools.partial(remat.checkpoint, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
-    def one(number: Array, x: Float[Array, 'M D'], key: Array | None) -> Float[Array, 'M D']:
-        own = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, number, keepdims=False), params)
-        return expert(own, x, key)
+    def one(group: Array, owner: Array, x: Float[Array, 'M D'], key: Array | None) -> Float[Array, 'M D']:
+        own = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, owner, keepdims=False), params)
+        if seats.filled is None:
+            return expert(own, x, key)
+        return jax.lax.cond(group < seats.filled, expert, lambda own, x, key: jnp.zeros_like(x), own, x, key)
 
-    return jax.lax.scan(lambda _, block: (None, one(*block)), None, (owner, given, keys))[1]
+    blocks = (jnp.arange(seats.groups), seats.owner, given, keys)
+    return jax.lax.scan(lambda _, block: (None, one(*block)), None, blocks)[1]

@@ -25,6 +25,7 @@ class Routes:
         wanted: which pairs are to be served; those of padding are not.
         limit: the most wanted pairs that one expert serves, those that stand first; None for as many as there are.
         room: a bound of the limit that is known before any token is.
+        each: routes of every token, which stand side by side in the order of the tokens; None where they do not.
     """
 
     token: Int[Array, 'R']
@@ -33,6 +34,7 @@ class Routes:
     wanted: Bool[Array, 'R']
     limit: Int[Array, ''] | None = None
     room: int | None = struct.field(pytree_node=False, default=None)
+    each: int | None = struct.field(pytree_node=False, default=None)
 
 
 def routes_by_token(
@@ -44,7 +46,7 @@ def routes_by_token(
         capacity: the most pairs that one expert serves, as a multiple of the mean over experts; None for no bound.
     """
     T, A = expert.shape
-    routes = Routes(jnp.repeat(jnp.arange(T), A), expert.ravel(), gate.ravel(), jnp.repeat(real, A))
+    routes = Routes(jnp.repeat(jnp.arange(T), A), expert.ravel(), gate.ravel(), jnp.repeat(real, A), each=A)
     if capacity is None:
         return routes
     limit = jnp.ceil(capacity * real.sum()).astype(jnp.int32)

@@ -19,7 +19,7 @@ from jaxtyping import PyTree
 
 from saccade.ops.devices import Devices, traced_for
 from saccade.train.learner import Learner, TrainState
-from saccade.train.mesh import ROWS, devices_of, make_mesh, shardings
+from saccade.train.mesh import ROW_AXES, ROWS, devices_of, make_mesh, require_experts, shardings
 from saccade.types import AcrossRows, Batch, Params, UserError
 
 Rows = Mapping[str, np.ndarray]
@@ -108,14 +108,15 @@ class OnMesh:
     """
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mesh) -> None:
-        split = mesh.shape['data'] * mesh.shape['fsdp'] * learner.accumulate
-        _check_rows(batches, split, 'data x fsdp x accumulate')
+        split = math.prod(mesh.shape[axis] for axis in ROW_AXES) * learner.accumulate
+        _check_rows(batches, split, f'{" x ".join(ROW_AXES)} x accumulate')
         self.learner, self.devices = learner, devices_of(mesh)
         # JAX keeps a trace for as long as the function lives, and a method is made anew each time it is asked for.
         self._step = learner.train_step
         self.whole, self.rows = (NamedSharding(mesh, axes) for axes in (PartitionSpec(), ROWS))
         self.batches = [jax.tree.map(lambda leaf: _placed(leaf, self.rows), batch) for batch in batches]
         shapes = jax.eval_shape(learner.init, _key_data(0), self.batches[0])
+        require_experts(shapes.params, learner.axes, mesh)
         self.places = shardings(shapes, shapes.params, learner.axes, mesh)
         self.like = jax.tree.map(_placed, shapes, self.places)
 
@@ -145,7 +146,7 @@ class JitBackend:
         )
         with traced_for(spread.devices):
             self.eval_step = evaluate.lower(self.like.params, self.rows_like).compile()
-        self.shards = math.prod(spread.rows.mesh.shape[axis] for axis in ('data', 'fsdp'))
+        self.shards = math.prod(spread.rows.mesh.shape[axis] for axis in ROW_AXES)
 
     def init(self, seed: int) -> TrainState:
         """Return the training state before the first step, laid out over the mesh."""

@@ -5,7 +5,8 @@
 Modules know nothing of devices. They declare the axes of each parameter by letters (`saccade.axes`), which are mapped
 to axes of the mesh here, and nowhere else; the optimizer's moments lie as the parameter whose path theirs ends in. Axes
 of the mesh: `data` splits rows; `fsdp` splits rows and, along the width, parameters (Rajbhandari et al. 2020, ZeRO
-stage 3); `tensor` splits heads and feed-forward width (Shoeybi et al. 2019); `sequence` splits the tokens of each row.
+stage 3); `expert` splits rows and the experts of mixtures (Lepikhin et al. 2020, GShard); `sequence` splits the tokens
+of each row; `tensor` splits heads and feed-forward width (Shoeybi et al. 2019).
 """
 
 import math
@@ -22,12 +23,13 @@ from saccade.ops.devices import Devices
 from saccade.train.optimizer import path_of
 from saccade.types import Params, UserError
 
-AXES = ('data', 'fsdp', 'sequence', 'tensor')
-ROWS = PartitionSpec(('data', 'fsdp'))
+AXES = ('data', 'fsdp', 'expert', 'sequence', 'tensor')
+ROW_AXES = ('data', 'fsdp', 'expert')
+ROWS = PartitionSpec(ROW_AXES)
 AnyMesh = Mesh | AbstractMesh
 
 # The letters that each axis of the mesh splits. Of a parameter with several of them it splits the first in this order.
-SPLIT = {'fsdp': 'DRM', 'tensor': 'NKFV'}
+SPLIT = {'fsdp': 'DRM', 'expert': 'E', 'tensor': 'NKFV'}
 
 
 def make_mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh:
@@ -51,8 +53,8 @@ def make_mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh:
 
 
 def devices_of(mesh: AnyMesh) -> Devices:
-    """Return the devices of a mesh, with the axes that split rows, tokens and heads, for what XLA does not divide."""
-    return Devices(mesh, ('data', 'fsdp'), ('tensor',), 'sequence')
+    """Return the devices of a mesh, with the axes that split rows, heads, tokens and experts, where XLA does not."""
+    return Devices(mesh, ROW_AXES, ('tensor',), 'sequence', 'expert')
 
 
 def shardings(state: PyTree, params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> PyTree:
@@ -89,6 +91,27 @@ def spec_of(axes: str | None, shape: tuple[int, ...], mesh: AnyMesh) -> Partitio
         if fitting and not (name == 'fsdp' and is_vector):
             spec[fitting[0]] = name
     return PartitionSpec(*spec)
+
+
+def require_experts(params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> None:
+    """Refuse to split experts that there are not, or not evenly.
+
+    Raises:
+        UserError: no parameter has the letter E, or their number does not divide by the axis `expert`.
+    """
+    split = mesh.shape['expert']
+    if split == 1:
+        return
+    leaves = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
+    letters = {path: letters_of(axes[path]) for path in leaves if path in axes}
+    experts = {path: leaves[path].shape[own.index('E')] for path, own in letters.items() if 'E' in own}
+    if not experts:
+        raise UserError(
+            f'config.mesh.expert: {split} devices for experts, and the model has no mixture; use config.mesh.data'
+        )
+    for path, count in experts.items():
+        if count % split:
+            raise UserError(f'config.mesh.expert: {count} experts ({path}) do not divide by {split}')
 
 
 def _filled(shape: list[int], devices: int) -> tuple[int, ...]:

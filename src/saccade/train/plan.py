@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from saccade.attention.auto import Choice, choices
-from saccade.axes import AxesByPath
+from saccade.axes import AxesByPath, letters_of
 from saccade.ops.devices import Devices, traced_for
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import Backend
@@ -98,6 +98,7 @@ class Plan:
             split=token_lines(backend.traced, model, tokens // jax.tree.leaves(backend.rows_like)[0].shape[0]),
             trained=backend.learner.adapter.lines(backend.like.params),
             replicated=[
+                *expert_lines(backend.like.params, backend.learner.axes),
                 *replicated_lines(backend.like.params),
                 *undeclared_lines(backend.like.params, backend.learner.axes),
             ],
@@ -217,6 +218,24 @@ def undeclared_lines(params: Params, axes: AxesByPath) -> list[str]:
     paths = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)]
     undeclared = [path for path in paths if path not in axes]
     return [f'no axes     {_few(undeclared)}: replicated, and no kernels to Muon, muP and LoRA'] if undeclared else []
+
+
+def expert_lines(params: Params, axes: AxesByPath) -> list[str]:
+    """How many experts of mixtures each device has, in words; nothing where it has all of them.
+
+    Args:
+        params: shapes, with how they lie.
+        axes: that they declare, by path.
+    """
+    leaves = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
+    mesh = next(getattr(leaf.sharding, 'mesh', None) for leaf in leaves.values())
+    split = 1 if mesh is None else mesh.shape['expert']
+    letters = {path: letters_of(axes[path]) for path in leaves if path in axes}
+    counts = {leaves[path].shape[own.index('E')] for path, own in letters.items() if 'E' in own}
+    lines = (
+        f'{count} over {split} devices, {count // split} each: tokens go to theirs by all-to-all' for count in counts
+    )
+    return [f'experts     {line}' for line in sorted(lines)] if split > 1 else []
 
 
 def replicated_lines(params: Params) -> list[str]:

@@ -10,7 +10,7 @@ where S is the whole that is gathered, or scattered (Thakur, Rabenseifner, Gropp
 Communication Operations in MPICH", https://doi.org/10.1177/1094342005051521).
 
 The TPU's compiler spreads a collective over several fusions, to compute meanwhile: these share a channel, and are one
-collective. Permutations never are so spread, and those that a kernel asks for itself all have the same channel.
+collective. Outside of fusions those of a `shard_map` share one too, and are several; so do permutations everywhere.
 
 Devices are numbered in the order of a mesh: what differs between those of a group, or between sender and receiver,
 are the axes of the mesh that a collective goes along.
@@ -96,14 +96,16 @@ def by_kind(sent: Iterable[Sent]) -> dict[str, int]:
 
 
 def _by_channel(program: Program, mesh: Mapping[str, int]) -> dict[Any, _Run]:
-    """Return the collectives by channel; one without a channel has a key of its own."""
+    """Return the collectives in fusions by channel; one without a channel, or in no fusion, has a key of its own."""
     once: dict[Any, _Run] = {}
+    outside = {kernel.within for kernel, _ in program.kernels()}
     for instruction, times in program.runs():
         kind = instruction.kind.removesuffix('-start')
-        if kind not in _SENT:
+        if kind not in _SENT or not times:
             continue
-        alone = kind == 'collective-permute' or not (found := _CHANNEL.search(instruction.rest))
-        channel = object() if alone else found[1]
+        alone = kind == 'collective-permute' or instruction.within in outside
+        found = None if alone else _CHANNEL.search(instruction.rest)
+        channel = found[1] if found else object()
         run = _Run(kind, times, _sent(kind, instruction, program.devices), _along(instruction.rest, mesh))
         # Of the fusions of one collective, some stand in a loop that runs meanwhile; its start does not.
         once[channel] = min(run, once.get(channel, run), key=lambda each: each.times)

@@ -3,7 +3,8 @@
 """HLO text of a compiled program, instruction by instruction, with every loop as often as it runs.
 
 A loop runs as often as the compiler wrote beside it; the TPU's writes nothing, but counts from 0 up to a constant. A
-loop whose end depends on data counts once.
+loop whose end depends on data counts once; of a mixture whose experts lie on several devices, the loop of what uneven
+loads take does not count.
 """
 
 import functools
@@ -12,6 +13,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+
+from saccade.ops.expert_parallel import UNEVEN
 
 _COMPUTATION = re.compile(r'^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) \(.*\{$')
 _INSTRUCTION = re.compile(r'^\s+(?P<root>ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>.+?) (?P<kind>[\w\-]+)\((?P<rest>.*)$')
@@ -110,6 +113,8 @@ class Program:
 
     def _trips(self, rest: str) -> int:
         """How often a loop runs."""
+        if UNEVEN in rest:
+            return 0
         if known := _TRIPS.search(rest):
             return int(known[1])
         lines = self.computations.get(_CONDITION.search(rest)[1], ())
