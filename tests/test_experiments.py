@@ -182,7 +182,9 @@ def test_the_sweep_over_attention_names_every_variant_that_can_be_causal():
     elsewhere = {
         'attention.auto:Auto',  # a choice of kernels that are named
         'attention.cudnn:CuDNN',  # the same sums as of the plain kernel, on GPUs
+        'attention.ring:Ring',  # the sums of the blockwise kernel, over devices
         'attention.splash:Splash',  # the same sums as of the plain kernel, on TPUs
+        'attention.ulysses:Ulysses',  # the sums of the kernel within it, over devices
         'ops.term:LinearBias',  # a position, in the sweep over these
         'recurrent.mixer.channel_mixing:ChannelMixing',  # a feed-forward layer, which reads the token before alone
         'softmax.softmax:Softmax',  # what the kernels have by default

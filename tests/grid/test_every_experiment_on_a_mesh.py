@@ -24,7 +24,7 @@ FILES = [
     path for path in sorted(ROOT.rglob('*.py')) if 'def get_config(' in path.read_text() and path.stem not in OF_A_RUN
 ]
 MOST_REPLICATED = 0.05  # of the parameters: vectors, and small tables that no axis divides
-MESHES = [AbstractMesh(sizes, AXES) for sizes in ((1, 4, 1, 1), (2, 2, 2, 2), (1, 3, 7, 5))]
+MESHES = [AbstractMesh(sizes, AXES) for sizes in ((1, 4, 1, 1, 1), (2, 2, 2, 1, 2), (1, 3, 7, 1, 5))]
 
 # Where the kernels that every Transformer has lie, whatever letters say it.
 PLACES = {

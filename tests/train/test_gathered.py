@@ -17,7 +17,7 @@ from saccade.train.trained import kept
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
 AUTO = (AxisType.Auto,) * len(AXES)  # newer releases of JAX want axes of which one says everything oneself
-SPLIT, WHOLE = (AbstractMesh(sizes, AXES, axis_types=AUTO) for sizes in ((2, 4, 1, 1), (8, 1, 1, 1)))
+SPLIT, WHOLE = (AbstractMesh(sizes, AXES, axis_types=AUTO) for sizes in ((2, 4, 1, 1, 1), (8, 1, 1, 1, 1)))
 
 
 def experiment(name):

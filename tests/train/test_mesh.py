@@ -20,9 +20,9 @@ from saccade.train.trained import kept
 from saccade.types import Hidden, Real, UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
-MESH = AbstractMesh((2, 2, 2, 2), AXES)
+MESH = AbstractMesh((2, 2, 2, 2, 2), AXES)
 FSDP, ROWS_ALONE = (
-    AbstractMesh(sizes, AXES, axis_types=(AxisType.Auto,) * 4) for sizes in ((1, 4, 1, 1), (4, 1, 1, 1))
+    AbstractMesh(sizes, AXES, axis_types=(AxisType.Auto,) * 5) for sizes in ((1, 4, 1, 1, 1), (4, 1, 1, 1, 1))
 )
 # Shares of a model's parameters that four devices along fsdp may each have whole: its vectors.
 MOST = {
@@ -112,7 +112,7 @@ def test_updates_of_low_rank_are_split_as_their_kernels():
 
 
 def test_the_plan_says_how_many_experts_a_device_has():
-    experts, mesh = '--config.model.block.feedforward.experts=6', AbstractMesh((1, 1, 3, 1), AXES)
+    experts, mesh = '--config.model.block.feedforward.experts=6', AbstractMesh((1, 1, 3, 1, 1), AXES)
     assert expert_lines(*placed('causal_lm/mixtral_tiny.py', mesh, experts)) == [
         'experts     6 over 3 devices, 2 each: tokens go to theirs by all-to-all'
     ]
@@ -173,9 +173,9 @@ def test_experts_that_cannot_be_split_are_refused(axes, words):
         'router': jax.ShapeDtypeStruct((8, 6), 'float32'),
         'expert': {'up': jax.ShapeDtypeStruct((6, 8, 8), 'float32')},
     }
-    require_experts(params, axes, AbstractMesh((8, 1, 1, 1), AXES))
+    require_experts(params, axes, AbstractMesh((8, 1, 1, 1, 1), AXES))
     with pytest.raises(UserError, match=words):
-        require_experts(params, axes, AbstractMesh((2, 1, 4, 1), AXES))
+        require_experts(params, axes, AbstractMesh((2, 1, 4, 1, 1), AXES))
 
 
 def test_the_rest_of_the_devices_go_where_minus_one_stands():

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, SingleDeviceSharding
+from jax.sharding import SingleDeviceSharding
 from jaxtyping import Array
 
 from saccade.attention.base import CachingKernel
@@ -30,7 +30,7 @@ from saccade.ops.mask import Causal, Full, SameSegment, Strided, Window
 from saccade.ops.scoring import Dropout, Scoring
 from saccade.ops.softmax import SoftmaxWeights
 from saccade.ops.term import LinearBias, Softcap
-from saccade.train.mesh import AXES, devices_of
+from saccade.train.mesh import devices_of, make_mesh
 from saccade.types import Mask, UserError
 
 KERNELS: Mapping[str, type[CachingKernel]] = {
@@ -123,7 +123,7 @@ def bytes_or_words(name: str, length: int, device: Any) -> int | str | None:
     shape = (BATCH, length, HEADS, WIDTH)
     like = jax.ShapeDtypeStruct(shape, jnp.bfloat16, sharding=SingleDeviceSharding(device))
     kernel, scoring = KERNELS[name](parent=None), CASES['causal'].scoring(length)
-    with traced_for(devices_of(Mesh(np.array([[[device]]]), AXES))):
+    with traced_for(devices_of(make_mesh({}, [device]))):
         if words := _refusal(kernel, (like, like, like), scoring):
             return words
         program = jax.jit(jax.grad(_loss(kernel, scoring), argnums=(0, 1, 2)))
