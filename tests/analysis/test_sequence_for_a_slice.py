@@ -84,7 +84,7 @@ def test_a_ring_passes_keys_and_values_on(chips, name):
 def test_ulysses_hands_tokens_out_by_heads(chips, name, inner):
     sizes = SLICES[name]
     n = sizes['sequence']
-    kernel = Ulysses(parent=None) if inner is None else Ulysses(kernel=inner, parent=None)
+    kernel = Ulysses(parent=None) if inner is None else Ulysses(inner=inner, parent=None)
     forward, text = sent(kernel, chips[name], sizes, False)
     expected = BYTES * (2 * numbers(sizes, N) + 2 * numbers(sizes, K)) * (n - 1) // n
     assert forward == {('all-to-all', 'sequence'): expected}

@@ -30,7 +30,7 @@ B, T, N, K, H = 4, 48, 4, 2, 8
 MESHES = {'sequence': {'sequence': 8}, 'all three': {'data': 2, 'sequence': 2, 'tensor': 2}}
 KERNELS = {
     'ring': Ring(query_block=4, key_block=5, parent=None),
-    'ulysses': Ulysses(kernel=Part(Blockwise, (('key_block', 8), ('query_block', 8))), parent=None),
+    'ulysses': Ulysses(inner=Part(Blockwise, (('key_block', 8), ('query_block', 8))), parent=None),
 }
 
 

@@ -120,12 +120,12 @@ def test_splash_attends_over_whole_rows_and_ulysses_gives_it_these():
     with split(4):
         with pytest.raises(UserError, match=r'config\.mesh\.sequence splits: attention\.ulysses:Ulysses takes it'):
             refused(splash(parent=None))
-        refused(Ulysses(kernel=splash, parent=None))
+        refused(Ulysses(inner=splash, parent=None))
 
 
 def test_a_kernel_within_another_leaves_dropout_to_it():
     with pytest.raises(UserError, match=r'attention\.ulysses:Ulysses: dropout is a field of its own'):
-        refused(Ulysses(kernel=Part(Blockwise, (('dropout', 0.1),)), parent=None))
+        refused(Ulysses(inner=Part(Blockwise, (('dropout', 0.1),)), parent=None))
 
 
 def test_a_ring_that_is_not_to_stand_alone_needs_tokens_that_are_split():
@@ -141,5 +141,5 @@ def test_without_a_sequence_axis_they_are_the_blockwise_kernel_to_the_bit():
     fields = {'query_block': 4, 'key_block': 4}
     expected = Blockwise(**fields, parent=None).attend(q, k, v, Scoring(Causal(), scale=0.3))
     inner = Part(Blockwise, tuple(sorted(fields.items())))
-    for kernel in (Ring(**fields, parent=None), Ulysses(kernel=inner, parent=None)):
+    for kernel in (Ring(**fields, parent=None), Ulysses(inner=inner, parent=None)):
         assert (kernel.attend(q, k, v, Scoring(Causal(), scale=0.3)) == expected).all()

@@ -36,11 +36,11 @@ NAME = 'attention.ulysses:Ulysses'
 class Ulysses(ScoreKernel):
     """Ulysses attention kernel.
 
-    Attributes: those of every score kernel; kernel, which attends over whole rows.
+    Attributes: those of every score kernel; inner, the kernel that attends over whole rows.
     """
 
     softmax: Part[OnlineSoftmaxVariant] = Part(Softmax)
-    kernel: Part[ScoringKernel] = Part(Blockwise)
+    inner: Part[ScoringKernel] = Part(Blockwise)
 
     capabilities: ClassVar[Capabilities] = Capabilities(time='B N T S', memory='B N T H', state='S K H')
 
@@ -50,7 +50,7 @@ class Ulysses(ScoreKernel):
         Raises:
             UserError: they do not, or it has not what is asked of it.
         """
-        require_own(NAME, self.kernel)
+        require_own(NAME, self.inner)
         if (here := devices.current()) is not None and here.parts > 1:
             heads = here.by_heads().head_parts
             for count, words in ((q.shape[2], 'heads'), (k.shape[2], 'key heads'), (v.shape[2], 'value heads')):
@@ -78,4 +78,4 @@ class Ulysses(ScoreKernel):
         return devices.laid(y, 'B T N H', *sizes)
 
     def _inner(self) -> CachingKernel:
-        return self.kernel(parent=None)
+        return self.inner(parent=None)
