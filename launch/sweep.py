@@ -70,7 +70,8 @@ class Launch:
             UserError: the sweep has no sizes, none fits, or nothing was timed and --dry_run starts nothing.
         """
         names = [size.name for size in sizes_of(read_sweep_file(SWEEP.value)[1])]
-        whole = Plan.of(CONFIG.value, SWEEP.value, overrides, names[0])
+        planned = partial(Plan.of, CONFIG.value, SWEEP.value, overrides, costs={})
+        whole = planned(names[0])
         asked = whole.timing(TIMED)
         timed = folder.sizing.joined(asked)
         if any(run.status != 'finished' for run in timed.runs):
@@ -83,7 +84,7 @@ class Launch:
         timing = Timing.of(folder.sizing, timed, whole, jobs)
         predicted, plan = [], whole
         for name in names:
-            plan = whole if name == names[0] else Plan.of(CONFIG.value, SWEEP.value, overrides, name)
+            plan = whole if name == names[0] else planned(name)
             predicted.append((name, timing.predict(plan)))
             if predicted[-1][1] <= minutes:
                 break

@@ -103,15 +103,15 @@ def test_nothing_is_said_where_the_level_was_reached_before_the_first_evaluation
 
 
 def test_seeds_without_a_multiplier_leave_no_interval_and_it_says_why(tmp_path):
-    write(tmp_path, noise=0.1)
+    write(tmp_path, seeds=6, noise=0.1)
     run = tmp_path / 'quick2/metrics.jsonl'
     records = [json.loads(line) for line in run.read_text().splitlines()]
     flat = [record | ({'loss': 9.5} if record['split'] == 'validation' else {}) for record in records]
     run.write_text(''.join(json.dumps(record) + '\n' for record in flat))
     compute = found(tmp_path)['quick']['compute']
-    assert [*compute.logs] == [0, 1, 3, 4]
+    assert [*compute.logs] == [0, 1, 3, 4, 5]
     assert compute.interval is None
-    assert compute.note() == '1 of 5 seeds: reached before the first evaluation'
+    assert compute.note() == '1 of 6 seeds: reached before the first evaluation'
 
 
 def test_runs_without_costs_have_no_multipliers(tmp_path):

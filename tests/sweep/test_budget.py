@@ -49,7 +49,7 @@ def make(tmp_path, monkeypatch):
     monkeypatch.setattr(plan.Cost, 'of', cost)
     file = tmp_path / 'my_sweep.py'
     file.write_text(f'"""Title."""\n\n\ndef get_sweep():\n    return {SPEC!r}\n')
-    return lambda size=None, *overrides: Plan.of(CONFIG, str(file), overrides, size)
+    return lambda size=None, *overrides, **known: Plan.of(CONFIG, str(file), overrides, size, **known)
 
 
 def timed(folder, planned, jobs=2, seconds=30.0):
@@ -101,6 +101,17 @@ def test_the_command_lines_fields_come_after_a_sizes(make):
     assert make('half', '--config.steps=70').sweep.base['steps'] == 70
     assert make('half').sweep.base['steps'] == 50
     assert make().sweep.base['steps'] == load_config(CONFIG)['steps']
+
+
+def test_sizes_that_differ_in_steps_are_traced_once(make):
+    costs = {}
+    whole = make('full', costs=costs)
+    assert len(costs) == 2
+    costs |= {key: replace(cost, parameters=11) for key, cost in costs.items()}
+    half = make('half', costs=costs)
+    assert [variant.cost for variant in half.variants] == [
+        replace(variant.cost, parameters=11, steps=50) for variant in whole.variants
+    ]
 
 
 def test_the_largest_size_that_fits_is_chosen():

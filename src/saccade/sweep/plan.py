@@ -82,7 +82,14 @@ class Plan:
     tune: Tune | None = None
 
     @classmethod
-    def of(cls, config: str, sweep: str, overrides: Sequence[str] = (), size: str | None = None) -> 'Plan':
+    def of(
+        cls,
+        config: str,
+        sweep: str,
+        overrides: Sequence[str] = (),
+        size: str | None = None,
+        costs: dict[tuple[str, ...], Cost] | None = None,
+    ) -> 'Plan':
         """Read both files and build every variant.
 
         Args:
@@ -91,6 +98,7 @@ class Plan:
             overrides: of the base config, as on the command line; they hold for every run that does not set the
                 field itself.
             size: the name of one of the sweep's sizes; None for the sweep as it is written.
+            costs: of variants, by their overrides but for the steps, which are not traced again; it takes new ones.
 
         Raises:
             UserError: a file, a field or the sweep is not right, or variants cannot be built; they are named.
@@ -105,7 +113,7 @@ class Plan:
                 raise UserError(f'{PREFIX}{field}: this sweep needs it: {what}')
         seeds = _seeds(spec.get('seeds'), base.get('seed', 0))
         tune = None if spec.get('tune') is None else Tune.of(plain(spec['tune']), seeds)
-        made = _Variants(config, overrides, spec)
+        made = _Variants(config, overrides, spec, {} if costs is None else costs)
         made.require_tunable(tune)
         variants = made.built()
         runs = tuple(variant.run(seed) for variant in variants for seed in seeds)
@@ -202,8 +210,10 @@ class Plan:
 class _Variants:
     """Builder of the variants of a sweep."""
 
-    def __init__(self, config: str, overrides: Sequence[str], spec: Mapping[str, Any]) -> None:
-        self._config, self._overrides = config, tuple(overrides)
+    def __init__(
+        self, config: str, overrides: Sequence[str], spec: Mapping[str, Any], costs: dict[tuple[str, ...], Cost]
+    ) -> None:
+        self._config, self._overrides, self._costs = config, tuple(overrides), costs
         self._seeded = {} if spec.get('seeds') is None else {'seed': spec['seeds']}
         self._points: list[Point] = plain(points(spec['runs']))
         self._match = Match.of(spec['match']) if spec.get('match') is not None else None
@@ -277,7 +287,12 @@ class _Variants:
         return self._match.to or getattr(self._cost(()), self._match.what)
 
     def _cost(self, overrides: Sequence[str]) -> Cost:
-        return Cost.of(Experiment.of(load_config(self._config, [*self._overrides, *overrides])))
+        flags = (*self._overrides, *overrides)
+        experiment = Experiment.of(load_config(self._config, flags))
+        key = tuple(flag for flag in flags if not flag.startswith(f'{PREFIX}steps='))
+        if key not in self._costs:
+            self._costs[key] = Cost.of(experiment)
+        return replace(self._costs[key], steps=experiment.steps)
 
 
 def as_overrides(point: Mapping[str, Any]) -> list[str]:
