@@ -239,7 +239,7 @@ def test_the_package_is_imported_without_being_installed(monkeypatch, tmp_path):
 @pytest.mark.parametrize('stop', [signal.SIGINT, signal.SIGKILL])
 def test_the_command_goes_on_where_it_was_stopped(stop, tmp_path):
     file = tmp_path / 'rows.json'
-    flags = ['--size=tiny', '--minutes=20', f'--output={file}']
+    flags = ['--size=tiny', '--minutes=25', f'--output={file}']
     command = [sys.executable, str(Path(__file__).parents[2] / 'launch' / 'accelerator.py'), *flags]
 
     def found():

@@ -97,7 +97,7 @@ SCALES: Mapping[str, Scale] = {
         prompt=5,
         new=6,
         decoding=(1,),
-        limit=240.0,
+        limit=600.0,
     ),
 }
 

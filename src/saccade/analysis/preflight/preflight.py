@@ -20,6 +20,7 @@ from saccade.analysis.preflight.measured import STEPS, Measured
 from saccade.analysis.preflight.roofline import Roofline
 from saccade.analysis.preflight.traffic import traffic
 from saccade.benchmark.report import Report, Table
+from saccade.ops.devices import traced_for
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import OnMesh
 from saccade.train.experiment import Experiment
@@ -106,12 +107,14 @@ class Preflight:
         step = spread(experiment, chips)
         batch = step.batches[0]
         traced = step.learner.train_step, step.like, batch
+        with traced_for(step.devices):
+            needed, done = model_flops(*traced), flops(*traced)
         return cls(
             what=what,
             chips=chips,
             parameters=by_role(step.like.params),
-            flops=model_flops(*traced),
-            hardware_flops=flops(*traced),
+            flops=needed,
+            hardware_flops=done,
             tokens=experiment.tokens,
             held={
                 'parameters': _on_one(step.like.params),
