@@ -12,7 +12,7 @@ import pytest
 from jax.sharding import NamedSharding
 
 from saccade.analysis.preflight.chips import Chips
-from saccade.analysis.preflight.preflight import spread
+from saccade.analysis.preflight.preflight import Preflight, spread
 from saccade.attention.splash import Splash
 from saccade.ops.devices import traced_for
 from saccade.ops.mask import Causal, SameSegment
@@ -76,3 +76,9 @@ def test_the_step_of_a_language_model_holds_the_kernel_and_no_scores(chips, mesh
     text = step.train_step(step.batches[0]).compile().as_text()
     assert MOSAIC in text
     assert f'{tokens},{tokens}]' not in text
+
+
+def test_a_preflight_counts_the_products_of_the_chips_kernel(chips):
+    flags = ['batch_size=4', 'model.layers=1', "model.block.mixer.kernel={'use': 'attention.splash:Splash'}"]
+    found = Preflight.of(str(CONFIG), load_config(str(CONFIG), [f'--config.{flag}' for flag in flags]), chips)
+    assert 0 < found.flops < found.hardware_flops

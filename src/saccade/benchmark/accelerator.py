@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from rich.console import Console
 
-from saccade.benchmark.kernels import KERNELS
+from saccade.benchmark.kernels import CASES, KERNELS
 from saccade.benchmark.process import LateError, Worker, require
 from saccade.benchmark.report import Table
 from saccade.benchmark.size import DecodingSize, Size
@@ -46,7 +46,8 @@ class Scale:
     Attributes:
         model: shape of the language model; rows is its batch of so many tokens each.
         matrix: rows of the square matrices of the matrix rate.
-        agree: tokens a row where kernels are compared; lengths: where they are timed, calls so often.
+        agree, cases: tokens a row where kernels are compared, and what is asked of them, of `kernels.CASES`.
+        lengths: where kernels are timed, calls so often.
         widths, batches: besides the model's own.
         rounds, steps: of a training row; decoding: rows at a time, prompt and new tokens.
         limit: seconds for a row.
@@ -55,6 +56,7 @@ class Scale:
     model: Size
     matrix: int
     agree: int
+    cases: tuple[str, ...]
     lengths: tuple[int, ...]
     calls: int
     widths: tuple[int, ...]
@@ -72,6 +74,7 @@ SCALES: Mapping[str, Scale] = {
         model=Size(layers=12, heads=12, width=768, context_length=1024, batch=16, vocabulary=50257),
         matrix=8192,
         agree=300,
+        cases=tuple(CASES),
         lengths=(2048, 8192, 32768),
         calls=5,
         widths=(512, 1024, 1280),
@@ -88,6 +91,7 @@ SCALES: Mapping[str, Scale] = {
         model=Size(layers=1, heads=1, width=64, context_length=16, batch=2, vocabulary=61),
         matrix=64,
         agree=32,
+        cases=('causal', 'causal, packed', 'softcap'),
         lengths=(64, 128),
         calls=1,
         widths=(128,),
@@ -97,7 +101,7 @@ SCALES: Mapping[str, Scale] = {
         prompt=5,
         new=6,
         decoding=(1,),
-        limit=240.0,
+        limit=600.0,
     ),
 }
 
@@ -153,7 +157,7 @@ def rows(scale: Scale, platform: str, trace: str) -> Iterator[Row]:
         return ours(f'train, {name}', 'train', config=CONFIG, overrides=flags, trace=f'{trace}/{name}', **sampled)
 
     def agree(kernel: str) -> Row:
-        return ours(f'agree, {kernel}', 'agree', kernel=kernel, tokens=scale.agree)
+        return ours(f'agree, {kernel}', 'agree', kernel=kernel, tokens=scale.agree, cases=scale.cases)
 
     own = FUSED.get(platform, ())
     yield ours('matrix rate', 'matrix_rate', rows=scale.matrix)
