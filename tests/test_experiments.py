@@ -180,7 +180,9 @@ def test_the_sweep_over_attention_names_every_variant_that_can_be_causal():
     """So that a new file has its row in the table, or is named here with the reason why it has none."""
     elsewhere = {
         'attention.auto:Auto',  # a choice of kernels that are named
+        'attention.ring:Ring',  # the same sums as of the plain kernel, over a sequence axis; so Ulysses
         'attention.splash:Splash',  # the same sums as of the plain kernel, on TPUs
+        'attention.ulysses:Ulysses',
         'ops.term:LinearBias',  # a position, in the sweep over these
         'recurrent.mixer.channel_mixing:ChannelMixing',  # a feed-forward layer, which reads the token before alone
         'softmax.softmax:Softmax',  # what the kernels have by default
