@@ -36,6 +36,7 @@ RUNS = {
 RING = "--config.model.**.kernel={'use': 'attention.ring:Ring', 'query_block': 3, 'key_block': 3}"
 ULYSSES = "--config.model.**.kernel={'use': 'attention.ulysses:Ulysses'}"
 QUICKSTART = ('causal_lm/quickstart.py', '--config.model.block.mixer.heads=4', *NARROW)
+ODD = '--config.data.context_length=41'  # of which source and target have even numbers of tokens
 SEQUENCE = {
     'ring, grouped heads': (8, *QUICKSTART, '--config.model.block.mixer.key_value_heads=2', RING),
     'ring, fsdp, microbatches': ({'fsdp': 2, 'sequence': 4}, *QUICKSTART, '--config.accumulate=2', RING),
@@ -43,9 +44,9 @@ SEQUENCE = {
     'ring, a window': (4, *QUICKSTART, "--config.model.block.mixer.mask={'use': 'ops.mask:Window', 'left': 3}", RING),
     'ring, chunks of the vocabulary': (4, *QUICKSTART, '--config.task.vocabulary_chunk=3', RING),
     'ring, an encoder': (2, 'masked_lm/quickstart.py', *MASKED, RING),
-    'ring, an encoder with a decoder, T5 bias': (2, 'denoising/t5.py', *BOTH, RING),
+    'ring, an encoder with a decoder, T5 bias': (2, 'denoising/t5.py', *BOTH, ODD, RING),
     'ulysses': (2, *QUICKSTART, ULYSSES),
-    'ulysses, an encoder with a decoder, T5 bias': (2, 'denoising/t5.py', *BOTH, ULYSSES),
+    'ulysses, an encoder with a decoder, T5 bias': (2, 'denoising/t5.py', *BOTH, ODD, ULYSSES),
     'plain': (8, *QUICKSTART),
     'blockwise': (2, *QUICKSTART, "--config.model.**.kernel={'use': 'attention.blockwise:Blockwise'}"),
     'experts': (2, 'causal_lm/mixtral_tiny.py', *NARROW),
