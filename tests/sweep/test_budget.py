@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from saccade.experiments.sweeps.diagnostics import FEW, get_sweep, mixers
 
 from saccade.sweep import plan
 from saccade.sweep.budget import Timing, choose, smaller
@@ -134,6 +135,15 @@ def test_a_folder_that_holds_the_timing_alone_is_the_sweeps(make, tmp_path):
     folder.sizing.path.mkdir(parents=True)
     folder.sizing.write(planned.timing(20))
     assert folder.joined(planned.sweep) == planned.sweep
+
+
+def test_the_diagnostics_list_their_sizes():
+    spec = get_sweep()
+    sizes = {size.name: size.applied(spec) for size in sizes_of(spec)}
+    assert [*sizes] == ['all', 'halving', 'short', 'few']
+    assert [point['name'] for point in sizes['few']['runs']['list']] == [name for name in mixers() if name in FEW]
+    assert {*FEW} <= mixers().keys()
+    assert all(size['seeds'] == 5 for size in sizes.values())
 
 
 REFUSED = {
