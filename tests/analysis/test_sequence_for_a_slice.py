@@ -3,6 +3,7 @@
 """Ring and Ulysses attention compiled for TPU slices: chips send what the formulas say, and keep no scores."""
 
 import importlib.util
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +12,15 @@ from jax.sharding import NamedSharding
 
 from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import collectives
+from saccade.analysis.preflight.preflight import spread
 from saccade.attention.ring import Ring
 from saccade.attention.splash import Splash
 from saccade.attention.ulysses import Ulysses
 from saccade.ops.devices import traced_for
 from saccade.ops.mask import Causal
 from saccade.ops.scoring import Scoring
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
 from saccade.train.mesh import devices_of, make_mesh
 from saccade.types import Part
 
@@ -25,6 +29,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec('libtpu') is None, reason='libtpu is not installed'),
 ]
 
+CONFIG = Path(__file__).parents[2] / 'experiments/causal_lm/llama_7b.py'
 B, T, N, K, H = 2, 4096, 16, 8, 128
 BYTES = 2  # of a number in bfloat16
 SLICES = {'v5e:2x2': {'sequence': 4}, 'v5p:2x2x2': {'sequence': 4, 'tensor': 2}}
@@ -89,3 +94,22 @@ def test_ulysses_hands_tokens_out_by_heads(chips, name, inner):
     expected = BYTES * (2 * numbers(sizes, N) + 2 * numbers(sizes, K)) * (n - 1) // n
     assert forward == {('all-to-all', 'sequence'): expected}
     assert ('tpu_custom_call' in text) == (inner is not None)
+
+
+def test_the_step_of_a_language_model_exchanges_heads_and_gathers_no_tokens(chips):
+    rows, tokens, layers, microbatches, width = 2, 2048, 2, 2, 512
+    flags = [f'model.context_length={tokens}', f'model.layers={layers}', f'model.width={width}', 'model.vocabulary=512']
+    flags += ['model.block.mixer.heads=8', 'model.block.mixer.key_value_heads=8', 'mesh.fsdp=2', 'mesh.sequence=4']
+    flags += [f'batch_size={rows * microbatches}', f'accumulate={microbatches}']
+    flags.append(
+        "model.block.mixer.kernel={'use': 'attention.ulysses:Ulysses', 'inner': {'use': 'attention.splash:Splash'}}"
+    )
+    config = load_config(str(CONFIG), [f'--config.{flag}' for flag in flags])
+    step = spread(Experiment.of(config), chips['v5p:2x2x2'])
+    text = step.train_step(step.batches[0]).compile().as_text()
+    sent = {(each.kind, each.along): each.bytes for each in collectives(text, step.whole.mesh.shape)}
+    each = BYTES * rows // 2 * tokens // 4 * width * 3 // 4  # of queries, keys, values, or what is made of them
+    # Forward, forward again as layers are rematerialised, and backward.
+    assert sent['all-to-all', 'sequence'] == layers * microbatches * 3 * 4 * each
+    assert sent.get(('all-gather', 'sequence'), 0) < each
+    assert ('all-gather', 'fsdp, sequence') not in sent

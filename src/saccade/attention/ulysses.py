@@ -72,6 +72,8 @@ class Ulysses(ScoreKernel):
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
         """Attend by the kernel, each device with whole rows of its heads."""
         sizes = q.shape[0], min(k.shape[2], v.shape[2])
+        # Told only how heads lie, XLA would rather gather the tokens that these are projected from.
+        q, k, v = (devices.laid(x, 'B T N H', *sizes) for x in (q, k, v))
         with devices.by_heads():
             q, k, v = (devices.laid(x, 'B T N H', *sizes) for x in (q, k, v))
             y = devices.laid(self._inner().attend(q, k, v, scoring), 'B T N H', *sizes)
