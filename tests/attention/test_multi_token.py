@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from drawn import drawn
 
+from saccade.build import build
 from saccade.types import LayerContext, UserError
 
 RELATIVE = 1e-5
@@ -112,3 +113,9 @@ def test_steps_skip_padding_between_the_tokens_of_a_row():
 def test_what_it_cannot_do_is_refused_by_name(change, words):
     with pytest.raises(UserError, match=words):
         drawn(MULTI_TOKEN | change, X, ALONE)
+
+
+def test_a_block_whose_layers_share_one_state_is_refused_it():
+    parts = {'mixer': MULTI_TOKEN, 'feedforward': None, 'norm': {'use': 'norm.rms:RMSNorm'}, 'sharing': 2}
+    with pytest.raises(UserError, match='is not a KVSharingMixer, as each layer caches queries of its own'):
+        build({'use': 'block.shared_keys:SharedKeys', **parts})

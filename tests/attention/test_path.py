@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from drawn import drawn
 
+from saccade.build import build
 from saccade.types import LayerContext, UserError
 
 RELATIVE = 1e-5
@@ -103,3 +104,9 @@ def test_later_tokens_and_other_sequences_are_refused_by_name():
         drawn(PATH, X, ALONE.replace(source=ALONE.read(X)))
     with pytest.raises(UserError, match='rank'):
         drawn(PATH | {'rank': 0}, X, ALONE)
+
+
+def test_a_block_whose_layers_share_one_state_is_refused_it():
+    parts = {'mixer': PATH, 'feedforward': None, 'norm': {'use': 'norm.rms:RMSNorm'}, 'sharing': 2}
+    with pytest.raises(UserError, match='is not a KVSharingMixer, as each layer changes cached keys by matrices'):
+        build({'use': 'block.shared_keys:SharedKeys', **parts})

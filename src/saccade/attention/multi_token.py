@@ -82,6 +82,7 @@ class MultiToken(MultiHead, kw_only=True):
         state='S K H + A N H',
     )
     rows: ClassVar[Rows] = Rows(least=-math.inf, most=math.inf)
+    why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer caches queries of its own'}
     example: ClassVar[dict[str, Any]] = {
         'query_size': 2, 'key_size': 3, 'mixed': 2, 'after_query_size': 3, 'after_key_size': 3, 'after_mixed': 4
     }  # fmt: skip

@@ -82,6 +82,7 @@ class PaTH(MultiHead, kw_only=True):
         memory='B N T S',
         state='S K H',
     )
+    why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer changes cached keys by matrices of its own'}
     example: ClassVar[dict] = {'rank': 4, 'chunk': 4}
 
     def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:

@@ -63,6 +63,7 @@ class Selective(MultiHead, kw_only=True):
         memory='B N T S',
         state='S K H',
     )
+    why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer keeps what its own queries subtract'}
 
     def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
         """Return how the queries of whole sequences attend."""
