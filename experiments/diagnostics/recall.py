@@ -15,9 +15,4 @@ def get_config() -> ConfigDict:
     vocabulary = FieldReference(8192)
     generator = dict(use='data.diagnostic.recall:MultiQueryRecall', vocabulary=vocabulary, pairs=4)
 
-    config = diagnostic(generator, steps=2000, context_length=64, vocabulary=vocabulary)
-    config.task.answers = 4
-    config.model.tied = True
-    config.schedule.peak = 3e-3
-    config.optimizer.weight_decay = 0.0
-    return config
+    return diagnostic(generator, steps=3000, context_length=64, vocabulary=vocabulary)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One layer or two for recall: attention needs two, a recurrent mixer with a convolution has enough with one.
 
-    python launch/sweep.py --config=experiments/diagnostics/recall.py --sweep=experiments/sweeps/recall.py \\
-        --workdir=runs/recall
+    python launch/sweep.py --config=experiments/diagnostics/recall_zoology.py \\
+        --sweep=experiments/sweeps/recall.py --workdir=runs/recall
     python launch/report.py --workdir=runs/recall --metric=accuracy
 
 Okpekpe, Orvieto 2025, "When recalling in-context, Transformers are not SSMs" ("Revisiting associative recall in modern
@@ -16,10 +16,7 @@ from typing import Any
 
 HEADS = 2
 MIXER = 'model.block.mixer'
-SMALL = {
-    'data.generator.vocabulary': 64, 'model.vocabulary': 64, 'model.context_length': 24, 'data.validation': 500,
-    'steps': 500, 'schedule.peak': 5e-3,
-}  # fmt: skip
+SMALL = {'model.vocabulary': 64, 'model.context_length': 24, 'data.validation': 500, 'steps': 500}
 
 
 def get_sweep() -> dict[str, Any]:

@@ -128,7 +128,7 @@ def watched(layers: int, seed: int, steps: int) -> Curve:
 
 def best_score(weights: PyTree, period: Int[np.ndarray, 'B']) -> float:
     """Return the induction score of the head that has the highest."""
-    return max(induction_scores(np.asarray(layer), period).max() for *_, layer in by_layer(weights))
+    return max(float(induction_scores(np.asarray(layer), period).max()) for *_, layer in by_layer(weights))
 
 
 def induction_scores(weights: Float[np.ndarray, 'B N T S'], period: Int[np.ndarray, 'B']) -> Float[np.ndarray, 'N']:
