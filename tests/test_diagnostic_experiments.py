@@ -83,3 +83,18 @@ def test_parity_is_learned_where_eigenvalues_may_be_negative_and_holds_at_length
     assert (found['validation']['accuracy'] > 0.99) == solved
     assert (found['validation_256']['accuracy'] > 0.99) == solved
     assert solved or found['validation_256']['solved'] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_permutations_of_three_are_learned_by_two_updates_a_token_and_not_by_one(tmp_path):
+    found = {}
+    for updates in (1, 2):
+        fields = [f'--config.model.block.mixer.updates={updates}', '--config.eval_lengths=[32]']
+        config = load_config(str(ROOT / 'permutations.py'), fields)
+        train(config, str(tmp_path / f'{updates}'), Options(quiet=True))
+        records = {record['split']: record for record in read(tmp_path / f'{updates}/metrics.jsonl')}
+        found[updates] = [records[split]['accuracy'] for split in ('validation', 'validation_32')]
+    assert min(found[2]) > 0.99
+    assert found[1][0] < 0.7
+    assert found[1][1] < 0.55

@@ -6,7 +6,7 @@
 
 Arora et al. 2023, "Zoology", section 4 and figure 2, https://arxiv.org/abs/2312.04927: 4 pairs of 8,192 tokens in 64,
 two layers of attention alone, one head, width 64, learned positions, a tied embedding. They train for 12,500 steps of
-512 rows with dropout of 0.1 and the best of four learning rates; here it is 2,500 steps of 64 at one rate, without
+512 rows with dropout of 0.1 and the best of four learning rates; here it is 4,000 steps of 64 at one rate, without
 dropout. Embeddings start at length 1 here and are scaled up before the first layer: theirs start at 0.16.
 """
 
@@ -19,12 +19,11 @@ def get_config() -> ConfigDict:
     generator = dict(use='data.diagnostic.recall:MultiQueryRecall', vocabulary=vocabulary, pairs=4)
     attention = ROTARY_ATTENTION | dict(heads=1, position=dict(use='position.none:NoPosition'))
 
-    config = diagnostic(generator, steps=2500, context_length=64, vocabulary=vocabulary, mixer=attention)
+    config = diagnostic(generator, steps=4000, context_length=64, vocabulary=vocabulary, mixer=attention)
     config.task.answers = 4
-    config.data.train = 200_000
+    config.data.train = 256_000
     config.optimizer.weight_decay = 0.0
-    config.schedule.peak = 3e-3
-    config.schedule.warmup = 50
+    config.schedule = dict(use='train.schedule:WarmupStableDecay', peak=4e-3, floor=0.0, warmup=50, decay=800)
     config.model.position = dict(use='position.learned:Learned', length=config.model.get_ref('context_length'))
     config.model.block.feedforward = None
     config.model.tied = True
