@@ -16,7 +16,13 @@ from typing import Any
 
 HEADS = 2
 MIXER = 'model.block.mixer'
-SMALL = {'model.vocabulary': 64, 'model.context_length': 24, 'data.validation': 500, 'steps': 500, 'schedule.decay': 100}
+SMALL = {
+    'model.vocabulary': 64,
+    'model.context_length': 24,
+    'data.validation': 500,
+    'steps': 500,
+    'schedule.decay': 100,
+}
 
 
 def get_sweep() -> dict[str, Any]:
