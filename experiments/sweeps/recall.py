@@ -30,7 +30,7 @@ def get_sweep() -> dict[str, Any]:
     delta = dict(use='attention.delta:Delta', heads=HEADS)
     points = [
         {'name': 'attention_1', 'model.layers': 1},
-        {'name': 'attention_2', 'model.layers': 2},
+        {'name': 'attention_2'},  # as many as the config has
         {'name': 'gated_delta_net_1', 'model.layers': 1, MIXER: {**delta, 'convolution': convolution}},
         {'name': 'gated_delta_net_1_without_convolution', 'model.layers': 1, MIXER: delta},
     ]
