@@ -371,7 +371,10 @@ def test_answers_count_and_nothing_else_does():
 
 
 def decoder():
-    norm, mixer = dict(use='norm.rms:RMSNorm'), dict(use='attention.retention:Retention', heads=2)
+    norm, mixer = (
+        dict(use='norm.rms:RMSNorm'),
+        dict(use='recurrent.mixer.convolution:Convolution', size=2, depthwise=True),
+    )
     block = dict(use='block.pre_norm:PreNorm', norm=norm, mixer=mixer, feedforward=GATED)
     sizes = dict(context_length=8, width=8, layers=1, vocabulary=16, tied=True)
     parts = dict(norm=norm, run=dict(use='model.stack:Unrolled'), position=dict(use='position.none:NoPosition'))
@@ -384,6 +387,7 @@ def asked_of_rows(places):
     return dict(tokens=tokens, labels=labels, segments=jnp.ones_like(tokens), positions=jnp.tile(jnp.arange(8), (3, 1)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('chunk', [None, 2])
 def test_logits_of_the_places_that_are_asked_alone_give_the_same_totals_and_gradients(chunk):
     model, batch = decoder(), asked_of_rows([(0, 2), (0, 7), (0, 3), (1, 0)])
