@@ -102,6 +102,8 @@ def test_later_tokens_and_other_sequences_are_refused_by_name():
         drawn(PATH | {'mask': {'use': 'ops.mask:Full'}}, X, ALONE)
     with pytest.raises(UserError, match='reads its own sequence alone'):
         drawn(PATH, X, ALONE.replace(source=ALONE.read(X)))
+    with pytest.raises(UserError, match='Cosine reads queries and keys'):
+        drawn(PATH | {'terms': [{'use': 'score.cosine:Cosine'}]}, X, ALONE)
     with pytest.raises(UserError, match='rank'):
         drawn(PATH | {'rank': 0}, X, ALONE)
 

@@ -138,7 +138,9 @@ def _refuses(first: Level, second: Level) -> bool:
         return True
     if (first.factor, second.factor) == ('kernel', 'mask'):
         return _cannot_mask(first.capabilities, second)
-    return second.factor in ('term', 'position', 'shared') and _cannot_change_scores(first.capabilities, second)
+    return second.factor in ('term', 'position', 'shared') and _cannot_change_scores(
+        first.capabilities, second, getattr(first.target, 'serves_features', False)
+    )
 
 
 def _has_no_place(mixer: Level, inner: Level) -> bool:
@@ -157,9 +159,11 @@ def _cannot_mask(capabilities: Capabilities, mask: Level) -> bool:
     return not direction or (not capabilities.terms and mask.spec not in (CAUSAL, FULL, *_windows(capabilities)))
 
 
-def _cannot_change_scores(capabilities: Capabilities, maker: Level) -> bool:
+def _cannot_change_scores(capabilities: Capabilities, maker: Level, of_features: bool) -> bool:
     terms = [term for term in _terms(maker) if not (capabilities.softcap and isinstance(term, Softcap))]
-    return bool(terms) and (not capabilities.terms or (not capabilities.content and any(map(reads_content, terms))))
+    # A mixer that changes its keys may hand a term the term's own features all the same.
+    of_keys = any(map(reads_content, terms)) and not (of_features and hasattr(maker.target, 'features'))
+    return bool(terms) and (not capabilities.terms or (not capabilities.content and of_keys))
 
 
 def _windows(capabilities: Capabilities) -> list[Any]:

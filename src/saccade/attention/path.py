@@ -10,7 +10,8 @@ https://arxiv.org/abs/2505.16381. It takes the place of positions: as published,
 matrix where query heads share keys), and `convolution` of 3 tokens, depthwise without bias; in the authors' code a SiLU
 follows it. With b = 0 it is multi-head attention without positions, with `score.forget_gate:ForgetGate` as a term
 PaTH-FoX. A step applies its H to all cached keys, which are kept in float32. Cost: B T S K (3 H + C), for chunks of C,
-beside that of all scores, which are made at once. It serves causal masks alone, and no cross-attention.
+beside that of all scores, which are made at once. It serves causal masks alone, no terms that read
+queries and keys, and no cross-attention.
 """
 
 from typing import ClassVar
@@ -31,7 +32,7 @@ from saccade.ops.delta import unit
 from saccade.ops.householder import transform, transform_all
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
-from saccade.ops.term import GivenProducts
+from saccade.ops.term import GivenProducts, OnFeatures, reads_content
 from saccade.types import (
     CachedKeys,
     Capabilities,
@@ -75,6 +76,7 @@ class PaTH(MultiHead, kw_only=True):
     capabilities: ClassVar[Capabilities] = Capabilities(
         full=False,
         cross=False,
+        content=False,
         scores=True,
         sums=True,
         equivariant=False,
@@ -82,6 +84,7 @@ class PaTH(MultiHead, kw_only=True):
         memory='B N T S',
         state='S K H',
     )
+    serves_features: ClassVar[bool] = True  # terms that read numbers of their own next to the keys, and not the keys
     why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer changes cached keys by matrices of its own'}
     example: ClassVar[dict] = {'rank': 4, 'chunk': 4}
 
@@ -89,7 +92,7 @@ class PaTH(MultiHead, kw_only=True):
         """Return how the queries of whole sequences attend."""
 
         def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            self._check(context, scoring)
+            self._check(context, scoring, v.shape[-1])
             scoring = kernel.complete(visible(scoring, context), q.shape[-2], train)
             w, b, _ = self._matrices(x, context, train, None)
             H, tokens = w.shape[-1], Tokens(context.positions, context.numbered)
@@ -105,7 +108,7 @@ class PaTH(MultiHead, kw_only=True):
         """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
 
         def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
-            self._check(context, scoring)
+            self._check(context, scoring, v.shape[-1])
             kv = state.kv.append(k, v, context)
             scoring, k, v = kv.read(kernel.complete(scoring, q.shape[-2], False), context)
             w, b, convolution = self._matrices(x, context, False, state)
@@ -161,11 +164,19 @@ class PaTH(MultiHead, kw_only=True):
         write = write + parameter(self, 'write_bias', 'K', nn.initializers.zeros, (K,))
         return unit(w), 2.0 * jax.nn.sigmoid(write.astype(jnp.float32)), after
 
-    def _check(self, context: LayerContext, scoring: Scoring) -> None:
+    def _check(self, context: LayerContext, scoring: Scoring, H: int) -> None:
         name = Part(type(self)).name
         if context.source is not None:
             raise UserError(f'{name} reads its own sequence alone, and no other')
         require_causal_mask(name, scoring.mask)
+        for term in scoring.terms:
+            of_features = isinstance(term, OnFeatures) and term.k_range[0] >= H
+            inner = term.term if isinstance(term, OnFeatures) else term
+            if reads_content(inner) and not of_features:
+                raise UserError(
+                    f'{name} changes the keys from step to step, and {Part(type(inner)).name} reads queries and keys; '
+                    'it serves terms by position, and those with features of their own'
+                )
 
 
 def _by(products: Float[Array, 'B N T S'], scoring: Scoring) -> Scoring:
