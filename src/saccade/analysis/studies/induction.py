@@ -11,6 +11,7 @@ feed-forward layers; their models learn text, and rows that repeat serve for the
 minutes. Periods differ from row to row, since a head that looks a fixed way back would do for one.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import mean
@@ -47,7 +48,7 @@ class Curve:
 
     def drop(self) -> int | None:
         """Return the step at which the loss was below half that of a guess; None where it never was."""
-        return _first([loss < np.log(VOCABULARY) / 2 for loss in self.losses])
+        return _first([loss < math.log(VOCABULARY) / 2 for loss in self.losses])
 
     def rise(self) -> int | None:
         """Return the step at which a head's score was above a half; None where it never was."""
@@ -87,7 +88,7 @@ def induction(seeds: int = 3, steps: int = 600) -> Claim:
         'score over 0.5 at step',
     )
     title = f'Attention alone, {HEADS} heads, width {WIDTH}; {LENGTH} tokens of {VOCABULARY} that repeat'
-    note = f'A guess: {np.log(VOCABULARY):.3f} nats. Figures every {EVERY} steps, on new rows.'
+    note = f'A guess: {math.log(VOCABULARY):.3f} nats. Figures every {EVERY} steps, on new rows.'
     figures = {'every': EVERY, 'models': {name: [vars(curve) for curve in each] for name, each in curves.items()}}
     report = Report('induction', figures, (Table(title, columns, rows),), (note,))
     chart = Chart('steps', 'nats, and share of the weight', range(EVERY, steps + 1, EVERY), _lines(curves))
@@ -97,12 +98,11 @@ def induction(seeds: int = 3, steps: int = 600) -> Claim:
 def watched(layers: int, seed: int, steps: int) -> Curve:
     """Train a model, and return what is seen of it."""
     model, drawn = build(_decoder(layers))(), np.random.default_rng(seed)
-    optimizer = optax.adam(3e-3)
+    optimizer, context = optax.adam(3e-3), LayerContext(jnp.tile(jnp.arange(LENGTH), (ROWS, 1)))
 
     def loss(params: Params, tokens: Int[Array, 'B T'], period: Int[Array, 'B']) -> tuple[Array, PyTree]:
-        places = jnp.tile(jnp.arange(LENGTH), (len(tokens), 1))
-        logits, reported = model.apply({'params': params}, tokens, LayerContext(places), False, mutable=['weights'])
-        known = (places[:, :-1] >= period[:, None] - 1).astype(jnp.float32)
+        logits, reported = model.apply({'params': params}, tokens, context, False, mutable=['weights'])
+        known = (context.positions[:, :-1] >= period[:, None] - 1).astype(jnp.float32)
         losses = cross_entropy(logits[:, :-1], tokens[:, 1:])
         return (losses * known).sum() / known.sum(), reported['weights']
 
@@ -114,7 +114,7 @@ def watched(layers: int, seed: int, steps: int) -> Curve:
 
     look, curve = jax.jit(loss), Curve()
     tokens, _ = _rows(drawn)
-    params = model.init(jax.random.key(seed), tokens, LayerContext(jnp.arange(LENGTH)[None]), False)['params']
+    params = model.init(jax.random.key(seed), tokens, context, False)['params']
     state = optimizer.init(params)
     for number in range(1, steps + 1):
         params, state = step(params, state, *_rows(drawn))
@@ -122,7 +122,7 @@ def watched(layers: int, seed: int, steps: int) -> Curve:
             tokens, period = _rows(drawn)
             found, weights = look(params, tokens, period)
             curve.losses.append(float(found))
-            curve.scores.append(best_score(weights, period))
+            curve.scores.append(best_score(weights, np.asarray(period)))
     return curve
 
 
@@ -140,10 +140,11 @@ def induction_scores(weights: Float[np.ndarray, 'B N T S'], period: Int[np.ndarr
     return np.concatenate(of_rows, axis=-1).mean(axis=-1)
 
 
-def _rows(drawn: np.random.Generator) -> tuple[Int[np.ndarray, 'B T'], Int[np.ndarray, 'B']]:
+def _rows(drawn: np.random.Generator) -> tuple[Int[Array, 'B T'], Int[Array, 'B']]:
     period = drawn.integers(*PERIODS, size=ROWS)
     once = drawn.integers(VOCABULARY, size=(ROWS, LENGTH))
-    return np.take_along_axis(once, np.arange(LENGTH) % period[:, None], axis=-1), period
+    repeated = np.take_along_axis(once, np.arange(LENGTH) % period[:, None], axis=-1)
+    return jnp.asarray(repeated), jnp.asarray(period)
 
 
 def _lines(curves: Mapping[str, list[Curve]]) -> dict[str, list[float]]:
