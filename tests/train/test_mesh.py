@@ -151,7 +151,7 @@ def test_the_plan_says_nothing_where_no_parameters_are_split():
     ('sizes', 'words'),
     [
         ({'data': 4096}, 'asks for 4096 devices'),
-        ({'experts': 2}, "there is no axis 'experts'; there are data, fsdp, expert, tensor"),
+        ({'experts': 2}, "there is no axis 'experts'; there are data, fsdp, expert, sequence, tensor"),
         ({'data': -1, 'fsdp': -1}, 'at most one is -1'),
         ({'data': 0}, 'sizes are positive'),
     ],
