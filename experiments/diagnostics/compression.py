@@ -13,16 +13,15 @@ from saccade.experiments.diagnostics.base import ROTARY_ATTENTION, diagnostic, s
 
 
 def get_config() -> ConfigDict:
-    length, vocabulary = FieldReference(32), FieldReference(16)
+    vocabulary = FieldReference(16)
     generator = dict(use='data.diagnostic.compression:Compression', symbols=vocabulary - 1)
 
     config = diagnostic(generator, steps=2000, context_length=32, vocabulary=vocabulary)
-    config.data.context_length = length
     config.task = dict(use='task.reconstruction:Reconstruction')
     config.model = small_model(ROTARY_ATTENTION) | dict(
         use='model.encoder:Encoder',
         vocabulary=vocabulary,
-        context_length=length,
+        context_length=config.data.get_ref('context_length'),
         heads=dict(
             reconstructed=dict(
                 use='head.reconstructed:Reconstructed',

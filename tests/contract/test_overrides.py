@@ -41,6 +41,7 @@ IDLE = {
     r'model\.decoder\.embedding_init\..*': 'model.shared_embedding=False',  # an embedding of its own
     r'(.*)\.ratio': r'\1.width=None',
     r'(.*)\.dropout': r'\1.layers=2',  # between recurrent layers
+    r'.*\.mixer\.chunk': 'data.context_length=256',  # tokens of a chunk, which are more than a short row has
     r'.*\.feedforward\.block': 'batch_size=16',  # the most rows of an expert, which has fewer of a small batch
 }
 # Nothing of a teacher is dropped, and no head of it is asked but 'masked'.
