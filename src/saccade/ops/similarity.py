@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from saccade.types import UserError
+
 _LEAST = 1e-12  # of a squared norm: a vector of zeros stays what it is, and has a finite gradient
 
 
@@ -19,9 +21,15 @@ def normalised(x: Float[Array, '*B D']) -> Float[Array, '*B D']:
 
 
 def unit_normal(axis: int) -> Callable[..., Array]:
-    """Initialise a matrix by vectors of norm 1 along an axis, in directions drawn evenly."""
+    """Initialise a matrix by vectors of norm 1 along an axis, in directions drawn evenly.
+
+    Raises:
+        UserError: of what it makes, when that has no such axis.
+    """
 
     def make(key: Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> Array:
+        if not -len(shape) <= axis < len(shape):
+            raise UserError(f'ops.similarity:unit_normal: axis {axis} is none of the {len(shape)} axes of {shape}')
         drawn = jnp.moveaxis(jax.random.normal(key, shape), axis, -1)
         return jnp.moveaxis(normalised(drawn), -1, axis).astype(dtype)
 
