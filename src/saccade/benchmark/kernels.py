@@ -202,7 +202,7 @@ def _given(rows: int, tokens: int, dtype: Any, key_heads: int) -> tuple[Array, A
 
 def _refusal(kernel: CachingKernel, given: tuple[Any, ...], scoring: Scoring) -> str:
     try:
-        kernel.require_served(*given, scoring)
+        jax.eval_shape(lambda q, k, v: kernel.require_served(q, k, v, scoring), *given)
     except UserError as error:
         return str(error)
     return ''
