@@ -15,6 +15,7 @@ from saccade.ops.scoring import Scoring
 from saccade.ops.slopes import geometric_slopes
 from saccade.ops.term import RelativeKeys, RelativeWaves
 from saccade.position.alibi import ALiBi
+from saccade.position.learned import Learned
 from saccade.position.relative_bias import Buckets
 from saccade.position.rotary import Rotary
 from saccade.types import Part
@@ -25,11 +26,13 @@ with warnings.catch_warnings():
     warnings.simplefilter('ignore')
     transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+    from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbedding
     from transformers.models.bloom.modeling_bloom import build_alibi_tensor
     from transformers.models.gpt_neox.modeling_gpt_neox import apply_rotary_pos_emb as neox_rotary
     from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as gptj_rotary
     from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
     from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
+    from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
     from transformers.models.t5.modeling_t5 import T5Attention
     from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
     from transformers.models.xlnet.modeling_xlnet import XLNetModel, XLNetRelativeAttention
@@ -252,3 +255,19 @@ def test_relative_keys_are_those_of_wav2vec2_bert(seed):
     index = jnp.arange(T)
     scores, _ = scoring.scores(jnp.array(q), jnp.array(k), scoring.pairs(index, index), ((),))
     assert_near(jax.nn.softmax(scores), expected.numpy())
+
+
+@pytest.mark.parametrize('theirs', [OPTLearnedPositionalEmbedding, BartLearnedPositionalEmbedding])
+def test_learned_positions_with_an_offset_are_the_table_without_its_first_rows(theirs):
+    """Rows before the offset serve no position, so ours has none of them; OPT counts from the first real token."""
+    random, (rows, tokens, width) = np.random.default_rng(0), (3, 7, 4)
+    real = np.ones((rows, tokens), int)
+    if theirs is OPTLearnedPositionalEmbedding:
+        real[1, :3] = 0
+    embedding = theirs(10, width)
+    with torch.no_grad():
+        expected = embedding(torch.tensor(real)).numpy()
+    x, table = jnp.array(normal(random, rows, tokens, width)), embedding.weight.detach().numpy()[embedding.offset :]
+    positions = jnp.maximum(jnp.cumsum(real, axis=1) - 1, 0)
+    given = Learned(length=10).apply({'params': {'positions': jnp.array(table)}}, x, positions) - x
+    assert_near(given[real == 1], expected[real == 1])
