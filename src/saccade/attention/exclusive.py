@@ -56,8 +56,7 @@ class Exclusive(MultiHead, kw_only=True):
         name = 'attention.exclusive:Exclusive'
         if not 0 <= self.share <= 1:
             raise UserError(f'{name}: share must be from 0 to 1, not {self.share}')
-        if context.source is not None:
-            raise UserError(f'{name} reads its own sequence alone, and no other')
+        context.require_no_source(name)
 
         def without_own(kernel: Kernel, q: Queries, k: Keys, v: Values, *rest: Any) -> tuple[Mixed, Any]:
             mixed, after = attend(kernel, q, k, v, *rest)

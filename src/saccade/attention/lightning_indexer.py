@@ -42,7 +42,6 @@ from saccade.types import (
     Real,
     Rows,
     State,
-    UserError,
     Values,
     require_positive,
 )
@@ -93,8 +92,7 @@ class LightningIndexer(MultiHead, kw_only=True):
         Raises:
             UserError: there is another sequence to read.
         """
-        if context.source is not None:
-            raise UserError(f'{Part(type(self)).name} reads its own sequence alone, and no other')
+        context.require_no_source(Part(type(self)).name)
         return super().project(x, context, position, shared_kv)
 
     def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:

@@ -201,8 +201,7 @@ class FixedStateBase(nn.Module):
     def refuse(self, context: LayerContext) -> None:
         """Raise a UserError for another sequence to read, and for score terms."""
         name = Part(type(self)).name
-        if context.source is not None:
-            raise UserError(f'{name} reads its own sequence alone, and no other')
+        context.require_no_source(name)
         refuse_terms(name, context.terms)
 
     def sizes(self, D: int) -> tuple[int, int, int]:

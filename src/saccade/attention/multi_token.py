@@ -168,10 +168,8 @@ class MultiToken(MultiHead, kw_only=True):
         return Mixing(kernel, matrices)
 
     def _check(self, context: LayerContext, scoring: Scoring) -> None:
-        name = Part(type(self)).name
-        if context.source is not None:
-            raise UserError(f'{name} reads its own sequence alone, and no other')
-        require_causal_mask(name, scoring.mask)
+        context.require_no_source(Part(type(self)).name)
+        require_causal_mask(Part(type(self)).name, scoring.mask)
 
 
 def _one_tap(key: Array, shape: tuple[int, ...]) -> Array:

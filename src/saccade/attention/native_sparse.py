@@ -120,8 +120,7 @@ class NativeSparse(MultiHead, kw_only=True):
         Raises:
             UserError: there is another sequence to read, a score term, or a mask that it cannot serve.
         """
-        if context.source is not None:
-            raise UserError(f'{Part(type(self)).name} reads its own sequence alone, and no other')
+        context.require_no_source(Part(type(self)).name)
 
         def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
             packed = reach_of(self, visible(scoring, context), q, k).segments is not None

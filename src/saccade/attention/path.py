@@ -166,8 +166,7 @@ class PaTH(MultiHead, kw_only=True):
 
     def _check(self, context: LayerContext, scoring: Scoring, H: int) -> None:
         name = Part(type(self)).name
-        if context.source is not None:
-            raise UserError(f'{name} reads its own sequence alone, and no other')
+        context.require_no_source(name)
         require_causal_mask(name, scoring.mask)
         for term in scoring.terms:
             of_features = isinstance(term, OnFeatures) and term.k_range[0] >= H

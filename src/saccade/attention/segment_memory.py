@@ -38,7 +38,6 @@ from saccade.types import (
     Scores,
     ScoreTerm,
     Source,
-    UserError,
     Values,
 )
 
@@ -105,8 +104,7 @@ class SegmentMemory(MultiHead, kw_only=True):
         Raises:
             UserError: the context has a source, since this mixer does not do cross-attention.
         """
-        if context.source is not None:
-            raise UserError('attention.segment_memory:SegmentMemory reads its own sequence alone, and no other')
+        context.require_no_source('attention.segment_memory:SegmentMemory')
         return super().share_kv(x, context.replace(source=self._twice(x, context)), train, shared_kv)
 
     def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:

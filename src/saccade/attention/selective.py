@@ -35,7 +35,6 @@ from saccade.types import (
     Queries,
     Scores,
     State,
-    UserError,
     Values,
 )
 
@@ -101,10 +100,8 @@ class Selective(MultiHead, kw_only=True):
         return SelectiveCache(Cache.empty(k, v, capacity), jnp.zeros((x.shape[0], capacity)))
 
     def _check(self, context: LayerContext, scoring: Scoring) -> None:
-        name = Part(type(self)).name
-        if context.source is not None:
-            raise UserError(f'{name} reads its own sequence alone, and no other')
-        require_causal_mask(name, scoring.mask)
+        context.require_no_source(Part(type(self)).name)
+        require_causal_mask(Part(type(self)).name, scoring.mask)
 
 
 def lower(

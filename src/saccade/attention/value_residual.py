@@ -21,7 +21,6 @@ from saccade.types import (
     PairPosition,
     Queries,
     Share,
-    UserError,
     Values,
     require_share,
 )
@@ -49,8 +48,7 @@ class ValueResidual(MultiHead, kw_only=True):
         """
         name = 'attention.value_residual:ValueResidual'
         require_share(name, share=self.share)
-        if context.source is not None:
-            raise UserError(f'{name} reads its own sequence alone, and no other')
+        context.require_no_source(name)
         q, k, v = super().project(x, context, position, shared_kv)
         if shared_kv is not None:
             return q, k, v

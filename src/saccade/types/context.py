@@ -9,6 +9,7 @@ from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.types.arrays import Hidden
+from saccade.types.errors import UserError
 
 
 @struct.dataclass
@@ -60,6 +61,18 @@ class LayerContext:
     def read(self, x: Hidden) -> Source:
         """Return what keys and values are made of: the source, or the tokens x themselves."""
         return Source(x, self.positions, self.segments) if self.source is None else self.source
+
+    def require_no_source(self, name: str) -> None:
+        """Check that a mixer is not asked for cross-attention.
+
+        Args:
+            name: of the mixer, which has none.
+
+        Raises:
+            UserError: there is a source.
+        """
+        if self.source is not None:
+            raise UserError(f'{name} reads its own sequence alone, and no other')
 
     @property
     def real(self) -> Bool[Array, 'B T'] | None:
