@@ -84,8 +84,10 @@ class Mixture(nn.Module):
         return nn.Dropout(self.dropout)(y, deterministic=not train)
 
     def _report(self, routes: Routes, served: Int[Array, 'T'], real: Bool[Array, 'T']) -> None:
-        self.sow('metrics', 'dropped', 1.0 - (served > 0).sum() / jnp.maximum(real.sum(), 1))
-        self.sow('metrics', 'overflow', 1.0 - served.sum() / jnp.maximum(routes.wanted.sum(), 1))
+        tokens, wanted = real.sum(), routes.wanted.sum()
+        # The difference is taken of whole numbers, so that none is exactly 0 on every release of XLA.
+        self.sow('metrics', 'dropped', (tokens - (served > 0).sum()) / jnp.maximum(tokens, 1))
+        self.sow('metrics', 'overflow', (wanted - served.sum()) / jnp.maximum(wanted, 1))
 
     def _check(self) -> None:
         name = 'feedforward.mixture:Mixture'
