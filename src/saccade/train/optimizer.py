@@ -113,8 +113,9 @@ class Optimizer:
             for both in (False, True)
         )
         rule = _made(self.rule, axes, 'optimizer.rule')
-        project = optax.identity() if self.projection is None else _onto(self.projection(), axes)
-        learned = optax.chain(clip, rule, of_rule, decay, of_both, optax.scale_by_learning_rate(schedule), project)
+        # A link more would be one more state in the checkpoints of runs that project nothing.
+        project = () if self.projection is None else (_onto(self.projection(), axes),)
+        learned = optax.chain(clip, rule, of_rule, decay, of_both, optax.scale_by_learning_rate(schedule), *project)
         return optax.partition(
             {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
         )
