@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every experiment with an encoder builds and takes a step, and those of published sizes have them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import jax
@@ -89,12 +90,21 @@ def with_a_step(path):
 
 
 def narrow(file):
-    """The experiment with encoders of two layers."""
-    config = load_config(str(file))
-    parts = [name for name in ('generator', 'discriminator') if name in config['model']]
-    fields = [f'{part}.layers' for part in parts] or ['layers']
+    """The experiment with encoders of one layer, or of one repeat of their pattern."""
     small = ('batch_size=2', 'accumulate=1', 'dtype=float32')
-    return load_config(str(file), [f'--config.{each}' for each in (*(f'model.{field}=1' for field in fields), *small)])
+    fields = [*small, *shallow(load_config(str(file))['model'], 'model')]
+    return load_config(str(file), [f'--config.{each}' for each in fields])
+
+
+def shallow(value, path):
+    """Overrides that leave every tower one repeat of its blocks."""
+    if not isinstance(value, Mapping):
+        return
+    if 'block' in value and 'layers' in value:
+        pattern = len(value['block']) if isinstance(value['block'], list) else 1
+        yield f'{path}.layers={pattern + len(value.get("first_blocks", ())) + len(value.get("last_blocks", ()))}'
+    for name, item in value.items():
+        yield from shallow(item, f'{path}.{name}')
 
 
 @pytest.mark.long
