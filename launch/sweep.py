@@ -51,6 +51,7 @@ DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs and their cost, an
 BUDGET = flags.DEFINE_float(
     'budget', None, 'Minutes: choose the largest of the sizes that the sweep lists which is predicted to fit.', 0.0
 )
+SIZE = flags.DEFINE_string('size', None, 'Take this one of the sizes that the sweep lists.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the sweep and how each run ended, and nothing else.')
 
 TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
@@ -146,8 +147,10 @@ def main(overrides: list[str]) -> None:
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
     engine, jobs = {'local': _local, 'slurm': _slurm}[ENGINE.value](console)
     launch = Launch(console, engine)
+    if BUDGET.value is not None and SIZE.value is not None:
+        raise UserError('give --budget or --size, not both: a budget chooses a size')
     if BUDGET.value is None:
-        plan = Plan.of(CONFIG.value, SWEEP.value, overrides)
+        plan = Plan.of(CONFIG.value, SWEEP.value, overrides, SIZE.value)
     elif jobs is None:
         raise UserError('--budget: say with --jobs how many runs the cluster has at a time')
     else:

@@ -7,14 +7,16 @@
     python launch/report.py --workdir=runs/recall --metric=accuracy
 
 Any diagnostic may be the config. Causal mixers of every family, as large as the config's own; four rates are tried for
-each on one seed, and five seeds compared with the best. With `--budget=MINUTES` it is the largest of four sizes that
-fits: all, the same with a search by halving, 1,000 steps, or 500 steps of seven mixers.
+each on one seed, and five seeds compared with the best. `--size=NAME` takes one of five sizes, `--budget=MINUTES` the
+largest that fits: `all`; `halving`, with a search by halving; `short`, 1,000 steps; `quick`, 300 steps and three seeds,
+without what is attention with other projections; `few`, 500 steps of seven mixers.
 """
 
 from typing import Any
 
 MIXER = 'model.block.mixer'
 HEADS = 2
+NORM = dict(use='norm.rms:RMSNorm')
 SHORT = dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=True)
 ATTENTION = dict(
     use='attention.multi_head:MultiHead',
@@ -26,6 +28,17 @@ ATTENTION = dict(
 
 
 RATES = dict(by={'schedule.peak': [3e-4, 1e-3, 3e-3, 1e-2]}, seeds=[100], metric='accuracy')
+# Attention of which projections, or what heads are handed, are other ones.
+PROJECTED = (
+    'latent',
+    'grouped_latent',
+    'grouped_tied',
+    'tensor_product',
+    'normalized_heads',
+    'exclusive',
+    'value_residual',
+    'persistent_memory',
+)
 # Of each kind one: all tokens, few tokens, a sum, a decaying sum, an overwritten state, the same with a sign, a cell.
 FEW = ('attention', 'window', 'linear', 'retention', 'delta_net', 'delta_net_negative', 'lstm')
 
@@ -33,6 +46,7 @@ FEW = ('attention', 'window', 'linear', 'retention', 'delta_net', 'delta_net_neg
 def get_sweep() -> dict[str, Any]:
     points = [{'name': name, MIXER: mixer} for name, mixer in mixers().items()]
     few = [point for point in points if point['name'] in FEW]
+    most = [point for point in points if point['name'] not in PROJECTED]
 
     def halving(*steps: int) -> dict[str, Any]:
         return RATES | dict(halving=dict(steps=[*steps]))
@@ -46,30 +60,80 @@ def get_sweep() -> dict[str, Any]:
             dict(name='all'),
             dict(name='halving', tune=halving(500, 1000)),
             dict(name='short', config={'steps': 1000}, tune=halving(250, 500)),
+            dict(name='quick', config={'steps': 300}, seeds=3, tune=halving(100), runs=dict(list=most)),
             dict(name='few', config={'steps': 500}, tune=halving(125, 250), runs=dict(list=few)),
         ],
     )
 
 
 def mixers() -> dict[str, dict[str, Any]]:
+    return attentions() | recurrences()
+
+
+def attentions() -> dict[str, dict[str, Any]]:
+    """Those with a weight for each pair of tokens, or for those pairs that they choose."""
     window = dict(use='ops.mask:all_of', masks=[dict(use='ops.mask:Window', left=15), dict(use='ops.mask:Causal')])
     without = dict(position=dict(use='position.none:NoPosition'))
+    latent = dict(rank=32, head_width=32, value_width=32, rotated_width=16, norm=NORM)
     return dict(
         attention=ATTENTION,
         attention_without_positions=ATTENTION | without,
         window=ATTENTION | dict(mask=window),
         forgetting=ATTENTION | dict(terms=[dict(use='score.forget_gate:ForgetGate')]) | without,
+        moba=ATTENTION | dict(kernel=dict(use='attention.moba:MoBA', block=8, chosen=2)),
+        native_sparse=ATTENTION
+        | dict(use='attention.native_sparse:NativeSparse', length=8, stride=4, block=8, chosen=3, window=8),
+        lightning_indexer=ATTENTION
+        | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=8),
+        selective=ATTENTION | dict(use='attention.selective:Selective'),
+        multi_token=ATTENTION
+        | dict(
+            use='attention.multi_token:MultiToken',
+            query_size=6,
+            key_size=11,
+            after_query_size=6,
+            after_key_size=11,
+            after_mixed=HEADS,
+            output_norm=NORM,
+        ),
+        path=ATTENTION
+        | dict(use='attention.path:PaTH', rank=32, convolution=SHORT | dict(size=3, bias=False))
+        | without,
+        differential=ATTENTION | dict(use='attention.differential:Differential'),
+        segment_memory=ATTENTION | dict(use='attention.segment_memory:SegmentMemory', length=8, memory=8),
+        latent=ATTENTION | latent | dict(use='attention.latent:Latent'),
+        grouped_latent=ATTENTION | latent | dict(use='attention.grouped_latent:GroupedLatent', latents=2, rank=16),
+        grouped_tied=ATTENTION | dict(use='attention.grouped_tied:GroupedTied', key_value_heads=1, rotated_width=16),
+        tensor_product=ATTENTION
+        | dict(use='attention.tensor_product:TensorProduct', query_rank=6, key_rank=2, value_rank=2),
+        normalized_heads=ATTENTION | dict(use='attention.normalized_heads:NormalizedHeads'),
+        exclusive=ATTENTION | dict(use='attention.exclusive:Exclusive', share=1.0),
+        value_residual=ATTENTION | dict(use='attention.value_residual:ValueResidual', share=0.5),
+        persistent_memory=ATTENTION | dict(use='attention.persistent_memory:PersistentMemory', count=16),
+    )
+
+
+def recurrences() -> dict[str, dict[str, Any]]:
+    """Those with a state of fixed size."""
+    without = dict(position=dict(use='position.none:NoPosition'))
+    cell = dict(use='recurrent.mixer.recurrent:Recurrent')
+    return dict(
         linear=ATTENTION | dict(kernel=dict(use='attention.linear:Linear')) | without,
+        performer=ATTENTION | dict(kernel=dict(use='attention.performer:Performer', random_features=64)) | without,
         retention=dict(use='attention.retention:Retention', heads=HEADS),
         gated_linear=dict(use='attention.gated_linear:GatedLinear', heads=HEADS),
         hgrn2=dict(use='attention.hgrn2:HGRN2', heads=HEADS),
         mamba2=dict(use='attention.mamba2:Mamba2', heads=HEADS, convolution=SHORT),
         mlstm=dict(use='attention.mlstm:MLSTM', heads=HEADS, gate_cap=15.0),
+        rwkv7=dict(use='attention.rwkv7:RWKV7', heads=HEADS, decay_rank=16, rate_rank=16, gate_rank=32, value_rank=16),
         delta_net=dict(use='attention.delta:Delta', heads=HEADS, decay=False),
         delta_net_negative=dict(use='attention.delta:Delta', heads=HEADS, decay=False, negative_eigenvalues=True),
         gated_delta_net=dict(use='attention.delta:Delta', heads=HEADS),
+        gated_delta_net_with_convolution=dict(use='attention.delta:Delta', heads=HEADS, convolution=SHORT),
         kimi_delta=dict(use='attention.kimi_delta:KimiDelta', heads=HEADS),
         delta_product=dict(use='attention.delta_product:DeltaProduct', heads=HEADS, updates=2),
-        lstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.lstm:LSTM', width=64)),
-        slstm=dict(use='recurrent.mixer.recurrent:Recurrent', cell=dict(use='recurrent.cell.slstm:SLSTM', width=64)),
+        lstm=cell | dict(cell=dict(use='recurrent.cell.lstm:LSTM', width=64)),
+        gru=cell | dict(cell=dict(use='recurrent.cell.gru:GRU', width=64)),
+        slstm=cell | dict(cell=dict(use='recurrent.cell.slstm:SLSTM', width=64)),
+        convolution=dict(use='recurrent.mixer.convolution:Convolution', size=4, depthwise=False),
     )

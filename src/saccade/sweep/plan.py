@@ -29,7 +29,7 @@ from saccade.build import plain
 from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import Run, Sweep
-from saccade.sweep.sizes import sizes_of
+from saccade.sweep.sizes import size_of
 from saccade.sweep.space import NAME, Point, points
 from saccade.sweep.tune import Tune
 from saccade.train.config import PREFIX, load_config, run_file, value_of
@@ -105,7 +105,7 @@ class Plan:
         """
         title, spec = read_sweep_file(sweep)
         if size is not None:
-            chosen = next(each for each in sizes_of(spec) if each.name == size)
+            chosen = size_of(spec, size)
             spec, overrides = chosen.applied(spec), [*as_overrides(chosen.config), *overrides]
         base = load_config(config, overrides)
         for field, what in spec.get('needs', {}).items():

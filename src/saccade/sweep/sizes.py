@@ -41,9 +41,7 @@ def sizes_of(spec: Mapping[str, Any]) -> list[Size]:
     """
     listed = spec.get('sizes')
     if not isinstance(listed, list | tuple) or not listed:
-        raise UserError(
-            "--budget: this sweep has no sizes to choose from: sizes=[dict(name='full'), ...], largest first"
-        )
+        raise UserError("this sweep has no sizes to choose from: sizes=[dict(name='full'), ...], largest first")
     for number, size in enumerate(listed):
         where = f'sizes[{number}]'
         if not isinstance(size, Mapping) or not isinstance(size.get('name'), str):
@@ -59,3 +57,15 @@ def sizes_of(spec: Mapping[str, Any]) -> list[Size]:
         Size(size['name'], size.get('config', {}), {key: size[key] for key in _REPLACED if key in size})
         for size in listed
     ]
+
+
+def size_of(spec: Mapping[str, Any], name: str) -> Size:
+    """Return the size of this name.
+
+    Raises:
+        UserError: there is none.
+    """
+    sizes = {size.name: size for size in sizes_of(spec)}
+    if name not in sizes:
+        raise UserError(f"--size: there is no size '{name}'; the sweep has {', '.join(sizes)}")
+    return sizes[name]
