@@ -82,7 +82,15 @@ def attentions() -> dict[str, dict[str, Any]]:
         forgetting=ATTENTION | dict(terms=[dict(use='score.forget_gate:ForgetGate')]) | without,
         moba=ATTENTION | dict(kernel=dict(use='attention.moba:MoBA', block=8, chosen=2)),
         native_sparse=ATTENTION
-        | dict(use='attention.native_sparse:NativeSparse', length=8, stride=4, block=8, chosen=3, window=8),
+        | dict(
+            use='attention.native_sparse:NativeSparse',
+            key_value_heads=1,
+            length=4,
+            stride=4,
+            block=8,
+            chosen=3,
+            window=8,
+        ),
         lightning_indexer=ATTENTION
         | dict(use='attention.lightning_indexer:LightningIndexer', index_heads=2, index_width=16, chosen=8),
         selective=ATTENTION | dict(use='attention.selective:Selective'),
