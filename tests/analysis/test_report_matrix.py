@@ -66,10 +66,11 @@ def test_of_a_loss_the_best_is_the_lowest_mean(folder):
 
 def test_the_rows_say_chance_means_and_intervals(folder):
     heads, chance, *rows = matrix(folder, Question()).rows()
-    assert heads == ['variant', 'copying', 'parity', 'mean share']
-    assert chance == ['chance', '0.100', '0.500', '']
+    assert heads == ['variant', 'copying', 'parity', 'mean share', 'state bytes']
+    assert chance == ['chance', '0.100', '0.500', '', '']
     assert re.fullmatch(r'0\.600 \[0\.\d+, 0\.\d+\]|0\.60 \[0\.\d+, 0\.\d+\]', rows[0][1]), rows[0]
     assert rows[2][:2] == ['lstm', '—']
+    assert [row[-1] for row in rows] == ['1.00 k', '100', '10.0 k']
 
 
 def test_it_says_who_is_best_most_often(folder):

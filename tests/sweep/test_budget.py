@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from saccade.experiments.sweeps.diagnostics import FEW, get_sweep, mixers
+from saccade.experiments.sweeps.diagnostics import FEW, PROJECTED, get_sweep, mixers
 
+from saccade.analysis.catalogue.catalogue import MIXER, Catalogue, can
 from saccade.sweep import plan
 from saccade.sweep.budget import Timing, choose, smaller
 from saccade.sweep.folder import SweepFolder
@@ -140,14 +141,30 @@ def test_a_folder_that_holds_the_timing_alone_is_the_sweeps(make, tmp_path):
 def test_the_diagnostics_list_their_sizes():
     spec = get_sweep()
     sizes = {size.name: size.applied(spec) for size in sizes_of(spec)}
-    assert [*sizes] == ['all', 'halving', 'short', 'few']
+    assert [*sizes] == ['all', 'halving', 'short', 'quick', 'few']
     assert [point['name'] for point in sizes['few']['runs']['list']] == [name for name in mixers() if name in FEW]
     assert {*FEW} <= mixers().keys()
-    assert all(size['seeds'] == 5 for size in sizes.values())
+    assert [size['seeds'] for size in sizes.values()] == [5, 5, 5, 3, 5]
+    left = mixers().keys() - {point['name'] for point in sizes['quick']['runs']['list']}
+    assert left == {*PROJECTED}
+
+
+def test_the_diagnostics_have_every_mixer_that_can_be_causal():
+    ours = Catalogue.ours()
+    there = {part['use'] for part in ours.specs(MIXER).values() if can(part).causal}
+    assert there - {spec['use'] for spec in mixers().values()} == {
+        'recurrent.mixer.channel_mixing:ChannelMixing'  # a feed-forward layer, which reads the token before alone
+    }
+
+
+def test_a_size_is_taken_by_its_name(make):
+    assert make('half').sweep.base['steps'] == 50
+    with pytest.raises(UserError, match=r"--size: there is no size 'huge'; the sweep has full, half, small"):
+        make('huge')
 
 
 REFUSED = {
-    '--budget: this sweep has no sizes': {},
+    'this sweep has no sizes': {},
     'sizes[0]: write a dict with a name': {'sizes': [{'config': {}}]},
     "sizes[0]: there is no 'steps'; a size has name, config,": {'sizes': [{'name': 'a', 'steps': 3}]},
     'sizes[1].config: write a dict': {'sizes': [{'name': 'a'}, {'name': 'b', 'config': 3}]},

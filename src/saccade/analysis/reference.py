@@ -523,7 +523,8 @@ def launchers_page(folder: Path) -> str:
 
 def experiments_page(folder: Path) -> str:
     """Return the page of experiments and sweeps, by folder: each with its docstring."""
-    sections = ['# Experiments', 'A file here is what `--config` takes; those of `sweeps/` are what `--sweep` takes.']
+    said = 'A file here is what `--config` takes; those of `sweeps/` and `suites/` are what `--sweep` and `--suite` take.'
+    sections = ['# Experiments', said]
     for room in sorted(path for path in folder.iterdir() if path.is_dir()):
         files = [file for file in sorted(room.glob('*.py')) if re.search(r'^def get_\w+\(', file.read_text(), re.M)]
         sections += [f'## {escaped(room.name)}'] if files else []

@@ -113,12 +113,12 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
 
 
 def _found(flag: str, path: str) -> str:
-    """The path of a file: as it is given, or of what we ship, by its name: causal_lm/quickstart, or a sweep's own."""
+    """The path of a file: as it is given, or of what we ship, by its name: causal_lm/quickstart, heads for a sweep."""
     if Path(path).exists():
         return path
     shipped = Path(str(files('saccade.experiments')))
     name = f'{path.removeprefix("experiments/").removesuffix(".py")}.py'
-    folders = (shipped, shipped / 'sweeps') if flag == 'sweep' else (shipped,)
+    folders = (shipped, shipped / f'{flag}s')  # sweeps/ and suites/ for --sweep and --suite
     return next((str(folder / name) for folder in folders if (folder / name).is_file()), path)
 
 

@@ -17,7 +17,7 @@ from saccade.analysis.report.compare import Comparison, Question, Standing, comp
 from saccade.analysis.report.critical import Critical, over_tasks
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.tables import places, with_interval
-from saccade.analysis.report.words import UNKNOWN, fixed
+from saccade.analysis.report.words import UNKNOWN, amount, fixed
 from saccade.sweep.record import sweep_file
 from saccade.train.workdir import absolute
 from saccade.types import UserError
@@ -54,6 +54,11 @@ class Matrix:
         found = [self.share(task, standing) for task, standing in self.cells[variant].items()]
         return None if None in found or len(found) < len(self.comparisons) else sum(found) / len(found)
 
+    def state_bytes(self, variant: str) -> int | float | None:
+        """The most that a row leaves to decode with in any task; None where no run logged it."""
+        found = [standing.cost.state_bytes for standing in self.cells[variant].values()]
+        return max((size for size in found if size is not None), default=None)
+
     def text(self, variant: str, task: str) -> str:
         """A cell in words: the mean, and its interval where there is one."""
         standing = self.cells[variant].get(task)
@@ -65,10 +70,15 @@ class Matrix:
         """The matrix in words: names of columns, chance, and a row for each variant."""
         chances = [fixed(comparison.baseline, 3) for comparison in self.comparisons.values()]
         rows = [
-            [variant, *(self.text(variant, task) for task in self.comparisons), fixed(self.mean_share(variant), 2)]
+            [
+                variant,
+                *(self.text(variant, task) for task in self.comparisons),
+                fixed(self.mean_share(variant), 2),
+                amount(self.state_bytes(variant)),
+            ]
             for variant in self.cells
         ]
-        return [['variant', *self.comparisons, 'mean share'], ['chance', *chances, ''], *rows]
+        return [['variant', *self.comparisons, 'mean share', 'state bytes'], ['chance', *chances, '', ''], *rows]
 
     @cached_property
     def places(self) -> Mapping[str, int]:

@@ -25,7 +25,7 @@ from saccade.train.workdir import write_atomically, writing
 
 METHOD = (
     'A cell is the mean over seeds with its 95% interval. Its colour, and the mean share, say how far it is from '
-    'chance, which is the baseline, to the best possible. Each column leads to the report of its sweep.'
+    'chance, which is the baseline, to the best possible. State bytes are what a row leaves to decode with.'
 )
 
 
@@ -104,7 +104,7 @@ def _html(found: Matrix, links: dict[str, str], now: datetime) -> str:
             hues=len(COLOURS),
             links=links,
             tables=tables,
-            method=METHOD,
+            method=f'{METHOD} Each column leads to the report of its sweep.',
             source=_source(found, now),
         )
     )

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Run a suite, several sweeps over the same variants, and show them as a matrix: the same command again continues.
+
+Each sweep has a folder of its own below --workdir, and is carried out as launch/sweep.py does. One that fails stops no
+other. --page=FILE.md writes the standing page, as docs/results has it.
+
+python launch/suite.py --suite=experiments/suites/diagnostics.py --workdir=runs/suite --size=few --jobs=2
+"""
+
+import shlex
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from absl import flags
+from rich.console import Console
+
+from saccade.analysis.report.compare import Question
+from saccade.analysis.report.matrix_files import matrix_report
+from saccade.analysis.report.standing import standing_page
+from saccade.sweep.suite import Suite
+from saccade.train.process.main import run_main
+from saccade.train.process.output import require_file, require_folder
+from saccade.train.process.terminal import say
+from saccade.train.workdir import absolute, write_atomically
+from saccade.types import UserError
+
+SUITE = flags.DEFINE_string('suite', None, 'File with get_suite(); experiments/suites/ has those we ship.')
+WORKDIR = flags.DEFINE_string('workdir', None, "The suite's folder; each sweep has one of its own below it.")
+SIZE = flags.DEFINE_string('size', None, 'Of each sweep, one of the sizes that it lists.')
+BUDGET = flags.DEFINE_float('budget', None, 'Minutes for all, in equal parts: of each sweep the largest size.', 0.0)
+JOBS = flags.DEFINE_integer('jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores.')
+PAGE = flags.DEFINE_string('page', None, 'Write the standing page here, in Markdown.')
+DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print what each sweep would run, and start nothing.')
+
+SWEEP = (sys.executable, str(Path(__file__).absolute().with_name('sweep.py')))
+
+
+def main(overrides: list[str]) -> None:
+    """Carry out all sweeps, and exit with an error status if one has not finished.
+
+    Raises:
+        UserError: --suite or --workdir is missing, the suite is not right, or the page cannot be written.
+    """
+    if not (SUITE.value and WORKDIR.value):
+        raise UserError('give --suite=FILE and --workdir=FOLDER; experiments/suites has the files we ship')
+    require_folder('workdir', WORKDIR.value)
+    if PAGE.value:
+        require_file('page', PAGE.value)
+    console, suite, folder = Console(highlight=False), Suite.of(SUITE.value), absolute(WORKDIR.value)
+    asked = _asked(len(suite.tasks))
+    unfinished = []
+    for task in suite.tasks:
+        say(console, f'{task.name}: the sweep is in {folder / task.name}')
+        if subprocess.run([*SWEEP, *task.flags(folder), *asked, *overrides]).returncode:
+            unfinished.append(task.name)
+    if not DRY_RUN.value:
+        found = matrix_report(folder, Question())
+        found.show(console)
+        if PAGE.value:
+            command = shlex.join(['python', *sys.argv])
+            page = standing_page(found.matrix, suite.title, command, datetime.now().astimezone())
+            write_atomically(Path(PAGE.value), page)
+            say(console, PAGE.value)
+    if unfinished:
+        raise UserError(f'not finished: {", ".join(unfinished)}; see above why. The same command goes on')
+
+
+def _asked(tasks: int) -> list[str]:
+    """The flags that all sweeps are given."""
+    each = {
+        'size': SIZE.value,
+        'budget': BUDGET.value and BUDGET.value / tasks,
+        'jobs': JOBS.value,
+        'dry_run': DRY_RUN.value or None,
+    }
+    return [f'--{name}={value}' for name, value in each.items() if value is not None]
+
+
+if __name__ == '__main__':
+    run_main(main)

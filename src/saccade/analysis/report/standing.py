@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Standing page of a suite: its matrix in Markdown, with the command that makes it, and what was left out."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import chain
+
+from saccade.analysis.report.lengths import lengths
+from saccade.analysis.report.matrix import Matrix, overview
+from saccade.analysis.report.matrix_files import METHOD
+from saccade.analysis.report.origins import origins
+from saccade.analysis.report.page import critical_parts, marked, table
+from saccade.analysis.report.tuning import search_of
+from saccade.analysis.report.words import UNKNOWN, counted, fixed
+from saccade.sweep.folder import SweepFolder
+from saccade.sweep.plan import read_sweep_file
+from saccade.sweep.record import Sweep, read_sweep
+from saccade.sweep.space import NAME, points
+
+
+def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str:
+    """Return the page.
+
+    Args:
+        title: of the suite.
+        command: that makes the page anew.
+    """
+    trials = [trial for comparison in found.comparisons.values() for trial in comparison.study.trials]
+    return (
+        '\n\n'.join(
+            [
+                f'# {marked(title)}',
+                marked(overview(found)),
+                f'```shell\n{command}\n```',
+                *map(marked, origins(trials).lines()),
+                marked(f'{_work(found)} Made on {now:%d %B %Y}.'),
+                table(found.rows()),
+                METHOD,
+                *_longer(found),
+                *_searched(found),
+                *critical_parts(found.critical),
+                *_left_out(found),
+            ]
+        )
+        + '\n'
+    )
+
+
+def _sweeps(found: Matrix) -> Iterator[Sweep]:
+    """Every sweep of the suite, those of its searches included."""
+    for comparison in found.comparisons.values():
+        folder = SweepFolder(comparison.study.folder)
+        for each in (folder, *folder.tuning.rungs):
+            if (sweep := read_sweep(each.path)) is not None:
+                yield sweep
+
+
+def _work(found: Matrix) -> str:
+    """How many runs there were, and how long they took."""
+    runs = [run for sweep in _sweeps(found) for run in sweep.runs if run.status == 'finished']
+    hours = sum(run.seconds or 0.0 for run in runs) / 3600
+    return f'{counted(len(runs), "run")}, those of the searches included, took {hours:.1f} hours of one process.'
+
+
+def _longer(found: Matrix) -> list[str]:
+    """Means at lengths that were never trained on, for the tasks that have any."""
+    measured = {task: lengths(comparison) for task, comparison in found.comparisons.items()}
+    known = {task: each for task, each in measured.items() if each is not None}
+    if not known:
+        return []
+    heads = [f'{task}, {tokens} tokens' for task, each in known.items() for tokens in each.lengths]
+    texts = {
+        (task, standing.variant): [fixed(cell and cell.mean, 2) for cell in cells]
+        for task, each in known.items()
+        for standing, cells in each.rows
+    }
+    rows = [
+        [variant, *chain(*(texts.get((task, variant), [UNKNOWN] * len(each.lengths)) for task, each in known.items()))]
+        for variant in found.cells
+    ]
+    said = 'Means over seeds. The first length of each task is that of training.'
+    return ['## Rows longer than in training', said, table([['variant', *heads], *rows])]
+
+
+def _searched(found: Matrix) -> list[str]:
+    """How many variants of each task have another place in the ranking with one setting for all."""
+    searches = {task: search_of(comparison) for task, comparison in found.comparisons.items()}
+    moved = {task: search.first.moved() for task, search in searches.items() if search is not None}
+    settings = [*dict.fromkeys(chain(*moved.values()))]
+    if not settings:
+        return []
+    rows = [
+        [task, str(len(searches[task].first.means)), *(str(each.get(setting, UNKNOWN)) for setting in settings)]
+        for task, each in moved.items()
+    ]
+    said = (
+        'Each variant was searched for its setting first, on a seed of its own. So many variants have another place in '
+        'the ranking of those runs with one setting for all than with one for each:'
+    )
+    return ['## What the search changes', said, table([['task', 'variants', *settings], *rows])]
+
+
+def _left_out(found: Matrix) -> list[str]:
+    """What the sweep files list and no run has finished, with the steps and seeds of what was run."""
+    said: dict[str, list[str]] = {}
+    for task, comparison in found.comparisons.items():
+        study = comparison.study
+        _, spec = read_sweep_file(study.source)
+        left = [point[NAME] for point in points(spec['runs']) if task not in found.cells.get(point.get(NAME), {})]
+        seeds = counted(len({trial.seed for trial in study.trials}), 'seed')
+        text = f'{study.base["steps"]:,} steps, {seeds}; without {", ".join(left) or "none"}'
+        said.setdefault(text, []).append(task)
+    return ['## Left out', *(f'- {marked(", ".join(tasks))}: {marked(text)}.' for text, tasks in said.items())]

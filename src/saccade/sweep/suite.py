@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Suite: several sweeps over the same variants, each in a folder of its own below one.
+
+A suite file defines `get_suite()`, which returns for the name of each sweep a dict with
+
+    config  experiment file
+    sweep   sweep file
+    fields  of the config, for all runs: {'batch_size': 32}; may be left out
+
+and the first line of its docstring is the suite's title.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saccade.sweep.plan import as_overrides
+from saccade.train.config import run_file
+from saccade.types import UserError
+
+_NAME = re.compile(r'[A-Za-z0-9][\w.-]*')  # it becomes a folder
+_KEYS = ('config', 'sweep', 'fields')
+
+
+@dataclass(frozen=True)
+class Task:
+    """Task of a suite: a sweep. Attributes: name; config and sweep, files; overrides of the config."""
+
+    name: str
+    config: str
+    sweep: str
+    overrides: tuple[str, ...]
+
+    def flags(self, workdir: Path) -> list[str]:
+        """Return the flags of launch/sweep.py for it, in its own folder below the suite's."""
+        files = [f'--config={self.config}', f'--sweep={self.sweep}']
+        return [*files, f'--workdir={workdir / self.name}', *self.overrides]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Suite of sweeps. Attributes: title; tasks, in order."""
+
+    title: str
+    tasks: tuple[Task, ...]
+
+    @classmethod
+    def of(cls, path: str) -> 'Suite':
+        """Read a suite file.
+
+        Raises:
+            UserError: it is no suite; the task and the key are named.
+        """
+        spec, doc = run_file('suite', path, 'get_suite')
+        if not isinstance(spec, Mapping) or not spec:
+            raise UserError(
+                f'--suite={path}: get_suite() must return a dict of tasks, name=dict(config=..., sweep=...)'
+            )
+        title = doc.strip().partition('\n')[0].rstrip('.')
+        return cls(title or Path(path).stem, tuple(_task(f'--suite={path}', *item) for item in spec.items()))
+
+
+def _task(where: str, name: Any, spec: Any) -> Task:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise UserError(f'{where}: {name!r} cannot be the name of a folder; write letters, digits, _, - and .')
+    if not isinstance(spec, Mapping) or not {'config', 'sweep'} <= set(spec) <= {*_KEYS}:
+        raise UserError(f'{where}: {name}: write a dict of config, sweep and, where there are any, fields')
+    return Task(name, spec['config'], spec['sweep'], tuple(as_overrides(spec.get('fields', {}))))

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The standing page of a suite: its command, its table, longer rows, the search, and what was left out."""
+
+from datetime import datetime
+
+import pytest
+from report_study import config, start, write_run
+
+from saccade.analysis.report.compare import Question
+from saccade.analysis.report.matrix import matrix
+from saccade.analysis.report.standing import standing_page
+from saccade.sweep.record import Run, Sweep, write_sweep
+
+SWEEP = '''"""Mixers."""
+
+
+def get_sweep():
+    return dict(runs=dict(list=[{'name': name} for name in ('soft', 'delta', 'slow')]))
+'''
+COMMAND = 'python launch/suite.py --suite=my.py --workdir=runs/suite --page=table.md'
+
+
+def write(folder, source, accuracies, setting=None):
+    """Write a sweep, of each run its variant, its seed and its accuracy; `setting` makes it a part of a search."""
+    runs = []
+    for variant, seed, value in accuracies:
+        name = f'{variant},{setting},seed={seed}' if setting else f'{variant},seed={seed}'
+        called = name.rpartition(',seed')[0]
+        runs.append(Run(name, called, seed, (f'--config.rate={setting}',), 40, 'finished', 0, seconds=90.0))
+        logged = [
+            {'step': 0, 'split': 'plan', 'parameters': 1, 'flops': 2, 'tokens': 3, 'state_bytes': 2048},
+            {'step': 40, 'split': 'validation_64', 'accuracy': value / 2, 'loss': 1.0},
+            {'step': 40, 'split': 'validation', 'accuracy': value, 'loss': 1 - value},
+            {'step': 40, 'split': 'baseline', 'accuracy': 0.25, 'loss': 1.0},
+        ]
+        write_run(folder / name, config(seed, data={'use': 'd:D', 'context_length': 32}), logged, [start()])
+    return Sweep('base.py', source, 'Mixers', config(), tuple(runs))
+
+
+@pytest.fixture
+def page(tmp_path):
+    source = tmp_path / 'mixers.py'
+    source.write_text(SWEEP)
+    suite = tmp_path / 'suite'
+    for task in ('recall', 'parity'):
+        runs = [('soft', 0, 0.5), ('soft', 1, 0.6), ('delta', 0, 0.9), ('delta', 1, 1.0)]
+        write_sweep(suite / task, write(suite / task, str(source), runs))
+    low, high = (
+        write(suite / 'parity/tuning', str(source), [('soft', 9, soft), ('delta', 9, delta)], setting)
+        for setting, soft, delta in (('rate=1', 0.3, 0.2), ('rate=2', 0.4, 0.9))
+    )
+    write_sweep(suite / 'parity/tuning', Sweep('base.py', str(source), 'Search', config(), low.runs + high.runs))
+    return standing_page(matrix(suite, Question()), 'What can it do?', COMMAND, datetime(2026, 11, 25))
+
+
+def test_it_has_the_command_the_provenance_and_the_work(page):
+    assert page.startswith('# What can it do?\n')
+    assert f'```shell\n{COMMAND}\n```' in page
+    assert 'All runs: Saccade 0.1.0, commit cccccccccc (clean)' in page
+    assert 'AMD EPYC 9654' in page
+    assert '12 runs, those of the searches included, took 0.3 hours of one process. Made on 25 November 2026.' in page
+
+
+def test_it_has_the_matrix_with_chance_and_bytes(page):
+    assert '| variant | parity | recall | mean share | state bytes |' in page
+    assert '| chance | 0.250 | 0.250 |  |  |' in page
+    assert '| 0.93 | 2.05 k |' in page
+
+
+def test_it_has_longer_rows(page):
+    assert '| variant | parity, 32 tokens | parity, 64 tokens | recall, 32 tokens | recall, 64 tokens |' in page
+    assert '| delta | 0.95 | 0.47 | 0.95 | 0.47 |' in page
+
+
+def test_it_says_how_many_places_the_search_changes(page):
+    assert '| task | variants | rate=1 | rate=2 |' in page
+    assert '| parity | 2 | 2 | 0 |' in page
+
+
+def test_it_says_what_was_left_out(page):
+    assert page.endswith('## Left out\n\n- parity, recall: 40 steps, 2 seeds; without slow.\n')

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""A suite from the command line: its sweeps are carried out, one that fails stops no other, and the page is written."""
+
+from pathlib import Path
+
+import pytest
+from refused import assert_refused
+
+from saccade.sweep.record import read_sweep
+
+ROOT = Path(__file__).parents[2]
+SWEEP = '''"""Mixers."""
+
+
+def get_sweep():
+    runs = [{'name': 'one', 'model.layers': 1}, {'name': 'fast', 'model.layers': 1, 'optimizer.clip_norm': None}]
+    return dict(runs=dict(list=runs), sizes=[dict(name='whole'), dict(name='half', runs=dict(list=runs[:1]))])
+'''
+SUITE = '''"""What can it do?"""
+
+
+def get_suite():
+    fields = {{'steps': 2, 'batch_size': 4, 'data.validation': 8}}
+    fields |= {{'model.vocabulary': 32, 'data.generator.vocabulary': 32}}
+    return dict(
+        recall=dict(config={config!r}, sweep={sweep!r}, fields=fields),
+        broken=dict(config={config!r}, sweep={sweep!r}, fields=fields | {{'model.width': 63}}),
+    )
+'''
+
+
+@pytest.mark.long
+def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, tmp_path):
+    sweep, suite, page = (tmp_path / name for name in ('sweep.py', 'suite.py', 'page.md'))
+    sweep.write_text(SWEEP)
+    suite.write_text(SUITE.format(config=str(ROOT / 'experiments/diagnostics/recall.py'), sweep=str(sweep)))
+    flags = [f'--suite={suite}', f'--workdir={tmp_path / "runs"}', f'--page={page}', '--jobs=1']
+    done = runner.run('suite', *flags, '--size=half')
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == ('error: not finished: broken; see above why. The same command goes on')
+    assert [run.status for run in read_sweep(tmp_path / 'runs/recall').runs] == ['finished']
+    text = page.read_text()
+    assert text.startswith('# What can it do?\n')
+    assert f'--suite={suite}' in text
+    assert '- recall: 2 steps, 1 seed; without fast.' in text
+    before = (tmp_path / 'runs/recall/one,seed=0/metrics.jsonl').read_bytes()
+    runner.run('suite', *flags, '--size=half')
+    assert (tmp_path / 'runs/recall/one,seed=0/metrics.jsonl').read_bytes() == before
+
+
+def test_what_is_missing_is_said_in_a_line(runner, tmp_path):
+    assert_refused(runner.run('suite', f'--workdir={tmp_path}'), 'give --suite=FILE and --workdir=FOLDER')
+    there = [f'--suite={ROOT / "experiments/suites/diagnostics.py"}', f'--workdir={tmp_path}']
+    assert_refused(runner.run('suite', *there, f'--page={tmp_path}/no/page.md'), 'there is no folder')
