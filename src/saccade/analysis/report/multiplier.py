@@ -56,6 +56,12 @@ class Course:
         share = (ends[0] - level) / (ends[0] - ends[1])
         return float(np.exp(np.interp(share, (0, 1), np.log(self.cost[first - 1 : first + 1]))))
 
+    def metric_at(self, cost: float) -> float | None:
+        """Return the metric at a cost, interpolated in its logarithm; None before the first evaluation, or the end."""
+        if not self.cost[0] <= cost <= self.cost[-1]:
+            return None
+        return float(np.interp(np.log(cost), np.log(self.cost), self.metric))
+
 
 @dataclass(frozen=True)
 class Multiplier:
@@ -166,6 +172,16 @@ def multipliers(comparison: Comparison) -> Multipliers | None:
     return Multipliers(comparison.over, rows)
 
 
+def courses(comparison: Comparison, standing: Standing, cost: str) -> dict[int, list[Course]]:
+    """The learning curves of a variant's finished runs, by seed. Args: cost, a key of SPENT."""
+    found: dict[int, list[Course]] = {}
+    for trial in standing.trials:
+        course = _course(comparison, trial, cost)
+        if course:
+            found.setdefault(trial.seed, []).append(course)
+    return found
+
+
 def log_ratio(variant: Course, baseline: Course) -> float | None:
     """Return log(baseline's cost / variant's cost) to reach the worse of the two final values; None as documented."""
     level = max(variant.metric[-1], baseline.metric[-1])
@@ -187,21 +203,12 @@ def times(value: float) -> str:
 
 
 def _multiplier(comparison: Comparison, variant: Standing, baseline: Standing, cost: str) -> Multiplier:
-    courses = [_courses(comparison, row, cost) for row in (variant, baseline)]
-    seeds = sorted(set.intersection(*map(set, courses)))
+    both = [courses(comparison, row, cost) for row in (variant, baseline)]
+    seeds = sorted(set.intersection(*map(set, both)))
     # A seed that was run twice counts once, by the mean of its pairs.
-    ratios = {seed: [log_ratio(*pair) for pair in product(*(each[seed] for each in courses))] for seed in seeds}
+    ratios = {seed: [log_ratio(*pair) for pair in product(*(each[seed] for each in both))] for seed in seeds}
     logs = {seed: math.fsum(found) / len(found) for seed, found in ratios.items() if None not in found}
     return Multiplier(logs, len(seeds))
-
-
-def _courses(comparison: Comparison, standing: Standing, cost: str) -> dict[int, list[Course]]:
-    found: dict[int, list[Course]] = {}
-    for trial in standing.trials:
-        course = _course(comparison, trial, cost)
-        if course:
-            found.setdefault(trial.seed, []).append(course)
-    return found
 
 
 def _course(comparison: Comparison, trial: Trial, cost: str) -> Course | None:

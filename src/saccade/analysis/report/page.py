@@ -64,6 +64,11 @@ MULTIPLIED = (
     "both runs of a seed reached. Geometric means over seeds, with 95% intervals by Student's t of the log ratios."
 )
 
+AT_EQUAL_COMPUTE = (
+    'When each has spent as many FLOPs as the cheapest in all, interpolated between evaluations. Runs that are read '
+    'before their end had a learning rate that has not fallen yet, so this errs against those that cost more.'
+)
+
 _NAMED = 3  # variants that a sentence names at most
 _FILES = ('samples.jsonl', 'metrics.jsonl', 'config.json', 'provenance.jsonl', 'printed.log')
 _FORMULAS = ('=', '+', '-', '@', '\t', '\n', '\uff1d', '\uff0b', '\uff0d', '\uff20')  # of spreadsheets
@@ -106,6 +111,8 @@ def html(comparison: Comparison, folder: Path, now: datetime) -> str:
         multipliers=over,
         multiplied=_multiplied(comparison, over),
         times=over and picture(over),
+        equal=tables.at_equal_compute(comparison),
+        at_equal_compute=AT_EQUAL_COMPUTE,
         curves=curves(comparison),
         training=training(comparison),
         named=any(not name.isdecimal() for name in names(comparison).values()),
@@ -143,6 +150,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
         table(tables.ranking(comparison)),
         *_critical(comparison),
         *_over(comparison),
+        *_at_equal_compute(comparison),
         *_by_length(comparison),
         *_searched(_tuning(comparison)),
         '## All runs',
@@ -203,6 +211,11 @@ def _over(comparison: Comparison) -> list[str]:
     if found is None:
         return []
     return [f'## Multipliers over {marked(found.over)}', table(found.table()), marked(_multiplied(comparison, found))]
+
+
+def _at_equal_compute(comparison: Comparison) -> list[str]:
+    rows = tables.at_equal_compute(comparison)
+    return ['## At equal compute', table(rows), AT_EQUAL_COMPUTE] if rows else []
 
 
 def _multiplied(comparison: Comparison, found: Multipliers | None) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from saccade.analysis.report.compare import Comparison, Standing
 from saccade.analysis.report.cost import seconds, speed
 from saccade.analysis.report.critical import over_seeds
+from saccade.analysis.report.equal_compute import equal_compute
 from saccade.analysis.report.interval import Interval
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
@@ -63,6 +64,20 @@ def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
         for standing in comparison.standings
     ]
     return [['rank', *heads, *measures, *columns], *rows]
+
+
+def at_equal_compute(comparison: Comparison) -> list[list[str]]:
+    """The metric at equal compute in words, a row for each variant; nothing where all spent alike."""
+    found = equal_compute(comparison)
+    if found is None:
+        return []
+    digits = places(comparison)
+    rows = [
+        [row.variant, with_interval(mean, interval, digits), str(row.place), amount(row.cost.flops)]
+        for row, mean, interval in found.rows
+    ]
+    metric = f'{metric_name(comparison.metric)} at {amount(found.flops)} FLOPs [95% interval]'
+    return [['variant', metric, 'rank at the end', 'FLOPs at the end'], *rows]
 
 
 def cost_columns(comparison: Comparison) -> dict[str, str]:
@@ -164,6 +179,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         'provenance': origins(comparison.study.trials).summary(),
         'pairs': _pairs(comparison),
         'multipliers': _multipliers(comparison),
+        'at_equal_compute': (equal := equal_compute(comparison)) and equal.records(),
         'ranking': [_standing(comparison, standing) for standing in comparison.standings],
         'runs': [
             {

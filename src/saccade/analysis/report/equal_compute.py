@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Metric at equal compute: what each variant has reached when it has spent as many FLOPs as the cheapest one in all.
+
+Each run's learning curve is interpolated between evaluations, linear in the logarithm of the FLOPs. A run that is read
+before its end had a learning rate that has not fallen yet, so this errs against the variants that cost more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.interval import Interval, mean_intervals
+from saccade.analysis.report.multiplier import Course, courses
+
+_ALIKE = 1.01  # ratio of FLOPs up to which the ranking itself is at equal compute
+
+
+@dataclass(frozen=True)
+class EqualCompute:
+    """Metric at equal compute.
+
+    Attributes: flops, that each has spent; rows, the ranked variants with their mean and interval there, the best
+    first; without a mean where a run was not evaluated by then.
+    """
+
+    flops: float
+    rows: tuple[tuple[Standing, float | None, Interval | None], ...]
+
+    def records(self) -> dict[str, float | dict[str, float | None]]:
+        """The FLOPs, and the mean of each variant, with every digit."""
+        return {'flops': self.flops, 'means': {row.variant: mean for row, mean, _ in self.rows}}
+
+
+def equal_compute(comparison: Comparison) -> EqualCompute | None:
+    """The metric of all ranked variants at equal compute.
+
+    None where all spent alike, FLOPs were not logged, or fewer than two variants were evaluated by then.
+    """
+    found = {row.variant: _finished(comparison, row) for row in comparison.ranked}
+    ends = [course.cost[-1] for each in found.values() for course in each.values()]
+    if not ends or max(ends) < _ALIKE * min(ends):
+        return None
+    sign = 1 if comparison.best == 'lowest' else -1
+    flops = float(min(ends))
+    reached = {variant: [course.metric_at(flops) for course in each.values()] for variant, each in found.items()}
+    known = {variant: values for variant, values in reached.items() if values and None not in values}
+    if len(known) < 2:
+        return None
+    intervals = dict(zip(known, mean_intervals(list(known.values())), strict=True))
+    means = {variant: sum(values) / len(values) for variant, values in known.items()}
+    rows = sorted(comparison.ranked, key=lambda row: (row.variant not in means, means.get(row.variant, 0.0), row.place))
+    signed = (_signed(means.get(row.variant), intervals.get(row.variant), sign) for row in rows)
+    return EqualCompute(flops, tuple((row, *found) for row, found in zip(rows, signed, strict=True)))
+
+
+def _finished(comparison: Comparison, row: Standing) -> Mapping[int, Course]:
+    """The learning curve of each seed; of one that was run twice, the first."""
+    return {seed: found[0] for seed, found in courses(comparison, row, 'FLOPs').items()}
+
+
+def _signed(mean: float | None, interval: Interval | None, sign: int) -> tuple[float | None, Interval | None]:
+    """Back from less is better to the metric as it is."""
+    if interval is not None:
+        interval = Interval(*sorted((sign * interval.low, sign * interval.high)))
+    return None if mean is None else sign * mean, interval
