@@ -73,6 +73,12 @@ def test_the_rows_say_chance_means_and_intervals(folder):
     assert [row[-1] for row in rows] == ['1.00 k', '100', '10.0 k']
 
 
+def test_an_interval_of_an_accuracy_ends_at_1(folder):
+    best = matrix(folder, Question()).cells['<b>softmax</b>']['copying'].interval
+    assert best.high == 1.0
+    assert best.low < 0.98
+
+
 def test_it_says_who_is_best_most_often(folder):
     assert overview(matrix(folder, Question())) == (
         '3 variants in 2 sweeps. The best mean of most tasks (1 of 2) is that of delta, <b>softmax</b>.'

@@ -21,7 +21,8 @@ PICTURED = 12  # variants that can be told apart in one picture
 STATES = ('finished', 'failed', 'unfinished', 'not started')
 
 _PREFERRED = ('bits_per_byte', 'loss')
-_MORE_IS_BETTER = ('accuracy', 'tokens_per_second', 'mfu')
+_SHARES = ('accuracy', 'token_accuracy', 'solved', 'exact_match', 'f1', 'precision', 'recall')  # between 0 and 1
+_MORE_IS_BETTER = (*_SHARES, 'matthews', 'pearson', 'spearman', 'bleu', 'chrf', 'mrr', 'tokens_per_second', 'mfu')
 
 Best = Literal['lowest', 'highest']
 
@@ -32,7 +33,7 @@ class Question:
 
     Attributes:
         metric: by which variants are ranked; None: bits_per_byte where every finished run has it, or else loss.
-        best: which end of it; None: the lowest, save for accuracies and speeds.
+        best: which end of it; None: the lowest, but of accuracies, scores and speeds the highest.
         over: the variant over which multipliers are given; None for none.
     """
 
@@ -173,7 +174,7 @@ def compare(study: Study, question: Question) -> Comparison:
         )
         for place, variant in enumerate(order, start=1)
     ]
-    measured = tuple(_measured(standings))
+    measured = tuple(_measured(standings, metric))
     baseline = _baseline(study.trials, metric)
     return Comparison(study, question.split, metric, best, tuple(fields), measured, baseline, question.over)
 
@@ -212,6 +213,13 @@ def _fields(variants: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, str]
     found = differing(list(begun.values()))
     absent = dict.fromkeys(variants, ABSENT)
     return {name: {**absent, **dict(zip(begun, texts, strict=True))} for name, texts in found.items()}
+
+
+def bounded(metric: str, interval: Interval | None) -> Interval | None:
+    """Return an interval of a mean without what the metric cannot be: a share is between 0 and 1."""
+    if interval is None or metric not in _SHARES:
+        return interval
+    return Interval(max(interval.low, 0.0), min(interval.high, 1.0))
 
 
 def final_scores(trials: Sequence[Trial], split: str, metric: str) -> dict[int, float]:
@@ -262,7 +270,7 @@ def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) 
     )
 
 
-def _measured(standings: Sequence[Standing]) -> Iterator[Standing]:
+def _measured(standings: Sequence[Standing], metric: str) -> Iterator[Standing]:
     """Add what depends on all standings: means, intervals, differences to the best, seeds to tell apart."""
     scores = [standing.scores for standing in standings if standing.scores]
     intervals = mean_intervals([list(group.values()) for group in scores])
@@ -274,7 +282,7 @@ def _measured(standings: Sequence[Standing]) -> Iterator[Standing]:
         yield replace(
             standing,
             mean=mean,
-            interval=interval,
+            interval=bounded(metric, interval),
             difference=difference,
             difference_interval=beside,
             seeds_to_tell=seeds_to_tell(standing.scores, scores[0]) if unclear else None,

@@ -9,7 +9,7 @@ before its end had a learning rate that has not fallen yet, so this errs against
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from saccade.analysis.report.compare import Comparison, Standing
+from saccade.analysis.report.compare import Comparison, Standing, bounded
 from saccade.analysis.report.interval import Interval, mean_intervals
 from saccade.analysis.report.multiplier import Course, courses
 
@@ -51,7 +51,10 @@ def equal_compute(comparison: Comparison) -> EqualCompute | None:
     means = {variant: sum(values) / len(values) for variant, values in known.items()}
     rows = sorted(comparison.ranked, key=lambda row: (row.variant not in means, means.get(row.variant, 0.0), row.place))
     signed = (_signed(means.get(row.variant), intervals.get(row.variant), sign) for row in rows)
-    return EqualCompute(flops, tuple((row, *found) for row, found in zip(rows, signed, strict=True)))
+    both = zip(rows, signed, strict=True)
+    return EqualCompute(
+        flops, tuple((row, mean, bounded(comparison.metric, interval)) for row, (mean, interval) in both)
+    )
 
 
 def _finished(comparison: Comparison, row: Standing) -> Mapping[int, Course]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from saccade.analysis.report.compare import Comparison, Standing, final_scores
+from saccade.analysis.report.compare import Comparison, Standing, bounded, final_scores
 from saccade.analysis.report.curves import names
 from saccade.analysis.report.drawing import (
     NARROW,
@@ -90,7 +90,7 @@ def _column(comparison: Comparison, split: str) -> Mapping[int, Measured]:
     known = {place: values for place, values in scores.items() if values}
     intervals = mean_intervals(list(known.values()))
     return {
-        place: Measured(sum(values) / len(values), interval)
+        place: Measured(sum(values) / len(values), bounded(comparison.metric, interval))
         for (place, values), interval in zip(known.items(), intervals, strict=True)
     }
 
