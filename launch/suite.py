@@ -29,7 +29,9 @@ from saccade.types import UserError
 
 SUITE = flags.DEFINE_string('suite', None, 'File with get_suite(); experiments/suites/ has those we ship.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The suite's folder; each sweep has one of its own below it.")
-SIZE = flags.DEFINE_string('size', None, 'Of each sweep, one of the sizes that it lists.')
+SIZE = flags.DEFINE_string(
+    'size', None, 'Of each sweep, one of the sizes that it lists; else the size that the suite names.'
+)
 BUDGET = flags.DEFINE_float('budget', None, 'Minutes for all, in equal parts: of each sweep the largest size.', 0.0)
 JOBS = flags.DEFINE_integer('jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores.')
 PAGE = flags.DEFINE_string('page', None, 'Write the standing page here, in Markdown.')
@@ -54,7 +56,8 @@ def main(overrides: list[str]) -> None:
     unfinished = []
     for task in suite.tasks:
         say(console, f'{task.name}: the sweep is in {folder / task.name}')
-        if subprocess.run([*SWEEP, *task.flags(folder), *asked, *overrides]).returncode:
+        size = [f'--size={task.size}'] if task.size and SIZE.value is None and BUDGET.value is None else []
+        if subprocess.run([*SWEEP, *task.flags(folder), *size, *asked, *overrides]).returncode:
             unfinished.append(task.name)
     if not DRY_RUN.value:
         found = matrix_report(folder, Question())

@@ -7,9 +7,9 @@
     python launch/report.py --workdir=runs/recall --metric=accuracy
 
 Any diagnostic may be the config. Causal mixers of every family, as large as the config's own; four rates are tried for
-each on one seed, and five seeds compared with the best. `--size=NAME` takes one of five sizes, `--budget=MINUTES` the
+each on one seed, and five seeds compared with the best. `--size=NAME` takes one of six sizes, `--budget=MINUTES` the
 largest that fits: `all`; `halving`, with a search by halving; `short`, 1,000 steps; `quick`, 300 steps and three seeds,
-without what is attention with other projections; `few`, 500 steps of seven mixers.
+without what is attention with other projections; `few`, 500 steps of seven mixers; `least`, 300 of these, three seeds.
 """
 
 from typing import Any
@@ -62,6 +62,7 @@ def get_sweep() -> dict[str, Any]:
             dict(name='short', config={'steps': 1000}, tune=halving(250, 500)),
             dict(name='quick', config={'steps': 300}, seeds=3, tune=halving(100), runs=dict(list=most)),
             dict(name='few', config={'steps': 500}, tune=halving(125, 250), runs=dict(list=few)),
+            dict(name='least', config={'steps': 300}, seeds=3, tune=halving(100), runs=dict(list=few)),
         ],
     )
 

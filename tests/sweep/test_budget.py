@@ -141,10 +141,10 @@ def test_a_folder_that_holds_the_timing_alone_is_the_sweeps(make, tmp_path):
 def test_the_diagnostics_list_their_sizes():
     spec = get_sweep()
     sizes = {size.name: size.applied(spec) for size in sizes_of(spec)}
-    assert [*sizes] == ['all', 'halving', 'short', 'quick', 'few']
+    assert [*sizes] == ['all', 'halving', 'short', 'quick', 'few', 'least']
     assert [point['name'] for point in sizes['few']['runs']['list']] == [name for name in mixers() if name in FEW]
     assert {*FEW} <= mixers().keys()
-    assert [size['seeds'] for size in sizes.values()] == [5, 5, 5, 3, 5]
+    assert [size['seeds'] for size in sizes.values()] == [5, 5, 5, 3, 5, 3]
     left = mixers().keys() - {point['name'] for point in sizes['quick']['runs']['list']}
     assert left == {*PROJECTED}
 

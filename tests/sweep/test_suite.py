@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from saccade.sweep.plan import read_sweep_file
+from saccade.sweep.sizes import sizes_of
 from saccade.sweep.suite import Suite
 from saccade.train.config import load_config
 from saccade.types import UserError
@@ -23,7 +24,10 @@ def write(folder, spec):
 
 def test_each_task_is_a_sweep_in_a_folder_of_its_own(tmp_path):
     fields = {'batch_size': 8, 'data.generator': {'use': 'a:B', 'keys': 2}}
-    spec = {'recall': dict(config='a.py', sweep='s.py', fields=fields), 'parity': dict(config='b.py', sweep='s.py')}
+    spec = {
+        'recall': dict(config='a.py', sweep='s.py', fields=fields),
+        'parity': dict(config='b.py', sweep='s.py', size='few'),
+    }
     suite = Suite.of(write(tmp_path, spec))
     assert suite.title == 'What can it do?'
     assert [task.flags(Path('/runs')) for task in suite.tasks] == [
@@ -36,6 +40,7 @@ def test_each_task_is_a_sweep_in_a_folder_of_its_own(tmp_path):
         ],
         ['--config=b.py', '--sweep=s.py', '--workdir=/runs/parity'],
     ]
+    assert [task.size for task in suite.tasks] == [None, 'few']
 
 
 @pytest.mark.parametrize(
@@ -44,7 +49,7 @@ def test_each_task_is_a_sweep_in_a_folder_of_its_own(tmp_path):
         ([], 'get_suite() must return a dict of tasks'),
         ({}, 'get_suite() must return a dict of tasks'),
         ({'../up': dict(config='a', sweep='b')}, "'../up' cannot be the name of a folder"),
-        ({'a': dict(config='a')}, 'a: write a dict of config, sweep and, where there are any, fields'),
+        ({'a': dict(config='a')}, 'a: write a dict of config, sweep and, where there are any, fields and size'),
         ({'a': dict(config='a', sweep='b', steps=3)}, 'a: write a dict of config, sweep and'),
     ],
 )
@@ -60,4 +65,5 @@ def test_the_suites_that_we_ship_name_configs_that_build_and_sweeps(path, monkey
     monkeypatch.chdir(ROOT)
     for task in Suite.of(str(path)).tasks:
         load_config(task.config, task.overrides)
-        assert 'sizes' in read_sweep_file(task.sweep)[1]
+        sizes = [size.name for size in sizes_of(read_sweep_file(task.sweep)[1])]
+        assert task.size is None or task.size in sizes

@@ -7,6 +7,7 @@ A suite file defines `get_suite()`, which returns for the name of each sweep a d
     config  experiment file
     sweep   sweep file
     fields  of the config, for all runs: {'batch_size': 32}; may be left out
+    size    of the sweep, by its name, where the command line gives none; may be left out
 
 and the first line of its docstring is the suite's title.
 """
@@ -22,17 +23,21 @@ from saccade.train.config import run_file
 from saccade.types import UserError
 
 _NAME = re.compile(r'[A-Za-z0-9][\w.-]*')  # it becomes a folder
-_KEYS = ('config', 'sweep', 'fields')
+_KEYS = ('config', 'sweep', 'fields', 'size')
 
 
 @dataclass(frozen=True)
 class Task:
-    """Task of a suite: a sweep. Attributes: name; config and sweep, files; overrides of the config."""
+    """Task of a suite: a sweep.
+
+    Attributes: name; config and sweep, files; overrides of the config; size of the sweep, None for all of it.
+    """
 
     name: str
     config: str
     sweep: str
     overrides: tuple[str, ...]
+    size: str | None
 
     def flags(self, workdir: Path) -> list[str]:
         """Return the flags of launch/sweep.py for it, in its own folder below the suite's."""
@@ -67,5 +72,5 @@ def _task(where: str, name: Any, spec: Any) -> Task:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UserError(f'{where}: {name!r} cannot be the name of a folder; write letters, digits, _, - and .')
     if not isinstance(spec, Mapping) or not {'config', 'sweep'} <= set(spec) <= {*_KEYS}:
-        raise UserError(f'{where}: {name}: write a dict of config, sweep and, where there are any, fields')
-    return Task(name, spec['config'], spec['sweep'], tuple(as_overrides(spec.get('fields', {}))))
+        raise UserError(f'{where}: {name}: write a dict of config, sweep and, where there are any, fields and size')
+    return Task(name, spec['config'], spec['sweep'], tuple(as_overrides(spec.get('fields', {}))), spec.get('size'))
