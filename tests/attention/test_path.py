@@ -7,33 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drawn import drawn
+from looped import ALONE, MULTI_HEAD, PACKED, H, K, N, T, X, assert_equals_loop, near, whole
 
 from saccade.build import build
 from saccade.types import LayerContext, UserError
 
-RELATIVE = 1e-5
-B, T, D, N, K, H = 2, 9, 16, 4, 2, 4
-X = jax.random.normal(jax.random.key(0), (B, T, D))
-SEGMENTS = jnp.array([[1] * 4 + [2] * 5, [1] * 7 + [0] * 2])
-PACKED = LayerContext(jnp.array([[0, 1, 2, 3, 0, 1, 2, 3, 4], [*range(7), 0, 0]]), SEGMENTS)
-ALONE = LayerContext(jnp.broadcast_to(jnp.arange(T), (B, T)))
-MULTI_HEAD = {
-    'use': 'attention.multi_head:MultiHead', 'heads': N, 'key_value_heads': K,
-    'kernel': {'use': 'attention.plain:Plain'}, 'mask': {'use': 'ops.mask:Causal'},
-    'position': {'use': 'position.none:NoPosition'},
-}  # fmt: skip
 PATH = MULTI_HEAD | {'use': 'attention.path:PaTH', 'chunk': 4}
 GATED = {'terms': [{'use': 'score.forget_gate:ForgetGate'}]}
 SHORT = {'use': 'recurrent.mixer.convolution:Convolution', 'size': 3, 'depthwise': True, 'bias': False}
-
-
-def near(given, expected):
-    given, expected = np.asarray(given), np.asarray(expected)
-    np.testing.assert_allclose(given, expected, rtol=0, atol=RELATIVE * np.abs(expected).max())
-
-
-def whole(module, variables, context):
-    return jax.jit(lambda variables: module.apply(variables, X, context, False))(variables)
 
 
 def sigmoid(x):
@@ -62,12 +43,7 @@ def by_loops(params, x, segments):
 
 @pytest.mark.parametrize(('context', 'more'), [(PACKED, {}), (ALONE, GATED)], ids=['packed', 'with a forget gate'])
 def test_it_is_the_equation(context, more):
-    module, variables = drawn(PATH | more, X, context)
-    found = whole(module, variables, context)
-    exact = jax.tree.map(np.float64, variables['params'])
-    for row in range(B):
-        segments = np.asarray(context.numbered[row])
-        near(found[row][segments != 0], by_loops(exact, np.float64(X[row]), segments)[segments != 0])
+    assert_equals_loop(PATH | more, context, by_loops)
 
 
 def test_without_a_share_it_is_multi_head_attention_without_positions():

@@ -3,35 +3,15 @@
 """Selective attention against a loop of its equation, multi-head attention, and its decoding cache."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from drawn import drawn
+from looped import ALONE, MULTI_HEAD, PACKED, H, K, N, T, X, assert_equals_loop, near, whole
 
 from saccade.build import build
-from saccade.types import LayerContext, UserError
+from saccade.types import UserError
 
-RELATIVE = 1e-5
-B, T, D, N, K, H = 2, 9, 16, 4, 2, 4
-X = jax.random.normal(jax.random.key(0), (B, T, D))
-SEGMENTS = jnp.array([[1] * 4 + [2] * 5, [1] * 7 + [0] * 2])
-PACKED = LayerContext(jnp.array([[0, 1, 2, 3, 0, 1, 2, 3, 4], [*range(7), 0, 0]]), SEGMENTS)
-ALONE = LayerContext(jnp.broadcast_to(jnp.arange(T), (B, T)))
-MULTI_HEAD = {
-    'use': 'attention.multi_head:MultiHead', 'heads': N, 'key_value_heads': K,
-    'kernel': {'use': 'attention.plain:Plain'}, 'mask': {'use': 'ops.mask:Causal'},
-    'position': {'use': 'position.none:NoPosition'},
-}  # fmt: skip
 SELECTIVE = MULTI_HEAD | {'use': 'attention.selective:Selective'}
-
-
-def near(given, expected):
-    given, expected = np.asarray(given), np.asarray(expected)
-    np.testing.assert_allclose(given, expected, rtol=0, atol=RELATIVE * np.abs(expected).max())
-
-
-def whole(module, variables, context):
-    return jax.jit(lambda variables: module.apply(variables, X, context, False))(variables)
 
 
 def by_loops(params, x, segments):
@@ -49,12 +29,7 @@ def by_loops(params, x, segments):
 
 @pytest.mark.parametrize('context', [ALONE, PACKED], ids=['alone', 'packed'])
 def test_it_is_the_equation(context):
-    module, variables = drawn(SELECTIVE, X, context)
-    found = whole(module, variables, context)
-    exact = jax.tree.map(np.float64, variables['params'])
-    for row in range(B):
-        segments = np.asarray(context.numbered[row])
-        near(found[row][segments != 0], by_loops(exact, np.float64(X[row]), segments)[segments != 0])
+    assert_equals_loop(SELECTIVE, context, by_loops)
 
 
 def test_where_head_0_selects_nothing_it_is_multi_head_attention():
