@@ -103,6 +103,7 @@ def test_a_report_shows_what_was_tried_and_stars_what_its_runs_have(study):
 def test_the_report_says_how_many_places_a_setting_for_each_changes(study):
     """With 1 for all `one,more` is first, with 2 it is last; with each its own it is first."""
     assert found(study, metric='loss').moved() == {'peak=1': 0, 'peak=2': 2}
+    assert found(study, metric='loss').reordered() == {'peak=1': 0, 'peak=2': 1}
     search = search_of(compare(read_study(study), Question(metric='loss')))
     assert search.moved() == (
         'How much the search changes: of the 2 variants in the runs of the search, so many have another place in the '

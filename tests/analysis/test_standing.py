@@ -73,9 +73,9 @@ def test_it_has_longer_rows(page):
     assert '| delta | 0.95 | 0.47 | 0.95 | 0.47 |' in page
 
 
-def test_it_says_how_many_places_the_search_changes(page):
-    assert '| task | variants | rate=1 | rate=2 |' in page
-    assert '| parity | 2 | 2 | 0 |' in page
+def test_it_says_how_many_pairs_the_search_reorders(page):
+    assert '| task | pairs | rate=1 | rate=2 |' in page
+    assert '| parity | 1 | 1 | 0 |' in page
 
 
 def test_it_says_what_was_left_out(page):

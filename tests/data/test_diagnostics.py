@@ -37,6 +37,9 @@ GENERATORS = [
     dict(use='word_problem:WordProblem', group=dict(use=f'{ROOM}word_problem:symmetric', degree=3)),
     *(dict(use=f'regular:{name}') for name in ('ParityCheck', 'EvenPairs', 'CycleNavigation', 'ModularArithmetic')),
     *(dict(use=f'stack:{name}') for name in ('ReverseString', 'StackManipulation', 'ModularArithmeticBrackets')),
+    dict(use='stack:SolveEquation'),
+    dict(use='stack:SolveEquation', modulus=6),
+    *(dict(use=f'arithmetic:{name}') for name in ('BinaryAddition', 'BinaryMultiplication', 'ComputeSqrt')),
     *(dict(use=f'transduction:{name}') for name in ('DuplicateString', 'OddsFirst', 'BucketSort', 'MissingDuplicate')),
     dict(use='list_operations:ListOperations'),
     dict(use='counter:EqualRuns', letters=2),
@@ -212,6 +215,67 @@ def test_arithmetic_is_that_of_python(use):
     assert max(lengths) > 30
 
 
+@pytest.mark.parametrize('modulus', [2, 5, 6])
+def test_an_equation_has_the_solution_that_is_asked_for_and_no_other(modulus):
+    letters = [*map(str, range(modulus)), *'+-*()x=']
+    lengths, solutions, places, products = set(), set(), set(), 0
+    for length in (4, 9, 18, 41):
+        for word, (answer,) in words_and_answers(generator('stack:SolveEquation', modulus=modulus), length):
+            text = ''.join(letters[letter] for letter in word)
+            assert text.count('x') == text.count('=') == 1
+            expression, value = text.split('=')
+            assert [x for x in range(modulus) if (eval(expression, {'x': x}) - int(value)) % modulus == 0] == [answer]
+            lengths.add(len(word))
+            solutions.add(answer)
+            places.add(re.sub('[^0-9x]', '', expression).index('x'))
+            products += 'x*' in text or '*x' in text
+    assert lengths == {3, 7, 15, 39}
+    assert solutions == {*range(modulus)}
+    assert places == {*range(10)}  # of the digits of the longest
+    assert products > 9
+
+
+@pytest.mark.parametrize(('use', 'operation'), [
+    ('BinaryAddition', int.__add__), ('BinaryMultiplication', int.__mul__)
+])  # fmt: skip
+def test_arithmetic_of_two_binary_numbers_is_that_of_python(use, operation):
+    places = set()
+    for length in (6, 7, 33, 200):
+        for word, answer in words_and_answers(generator(f'arithmetic:{use}'), length):
+            assert len(word) == len(answer) == length // 2
+            middle = word.index(2)
+            first, second = (
+                sum(bit << place for place, bit in enumerate(bits)) for bits in (word[:middle], word[middle + 1 :])
+            )
+            result = operation(first, second)
+            bits = max(result.bit_length(), 1)
+            assert answer == [*((result >> place) & 1 for place in range(bits)), 2, *[0] * (len(answer) - bits - 1)]
+            places.add(middle if length == 33 else 1)
+    assert places == {*range(1, 15)}
+
+
+def test_binary_numbers_of_the_docstrings():
+    def written(use, word):
+        return ''.join(map(str, generator(f'arithmetic:{use}').written([*map(int, word)])))
+
+    assert written('BinaryAddition', '100102101') == '011120000'  # 9 + 5
+    assert written('BinaryAddition', '1121') == '0012'  # 3 + 1 leaves no room
+    assert written('BinaryAddition', '020') == '020'  # 0 is one bit
+    assert written('BinaryMultiplication', '10012011') == '01101120'  # 9 * 6
+    assert written('BinaryMultiplication', '11211') == '10012'  # 3 * 3 leaves no room
+    assert written('ComputeSqrt', '100101') == '110'  # 37
+    assert written('ComputeSqrt', '00101') == '010'  # 5
+
+
+def test_a_square_root_is_the_largest_number_whose_square_is_not_larger():
+    for length, size in {2: 1, 3: 2, 4: 2, 5: 3, 30: 20, 200: 133}.items():
+        for word, answer in words_and_answers(generator('arithmetic:ComputeSqrt'), length):
+            assert len(word) == size
+            assert len(answer) == (size + 1) // 2
+            number, root = (int(''.join(map(str, bits)), 2) for bits in (word, answer))
+            assert root**2 <= number < (root + 1) ** 2
+
+
 def test_a_stack_is_a_stack():
     for word, answer in words_and_answers(generator('stack:StackManipulation')):
         stack = deque()
@@ -322,6 +386,7 @@ REFUSED = {
     'data.generator.noise: a share of 0.5': dict(use='in_context:InContextRecall', noise_share=0.5),
     'config.generator.opening must be': dict(use='counter:ShuffledBrackets', opening=1.5),
     'data.generator.symbols: must be 2': dict(use='compression:Compression', symbols=1),
+    'data.generator.modulus: must be 2 or more, not 1': dict(use='stack:SolveEquation', modulus=1),
     'data.generator.places: must be 3 or more, not 2': dict(use='regular:CycleNavigation', places=2),
 }
 

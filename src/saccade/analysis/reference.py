@@ -170,6 +170,7 @@ ROOMS = (
             'data.synthetic',
         ),
         {
+            'data.diagnostic.arithmetic': 'BinaryAddition BinaryMultiplication ComputeSqrt',
             'data.diagnostic.compression': 'Compression',
             'data.diagnostic.copying': 'Copy SelectiveCopy InductionHeads',
             'data.diagnostic.counter': 'EqualRuns ShuffledBrackets',
@@ -178,7 +179,7 @@ ROOMS = (
             'data.diagnostic.memorization': 'Memorization',
             'data.diagnostic.recall': 'MultiQueryRecall',
             'data.diagnostic.regular': 'ParityCheck EvenPairs CycleNavigation ModularArithmetic',
-            'data.diagnostic.stack': 'ReverseString StackManipulation ModularArithmeticBrackets',
+            'data.diagnostic.stack': 'ReverseString StackManipulation ModularArithmeticBrackets SolveEquation',
             'data.diagnostic.transduction': 'DuplicateString OddsFirst BucketSort MissingDuplicate',
             'data.diagnostic.word_problem': 'WordProblem cyclic symmetric alternating',
             'data.graph.laplacian': 'Laplacian',
@@ -523,7 +524,9 @@ def launchers_page(folder: Path) -> str:
 
 def experiments_page(folder: Path) -> str:
     """Return the page of experiments and sweeps, by folder: each with its docstring."""
-    said = 'A file here is what `--config` takes; those of `sweeps/` and `suites/` are what `--sweep` and `--suite` take.'
+    said = (
+        'A file here is what `--config` takes; those of `sweeps/` and `suites/` are what `--sweep` and `--suite` take.'
+    )
     sections = ['# Experiments', said]
     for room in sorted(path for path in folder.iterdir() if path.is_dir()):
         files = [file for file in sorted(room.glob('*.py')) if re.search(r'^def get_\w+\(', file.read_text(), re.M)]

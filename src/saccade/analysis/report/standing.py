@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Standing page of a suite: its matrix in Markdown, with the command that makes it, and what was left out."""
 
+import math
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import chain
@@ -84,21 +85,22 @@ def _longer(found: Matrix) -> list[str]:
 
 
 def _searched(found: Matrix) -> list[str]:
-    """How many variants of each task have another place in the ranking with one setting for all."""
+    """How many pairs of variants change their order with one setting for all, in each task that was searched."""
     searches = {task: search_of(comparison) for task, comparison in found.comparisons.items()}
-    moved = {task: search.first.moved() for task, search in searches.items() if search is not None}
-    settings = [*dict.fromkeys(chain(*moved.values()))]
+    first = {task: search.first for task, search in searches.items() if search is not None}
+    reordered = {task: each.reordered() for task, each in first.items()}
+    settings = [*dict.fromkeys(chain(*reordered.values()))]
     if not settings:
         return []
     rows = [
-        [task, str(len(searches[task].first.means)), *(str(each.get(setting, UNKNOWN)) for setting in settings)]
-        for task, each in moved.items()
+        [task, str(math.comb(len(first[task].means), 2)), *(str(each.get(setting, UNKNOWN)) for setting in settings)]
+        for task, each in reordered.items()
     ]
     said = (
-        'Each variant was searched for its setting first, on a seed of its own. So many variants have another place in '
-        'the ranking of those runs with one setting for all than with one for each:'
+        'Each variant was searched for its setting first, on a seed of its own. So many pairs of variants have another '
+        'order in those runs with one setting for all than with one for each:'
     )
-    return ['## What the search changes', said, table([['task', 'variants', *settings], *rows])]
+    return ['## What the search changes', said, table([['task', 'pairs', *settings], *rows])]
 
 
 def _left_out(found: Matrix) -> list[str]:

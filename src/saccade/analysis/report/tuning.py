@@ -4,8 +4,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
+import numpy as np
+from jaxtyping import Num
 from scipy.stats import rankdata
 
 from saccade.analysis.report.compare import Comparison, Question, compare
@@ -15,6 +18,8 @@ from saccade.sweep.folder import SweepFolder
 from saccade.sweep.record import Run, Sweep, read_sweep
 from saccade.train.config import PREFIX
 from saccade.types import UserError
+
+Places = Num[np.ndarray, 'variants']
 
 _NO_PART = (f'{PREFIX}seed=', f'{PREFIX}steps=')  # flags that are no part of a setting
 
@@ -87,6 +92,20 @@ class Tuning:
 
         Both rankings are of the search's runs. Nothing for a setting with which a variant has not finished.
         """
+        return {setting: int((alone != best).sum()) for setting, (alone, best) in self._rankings().items()}
+
+    def reordered(self) -> dict[str, int]:
+        """How many pairs of variants change their order, or are told apart in one ranking alone; as `moved`."""
+        return {
+            setting: sum(
+                bool(np.sign(alone[i] - alone[j]) != np.sign(best[i] - best[j]))
+                for i, j in combinations(range(len(best)), 2)
+            )
+            for setting, (alone, best) in self._rankings().items()
+        }
+
+    def _rankings(self) -> dict[str, tuple[Places, Places]]:
+        """The places of all variants with one setting for all, and with each its own."""
         sign = 1 if self.comparison.best == 'lowest' else -1
         best = {variant: self.means[variant].get(self.best(variant) or '') for variant in self.means}
         found = {}
@@ -94,7 +113,7 @@ class Tuning:
             alone = [means.get(setting) for means in self.means.values()]
             if None not in alone and None not in best.values():
                 places = [rankdata([sign * mean for mean in means], 'min') for means in (alone, [*best.values()])]
-                found[setting] = int((places[0] != places[1]).sum())
+                found[setting] = places[0], places[1]
         return found
 
 

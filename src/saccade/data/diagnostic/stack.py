@@ -1,17 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Languages of the Chomsky suite that need a stack: reversing, working on a stack, arithmetic with brackets.
+"""Languages of the Chomsky suite that need a stack: reversing, working on a stack, arithmetic with brackets, equations.
 
 Deletang et al. 2023, "Neural Networks and the Chomsky Hierarchy", section 4 and appendix A,
 https://arxiv.org/abs/2207.02098: deterministic context-free ones.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from saccade.data.diagnostic.generator import require_at_least, whole_numbers
-from saccade.data.diagnostic.regular import MINUS, PLUS
+from saccade.data.diagnostic.regular import MINUS, PLUS, TIMES
 from saccade.data.diagnostic.written_base import WrittenBase
 from saccade.data.uniform import Uniform
 from saccade.types import Count
@@ -82,25 +83,79 @@ class ModularArithmeticBrackets(WrittenBase):
         return max((length - 2) // 4 * 4 + 1, 0)
 
     def word(self, draw: Uniform, size: int) -> Sequence[int]:
+        """Draw an expression."""
+        return self.expression(draw, size)
+
+    def expression(self, draw: Uniform, size: int) -> list[int]:
         """Draw how the operators nest, then which they are, and digits."""
         if size == 1:
             return whole_numbers(draw, self.modulus, 1).tolist()
         operators = size // 4 - 1  # besides the outermost
         left = 4 * int(draw(1)[0] * (operators + 1)) + 1
-        first, second = self.word(draw, left), self.word(draw, size - 3 - left)
+        first, second = self.expression(draw, left), self.expression(draw, size - 3 - left)
         opening, operator = self.modulus + 3, self.modulus + int(draw(1)[0] * 3)
         return [opening, *first, operator, *second, opening + 1]
 
     def written(self, word: Sequence[int]) -> Sequence[int]:
-        """Return the value, by a stack."""
+        """Return the value."""
+        return [self.value(word)]
+
+    def value(self, expression: Sequence[int]) -> int:
+        """Compute the value of an expression, by a stack."""
         stack: list[int] = []
-        for letter in word:
+        for letter in expression:
             if letter < self.modulus + 4:
                 stack.append(letter)
                 continue
             _, first, operator, second = stack[-4:]
             stack[-4:] = [_of_two(first, operator - self.modulus, second) % self.modulus]
-        return stack
+        return stack[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolveEquation(ModularArithmeticBrackets):
+    """Equation of modular arithmetic with brackets and one unknown: ((1 + x) * (4 - 3)) = 3, so x is 2.
+
+    It has exactly one solution: x is multiplied only by what has an inverse, which is all but 0 where the modulus is
+    prime. The paper's code has no products in equations. Attributes: modulus, of all numbers.
+    """
+
+    @property
+    def letters(self) -> int:
+        """Digits, operators, brackets, the unknown and the equals sign."""
+        return self.modulus + 7
+
+    def size(self, length: int) -> int:
+        """Return three, and four for each operator."""
+        return max(length // 4 * 4 - 1, 0)
+
+    def word(self, draw: Uniform, size: int) -> Sequence[int]:
+        """Draw an expression with an unknown, then its solution, which gives the value."""
+        expression = self.with_unknown(draw, size - 2)
+        solution = int(draw(1)[0] * self.modulus)
+        return [*expression, self.modulus + 6, self.value(self._where(expression, solution))]
+
+    def with_unknown(self, draw: Uniform, size: int) -> list[int]:
+        """Draw an expression in which the unknown stands for each digit with the same probability."""
+        if size == 1:
+            return [self.modulus + 5]
+        left = 4 * int(draw(1)[0] * (size // 4)) + 1
+        right = size - 3 - left
+        in_first = draw(1)[0] * (size + 3) < left + 3  # n letters have (n + 3) / 4 digits
+        unknown = self.with_unknown(draw, left if in_first else right)
+        other = self.expression(draw, right if in_first else left)
+        operators = 3 if math.gcd(self.value(other), self.modulus) == 1 else TIMES  # which is the last one
+        opening, operator = self.modulus + 3, self.modulus + int(draw(1)[0] * operators)
+        first, second = (unknown, other) if in_first else (other, unknown)
+        return [opening, *first, operator, *second, opening + 1]
+
+    def written(self, word: Sequence[int]) -> Sequence[int]:
+        """Return the solution, from the values where the unknown is 0 and 1: the expression is linear in it."""
+        zero, one = (self.value(self._where(word[:-2], digit)) for digit in (0, 1))
+        return [(word[-1] - zero) * pow(one - zero, -1, self.modulus) % self.modulus]
+
+    def _where(self, expression: Sequence[int], unknown: int) -> list[int]:
+        return [unknown if letter == self.modulus + 5 else letter for letter in expression]
 
 
 def _of_two(first: int, operator: int, second: int) -> int:
