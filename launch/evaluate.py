@@ -3,12 +3,14 @@
 """Evaluate a run over a whole split: loss, perplexity, bits per byte; or the metrics of its task, with intervals.
 
 python launch/evaluate.py --workdir=runs/a
+python launch/evaluate.py --workdir=runs/a --config.data.path=other.txt    # on other data than those of training
 """
 
 import json
 
 from absl import flags
 
+from saccade.train.config import PREFIX
 from saccade.train.evaluate import Asked, evaluate_run
 from saccade.train.process.main import run_main
 from saccade.train.trained import CHECKPOINTS
@@ -26,13 +28,15 @@ def main(overrides: list[str]) -> None:
     """Print the evaluation of a run over a whole split.
 
     Raises:
-        UserError: overrides are given, or --workdir is missing.
+        UserError: overrides are of others than the data, or --workdir is missing.
     """
-    if overrides:
-        raise UserError(f"'{overrides[0]}': a run is evaluated with the config it was trained with")
+    for override in overrides:
+        if not override.startswith(f'{PREFIX}data.'):
+            raise UserError(f"'{override}': a run is evaluated with the config it was trained with, but for its data")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
-    found = evaluate_run(WORKDIR.value, Asked(CHECKPOINT.value, SPLIT.value, WINDOWS.value, LENGTH.value))
+    asked = Asked(CHECKPOINT.value, SPLIT.value, WINDOWS.value, LENGTH.value, tuple(overrides))
+    found = evaluate_run(WORKDIR.value, asked)
     print(json.dumps(found.record()) if JSON.value else '\n'.join(found.lines()))
 
 

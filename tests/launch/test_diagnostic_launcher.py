@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from refused import assert_refused
 
 from saccade.train.log.log import read
 
@@ -45,6 +46,26 @@ def test_it_is_measured_at_another_length(trained, runner):
     found = runner.run('evaluate', f'--workdir={trained}', '--length=128', '--json')
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout)['unit'] == 'sequences'
+
+
+def test_it_is_measured_on_other_data_than_those_of_training(trained, runner):
+    found = [
+        runner.run('evaluate', f'--workdir={trained}', '--json', *more)
+        for more in ((), ('--config.data.generator.pairs=2', '--length=128'))
+    ]
+    own, others = (json.loads(each.stdout) for each in found)
+    assert [each.stderr for each in found] == ['', '']
+    assert own['loss'] != others['loss']
+    assert others['baseline']['loss'] != own['baseline']['loss']
+
+
+@pytest.mark.parametrize(('more', 'words'), [
+    ('--config.steps=3', 'a run is evaluated with the config it was trained with, but for its data'),
+    ('--config.data.generator.vocabulary=99', 'config.model.vocabulary: 64, and data.generator makes 99 tokens'),
+    ('--config.data.generator.pears=2', 'pears'),
+])  # fmt: skip
+def test_what_cannot_be_measured_is_refused_in_a_line(trained, runner, more, words):
+    assert_refused(runner.run('evaluate', f'--workdir={trained}', more), words)
 
 
 def test_too_small_a_vocabulary_is_refused(runner, tmp_path):

@@ -76,6 +76,18 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
         raise UserError(f'--config={path}: a field that follows from others cannot be worked out: {error}') from error
 
 
+def overridden(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """Return a resolved config after overrides of the form `--config.a.b=value`.
+
+    Raises:
+        UserError: a field does not exist, or a value does not fit its field.
+    """
+    changed = ConfigDict(config)
+    for override in overrides:
+        _apply(changed, override)
+    return plain(changed)
+
+
 def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
     """Run the Python file that a flag names; return a copy of what its function returns, and the file's docstring.
 

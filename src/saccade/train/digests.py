@@ -55,12 +55,21 @@ def prepare_again(workdir: Workdir, experiment: Experiment) -> Prepared:
     Raises:
         UserError: the data are gone, or the processor is not the run's.
     """
-    data = experiment.data()
-    prepared = data.prepare(cache_folder(), data.open_processor(verified(workdir)))
+    prepared = prepare_other(workdir, experiment)
     change = _change(workdir, experiment, prepared)
     if change:
         _LOG.warning('%s; the data that are there now are used', change)
     return prepared
+
+
+def prepare_other(workdir: Workdir, experiment: Experiment) -> Prepared:
+    """Prepare an experiment's data, the run's own or others, with the processor of the run.
+
+    Raises:
+        UserError: the data are not there, or the processor is not the run's.
+    """
+    data = experiment.data()
+    return data.prepare(cache_folder(), data.open_processor(verified(workdir)))
 
 
 def keep(workdir: Workdir, prepared: Prepared) -> None:

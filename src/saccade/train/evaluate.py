@@ -15,7 +15,8 @@ from saccade.data.pipeline import eval_batches, random_windows
 from saccade.data.split import Prepared, Split
 from saccade.decode.predict import predictions
 from saccade.train.backend import Backend
-from saccade.train.digests import prepare_again
+from saccade.train.config import overridden
+from saccade.train.digests import prepare_again, prepare_other
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
@@ -91,25 +92,28 @@ class Asked:
         which: checkpoint, as in `train.trained.CHECKPOINTS`.
         windows: random ones of the split to estimate the loss on too, as nanoGPT does.
         length: of a sequence in tokens; 0 for that of training.
+        data: overrides of the config's data, `--config.data.FIELD=VALUE`, to evaluate on others than the run's.
     """
 
     which: str = 'latest'
     split: str = 'validation'
     windows: int = 0
     length: int = 0
+    data: tuple[str, ...] = ()
 
 
 def evaluate_run(path: str, asked: Asked) -> Evaluation:
     """Evaluate a run's checkpoint over a whole split, on one device.
 
     Raises:
-        UserError: there is no run in this folder, its data is gone, or its model cannot serve the length.
+        UserError: there is no run in this folder, the data are not there, or the model cannot serve them.
     """
-    trained = open_run(path, asked.which)
-    experiment = Experiment.of(trained.config)
+    trained, workdir = open_run(path, asked.which), Workdir.existing(path)
+    experiment = Experiment.of(overridden(trained.config, asked.data))
     if asked.length:
         experiment = experiment.at_length(asked.length)
-    prepared = prepare_again(Workdir.existing(path), experiment)
+    prepared = prepare_other(workdir, experiment) if asked.data else prepare_again(workdir, experiment)
+    experiment.data().require_model(experiment.model, prepared.processor)
     split, rows = _split(prepared, asked.split), experiment.batch_size
     found = evaluated(experiment, trained.params, split, asked.split, trained.step)
     baseline = baseline_of(experiment, prepared, asked.split)
