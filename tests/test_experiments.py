@@ -28,7 +28,9 @@ VOCABULARY, CONTEXT, ROWS = 64, 16, 2
 NATS_FROM_EQUAL_ODDS = 0.1  # how far the loss of random weights may be from ln V
 
 STEPPED_BY_DEFAULT = ('mistral_tiny',)  # the others where there are minutes
-LARGE_SWEEPS = ('attention', 'bottleneck', 'position', 'learning_rate', 'mup')  # to trace their variants takes long
+LARGE_SWEEPS = (  # to trace their variants takes long
+    'attention', 'bottleneck', 'diagnostics', 'learning_rate', 'mup', 'position', 'state'
+)  # fmt: skip
 SEEDS = {'attention': 1, 'diagnostics': 5, 'multi30k_decoders': 1, 'pretraining': 5}  # of the other sweeps 3
 
 each_experiment = pytest.mark.parametrize('file', FILES, ids=lambda path: path.stem)
