@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The standing page of a suite: its command, its table, longer rows, the search, and what was left out."""
 
+import re
 from datetime import datetime
 
 import pytest
@@ -21,7 +22,7 @@ def get_sweep():
 COMMAND = 'python launch/suite.py --suite=my.py --workdir=runs/suite --page=table.md'
 
 
-def write(folder, source, accuracies, setting=None):
+def write(folder, source, accuracies, setting=None, commit=40 * 'c'):
     """Write a sweep, of each run its variant, its seed and its accuracy; `setting` makes it a part of a search."""
     runs = []
     for variant, seed, value in accuracies:
@@ -34,7 +35,9 @@ def write(folder, source, accuracies, setting=None):
             {'step': 40, 'split': 'validation', 'accuracy': value, 'loss': 1 - value},
             {'step': 40, 'split': 'baseline', 'accuracy': 0.25, 'loss': 1.0},
         ]
-        write_run(folder / name, config(seed, data={'use': 'd:D', 'context_length': 32}), logged, [start()])
+        write_run(
+            folder / name, config(seed, data={'use': 'd:D', 'context_length': 32}), logged, [start(commit=commit)]
+        )
     return Sweep('base.py', source, 'Mixers', config(), tuple(runs))
 
 
@@ -60,6 +63,17 @@ def test_it_has_the_command_the_provenance_and_the_work(page):
     assert 'All runs: Saccade 0.1.0, commit cccccccccc (clean)' in page
     assert 'AMD EPYC 9654' in page
     assert '12 runs, those of the searches included, took 0.3 hours of one process. Made on 25 November 2026.' in page
+
+
+def test_it_counts_the_runs_of_each_commit_where_they_differ(tmp_path):
+    source = tmp_path / 'mixers.py'
+    source.write_text(SWEEP)
+    for task, commit in (('recall', 40 * 'a'), ('parity', 40 * 'b')):
+        folder = tmp_path / 'suite' / task
+        write_sweep(folder, write(folder, str(source), [('soft', 0, 0.5), ('soft', 1, 0.5)], commit=commit))
+    page = standing_page(matrix(tmp_path / 'suite', Question()), 'What?', COMMAND, datetime(2026, 11, 25))
+    assert 'Runs differ in commit.' in page
+    assert re.search(r'\| commit \| runs \|\n.*\n\| a{10} \(clean\) \| 2 \|\n\| b{10} \(clean\) \| 2 \|', page), page
 
 
 def test_it_has_the_matrix_with_chance_and_bytes(page):

@@ -9,7 +9,6 @@ from itertools import chain
 
 from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.matrix import Matrix, overview
-from saccade.analysis.report.matrix_files import METHOD
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.page import critical_parts, marked, table
 from saccade.analysis.report.tuning import search_of
@@ -19,6 +18,11 @@ from saccade.sweep.plan import read_sweep_file
 from saccade.sweep.record import Sweep, read_sweep
 from saccade.sweep.space import NAME, points
 
+METHOD = (
+    'A cell is the mean over seeds with its 95% interval. The mean share says how far it is from chance, which is the '
+    'baseline, to the best possible, over all tasks. State bytes are what a row leaves to decode with.'
+)
+
 
 def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str:
     """Return the page.
@@ -27,14 +31,13 @@ def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str
         title: of the suite.
         command: that makes the page anew.
     """
-    trials = [trial for comparison in found.comparisons.values() for trial in comparison.study.trials]
     return (
         '\n\n'.join(
             [
                 f'# {marked(title)}',
                 marked(overview(found)),
                 f'```shell\n{command}\n```',
-                *map(marked, origins(trials).lines()),
+                *_provenance(found),
                 marked(f'{_work(found)} Made on {now:%d %B %Y}.'),
                 table(found.rows()),
                 METHOD,
@@ -46,6 +49,13 @@ def standing_page(found: Matrix, title: str, command: str, now: datetime) -> str
         )
         + '\n'
     )
+
+
+def _provenance(found: Matrix) -> list[str]:
+    """What all runs share, and how many have each value of what they differ in."""
+    ran = origins([trial for comparison in found.comparisons.values() for trial in comparison.study.trials])
+    rows = [[*group.values, str(len(group.runs))] for group in ran.groups]
+    return [*map(marked, ran.lines()), *([table([[*ran.columns, 'runs'], *rows])] if rows else [])]
 
 
 def _sweeps(found: Matrix) -> Iterator[Sweep]:
@@ -79,6 +89,7 @@ def _longer(found: Matrix) -> list[str]:
     rows = [
         [variant, *chain(*(texts.get((task, variant), [UNKNOWN] * len(each.lengths)) for task, each in known.items()))]
         for variant in found.cells
+        if any((task, variant) in texts for task in known)
     ]
     said = 'Means over seeds. The first length of each task is that of training.'
     return ['## Rows longer than in training', said, table([['variant', *heads], *rows])]
