@@ -18,6 +18,7 @@ from absl import flags
 from rich.console import Console
 
 from saccade.analysis.report.compare import Question
+from saccade.analysis.report.matrix import sweeps_in
 from saccade.analysis.report.matrix_files import matrix_report
 from saccade.analysis.report.standing import standing_page
 from saccade.sweep.suite import Suite
@@ -34,6 +35,8 @@ SIZE = flags.DEFINE_string(
 )
 BUDGET = flags.DEFINE_float('budget', None, 'Minutes for all, in equal parts: of each sweep the largest size.', 0.0)
 JOBS = flags.DEFINE_integer('jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores.')
+ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
+SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, partition, ...')
 PAGE = flags.DEFINE_string('page', None, 'Write the standing page here, in Markdown.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print what each sweep would run, and start nothing.')
 
@@ -48,6 +51,8 @@ def main(overrides: list[str]) -> None:
     """
     if not (SUITE.value and WORKDIR.value):
         raise UserError('give --suite=FILE and --workdir=FOLDER; experiments/suites has the files we ship')
+    if SIZE.value is not None and BUDGET.value is not None:
+        raise UserError('give --budget or --size, not both: a budget chooses a size')
     require_folder('workdir', WORKDIR.value)
     if PAGE.value:
         require_file('page', PAGE.value)
@@ -59,7 +64,7 @@ def main(overrides: list[str]) -> None:
         size = [f'--size={task.size}'] if task.size and SIZE.value is None and BUDGET.value is None else []
         if subprocess.run([*SWEEP, *task.flags(folder), *size, *asked, *overrides]).returncode:
             unfinished.append(task.name)
-    if not DRY_RUN.value:
+    if not DRY_RUN.value and sweeps_in(folder):
         found = matrix_report(folder, Question())
         found.show(console)
         if PAGE.value:
@@ -77,9 +82,11 @@ def _asked(tasks: int) -> list[str]:
         'size': SIZE.value,
         'budget': BUDGET.value and BUDGET.value / tasks,
         'jobs': JOBS.value,
+        'engine': ENGINE.value,
         'dry_run': DRY_RUN.value or None,
     }
-    return [f'--{name}={value}' for name, value in each.items() if value is not None]
+    given = [f'--{name}={value}' for name, value in each.items() if value is not None]
+    return [*given, *(f'--slurm={setting}' for setting in SLURM.value)]
 
 
 if __name__ == '__main__':

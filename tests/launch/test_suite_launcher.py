@@ -53,3 +53,4 @@ def test_what_is_missing_is_said_in_a_line(runner, tmp_path):
     assert_refused(runner.run('suite', f'--workdir={tmp_path}'), 'give --suite=FILE and --workdir=FOLDER')
     there = [f'--suite={ROOT / "experiments/suites/diagnostics.py"}', f'--workdir={tmp_path}']
     assert_refused(runner.run('suite', *there, f'--page={tmp_path}/no/page.md'), 'there is no folder')
+    assert_refused(runner.run('suite', *there, '--size=few', '--budget=9'), 'give --budget or --size, not both')
