@@ -77,9 +77,9 @@ def test_variants_in_the_same_order_in_every_task_differ_where_they_are_far_enou
     )
 
 
-def test_of_what_is_the_same_in_all_tasks_no_difference_is_real():
+def test_of_what_is_the_same_in_all_tasks_no_two_can_be_told_apart():
     tied = {f'v{place}': {f't{task}': 0.5 for task in range(6)} for place in range(3)}
-    assert over_tasks(tied).said.startswith('No difference is real')
+    assert over_tasks(tied).said.startswith('No two variants can be told apart')
 
 
 def test_few_tasks_or_variants_are_said_and_not_drawn():

@@ -168,9 +168,8 @@ def over_tasks(scores: Mapping[str, Mapping[str, float]]) -> Critical:
     left = [variant for variant in scores if variant not in complete]
     without = f' Left out, as not in all tasks: {", ".join(left)}.' if left else ''
     if p > ALPHA:
-        return Critical(
-            f'No difference is real: {test} finds none (p = {p:.2g}).{without}', 'tasks', names, ranks, pairs
-        )
+        said = f'No two variants can be told apart over all tasks ({test}, p = {p:.2g}).{without}'
+        return Critical(said, 'tasks', names, ranks, pairs)
     how = f"{test}, p = {p:.2g}; Nemenyi's critical difference of mean ranks at {ALPHA:.0%} is {difference:.2f}"
     return Critical(f'{_found(pairs, names)} ({how}).{without}', 'tasks', names, ranks, pairs, difference)
 
