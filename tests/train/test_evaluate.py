@@ -22,7 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from saccade.data.split import Split
 from saccade.train.backend import JitBackend
 from saccade.train.evaluate import Evaluation, judged
-from saccade.train.mesh import ROWS, make_mesh
+from saccade.train.mesh import ROWS, devices_of, make_mesh
 
 read, seen = [], []
 
@@ -52,7 +52,7 @@ class Backend(JitBackend):
     def __init__(self):
         mesh = make_mesh({'data': -1}, jax.devices())
         self._rows, whole = NamedSharding(mesh, ROWS), NamedSharding(mesh, PartitionSpec())
-        self._spread, self.shards = SimpleNamespace(whole=whole), mesh.size
+        self._spread, self.shards = SimpleNamespace(whole=whole, devices=devices_of(mesh)), mesh.size
 
 
 experiment = SimpleNamespace(task=Task, model=lambda: None, dtype='float32', batch_size=8)
