@@ -115,7 +115,7 @@ def test_a_step_is_finite(file):
     batch = {name: jnp.ones(leaf.shape, leaf.dtype) for name, leaf in like.items()}
     draw = np.random.default_rng(0).integers(5, experiment.model().vocabulary, batch['tokens'].shape)
     batch['tokens'] = jnp.array(draw, jnp.int32)
-    batch['positions'] = jnp.broadcast_to(jnp.arange(draw.shape[1], dtype=jnp.int32), draw.shape)
+    batch['positions'] = jnp.broadcast_to(jnp.arange(draw.shape[-1], dtype=jnp.int32), draw.shape)
     state = jax.jit(learner.init)(jax.random.key_data(jax.random.key(0)), batch)
     state, metrics = jax.jit(learner.train_step)(state, batch)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((state.params, metrics)))

@@ -160,6 +160,8 @@ def shared_sizes(experiment: Experiment) -> dict[str, tuple[int, int]]:
     own = {'vocabulary': tokenizer, 'source_vocabulary': source}
     needed = {name: dict(part.arguments).get('vocabulary') for name, part in own.items()}
     lengths = {'context_length', 'source_context_length'} & fields(experiment.data.target).keys()
+    if 'image' in dict(getattr(getattr(model, 'embed', None), 'arguments', ())):
+        lengths.discard('context_length')  # the text's alone, and the model has room for the patches too
     needed |= {name: getattr(data, name) for name in lengths}  # an image's follows from the model's patches
     pairs = {name: (getattr(model, name, None), size) for name, size in needed.items()}
     for number, part in enumerate(experiment.model.walk()):
