@@ -12,6 +12,7 @@ from saccade.data.pipeline import train_batches
 from saccade.train.backend import PmapBackend
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.extension import rates_of
 from saccade.train.mesh import make_mesh
 from saccade.train.setup import learner_on
 
@@ -20,8 +21,8 @@ def replicated(experiment, batches):
     """The loss of each step under `pmap`."""
     backend = PmapBackend(learner_on(make_mesh({}, jax.devices()[:1]), experiment), batches[:1], {})
     state, found = backend.init(experiment.seed), []
-    for batch in batches:
-        state, metrics = backend.train_step(state, backend.place(batch))
+    for rate, batch in zip(rates_of(backend.learner.schedule, len(batches)), batches, strict=True):
+        state, metrics = backend.train_step(state, backend.place(batch), rate)
         found.append(float(backend.host(metrics)['loss']))
     return found
 

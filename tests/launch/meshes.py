@@ -13,6 +13,7 @@ from saccade.data.pipeline import train_batches
 from saccade.train.backend import OnMesh
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.extension import rates_of
 from saccade.train.mesh import make_mesh
 from saccade.train.setup import learner_on
 
@@ -26,8 +27,8 @@ def losses(experiment: Experiment, batches: Sequence[Any], sizes: Mapping[str, i
     init = jax.jit(spread.learner.init, out_shardings=spread.places)
     state = init(jax.random.key_data(jax.random.key(experiment.seed)), jax.device_put(batches[0], spread.rows))
     step, found = spread.train_step(spread.batches[0]).compile(), []
-    for batch in batches:
-        state, metrics = step(state, jax.device_put(batch, spread.rows))
+    for rate, batch in zip(rates_of(spread.learner.schedule, len(batches)), batches, strict=True):
+        state, metrics = step(state, jax.device_put(batch, spread.rows), rate)
         found.append(float(metrics['loss']))
     return found
 

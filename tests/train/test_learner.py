@@ -87,6 +87,23 @@ def test_a_step_is_gradient_descent_on_the_mean_loss_of_the_targets(batch):
 
 
 @pytest.mark.long
+def test_a_learning_rate_that_is_given_stands_in_place_of_the_schedules(batch):
+    rising, plain = optax.linear_schedule(0.25, 1.0, 3), learner()
+    shapes = jax.eval_shape(lambda: plain.task.init(plain.model, jax.random.key(0), batch))
+    made = Optimizer(Part(optax.scale_by_adam), weight_decay=0.1)(rising, shapes, {})
+    this = dataclasses.replace(plain, optimizer=made, schedule=rising)
+    state = begin(this, batch)
+    step = jax.jit(this.train_step)
+    for rate in (0.25, 0.5, 0.75):
+        (own, said), (given, metrics) = step(state, batch), step(state, batch, jnp.float32(rate))
+        assert differences(own, given) == 0
+        assert float(metrics['learning_rate']) == float(said['learning_rate']) == rate
+        other, _ = step(state, batch, jnp.float32(0))
+        assert differences(other.params, state.params) == 0
+        state = given
+
+
+@pytest.mark.long
 @pytest.mark.parametrize('parts', [2, 4])
 def test_accumulated_microbatches_equal_one_batch(batch, parts):
     whole, accumulated = learner(), learner(accumulate=parts)

@@ -12,10 +12,12 @@ import pytest
 
 from saccade.data.pipeline import train_batches
 from saccade.ops.flops import flops, model_flops
+from saccade.train.backend import OnMesh
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment, cache_folder
+from saccade.train.mesh import make_mesh
 from saccade.train.plan import Plan
-from saccade.train.setup import Cost, make_backend, make_learner
+from saccade.train.setup import Cost, batches_like, learner_on, make_backend, make_learner
 from saccade.types import UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
@@ -44,6 +46,19 @@ def test_the_cost_is_the_plan_of_the_step_that_is_compiled(changes, again):
     said = f'; {plan.hardware_flops:.3g} with what is computed again' if again else ''
     assert line.endswith(f'{plan.flops:.3g} FLOPs in matrix products{said}')
     assert (plan.hardware_flops > plan.flops) == again
+
+
+@pytest.mark.long
+def test_runs_that_differ_in_their_learning_rates_share_a_program():
+    def program(**changes):
+        run = experiment(model__layers=1, model__width=48, **changes)
+        mesh = make_mesh({}, jax.devices()[:1])
+        step = OnMesh(learner_on(mesh, run), batches_like(run), mesh)
+        return step.train_step(step.batches[0]).as_text()
+
+    known = program()
+    assert program(schedule__peak=0.5, schedule__warmup=1, steps=17, seed=3) == known
+    assert program(optimizer__weight_decay=0.5) != known
 
 
 @pytest.mark.long
@@ -167,7 +182,7 @@ def test_a_step_is_compiled_for_every_bucket(backend, tmp_path):
     state, shapes, losses = compiled.init(0), set(), []
     for rows in itertools.islice(train_batches(split, run.batch_size, 0, 0), 8):
         shapes.add(rows['source'].shape)
-        state, metrics = compiled.train_step(state, compiled.place(rows))
+        state, metrics = compiled.train_step(state, compiled.place(rows), 1e-3)
         losses.append(float(compiled.host(metrics)['loss']))
     assert len(shapes) == 2
     assert np.isfinite(losses).all()

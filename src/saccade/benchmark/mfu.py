@@ -30,6 +30,7 @@ from saccade.train.learner import TrainState
 from saccade.train.setup import make_backend
 from saccade.types import UserError
 
+RATE = 1e-4  # of learning, whatever it is
 PRODUCTS = 20  # enough that starting the first does not count
 
 
@@ -105,7 +106,7 @@ def _steps(backend: Backend, state: TrainState, batch: Any, count: int) -> tuple
     jax.block_until_ready(state)
     start = time.perf_counter()
     for _ in range(count):
-        state, metrics = backend.train_step(state, batch)
+        state, metrics = backend.train_step(state, batch, RATE)
     jax.block_until_ready((state, metrics))
     return state, time.perf_counter() - start
 

@@ -8,7 +8,7 @@ Both compile the step ahead of time; the executable that is analysed for the pla
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, SupportsFloat, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,8 @@ from saccade.types import AcrossRows, Batch, Params, UserError
 
 Rows = Mapping[str, np.ndarray]
 
+_RATE = jax.ShapeDtypeStruct((), jnp.float32)
+
 
 class Steps:
     """Compiled step for batches of several shapes."""
@@ -32,8 +34,8 @@ class Steps:
         """Take a program for each of the batches, as they are placed."""
         self._programs = {_shapes(batch): program for batch, program in compiled}
 
-    def __call__(self, state: TrainState, batch: Batch | Rows) -> tuple[TrainState, Any]:
-        return self._programs[_shapes(batch)](state, batch)
+    def __call__(self, state: TrainState, batch: Batch | Rows, rate: SupportsFloat) -> tuple[TrainState, Any]:
+        return self._programs[_shapes(batch)](state, batch, np.float32(rate))
 
     def memory_analysis(self) -> Any:
         """What the first of them needs."""
@@ -56,7 +58,7 @@ class Backend(Protocol):
         learner: the step as a pure function of all rows.
         like: shapes, dtypes and places of a state as it is saved and restored.
         rows_like: shapes of a global batch, of the longest rows that there are.
-        train_step: the compiled (state, batch) -> (state, metrics). It takes the state over.
+        train_step: the compiled (state, batch, learning rate) -> (state, metrics). It takes the state over.
         eval_step: the compiled (params, batch) -> totals.
         shards: parts that the rows of a batch are split into.
         devices: how many there are in all.
@@ -121,15 +123,15 @@ class OnMesh:
         self.like = jax.tree.map(_placed, shapes, self.places)
 
     def train_step(self, batch: PyTree) -> jax.stages.Lowered:
-        """The training step for batches like this one, which takes the state over."""
+        """The training step for batches like this one and a learning rate, which takes the state over."""
         step = jax.jit(
             self._step,
-            in_shardings=(self.places, self.rows),
+            in_shardings=(self.places, self.rows, self.whole),
             out_shardings=(self.places, self.whole),
             donate_argnums=0,
         )
         with traced_for(self.devices):
-            return step.lower(self.like, batch)
+            return step.lower(self.like, batch, _RATE)
 
 
 class JitBackend:
@@ -202,8 +204,8 @@ class PmapBackend:
         self._init = jax.jit(
             lambda key: learner.init(key, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), share))
         )
-        step = jax.pmap(replica.train_step, axis_name='devices', donate_argnums=0)
-        self.train_step = Steps([(rows, step.lower(states, rows).compile()) for rows in placed])
+        step = jax.pmap(replica.train_step, axis_name='devices', in_axes=(0, 0, None), donate_argnums=0)
+        self.train_step = Steps([(rows, step.lower(states, rows, _RATE).compile()) for rows in placed])
         evaluate = jax.pmap(replica.eval_step, axis_name='devices')
         self.eval_step = evaluate.lower(states.params, placed[0]).compile()
         self._spread = jax.pmap(lambda _, state: state, in_axes=(0, None), out_axes=0)

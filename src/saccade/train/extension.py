@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -154,4 +155,4 @@ def _ends(extended: Sequence[Extension], steps: int) -> list[int]:
 
 def rates_of(schedule: optax.Schedule, steps: int) -> np.ndarray:
     """Return the learning rates of the first `steps` steps."""
-    return np.broadcast_to(np.asarray(schedule(jnp.arange(steps))), steps)
+    return np.asarray(jax.vmap(schedule)(jnp.arange(steps)), np.float32)

@@ -89,10 +89,19 @@ class Learner:
             ema=jax.tree.map(jnp.copy, params) if self.ema else None,
         )
 
-    def train_step(self, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
-        """Take one step. Among the metrics, `squares` holds each gradient leaf's sum of squares."""
+    def train_step(
+        self, state: TrainState, batch: Batch, rate: Float[Array, ''] | None = None
+    ) -> tuple[TrainState, Metrics]:
+        """Take one step. Among the metrics, `squares` holds each gradient leaf's sum of squares.
+
+        Args:
+            rate: the learning rate of this step; None for what the schedule says. Given it, the program knows no
+                schedule, so that runs which differ in that alone share it.
+        """
         totals, gradient = self._gradient(state, batch)
-        updates, opt_state = self.optimizer.update(gradient, state.opt_state, state.params)
+        rate = self.schedule(state.step) if rate is None else rate
+        optimizer = optax.with_extra_args_support(self.optimizer)
+        updates, opt_state = optimizer.update(gradient, state.opt_state, state.params, learning_rate=rate)
         params = optax.apply_updates(state.params, updates)
         ema = self._averaged(state.ema, params, state.step) if self.ema else None
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
@@ -101,7 +110,7 @@ class Learner:
         metrics = {name: total.mean() for name, total in totals.items()}
         metrics |= {
             'gradient_norm': jnp.sqrt(squares.sum(where=slopes)),
-            'learning_rate': self.schedule(state.step),
+            'learning_rate': rate,
             'squares': squares,
         }
         return state.replace(step=state.step + 1, params=params, opt_state=opt_state, ema=ema), metrics

@@ -23,7 +23,7 @@ from saccade.train.digests import keep, require_same_data, verified
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.extending import extends, require_same_rates
-from saccade.train.extension import extension_lines
+from saccade.train.extension import extension_lines, rates_of
 from saccade.train.learner import TrainState
 from saccade.train.log.display import Display
 from saccade.train.log.log import Log, RunConsole, read
@@ -236,6 +236,7 @@ class Run:
         if start == 0:
             log.plan(self.plan.metrics())
         meter = Meter(self.plan, self.backend)
+        rates = rates_of(self.backend.learner.schedule, run.steps)
         batches = train_batches(
             prepared.splits['train'], run.batch_size, run.seed, start, jax.process_index(), jax.process_count()
         )
@@ -243,7 +244,7 @@ class Run:
             rows = next(batches)
             batch = self.backend.place(rows)
             with self._profiled(step + 1):
-                state, metrics = self.backend.train_step(state, batch)
+                state, metrics = self.backend.train_step(state, batch, rates[step])
             step, found = step + 1, None
             log.step(step)
             meter.add(step, metrics, self._share(rows))

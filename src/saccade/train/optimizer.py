@@ -115,7 +115,7 @@ class Optimizer:
         rule = _made(self.rule, axes, 'optimizer.rule')
         # A link more would be one more state in the checkpoints of runs that project nothing.
         project = () if self.projection is None else (_onto(self.projection(), axes),)
-        learned = optax.chain(clip, rule, of_rule, decay, of_both, optax.scale_by_learning_rate(schedule), *project)
+        learned = optax.chain(clip, rule, of_rule, decay, of_both, _descend(schedule), *project)
         return optax.partition(
             {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
         )
@@ -280,6 +280,16 @@ def _multiply(factors: PyTree, kinds: PyTree[str]) -> optax.GradientTransformati
             lambda update, factor: (factor * update).astype(update.dtype), updates, learned
         )
     )
+
+
+def _descend(schedule: optax.Schedule) -> optax.GradientTransformationExtraArgs:
+    """Multiply by minus the learning rate: that which an update is given, else what the schedule says."""
+
+    def update(updates: PyTree, state: PyTree, params: PyTree = None, *, learning_rate: Any = None, **others: Any):
+        rate = schedule if learning_rate is None else lambda count: learning_rate
+        return optax.scale_by_learning_rate(rate).update(updates, state, params)
+
+    return optax.GradientTransformationExtraArgs(optax.scale_by_learning_rate(schedule).init, update)
 
 
 def _onto(project: Projection, axes: AxesByPath) -> optax.GradientTransformation:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from saccade.analysis.preflight.products import product_flops
 from saccade.train.backend import OnMesh
@@ -57,7 +58,7 @@ class Measured:
         seconds = []
         for _ in range(STEPS):
             begun = time.perf_counter()
-            state, _ = jax.block_until_ready(program(state, zeros))
+            state, _ = jax.block_until_ready(program(state, zeros, np.float32(0)))
             seconds.append(time.perf_counter() - begun)
         flops = product_flops(program.as_text()) * jax.device_count() if platform == 'cpu' else None
         return cls(flops, meter.peak(), min(seconds))
