@@ -7,13 +7,18 @@ import os
 import signal
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import slurm_cluster
 from refused import assert_refused
 from watched import assert_same, losses, wait_for_step
 
+from saccade.sweep.record import read_sweep
+
 pytest.importorskip('submitit')
+
+ROOT = Path(__file__).parents[2]
 
 LONG = (
     '--config.steps=150',
@@ -74,6 +79,26 @@ def test_a_sweep_outlives_its_launch_and_the_next_one_finds_its_jobs(on_slurm, t
     assert [run['status'] for run in json.loads(second.stdout)['runs']] == ['finished', 'finished']
     assert (workdir / '.slurm/jobs.json').read_text() == numbers
     assert 'resume' not in (workdir / 'peak=0.001,seed=0/printed.log').read_text()
+
+
+@pytest.mark.slow
+def test_a_suite_is_carried_out_as_jobs_with_its_search_and_makes_its_page(on_slurm, tmp_path):
+    sweep, suite, page = (tmp_path / name for name in ('sweep.py', 'suite.py', 'page.md'))
+    tune = "tune=dict(by={'schedule.peak': [1e-3, 2e-3]}, seeds=[7], halving=dict(steps=[2]))"
+    runs = "runs=dict(list=[{'name': 'one', 'model.layers': 1}, {'name': 'two', 'model.layers': 2}])"
+    sweep.write_text(f'def get_sweep():\n    return dict({runs}, seeds=1, {tune})\n')
+    files = dict(config=str(ROOT / 'experiments/diagnostics/recall.py'), sweep=str(sweep))
+    small = {'steps': 4, 'batch_size': 4, 'data.validation': 8, 'model.vocabulary': 32, 'data.generator.vocabulary': 32}
+    tasks = {'recall': files | {'fields': small}, 'again': files | {'fields': small | {'batch_size': 8}}}
+    suite.write_text(f'def get_suite():\n    return {tasks!r}\n')
+    done = on_slurm.run(
+        'suite', f'--suite={suite}', f'--workdir={tmp_path / "runs"}', '--engine=slurm', MINUTES, f'--page={page}'
+    )
+    assert done.returncode == 0, done.stderr
+    for task in tasks:
+        assert [run.status for run in read_sweep(tmp_path / 'runs' / task).runs] == ['finished', 'finished']
+        assert (tmp_path / 'runs' / task / '.slurm/jobs.json').is_file()
+    assert '| variant | again | recall |' in page.read_text()
 
 
 @pytest.mark.slow
