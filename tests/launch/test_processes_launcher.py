@@ -43,6 +43,15 @@ def test_several_processes_give_the_losses_of_one(runner, finished, tmp_path, co
     assert_same(losses(tmp_path / 'run'), losses(finished))
 
 
+@pytest.mark.long
+@pytest.mark.parametrize('axis', ['tensor', pytest.param('sequence', marks=pytest.mark.slow)])
+def test_processes_that_have_the_same_rows_give_the_losses_of_one(runner, finished, tmp_path, axis):
+    with started(runner, tmp_path / 'run', 2, f'--config.mesh.{axis}=2') as processes:
+        for status, _, complaints in ends(processes):
+            assert status == 0, complaints
+    assert_same(losses(tmp_path / 'run'), losses(finished))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGUSR1])
 def test_one_process_that_is_told_to_stop_stops_all_after_the_same_step(runner, finished, tmp_path, number):

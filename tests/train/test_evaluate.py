@@ -22,7 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from saccade.data.split import Split
 from saccade.train.backend import JitBackend
 from saccade.train.evaluate import Evaluation, judged
-from saccade.train.mesh import ROWS, devices_of, make_mesh
+from saccade.train.mesh import ROWS, devices_of, make_mesh, rows_read
 
 read, seen = [], []
 
@@ -53,6 +53,7 @@ class Backend(JitBackend):
         mesh = make_mesh({'data': -1}, jax.devices())
         self._rows, whole = NamedSharding(mesh, ROWS), NamedSharding(mesh, PartitionSpec())
         self._spread, self.shards = SimpleNamespace(whole=whole, devices=devices_of(mesh)), mesh.size
+        self.reads = rows_read(mesh, jax.process_index())
 
 
 experiment = SimpleNamespace(task=Task, model=lambda: None, dtype='float32', batch_size=8)

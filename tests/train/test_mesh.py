@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where parameters lie on a mesh."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 import pytest
-from jax.sharding import AbstractMesh, AxisType, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, Mesh, PartitionSpec
 
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.mesh import AXES, make_mesh, require_experts, shardings, spec_of
+from saccade.train.mesh import AXES, make_mesh, require_experts, rows_read, shardings, spec_of
 from saccade.train.optimizer import adafactor
 from saccade.train.plan import expert_lines, replicated_lines, undeclared_lines
 from saccade.train.trained import kept
@@ -180,3 +182,38 @@ def test_experts_that_cannot_be_split_are_refused(axes, words):
 
 def test_the_rest_of_the_devices_go_where_minus_one_stands():
     assert make_mesh({'data': -1}, jax.devices()).shape['data'] == jax.device_count()
+
+
+@dataclass(frozen=True)
+class Device:
+    id: int
+    process_index: int
+
+
+def on_hosts(sizes, each):
+    """A mesh over devices of several processes, each of which has so many, one after another."""
+    shape = [sizes.get(name, 1) for name in AXES]
+    devices = [Device(number, number // each) for number in range(np.prod(shape))]
+    return Mesh(np.array(devices, dtype=object).reshape(shape), AXES)
+
+
+@pytest.mark.parametrize(
+    ('sizes', 'each', 'reads'),
+    [
+        ({'data': 8}, 4, [(0, 2), (1, 2)]),
+        ({'data': 2, 'tensor': 4}, 4, [(0, 2), (1, 2)]),
+        ({'tensor': 8}, 4, [(0, 1), (0, 1)]),
+        ({'sequence': 4, 'tensor': 2}, 4, [(0, 1), (0, 1)]),
+        ({'data': 2, 'sequence': 4}, 2, [(0, 2), (0, 2), (1, 2), (1, 2)]),
+        ({'fsdp': 4, 'expert': 2}, 2, [(0, 4), (1, 4), (2, 4), (3, 4)]),
+    ],
+)
+def test_processes_whose_devices_have_the_same_rows_read_the_same(sizes, each, reads):
+    assert [rows_read(on_hosts(sizes, each), process) for process in range(len(reads))] == reads
+
+
+def test_processes_that_have_some_rows_in_common_are_refused():
+    with pytest.raises(
+        UserError, match=r'config\.mesh: data=2 x tensor=3 over 3 processes gives some of them a part of'
+    ):
+        rows_read(on_hosts({'data': 2, 'tensor': 3}, 2), 0)

@@ -19,7 +19,7 @@ from jaxtyping import PyTree
 
 from saccade.ops.devices import Devices, traced_for
 from saccade.train.learner import Learner, TrainState
-from saccade.train.mesh import ROW_AXES, ROWS, devices_of, make_mesh, require_experts, shardings
+from saccade.train.mesh import ROW_AXES, ROWS, devices_of, make_mesh, require_experts, rows_read, shardings
 from saccade.types import AcrossRows, Batch, Params, UserError
 
 Rows = Mapping[str, np.ndarray]
@@ -61,6 +61,7 @@ class Backend(Protocol):
         train_step: the compiled (state, batch, learning rate) -> (state, metrics). It takes the state over.
         eval_step: the compiled (params, batch) -> totals.
         shards: parts that the rows of a batch are split into.
+        reads: which part of a batch's rows this process reads, and of how many; processes may read the same.
         devices: how many there are in all.
         traced: those that programs are traced for; None where each is for one device.
     """
@@ -70,6 +71,8 @@ class Backend(Protocol):
     rows_like: PyTree
     train_step: Steps
     eval_step: Any
+    shards: int
+    reads: tuple[int, int]
     devices: int
     traced: Devices | None
 
@@ -149,6 +152,7 @@ class JitBackend:
         with traced_for(spread.devices):
             self.eval_step = evaluate.lower(self.like.params, self.rows_like).compile()
         self.shards = math.prod(spread.rows.mesh.shape[axis] for axis in ROW_AXES)
+        self.reads = rows_read(spread.rows.mesh, jax.process_index())
 
     def init(self, seed: int) -> TrainState:
         """Return the training state before the first step, laid out over the mesh."""
@@ -191,6 +195,7 @@ class PmapBackend:
         task = learner.task.across('devices') if isinstance(learner.task, AcrossRows) else learner.task
         replica = dataclasses.replace(learner, axis='devices', task=task)
         self.devices = self.shards = jax.device_count()
+        self.reads = jax.process_index(), jax.process_count()
         self.traced = None
         self._local = jax.local_device_count()
         asked = {name: size for name, size in mesh.items() if size not in (1, -1)}

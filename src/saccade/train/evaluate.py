@@ -175,7 +175,7 @@ def judged(
         predicted = predictions(task, model, params, eval_batches(split, experiment.batch_size, limit=limit))
     else:
         predict = backend.spread(_numbered(partial(task.predict, model)))
-        batches = _shared_batches(split, experiment.batch_size, limit, backend.shards)
+        batches = _shared_batches(split, experiment.batch_size, limit, backend)
         predicted = _in_order([predict(params, rows) for rows in batches], split, experiment.batch_size, limit)
     measured = task.judge(predicted, split)
     values = {name: each.value for name, each in measured.items()}
@@ -189,13 +189,13 @@ def judged(
     )
 
 
-def _shared_batches(split: Split, batch_size: int, limit: int | None, shards: int) -> Iterator[Rows]:
+def _shared_batches(split: Split, batch_size: int, limit: int | None, backend: Backend) -> Iterator[Rows]:
     """Yield the rows of this process, numbered: a whole batch for each shard, as one device alone would have.
 
     In batches of another size the last bits of a number might be others. (So may they be where weights are split over
     devices, whose sums XLA then orders.)
     """
-    process, processes = jax.process_index(), jax.process_count()
+    shards, (process, processes) = backend.shards, backend.reads
     rounds = eval_batches(split, shards * batch_size, process, processes, limit and -(-limit // shards))
     rows = shards * batch_size // processes
     for number, batch in enumerate(rounds):

@@ -237,9 +237,7 @@ class Run:
             log.plan(self.plan.metrics())
         meter = Meter(self.plan, self.backend)
         rates = rates_of(self.backend.learner.schedule, run.steps)
-        batches = train_batches(
-            prepared.splits['train'], run.batch_size, run.seed, start, jax.process_index(), jax.process_count()
-        )
+        batches = train_batches(prepared.splits['train'], run.batch_size, run.seed, start, *self.backend.reads)
         while step < run.steps and not stopped(step):
             rows = next(batches)
             batch = self.backend.place(rows)
@@ -263,12 +261,12 @@ class Run:
     def _share(self, rows: Row) -> float:
         """How much this process's rows of a batch are of the batch that the plan is of."""
         planned, ours = (sum(leaf.size for leaf in jax.tree.leaves(tree)) for tree in (self.backend.rows_like, rows))
-        return ours * jax.process_count() / planned
+        return ours * self.backend.reads[1] / planned
 
     def measure(self, state: TrainState, prepared: Prepared, step: int, limit: int = 0) -> Evaluation:
         """Evaluate the state, on so many batches of the validation split or on all."""
         split, batch_size = prepared.splits['validation'], self.experiment.batch_size
-        batches = eval_batches(split, batch_size, jax.process_index(), jax.process_count(), limit or None)
+        batches = eval_batches(split, batch_size, *self.backend.reads, limit or None)
         backend = self.backend
         metrics = evaluate(lambda rows: backend.host(backend.eval_step(state.averaged, backend.place(rows))), batches)
         found = evaluation(step, 'validation', split, metrics)

@@ -57,6 +57,29 @@ def devices_of(mesh: AnyMesh) -> Devices:
     return Devices(mesh, ROW_AXES, ('tensor',), 'sequence', 'expert')
 
 
+def rows_read(mesh: Mesh, process: int) -> tuple[int, int]:
+    """Return which part of a batch's rows a process reads, and of how many: that of the rows which its devices have.
+
+    Processes between which the mesh splits no rows, but heads or the tokens of a row, read the same.
+
+    Raises:
+        UserError: some have rows in common and others not.
+    """
+    lines = mesh.devices.reshape(math.prod(mesh.shape[axis] for axis in ROW_AXES), -1)
+    owners = {device.process_index: set() for device in lines.flat}
+    for shard, line in enumerate(lines):
+        for device in line:
+            owners[device.process_index].add(shard)
+    parts = sorted({tuple(sorted(shards)) for shards in owners.values()})
+    if sum(map(len, parts)) != len(lines) or len({len(part) for part in parts}) > 1:
+        sizes = ' x '.join(f'{name}={size}' for name, size in mesh.shape.items() if size > 1)
+        raise UserError(
+            f'config.mesh: {sizes} over {len(owners)} processes gives some of them a part of the rows of others: choose '
+            'sizes by which two processes have the same rows or none in common'
+        )
+    return parts.index(tuple(sorted(owners[process]))), len(parts)
+
+
 def shardings(state: PyTree, params: Params, axes: Mapping[str, str], mesh: AnyMesh) -> PyTree:
     """Place every leaf of a state that holds these parameters, whose declared axes are given by path."""
     paths = {path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)}
