@@ -74,8 +74,8 @@ def rows_read(mesh: Mesh, process: int) -> tuple[int, int]:
     if sum(map(len, parts)) != len(lines) or len({len(part) for part in parts}) > 1:
         sizes = ' x '.join(f'{name}={size}' for name, size in mesh.shape.items() if size > 1)
         raise UserError(
-            f'config.mesh: {sizes} over {len(owners)} processes gives some of them a part of the rows of others: choose '
-            'sizes by which two processes have the same rows or none in common'
+            f'config.mesh: {sizes} over {len(owners)} processes gives some of them a part of the rows of others: '
+            'choose sizes by which two processes have the same rows or none in common'
         )
     return parts.index(tuple(sorted(owners[process]))), len(parts)
 
