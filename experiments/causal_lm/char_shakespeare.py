@@ -44,7 +44,7 @@ def get_config() -> ConfigDict:
             ),
             feedforward=dict(
                 use='feedforward.mlp:MLP',
-                activation=dict(use='jax.nn:gelu', approximate=False),
+                activation=dict(use='ops.activation:gelu'),
                 ratio=4.0,
                 bias=False,
                 dropout=dropout,

@@ -13,7 +13,7 @@ from ml_collections.config_dict import placeholder
 from saccade.experiments.run_settings import settings
 
 NORMAL = dict(use='jax.nn.initializers:normal', stddev=0.02)
-GELU = dict(use='jax.nn:gelu', approximate=False)
+GELU = dict(use='ops.activation:gelu')
 TANH = dict(use='jax.numpy:tanh')
 NORM = dict(use='norm.layer:LayerNorm', epsilon=1e-12)
 NO_POSITION = dict(use='position.none:NoPosition')

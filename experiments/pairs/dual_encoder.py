@@ -105,7 +105,7 @@ def _tower(size: Size, mask: str) -> dict[str, Any]:
                 position=dict(use='position.none:NoPosition'),
             ),
             feedforward=dict(
-                use='feedforward.mlp:MLP', activation=dict(use='jax.nn:gelu', approximate=False), ratio=4.0
+                use='feedforward.mlp:MLP', activation=dict(use='ops.activation:gelu'), ratio=4.0
             ),
         ),
     )

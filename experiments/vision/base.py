@@ -44,7 +44,7 @@ def vision_transformer(
                 position=dict(use='position.none:NoPosition'),
             ),
             feedforward=dict(
-                use='feedforward.mlp:MLP', activation=dict(use='jax.nn:gelu', approximate=False), ratio=4.0
+                use='feedforward.mlp:MLP', activation=dict(use='ops.activation:gelu'), ratio=4.0
             ),
         ),
         heads=dict(pooled=dict(use='head.pooled:Pooled', classes=classes, pool=dict(use='ops.pool:first'))),

@@ -13,6 +13,7 @@ from saccade.block.pre_norm import PreNorm
 from saccade.build import build
 from saccade.layers import hand_on, layer_numbers
 from saccade.model.stack import HIDDEN, layer_states, unstacked
+from saccade.ops.flops import count_primitive
 from saccade.types import LayerContext, UserError
 
 NEAR = 1e-6
@@ -81,6 +82,12 @@ def assert_near(given, expected):
 @pytest.mark.parametrize('run', [run for run in RUNNERS if run != 'unrolled'])
 def test_however_it_is_run_the_numbers_are_the_same(run):
     assert_near(outputs_and_gradients(run), outputs_and_gradients('unrolled'))
+
+
+def test_gradients_of_unrolled_layers_are_stacked_once():
+    """The gradient of a slice would be a stack of zeros but for one layer: L of them would be added up."""
+    gradient = jax.grad(lambda params: stack().apply(params, X, CONTEXT, False).sum())
+    assert count_primitive(gradient, 'stack', params()) == len(jax.tree.leaves(params()))
 
 
 @pytest.mark.long

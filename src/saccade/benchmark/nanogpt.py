@@ -49,11 +49,12 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
                 'heads': config['heads'],
                 'mask': {'use': 'ops.mask:Causal'},
                 'position': {'use': 'position.none:NoPosition'},
+                'fused': True,
                 'kernel': {'use': 'attention.plain:Plain', 'query_chunks': config['chunks']},
             },
             'feedforward': {
                 'use': 'feedforward.mlp:MLP',
-                'activation': {'use': 'jax.nn:gelu', 'approximate': False},
+                'activation': {'use': 'ops.activation:gelu'},
                 'bias': False,
             },
         },

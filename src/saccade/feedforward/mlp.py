@@ -6,7 +6,8 @@
 
 Vaswani et al. 2017, "Attention Is All You Need", equation 2, https://arxiv.org/abs/1706.03762
 F is `ratio` D: 4 as a rule. The activation is any function of arrays by its import path, so GELU (Hendrycks,
-Gimpel 2016) is `jax.nn:gelu`, and squared ReLU (So et al. 2021, Primer) `ops.activation:squared_relu`.
+Gimpel 2016) is `ops.activation:gelu`, its approximation by tanh `jax.nn:gelu`, and squared ReLU (So et al. 2021,
+Primer) `ops.activation:squared_relu`.
 Cost: 2 T D F multiply-adds.
 """
 

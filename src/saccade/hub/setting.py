@@ -23,7 +23,7 @@ _WORDS = {
 }
 
 _TANH_GELU = {'use': 'jax.nn:gelu', 'approximate': True}
-_ERF_GELU = {'use': 'jax.nn:gelu', 'approximate': False}
+_ERF_GELU = {'use': 'ops.activation:gelu'}
 ACTIVATIONS = {
     'gelu': _ERF_GELU,
     'gelu_python': _ERF_GELU,

@@ -49,8 +49,8 @@ class Unrolled:
     def __call__(self, layer: Layer, stacked: PyTree, carry: PyTree) -> tuple[PyTree, PyTree]:
         layer = _rematerialised(layer, self.remat)
         reports = []
-        for number in range(jax.tree.leaves(stacked)[0].shape[0]):
-            carry, report = layer(carry, _slice(stacked, number))
+        for this in _layers(stacked):
+            carry, report = layer(carry, this)
             reports.append(report)
         return carry, jax.tree.map(lambda *leaves: jnp.stack(leaves), *reports)
 
@@ -293,7 +293,9 @@ def unstacked(params: PyTree) -> PyTree:
 
 
 def _layers(stacked: PyTree) -> tuple[PyTree, ...]:
-    return tuple(_slice(stacked, repeat) for repeat in range(jax.tree.leaves(stacked)[0].shape[0]))
+    # Not by slices: the gradient of each is a whole stack of zeros but for one layer, and these are added up.
+    leaves, structure = jax.tree.flatten(stacked)
+    return tuple(structure.unflatten(layer) for layer in zip(*map(jnp.unstack, leaves), strict=True))
 
 
 def _layer_of(params: PyTree, repeat: int) -> PyTree:
