@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from saccade.build import build
+from saccade.decode.greedy import Greedy
 from saccade.model.stack import unstacked
 from saccade.ops.flops import count_primitive
 from saccade.types import LayerContext, Seq2Seq, UserError
@@ -266,6 +267,18 @@ def test_a_step_moves_none_of_the_keys_and_values_of_the_source():
     cut = {'params': unstacked(params()['params'])}
     compiled = step.lower(cut, TOKENS[:, :1], jnp.ones((B, 1), int), state).compile().as_text()
     assert not re.search(rf'= f32\[{B},({N},{S}|{S},{N}),{D // N}\]\S* (copy|transpose|fusion)\(', compiled)
+
+
+@pytest.mark.long
+def test_nor_does_a_step_in_a_loop():
+    """The loop takes them with heads before tokens, as the products of a step need them; XLA would swap them first."""
+    source = {'source': SOURCE, 'source_segments': READ.segments, 'source_positions': READ.positions}
+    rows = {**source, 'tokens': TOKENS[:, :1], 'end': jnp.array(-1)}
+    written = jax.jit(lambda params: Greedy()(model(), params['params'], rows))
+    compiled = written.lower(params()).compile().as_text()
+    (loop,) = (line for line in compiled.splitlines() if re.search(r' while\(.*f32|f32.* while\(', line))
+    assert f'f32[{B},{N},{S},{D // N}]' in loop
+    assert f'f32[{B},{S},{N},{D // N}]' not in loop
 
 
 RUNNERS = {

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flax.linen as nn
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -225,6 +226,7 @@ class MultiHead(nn.Module):
 
     def cross_attend(self, x: Hidden, context: LayerContext, state: State) -> Hidden:
         """Attend to the precomputed keys and values of the source, without dropout; return [B T D]."""
+        state = jax.lax.optimization_barrier(state)  # or XLA swaps the axes before a loop, and back at each step
         return self.share_kv(x, context, False, tuple(map(heads_first, state)))[0]
 
     def pair_mask(self) -> MaskBase:
