@@ -58,6 +58,16 @@ def test_only_the_run_that_is_there_is_extended(config):
     assert not extends({**config, 'steps': 30}, once)
 
 
+def test_rates_are_written_in_the_digits_of_float32_and_compared_in_them(config):
+    config = {**config, 'schedule': {'use': 'train.schedule:Constant', 'peak': 0.001, 'warmup': 3}}
+    once = extended(config, ['rewarmed:20'])
+    (spec,) = once['extended']
+    assert (spec['peak'], spec['floor']) == (0.001, 0.001)
+    written = {**spec, 'peak': float(np.float32(0.001)), 'floor': float(np.float32(0.001))}
+    assert extends({**once, 'extended': [written]}, once)
+    assert not extends({**once, 'extended': [{**spec, 'peak': 0.0011}]}, once)
+
+
 @pytest.mark.parametrize(
     'ask', ['constant', 'constant:', 'constant:0', 'constant:-3', 'constant:1.5', 'cosine:20', ':20']
 )

@@ -38,9 +38,14 @@ def extended(config: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
 
 def extends(there: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     """Whether what is asked for is the run that is there, or that with more extensions."""
-    old, new = (list(config.get('extended', ())) for config in (there, asked))
+    old, new = ([_in_float32(spec) for spec in config.get('extended', ())] for config in (there, asked))
     added = new[len(old) :]
     return new[: len(old)] == old and (not added or added[0]['after'] == there['steps'])
+
+
+def _in_float32(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Round the rates of an extension, which a run takes in float32, however many digits of them were written."""
+    return {name: float(np.float32(value)) if isinstance(value, float) else value for name, value in spec.items()}
 
 
 def require_same_rates(experiment: Experiment, steps: Any, done: int) -> None:

@@ -93,7 +93,8 @@ class Rewarmed:
     def of(cls, before: optax.Schedule, after: int, more: int) -> 'Rewarmed':
         """Follow a schedule: to its highest rate within a tenth of the steps, and down to its last."""
         rates = rates_of(before, after)
-        return cls(after, more // 10, float(rates.max()), float(rates[-1]))
+        peak, floor = (float(str(rate)) for rate in (rates.max(), rates[-1]))  # in float32's digits: 0.001
+        return cls(after, more // 10, peak, floor)
 
     def __call__(self, before: optax.Schedule, steps: int) -> optax.Schedule:
         """Return the schedule of a run of `steps` steps.
