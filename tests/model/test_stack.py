@@ -3,6 +3,7 @@
 """A stack of layers: the same numbers and the same tree, however it is run."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from saccade.build import build
 from saccade.layers import hand_on, layer_numbers
 from saccade.model.stack import HIDDEN, layer_states, unstacked
 from saccade.ops.flops import count_primitive
+from saccade.ops.remat import compiler_options
 from saccade.types import LayerContext, UserError
 
 NEAR = 1e-6
@@ -88,6 +90,22 @@ def test_gradients_of_unrolled_layers_are_stacked_once():
     """The gradient of a slice would be a stack of zeros but for one layer: L of them would be added up."""
     gradient = jax.grad(lambda params: stack().apply(params, X, CONTEXT, False).sum())
     assert count_primitive(gradient, 'stack', params()) == len(jax.tree.leaves(params()))
+
+
+@pytest.mark.long
+def test_no_operation_on_the_residual_stream_reads_something_of_every_layer():
+    """Without barriers XLA adds up the stream's gradient at each layer, of all that come after it."""
+    normed = {**block(), 'norm': {'use': 'norm.layer:LayerNorm'}}
+
+    def most_operands(layers):
+        deep = stack(pattern=[normed], layers=layers)
+        shapes = jax.eval_shape(lambda: deep.init(jax.random.key(0), X, CONTEXT, False))
+        gradient = jax.jit(jax.grad(lambda params: jnp.square(deep.apply(params, X, CONTEXT, False)).sum()))
+        program = gradient.lower(shapes).compile(compiler_options('cpu')).as_text()
+        of_the_stream = rf' = f32\[(?:{B},{T}|{B * T}),{D}\]\S* fusion\((.*?)\)'
+        return max(operands.count('%') for operands in re.findall(of_the_stream, program))
+
+    assert most_operands(8) == most_operands(4)
 
 
 @pytest.mark.long

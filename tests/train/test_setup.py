@@ -49,6 +49,16 @@ def test_the_cost_is_the_plan_of_the_step_that_is_compiled(changes, again):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize('backend', ['jit', 'pmap'])
+def test_rematerialised_layers_need_less_memory(backend):
+    def temp_bytes(**run):
+        made = make_backend(experiment(backend=backend, model__run={'use': 'model.stack:Unrolled', **run}))
+        return made.train_step.memory_analysis().temp_size_in_bytes
+
+    assert temp_bytes(remat='nothing_saveable') < 0.6 * temp_bytes()
+
+
+@pytest.mark.long
 def test_runs_that_differ_in_their_learning_rates_share_a_program():
     def program(**changes):
         run = experiment(model__layers=1, model__width=48, **changes)

@@ -17,6 +17,7 @@ from saccade.benchmark.size import BETAS, CLIP_NORM, LEARNING_RATE, WEIGHT_DECAY
 from saccade.build import build
 from saccade.hub.place import place
 from saccade.hub.tensors import open_tensors
+from saccade.ops.remat import compiler_options
 from saccade.task.causal_lm import CausalLM
 from saccade.train.learner import Learner, TrainState
 from saccade.types import Batch, Params, Task
@@ -39,7 +40,8 @@ class Training:
         learner = _learner(model, self.task, params)
         self._state: TrainState = learner.init(jax.random.key_data(key), batch).replace(params=params)
         start = time.perf_counter()
-        self._step = jax.jit(learner.train_step, donate_argnums=0).lower(self._state, batch).compile()
+        options = compiler_options(jax.default_backend())
+        self._step = jax.jit(learner.train_step, donate_argnums=0).lower(self._state, batch).compile(options)
         self._compile_seconds = time.perf_counter() - start
 
     def _read(self, folder: Path) -> tuple[Any, Params]:

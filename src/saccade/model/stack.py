@@ -50,7 +50,8 @@ class Unrolled:
         layer = _rematerialised(layer, self.remat)
         reports = []
         for this in _layers(stacked):
-            carry, report = layer(carry, this)
+            # XLA may not look beyond a layer: it would add up the residual stream's gradient of all layers at each.
+            carry, report = layer(jax.lax.optimization_barrier(carry), this)
             reports.append(report)
         return carry, jax.tree.map(lambda *leaves: jnp.stack(leaves), *reports)
 

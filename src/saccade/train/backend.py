@@ -17,6 +17,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
+from saccade.ops import remat
 from saccade.ops.devices import Devices, traced_for
 from saccade.train.learner import Learner, TrainState
 from saccade.train.mesh import ROW_AXES, ROWS, devices_of, make_mesh, require_experts, rows_read, shardings
@@ -132,6 +133,7 @@ class OnMesh:
             in_shardings=(self.places, self.rows, self.whole),
             out_shardings=(self.places, self.whole),
             donate_argnums=0,
+            compiler_options=remat.compiler_options(self.rows.mesh.devices.flat[0].platform),
         )
         with traced_for(self.devices):
             return step.lower(self.like, batch, _RATE)
@@ -210,7 +212,8 @@ class PmapBackend:
             lambda key: learner.init(key, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), share))
         )
         step = jax.pmap(replica.train_step, axis_name='devices', in_axes=(0, 0, None), donate_argnums=0)
-        self.train_step = Steps([(rows, step.lower(states, rows, _RATE).compile()) for rows in placed])
+        options = remat.compiler_options(jax.default_backend())
+        self.train_step = Steps([(rows, step.lower(states, rows, _RATE).compile(options)) for rows in placed])
         evaluate = jax.pmap(replica.eval_step, axis_name='devices')
         self.eval_step = evaluate.lower(states.params, placed[0]).compile()
         self._spread = jax.pmap(lambda _, state: state, in_axes=(0, None), out_axes=0)
