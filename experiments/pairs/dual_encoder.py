@@ -104,8 +104,6 @@ def _tower(size: Size, mask: str) -> dict[str, Any]:
                 mask=dict(use=f'ops.mask:{mask}'),
                 position=dict(use='position.none:NoPosition'),
             ),
-            feedforward=dict(
-                use='feedforward.mlp:MLP', activation=dict(use='ops.activation:gelu'), ratio=4.0
-            ),
+            feedforward=dict(use='feedforward.mlp:MLP', activation=dict(use='ops.activation:gelu'), ratio=4.0),
         ),
     )

@@ -43,9 +43,7 @@ def vision_transformer(
                 mask=dict(use='ops.mask:Full'),
                 position=dict(use='position.none:NoPosition'),
             ),
-            feedforward=dict(
-                use='feedforward.mlp:MLP', activation=dict(use='ops.activation:gelu'), ratio=4.0
-            ),
+            feedforward=dict(use='feedforward.mlp:MLP', activation=dict(use='ops.activation:gelu'), ratio=4.0),
         ),
         heads=dict(pooled=dict(use='head.pooled:Pooled', classes=classes, pool=dict(use='ops.pool:first'))),
     )

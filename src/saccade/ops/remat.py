@@ -10,14 +10,11 @@ them equal and keep the first. XLA:CPU drops barriers before it looks for equal 
 `compiler_options`.
 """
 
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
-
-_PASSES = 'xla_disable_hlo_passes'
 
 _recomputing = jax.make_user_context(True)
 
@@ -38,9 +35,5 @@ def checkpoint(function: Callable[..., Any], **options: Any) -> Callable[..., An
 
 
 def compiler_options(platform: str) -> dict[str, str]:
-    """Return the options of a program of which the compiler is to respect barriers, on a platform as 'cpu'.
-
-    A user who names passes of XLA in XLA_FLAGS is left alone.
-    """
-    named = _PASSES in os.environ.get('XLA_FLAGS', '')
-    return {_PASSES: 'cse_barrier_expander'} if platform == 'cpu' and not named else {}
+    """Return the options of a program of which the compiler is to respect barriers, on a platform as 'cpu'."""
+    return {'xla_disable_hlo_passes': 'cse_barrier_expander'} if platform == 'cpu' else {}
