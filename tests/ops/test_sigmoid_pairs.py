@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 from saccade.ops.sigmoid_pairs import sigmoid_pairs
@@ -80,7 +80,8 @@ def test_nothing_grows_with_the_devices_at_so_many_rows_on_each():
         def loss(u, v):
             return sigmoid_pairs(u, v, LINE, jnp.ones(4), 'devices', 2)[0].sum()
 
-        mesh, rows = AbstractMesh((devices,), ('devices',)), jnp.zeros((4 * devices, WIDTH))
+        mesh = AbstractMesh((devices,), ('devices',), axis_types=(AxisType.Auto,))
+        rows = jnp.zeros((4 * devices, WIDTH))
         spread = jax.shard_map(
             jax.grad(loss, (0, 1)), mesh=mesh, in_specs=P('devices'), out_specs=P('devices'), check_vma=False
         )

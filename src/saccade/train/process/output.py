@@ -43,6 +43,8 @@ def require_folder(flag: str, path: str) -> None:
 
 @contextmanager
 def _named(flag: str, path: str) -> Iterator[None]:
+    if '\0' in path:  # Python's own error for this differs between 3.11 and 3.13
+        raise UserError(f'--{flag}={path}: a path cannot hold a null character')
     try:
         yield
     except (OSError, ValueError, RuntimeError) as error:  # of a path that no system takes, or of nobody's home
