@@ -400,12 +400,35 @@ def test_a_refusal_is_an_answer_and_a_closed_port_is_none(monkeypatch):
     assert not named.is_answering(host)
 
 
-def test_a_prepared_dataset_imports_no_module_that_its_features_name(tmp_path, monkeypatch):
-    (tmp_path / 'evil_features.py').write_text('raise SystemExit("executed")')
+FEATURES_OF_TFDS = 'tensorflow_datasets.core.features'
+EVIL_FEATURE = {'type': 'evil_features.Text', 'content': {}}
+SPELLINGS = {
+    'camel case': json.dumps({'pythonClassName': 'evil_features.Text', 'text': {}}),
+    'snake case': json.dumps({'python_class_name': 'evil_features.Text', 'text': {}}),
+    'escaped letters': json.dumps({'pythonClassName': 'evil_features.Text'}).replace('Class', '\\u0043lass'),
+    'legacy': json.dumps({'type': 'evil_features.Text', 'content': {}}),
+    'in a dict': json.dumps({'type': f'{FEATURES_OF_TFDS}.features_dict.FeaturesDict', 'content': {'a': EVIL_FEATURE}}),
+    'as text': json.dumps(
+        {
+            'pythonClassName': f'{FEATURES_OF_TFDS}.features_dict.FeaturesDict',
+            'jsonFeature': {'json': json.dumps({'a': EVIL_FEATURE})},
+        }
+    ),
+    'a module of TFDS': json.dumps({'pythonClassName': 'tensorflow_datasets.scripts.cli.main.Text', 'text': {}}),
+}
+
+
+@pytest.mark.parametrize('by_name', [False, True])
+@pytest.mark.parametrize('spelling', SPELLINGS)
+def test_a_prepared_dataset_imports_no_module_that_its_features_name(tmp_path, monkeypatch, spelling, by_name):
+    (tmp_path / 'evil_features.py').write_text(f'open({str(tmp_path / "executed")!r}, "w")')
     monkeypatch.syspath_prepend(str(tmp_path))
-    builder = SaccadeToyWhole(data_dir=tmp_path / 'data', file_format='array_record')
+    cache = tmp_path / 'cache'
+    builder = SaccadeToyWhole(data_dir=cache if by_name else tmp_path / 'data', file_format='array_record')
     builder.download_and_prepare()
     features = pathlib.Path(builder.data_dir) / 'features.json'
-    features.write_text(features.read_text().replace('tensorflow_datasets.core.features.text_feature', 'evil_features'))
-    with pytest.raises(UserError, match=r"features\.json: evil_features\.Text is no feature of TFDS's own"):
-        _open(builder.data_dir, tmp_path / 'cache')
+    features.write_text(SPELLINGS[spelling])
+    with pytest.raises(UserError, match=r'features\.json: \S+\.Text is not a known feature of TFDS'):
+        open_corpus(*((builder.name, None) if by_name else (None, builder.data_dir)), cache)
+    assert not (tmp_path / 'executed').exists()
+    assert 'tensorflow_datasets.scripts.cli.main' not in sys.modules

@@ -23,7 +23,7 @@ from tensorflow_datasets.core import read_only_builder, registered
 from tensorflow_datasets.core.utils import file_utils
 
 from saccade.data.cache import is_sound
-from saccade.data.corpus.prepare import first_line, opened, prepare, quiet
+from saccade.data.corpus.prepare import first_line, opened, prepare, quiet, require_known_features
 from saccade.types import UserError
 
 _TENSORFLOW = re.compile(r'\btf\.(?:io|data|compat)\.')
@@ -41,11 +41,15 @@ def open_named(name: str, cache: Path) -> tfds.core.DatasetBuilder:
         cache: folder to prepare into.
 
     Raises:
-        UserError: the name is unknown, or the dataset is not prepared and cannot be prepared here.
+        UserError: the name is unknown, the dataset is not prepared and cannot be prepared here, or what is prepared
+            names a module that reading it would import.
     """
-    for folder in (cache, *file_utils.list_data_dirs()):
+    for folder in map(Path, (cache, *file_utils.list_data_dirs())):
         try:
+            require_known_features(folder / re.split('[:/]', name)[0])
             builder = read_only_builder.builder_from_files(name, data_dir=folder)
+        except UserError:
+            raise
         except Exception:  # not there, no name at all, or damaged in any way
             continue
         if folder != cache or is_sound(Path(builder.data_dir)):

@@ -4,6 +4,7 @@
 
 import contextlib
 import io
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator
@@ -16,6 +17,28 @@ from absl import logging as absl_logging
 
 from saccade.data.cache import kept
 from saccade.types import UserError
+
+_CORE = 'tensorflow_datasets.core.features'
+FEATURES = frozenset(  # classes that a prepared dataset may name
+    f'{_CORE}.{name}'
+    for name in (
+        'audio_feature.Audio',
+        'bounding_boxes.BBoxFeature',
+        'class_label_feature.ClassLabel',
+        'dataset_feature.Dataset',
+        'feature.Tensor',
+        'features_dict.FeaturesDict',
+        'image_feature.Image',
+        'labeled_image.LabeledImage',
+        'scalar.Scalar',
+        'sequence_feature.Sequence',
+        'tensor_feature.Tensor',
+        'text_feature.Text',
+        'translation_feature.Translation',
+        'translation_feature.TranslationVariableLanguages',
+        'video_feature.Video',
+    )
+)
 
 
 def prepare(make: Callable[..., tfds.core.DatasetBuilder], folder: Path, downloads: Path | None = None) -> Path:
@@ -63,25 +86,51 @@ def opened(folder: Path) -> tfds.core.DatasetBuilder:
     """Open a prepared dataset.
 
     Raises:
-        UserError: what lies in the folder is damaged, or names a module that reading it would import.
+        UserError: the folder is damaged, or names a module that reading it would import.
     """
     try:
-        _require_features_of_tfds(folder / 'features.json')
+        require_known_features(folder)
         return tfds.builder_from_directory(folder)
     except UserError:
         raise
-    except Exception as error:  # TFDS parses JSON of any form with whatever comes of it
+    except Exception as error:  # TFDS parses JSON of any form and raises any error
         raise UserError(
             f'{folder}: cannot be read as a prepared TFDS dataset ({first_line(error)}); prepare it again'
         ) from error
 
 
-def _require_features_of_tfds(file: Path) -> None:
-    """Refuse features of other packages: TFDS imports the module of each class that the file names."""
-    named = re.findall(r'"pythonClassName"\s*:\s*"([^"]*)"', file.read_text(encoding='utf-8'))
-    others = [name for name in named if not name.startswith('tensorflow_datasets.')]
-    if others:
-        raise UserError(f"{file}: {others[0]} is no feature of TFDS's own; reading these data would import its module")
+def require_known_features(folder: Path) -> None:
+    """Allow the feature connectors of `FEATURES` only: TFDS imports the module of each class that a file names.
+
+    Raises:
+        UserError: a file below the folder names another class.
+        ValueError: a file is no JSON.
+    """
+    for file in (each for name in ('features.json', 'dataset_info.json') for each in sorted(folder.rglob(name))):
+        named = _classes_named(json.loads(file.read_text(encoding='utf-8')))
+        others = [name for name in named if name not in FEATURES]
+        if others:
+            raise UserError(
+                f'{file}: {others[0][:80]} is not a known feature of TFDS; reading these data would import its module'
+            )
+
+
+def _classes_named(value: Any) -> Iterator[str]:
+    """Yield the classes that a file of TFDS names, in each spelling that protobuf's JSON and older versions have.
+
+    Text is searched too, if it is JSON: some features hold others as text.
+    """
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            inner = json.loads(value)
+            value = inner if isinstance(inner, dict | list) else None
+    if isinstance(value, dict):
+        names = ('pythonClassName', 'python_class_name', *(['type'] if 'content' in value else []))
+        yield from (value[name] for name in names if isinstance(value.get(name), str))
+        value = [*value.values()]
+    if isinstance(value, list):
+        for each in value:
+            yield from _classes_named(each)
 
 
 @contextlib.contextmanager
