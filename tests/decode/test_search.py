@@ -109,6 +109,14 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(corpus, tmp_path):
     assert (tmp_path / 'mine' / 'letter.txt').read_text() == 'Dear'
 
 
+def test_a_users_file_in_an_index_stays_when_the_index_is_of_another_model(corpus, tmp_path):
+    open_index(tmp_path / 'index', corpus, Counting().encode, 'one')
+    (tmp_path / 'index' / 'letter.txt').write_text('Dear')
+    with pytest.raises(UserError, match=r'holds something else than an index \(letter\.txt\)'):
+        open_index(tmp_path / 'index', corpus, Counting().encode, 'two')
+    assert (tmp_path / 'index' / 'letter.txt').read_text() == 'Dear'
+
+
 def test_an_empty_corpus_is_refused(tmp_path):
     (tmp_path / 'empty.txt').write_text(' \n\n')
     with pytest.raises(UserError, match=r'empty\.txt: holds no text to search'):

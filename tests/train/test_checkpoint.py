@@ -378,6 +378,27 @@ def test_leftovers_of_a_killed_save_are_not_used_and_go(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ['1', '2']
 
 
+@pytest.mark.parametrize('linked', [False, True])
+def test_a_save_deletes_nothing_of_the_users(tmp_path, linked):
+    folder, place = tmp_path / 'checkpoints', tmp_path / 'scratch'
+    place.mkdir()
+    folder.symlink_to(place) if linked else place.rename(folder)
+    names = ['3.best', '1.5', '2024.backup', '01.deleted', '1.saving.old', '3.deleted.keep', 'best.saving']
+    for name in names:
+        (folder / name).mkdir()
+        (folder / name / 'letter.txt').write_text('Dear')
+    (folder / '7.saving').symlink_to(folder / '3.best')  # named like ours, and not made by us
+    save_steps(folder, 0)
+    (folder / '0').rename(tmp_path / 'elsewhere')
+    (folder / '0').symlink_to(tmp_path / 'elsewhere')
+    with Checkpoints(folder, keep_last=1, keep_best=0) as checkpoints:
+        for step in (1, 2):
+            checkpoints.save(step, make_state(step))
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*names, '0', '2', '7.saving'])
+    assert all((folder / name / 'letter.txt').read_text() == 'Dear' for name in names)
+    assert any((tmp_path / 'elsewhere').iterdir())
+
+
 def full_disk(*_: Any, **__: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -79,3 +79,14 @@ def test_a_filesystem_without_locks_is_said(tmp_path, monkeypatch, caplog):
     with locked(tmp_path / '.lock', refuse):
         pass
     assert 'this filesystem has no locks' in caplog.text
+
+
+def test_a_link_in_the_place_of_the_lock_is_refused_and_not_written_through(tmp_path):
+    (tmp_path / 'letter.txt').write_text('Dear')
+    (tmp_path / '.lock').symlink_to(tmp_path / 'letter.txt')
+    with (
+        pytest.raises(UserError, match=r'\.lock: is a symbolic link, and the run keeps a file of its own there'),
+        locked(tmp_path / '.lock', busy=pytest.fail),
+    ):
+        pass
+    assert (tmp_path / 'letter.txt').read_text() == 'Dear'

@@ -9,7 +9,7 @@ import os
 import pytest
 from ml_collections import ConfigDict, FieldReference
 
-from saccade.train.workdir import Workdir, write_atomically, writing
+from saccade.train.workdir import Workdir, open_own, write_atomically, writing
 from saccade.types import UserError
 
 
@@ -222,3 +222,38 @@ def test_a_config_that_is_nested_too_deep_is_refused(tmp_path):
     (tmp_path / 'config.json').write_text('[' * 100_000)
     with pytest.raises(UserError, match=r'config\.json: cannot be read as JSON'):
         Workdir.existing(tmp_path)
+
+
+@pytest.mark.parametrize('there', [True, False])
+def test_a_log_is_not_written_through_a_link(tmp_path, there):
+    target = tmp_path / 'letter.txt'
+    if there:
+        target.write_text('Dear')
+    (tmp_path / 'samples.jsonl').symlink_to(target)
+    with pytest.raises(UserError, match=r'samples\.jsonl: is a symbolic link'):
+        open_own(tmp_path / 'samples.jsonl', 'ab')
+    assert target.read_text() == 'Dear' if there else not target.exists()
+
+
+def test_an_atomic_write_follows_no_link_and_meets_no_temporary_file_of_another(tmp_path):
+    (tmp_path / 'letter.txt').write_text('Dear')
+    (tmp_path / f'.config.json.{os.getpid()}.tmp').symlink_to(tmp_path / 'letter.txt')
+    (tmp_path / 'config.json').symlink_to(tmp_path / 'letter.txt')
+    write_atomically(tmp_path / 'config.json', '{}')
+    assert (tmp_path / 'letter.txt').read_text() == 'Dear'
+    assert not (tmp_path / 'config.json').is_symlink()
+    assert (tmp_path / 'config.json').read_text() == '{}'
+
+
+def test_a_rename_is_flushed_with_its_folder(tmp_path, monkeypatch):
+    flushed = []
+    fsync = os.fsync
+
+    def spy(descriptor):
+        flushed.append(os.readlink(f'/proc/self/fd/{descriptor}'))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, 'fsync', spy)
+    write_atomically(tmp_path / 'config.json', '{}')
+    assert flushed[-1] == str(tmp_path)
+    assert (tmp_path / 'config.json').exists()

@@ -30,7 +30,7 @@ from saccade.types import Part, UserError
 _FORMAT = 1
 # Characters tokenised at a time; an encoding takes some hundred bytes of memory a character.
 _GROUP = 1 << 21
-_DIGESTS = 'digests.json'
+DIGESTS = 'digests.json'
 _LOG = logging.getLogger(__name__)
 
 
@@ -101,7 +101,7 @@ def kept(folder: Path, make: Callable[[Path], None]) -> Path:
     try:
         with _drafted(folder) as draft:
             make(draft / 'new')
-            (draft / 'new' / _DIGESTS).write_text(json.dumps(_digests(draft / 'new'), indent=2) + '\n')
+            (draft / 'new' / DIGESTS).write_text(json.dumps(_digests(draft / 'new'), indent=2) + '\n')
             _publish(draft, folder)
     except OSError as error:
         if not there:
@@ -116,7 +116,7 @@ def kept(folder: Path, make: Callable[[Path], None]) -> Path:
 
 def is_sound(folder: Path) -> bool:
     """Whether the files of a folder are as they were written, or nobody wrote down how they were."""
-    return not (folder / _DIGESTS).exists() or not _wrong(folder)
+    return not (folder / DIGESTS).exists() or not _wrong(folder)
 
 
 @contextlib.contextmanager
@@ -161,9 +161,9 @@ def _wrong(folder: Path) -> str:
     if not folder.is_dir():
         return 'is no folder'
     try:
-        written, there = dict(json.loads((folder / _DIGESTS).read_text())), _digests(folder)
+        written, there = dict(json.loads((folder / DIGESTS).read_text())), _digests(folder)
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        return f'{_DIGESTS}, by which its files are verified, cannot be read ({error})'
+        return f'{DIGESTS}, by which its files are verified, cannot be read ({error})'
     for name in sorted(written.keys() | there.keys()):
         if name not in there:
             return f'{name} is missing'
@@ -178,7 +178,7 @@ def _digests(folder: Path) -> dict[str, str]:
     chosen = {
         name: file.stat()
         for name, file in files.items()
-        if name != _DIGESTS and not any(part.startswith('.') for part in name.split('/'))
+        if name != DIGESTS and not any(part.startswith('.') for part in name.split('/'))
     }
     return {name: _sha256(files[name], stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in chosen.items()}
 

@@ -23,7 +23,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from saccade.data.cache import kept
+from saccade.data.cache import DIGESTS, kept
 from saccade.data.corpus.files import content_of, decoded
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.embed import Layout
@@ -40,6 +40,7 @@ _FORMAT = 1  # of an index: another number wherever its files change
 _GROUP = 4096  # texts that are tokenised and sorted by their length together
 _BLOCK = 1 << 16  # vectors of a corpus whose scores are held at once
 _FACTS, _VECTORS = 'index.json', 'vectors.npy'
+_FILES = (_FACTS, _VECTORS, DIGESTS)
 _CHANGED = {
     'format': 'was written by another version',
     'corpus': 'is of another corpus, or the corpus has changed since',
@@ -219,8 +220,9 @@ def _clear(folder: Path, facts: Mapping[str, Any]) -> None:
     """
     if not folder.exists():
         return
-    if not folder.is_dir() or (any(folder.iterdir()) and not (folder / _FACTS).is_file()):
-        raise UserError(f'--index={folder}: holds something else than an index; name a folder of its own')
+    others = [folder] if not folder.is_dir() else [each for each in folder.iterdir() if each.name not in _FILES]
+    if others:
+        raise UserError(f'--index={folder}: holds something else than an index ({others[0].name}); name a new folder')
     try:
         written = dict(json.loads((folder / _FACTS).read_text()))
     except (OSError, ValueError, TypeError):

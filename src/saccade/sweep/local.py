@@ -16,7 +16,7 @@ from typing import Any
 
 from saccade.sweep.engine import Event, Job
 from saccade.train.process.processes import gpus as gpus_here
-from saccade.train.workdir import writing
+from saccade.train.workdir import open_own, writing
 from saccade.types import UserError
 
 # Seconds that a run has to save and end after SIGTERM, before SIGKILL: more than a step, a save and `CLOSE_SECONDS`.
@@ -111,7 +111,7 @@ class Local:
         """Start a job; None where its command cannot be started, which its log then says."""
         with writing(job.log.parent):
             job.log.parent.mkdir(parents=True, exist_ok=True)
-            log = job.log.open('a')
+            log = open_own(job.log, 'a')
         with log, _bound_to(share.cores):
             print(f'--- {datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(job.command)}', file=log, flush=True)
             try:

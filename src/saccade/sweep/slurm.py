@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.sweep.engine import Event, Job
-from saccade.train.workdir import write_atomically, writing
+from saccade.train.workdir import open_own, write_atomically, writing
 from saccade.types import UserError
 
 EVERY = 5.0  # seconds between two looks at the queue, which is everybody's
@@ -54,7 +54,7 @@ class Training:
         """
         alone, task = os.environ.get('SLURM_NTASKS', '1') == '1', os.environ.get('SLURM_PROCID', '0')
         command = self.command if alone else (*self.command, '--distributed')
-        with (self.log if task == '0' else self.log.with_suffix(f'.{task}.log')).open('a') as log:
+        with open_own(self.log if task == '0' else self.log.with_suffix(f'.{task}.log'), 'a') as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         self._await()
         status = self._process.wait()

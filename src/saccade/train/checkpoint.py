@@ -21,6 +21,7 @@ import itertools
 import json
 import logging
 import math
+import re
 import shutil
 import sys
 import traceback
@@ -39,7 +40,7 @@ from etils import epath
 from jax.experimental import multihost_utils
 from jaxtyping import PyTree
 
-from saccade.train.workdir import differ, write_atomically, writing
+from saccade.train.workdir import differ, sync_folder, write_atomically, writing
 from saccade.types import UserError
 
 _SEAL = 'saccade.seal'
@@ -47,7 +48,8 @@ _SEALED_WITHIN = 3600  # seconds in which each process must have read what it wr
 _ALONE = ('params', 'ema')  # fields of the state that are restored without the others
 _REST = 'rest'
 _SHELVES = ('damaged', 'superseded')
-_LEFTOVERS = '[0-9]*.*'  # what a kill leaves of a save or a deletion: the step, a dot, a word
+# What a kill leaves of a save, by this class or by Orbax, or of a deletion.
+_LEFTOVER = re.compile(r'(0|[1-9][0-9]*)\.(deleted|saving|(saving\.)?orbax-checkpoint-tmp(-[0-9]+)?)')
 _SHOWN = 4
 _log = logging.getLogger(__name__)
 _saves = itertools.count()  # the processes save alike, and so count alike
@@ -78,7 +80,7 @@ class Checkpoints:
         """
         if keep_last < 1 or keep_best < 0:
             raise UserError(f'keep_last must be at least 1, not {keep_last}; keep_best at least 0, not {keep_best}')
-        self._folder = Path(folder).absolute()
+        self._folder = Path(folder).resolve()  # it may be a link to a larger disk
         self._keep_last, self._keep_best = keep_last, keep_best
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix='checkpoint')
         self._pending: _Pending | None = None
@@ -276,17 +278,20 @@ class Checkpoints:
         if jax.process_index() == 0:
             write_seal(folder, about, written)
             folder.rename(self._at(about['step']))
+            sync_folder(self._folder)
             self._retire()
 
     def _retire(self) -> None:
         steps = self.steps()
         staying = {*steps[-self._keep_last :], *self._by_loss()[: self._keep_best]}
         for step in set(steps) - staying:
-            shutil.rmtree(self._at(step).rename(self._folder / f'{step}.deleted'))
+            if not self._at(step).is_symlink():  # what it points to is the user's
+                shutil.rmtree(self._at(step).rename(self._folder / f'{step}.deleted'))
 
     def _sweep(self) -> None:
-        for leftover in self._folder.glob(_LEFTOVERS):
-            shutil.rmtree(leftover, ignore_errors=True)
+        for entry in self._folder.iterdir():
+            if _LEFTOVER.fullmatch(entry.name) and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
 
     @contextmanager
     def _writing(self, size: int) -> Iterator[None]:

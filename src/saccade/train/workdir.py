@@ -8,12 +8,13 @@ import json
 import os
 import shlex
 import shutil
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import jax
 from ml_collections import ConfigDict
@@ -228,16 +229,43 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         UserError: the disk is full or cannot be written to.
     """
     data = content.encode() if isinstance(content, str) else content
-    temporary = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
+    temporary = path.with_name(f'.{path.name}.{uuid.uuid4().hex}.tmp')
     with writing(path.parent):
         try:
-            with temporary.open('wb') as file:
+            with temporary.open('xb') as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
+            sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder to disk: until then a crash of the machine may undo a rename in it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF):  # of filesystems that do not flush folders
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def open_own(path: Path, mode: str, **options: Any) -> IO[Any]:
+    """Open a file that the run writes to, which is made where it is missing. A symbolic link is not followed.
+
+    Raises:
+        UserError: the file is a symbolic link.
+    """
+    try:
+        return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o666), **options)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise UserError(f'{path}: is a symbolic link, and the run keeps a file of its own there; delete it') from None
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from rich.console import Console
 from saccade.train.log.background import Background, close_all
 from saccade.train.log.display import Display
 from saccade.train.log.tensorboard import TensorBoard
-from saccade.train.workdir import Workdir, write_atomically, writing
+from saccade.train.workdir import Workdir, open_own, write_atomically, writing
 from saccade.types import Metrics, Sink, UserError
 
 _NOT_FINITE = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
@@ -242,7 +242,7 @@ def _reopen(path: Path, start: int) -> tuple[Any, int]:
     with writing(path.parent):
         if path.exists():
             write_atomically(path, b''.join(line + b'\n' for line in kept))
-        return path.open('ab', buffering=0), len(kept)  # unbuffered: a line is in the file, or the call has failed
+        return open_own(path, 'ab', buffering=0), len(kept)  # unbuffered: a line is in the file, or the call has failed
 
 
 def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:

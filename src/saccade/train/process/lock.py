@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from saccade.train.workdir import writing
+from saccade.train.workdir import open_own, writing
 
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of filesystems that know none
 _log = logging.getLogger(__name__)
@@ -30,11 +30,11 @@ def locked(path: Path, busy: Callable[[str], Any]) -> Iterator[int]:
         A file descriptor. A process that inherits it holds the lock too.
 
     Raises:
-        UserError: the file cannot be written to.
+        UserError: the file cannot be written to, or is a symbolic link.
     """
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open('a+b', buffering=0)
+        file = open_own(path, 'a+b', buffering=0)
     with file:
         if not _taken(file):
             file.seek(0)
