@@ -74,10 +74,44 @@ def test_a_name_that_is_no_text_is_refused(use):
 
 
 def test_the_field_the_name_and_the_flag_are_said():
-    with pytest.raises(UserError, match=r"model\.block\.0\.mixer\.use: 'my_lab\.mine:Mine' .* add --trust=my_lab$"):
+    with pytest.raises(
+        UserError, match=r"model\.block\.0\.mixer\.use: 'my_lab\.mine:Mine' .* add --trust=my_lab\.mine:Mine$"
+    ):
         require_trusted({'model': {'block': [{'mixer': {'use': 'my_lab.mine:Mine'}}]}}, 'runs/a/config.json')
+
+
+def test_all_foreign_names_are_said_at_once():
+    config = {'model': {'use': 'my_lab.mine:Mine'}, 'task': {'use': 'others:Task', 'norm': {'use': 'my_lab.mine:Mine'}}}
+    with pytest.raises(UserError) as refusal:
+        require_trusted(config, 'config.json')
+    assert str(refusal.value) == (
+        "config.json: model.use: 'my_lab.mine:Mine', task.norm.use: 'my_lab.mine:Mine', task.use: 'others:Task' are no "
+        'part of Saccade, and opening would run them; if you trust whoever wrote it, add '
+        '--trust=my_lab.mine:Mine,others:Task'
+    )
+    trust(['my_lab.mine:Mine', 'others:Task'])
+    require_trusted(config, 'config.json')
+
+
+@pytest.mark.parametrize('use', ['os:system', 'numpy:save', 'torch:load', 'pip:main', 'build:load', 'trust:trust'])
+def test_no_flag_is_proposed_that_would_run_installed_code(use):
+    if use == 'torch:load':
+        pytest.importorskip('torch')
     with pytest.raises(UserError, match=r'it is not opened$'):
-        require_trusted({'model': {'use': 'os:system'}}, 'config.json')
+        require_trusted({'model': {'use': use}, 'task': {'use': 'my_lab:Task'}}, 'config.json')
+
+
+@pytest.mark.parametrize('module', ['numpy', 'optax', 'os', 'saccade', 'build', 'data.corpus'])
+def test_installed_code_is_not_trusted_as_a_whole(module):
+    with pytest.raises(UserError, match=r'is installed code; trust exact names of it'):
+        trust([module])
+
+
+def test_an_exact_name_of_installed_code_may_be_trusted():
+    trust(['optax:inject_hyperparams'])
+    require_trusted({'optimizer': {'rule': {'use': 'optax:inject_hyperparams'}}}, 'config.json')
+    with pytest.raises(UserError):
+        require_trusted({'optimizer': {'rule': {'use': 'optax:chain'}}}, 'config.json')
 
 
 def test_a_trusted_module_and_those_below_it_may_be_named():
@@ -88,18 +122,18 @@ def test_a_trusted_module_and_those_below_it_may_be_named():
             require_trusted({'model': {'use': use}}, 'config.json')
 
 
-@pytest.mark.parametrize('module', ['my_lab.mine:Mine', '../my_lab', 'my lab', ''])
-def test_only_a_module_can_be_trusted(module):
-    with pytest.raises(UserError, match='name a module'):
+@pytest.mark.parametrize('module', ['my_lab:', 'my_lab:a.b', ':Mine', '../my_lab', 'my lab', ''])
+def test_only_a_name_or_a_module_can_be_trusted(module):
+    with pytest.raises(UserError, match='name a class or function'):
         trust([module])
 
 
-def test_foreign_names_the_modules_to_trust():
+def test_foreign_names_are_those_to_trust():
     config = {
         'model': {'use': 'my_lab.mine:Mine', 'norm': {'use': 'norm.rms:RMSNorm'}},
         'data': {'use': 'corpora:Mine'},
     }
-    assert foreign(config) == ['corpora', 'my_lab']
+    assert foreign(config) == ['corpora:Mine', 'my_lab.mine:Mine']
 
 
 def test_every_name_of_the_list_exists():

@@ -7,8 +7,9 @@ anything is imported, each name is compared with the list below. It is decided o
 
 - a class or function that a file of `ROOMS` defines. These rooms hold modules and pure functions.
 - a name of `NAMES`: of our other rooms, of jax and of optax, each one written out.
-- a module that the user trusts: `--trust=my_lab`, or SACCADE_TRUST=my_lab in the environment. This trusts
-  `my_lab` and the modules below it.
+- a name that the user trusts: `--trust=my_lab.attention:Mine`, or SACCADE_TRUST in the environment. A module of the
+  user's own may be trusted as a whole, with those below it: `--trust=my_lab`. Of an installed library or of Python
+  only exact names can be trusted: `numpy` as a whole has functions that write files.
 
 A config that the user launches is the user's own program, and may name anything.
 """
@@ -19,6 +20,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -135,46 +137,57 @@ NAMES = {
 }
 
 _MODULE = re.compile(r'[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*')
+_NAME = re.compile(rf'{_MODULE.pattern}:[A-Za-z_][A-Za-z0-9_]*')
 _OURS = Path(__file__).parent
+_LISTED = 5  # names in one message
 
 
-def trust(modules: Iterable[str]) -> None:
-    """Trust modules, and those below them, in this process and in those that it starts.
+def trust(names: Iterable[str]) -> None:
+    """Trust names, or modules and those below them, in this process and in those that it starts.
 
     Raises:
-        UserError: one is not the name of a module.
+        UserError: one is neither the name of a class or function nor that of a module of the user's own.
     """
-    for module in modules:
-        if not _MODULE.fullmatch(module):
-            raise UserError(f"--trust={module}: name a module, as in 'my_lab' or 'my_lab.attention'")
-    os.environ[VARIABLE] = ','.join(dict.fromkeys([*trusted(), *modules]))
+    names = [*trusted(), *names]
+    for name in names:
+        module, colon, attribute = name.partition(':')
+        if not _MODULE.fullmatch(module) or bool(colon) != attribute.isidentifier():
+            raise UserError(f"--trust={name}: name a class or function, as in 'my_lab.attention:Mine', or a module")
+        if not colon and _is_installed(module):
+            raise UserError(f"--trust={name}: is installed code; trust exact names of it, as in '{name}:NAME'")
+    os.environ[VARIABLE] = ','.join(dict.fromkeys(names))
 
 
 def trusted() -> list[str]:
-    """Modules that the user trusts."""
-    return [module.strip() for module in os.environ.get(VARIABLE, '').split(',') if module.strip()]
+    """Names and modules that the user trusts."""
+    return [name.strip() for name in os.environ.get(VARIABLE, '').split(',') if name.strip()]
 
 
 def require_trusted(config: Any, where: str) -> None:
-    """Refuse a config that names what is neither ours nor trusted. Nothing is imported.
+    """Refuse a config that names code which is neither ours nor trusted. Nothing is imported.
 
     Args:
         config: a whole config, or a spec.
         where: the file that it stands in.
 
     Raises:
-        UserError: it does; the field and the flag that would allow it are named.
+        UserError: it names such code; all of its fields, and the flag that would allow it, are named.
     """
-    for path, use in _uses(config):
-        if not (_is_ours(use) or _is_below(use, trusted())):
-            raise UserError(
-                f'{where}: {path}: {_shown(use)} is no part of Saccade, and opening would run it; {_remedy(use)}'
-            )
+    others = [(path, use) for path, use in _uses(config) if not (_is_ours(use) or _is_trusted(use))]
+    if not others:
+        return
+    shown = ', '.join(f'{path}: {_shown(use)}' for path, use in others[:_LISTED])
+    more = f', and {len(others) - _LISTED} more,' if len(others) > _LISTED else ''
+    one = len(others) == 1
+    raise UserError(
+        f'{where}: {shown}{more} {"is" if one else "are"} no part of Saccade, and opening would run '
+        f'{"it" if one else "them"}; {_remedy([use for _, use in others])}'
+    )
 
 
 def foreign(config: Any) -> list[str]:
-    """Top-level modules that a config names and that are not ours: what `--trust` needs to open its run."""
-    return sorted({use.partition(':')[0].partition('.')[0] for _, use in _uses(config) if not _is_ours(use)})
+    """Names of a config that are not ours: what `--trust` needs to open its run."""
+    return sorted({use for _, use in _uses(config) if not _is_ours(use)})
 
 
 def _uses(config: Any) -> list[tuple[str, str]]:
@@ -210,16 +223,24 @@ def _defined(module: str) -> frozenset[str]:
     return frozenset(node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef))
 
 
-def _is_below(use: str, modules: Iterable[str]) -> bool:
-    name = use.partition(':')[0]
-    return any(name == module or name.startswith(f'{module}.') for module in modules)
+def _is_trusted(use: str) -> bool:
+    module = use.partition(':')[0]
+    return any(use == name or module == name or module.startswith(f'{name}.') for name in trusted())
 
 
-def _remedy(use: str) -> str:
-    root = use.partition(':')[0].partition('.')[0]
-    if not _MODULE.fullmatch(root) or root in sys.stdlib_module_names or (_OURS / root).is_dir() or root == 'saccade':
+def _is_installed(module: str) -> bool:
+    """Whether a module is Python's, ours, or of a distribution that is installed."""
+    root = module.partition('.')[0]
+    ours = root == 'saccade' or (_OURS / root).is_dir() or (_OURS / f'{root}.py').is_file()
+    return ours or root in sys.stdlib_module_names or root in packages_distributions()
+
+
+def _remedy(uses: Iterable[str]) -> str:
+    """The flag that would allow these names; none where one is installed code, or no name of code at all."""
+    names = sorted(set(uses))
+    if any(not _NAME.fullmatch(name) or _is_installed(name.partition(':')[0]) for name in names):
         return 'it is not opened'
-    return f'if you trust whoever wrote it, add --trust={root}'
+    return f'if you trust whoever wrote it, add --trust={",".join(names)}'
 
 
 def _shown(use: str) -> str:

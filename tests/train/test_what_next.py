@@ -79,8 +79,8 @@ def test_a_part_is_swapped_for_another_that_the_model_can_have():
 def test_a_run_of_parts_of_the_users_own_is_opened_with_their_modules_trusted():
     mine = {'baseline': {'use': 'my_lab.counts:nats'}, 'logging': [{'use': 'my_sinks:Mine'}]}
     commands = suggested('embedding/skip_gram.py', **mine)
-    assert '--trust=my_lab' in commands['evaluate it']
-    assert '--trust=my_lab' in commands['nearest words']
+    assert '--trust=my_lab.counts:nats' in commands['evaluate it']
+    assert '--trust=my_lab.counts:nats' in commands['nearest words']
 
 
 @pytest.mark.long

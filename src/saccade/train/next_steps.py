@@ -43,7 +43,7 @@ class Launched:
         path: of the experiment's file, which with the overrides made the config.
         workdir: the run's folder, as it was given.
         overrides: of the form --config.FIELD=VALUE.
-        flags: others that a run like it needs, as --trust=my_lab.
+        flags: others that a run like it needs, as --trust=my_lab:Mine.
         extensions: more steps that it was given, of the form --extend=WAY:STEPS.
     """
 

@@ -23,7 +23,8 @@ from saccade.types import UserError
 TRUST = flags.DEFINE_list(
     'trust',
     [],
-    'Modules, as my_lab, that the run or the checkpoint to be opened may import: what it names is executed.',
+    'Names, as my_lab.attention:Mine, or modules of your own, as my_lab, that the run or the checkpoint to be opened '
+    'may import: what it names is executed.',
 )
 
 
