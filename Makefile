@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKDIR ?= runs/quickstart
 CONFIG ?= experiments/causal_lm/quickstart.py
 # `make grid SAMPLE=8` runs one test in eight, which the commit chooses, as CI does; of `make slow` one in twelve, of
-# `make long` one in three.
+# `make long` one in three, and of `make test` on a second interpreter one in three.
 SAMPLE ?= 1
 # `make slow SLICES=` leaves out the half hour in which every experiment is compiled for a TPU slice.
 SLICES ?= slices
@@ -23,7 +23,7 @@ train: $(VENV)/.installed
 	$(BIN)/python launch/train.py --config=$(CONFIG) --workdir=$(WORKDIR)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --sample=$(SAMPLE)
 
 # Whole runs of launchers and of models: those tests that take a second or more.
 long: $(VENV)/.installed-test

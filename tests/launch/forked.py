@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import runpy
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -52,6 +53,8 @@ def _launch(command: list[str], folder: Path, environment: dict[str, str], outpu
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    sys.warnoptions.append('error::DeprecationWarning')
+    warnings.simplefilter('error', DeprecationWarning)
     sys.argv = command
     sys.path[0] = str(Path(command[0]).parent)  # as Python has it of a script
     runpy.run_path(command[0], run_name='__main__')

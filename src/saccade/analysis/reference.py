@@ -510,8 +510,8 @@ def launchers_page(folder: Path) -> str:
     """Return the page of launchers: each with its docstring and its flags."""
     sections = [
         '# Launchers',
-        'Every launcher takes `--trust` too: names or modules that the run or the checkpoint to be opened may import. Those '
-        'that take `--config` take `--config.FIELD=VALUE` for any field.',
+        'Every launcher takes `--trust` too: names or modules that the run or the checkpoint to be opened may import. '
+        'Those that take `--config` take `--config.FIELD=VALUE` for any field.',
     ]
     for file in sorted(folder.glob('[a-z]*.py')):
         rows = [

@@ -37,7 +37,8 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
     """
     keep_freed_memory()  # before JAX has threads
     logging.set_verbosity(logging.WARNING)
-    warnings.simplefilter('ignore', DeprecationWarning)  # for the authors of libraries, not for who runs them
+    if not sys.warnoptions:  # they are for the authors of libraries, and our tests ask for them
+        warnings.simplefilter('ignore', DeprecationWarning)
 
     def guarded(arguments: Sequence[str]) -> None:
         try:
