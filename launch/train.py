@@ -63,7 +63,9 @@ def main(overrides: list[str]) -> None:
         )
     config = extended(load_config(CONFIG.value, overrides), EXTEND.value)
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
-        final = train(config, WORKDIR.value, Options(_window(PROFILE.value), JSON.value, RESTART.value))
+        final = train(
+            config, WORKDIR.value, Options(_window(PROFILE.value, config['steps']), JSON.value, RESTART.value)
+        )
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:
@@ -76,12 +78,14 @@ def _trust() -> list[str]:
     return [f'--trust={",".join(TRUST.value)}'] if TRUST.value else []
 
 
-def _window(text: str | None) -> tuple[int, int] | None:
+def _window(text: str | None, steps: int) -> tuple[int, int] | None:
     if text is None:
         return None
     first, _, last = text.partition(':')
-    if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last)):
+    if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last)):
         raise UserError(f'--profile={text}: write the first and the last step, as in 10:20')
+    if int(last) > steps:
+        raise UserError(f'--profile={text}: the run ends at step {steps}')
     return int(first), int(last)
 
 

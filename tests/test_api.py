@@ -17,7 +17,7 @@ import saccade
 from saccade import lazy
 from saccade.attention.multi_head import MultiHead
 from saccade.build import build
-from saccade.types import LayerContext, UserError
+from saccade.types import LayerContext, Source, UserError
 
 B, T, D = 2, 6, 16
 X = jax.random.normal(jax.random.key(0), (B, T, D))
@@ -153,3 +153,13 @@ def test_a_wrong_field_names_the_nearest():
 
 def test_the_part_of_a_spec_is_that_of_a_config():
     assert saccade.part_of(SPEC) == build(SPEC)
+
+
+def test_an_array_as_if_for_cross_attention_is_refused_with_the_way():
+    x, y = jnp.ones((2, 3, 8)), jnp.ones((2, 5, 8))
+    layer = saccade.MultiHead(heads=4)
+    with pytest.raises(UserError, match=r'saccade\.MultiHead: context must be a LayerContext .*, source=Source\(y,'):
+        layer.init(jax.random.key(0), x, y)
+    places = [jnp.broadcast_to(jnp.arange(each.shape[1]), each.shape[:2]) for each in (x, y)]
+    context = LayerContext(places[0], source=Source(y, places[1]))
+    assert layer.apply(layer.init(jax.random.key(0), x, context), x, context).shape == x.shape

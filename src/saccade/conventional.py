@@ -22,7 +22,7 @@ from jaxtyping import Array, Int
 
 from saccade.axes import undeclared
 from saccade.build import bind, build, fields
-from saccade.types import LayerContext, Part
+from saccade.types import LayerContext, Part, UserError
 
 CONVENTIONAL: Mapping[str, Any] = {
     'activation': {'use': 'jax.nn:gelu'},
@@ -98,6 +98,13 @@ def _anywhere(made: type) -> type:
         bound = signature.bind_partial(self, *given, **more)
         first = [*bound.arguments.values()][1]  # after self, in the order of the signature
         x = bound.arguments.get('tokens', first)
+        context = bound.arguments.get('context')
+        if 'context' in signature.parameters and not isinstance(context, LayerContext | None):
+            raise UserError(
+                f'saccade.{made.__name__}: context must be a LayerContext of saccade.types, not '
+                f'{type(context).__name__}; for cross-attention to y: LayerContext(positions, source=Source(y, '
+                f'source_positions))'
+            )
         for name, usual in _ABSENT.items():
             if name in signature.parameters and name not in bound.arguments:
                 bound.arguments[name] = usual(x)

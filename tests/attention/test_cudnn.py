@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import saccade
 from saccade.attention.auto import Auto, choices
 from saccade.attention.cudnn import CuDNN
 from saccade.attention.plain import Plain
@@ -249,3 +250,10 @@ def test_each_device_of_a_mesh_takes_the_branch_of_its_own_rows():
     program = 'import test_cudnn; test_cudnn.check_on_a_mesh()'
     environment = {**os.environ, 'XLA_FLAGS': flags, 'JAX_PLATFORMS': 'cpu'}
     subprocess.run([sys.executable, '-c', program], cwd=Path(__file__).parent, env=environment, check=True)
+
+
+def test_without_a_gpu_parameters_are_made_and_a_call_is_refused():
+    layer, x = saccade.MultiHead(heads=2, kernel=CuDNN()), jnp.ones((1, 4, 8))
+    params = layer.init(jax.random.key(0), x)
+    with pytest.raises(UserError, match=r'attention\.cudnn:CuDNN is compiled for NVIDIA GPUs alone, not for cpu'):
+        layer.apply(params, x)

@@ -112,6 +112,8 @@ CONFIG_FILES: Mapping[str, tuple[str | bytes, str]] = {
     'nul.py': (b'def get_config():\0 pass', 'null bytes'),
     'imports.py': ('import not_installed_anywhere', 'not_installed_anywhere'),
     'number.py': ('get_config = 3', 'defines no get_config'),
+    'exits.py': ('import sys\nsys.exit(0)', 'ends the program'),
+    'exits_later.py': ('import sys\ndef get_config(): sys.exit(0)', 'ends the program'),
     'lacks.py': ('def get_config(): return {"seed": 0}', 'missing'),
     'config.json': ('{"seed": null}', 'takes a Python file'),
 }
@@ -248,6 +250,11 @@ def override_cases() -> Iterator[Case]:
         (('--wrokdir=x',), "'--workdir'"),
         (('--profile=3',), '10:20'),
         (('--profile=5:2',), '10:20'),
+        (('--profile=\u00b2:3',), '10:20'),
+        (('--profile=3:90000',), 'the run ends at step'),
+        (('--coordinator=localhost:abc', '--processes=2', '--process=0'), 'HOST:PORT'),
+        (('--workdir=gs://bucket/run',), 'must be a local folder'),
+        (('--workdir=~nosuchuser/x',), 'no such folder'),
     ):
         yield Case('train', (*train, *arguments), words)
     masked = ('--workdir={new}', f'--config={MASKED}')

@@ -59,6 +59,26 @@ def test_processes_that_do_not_meet_are_one_line(told, monkeypatch, error, words
     assert '\n' not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ('meeting', 'words'),
+    [
+        (('localhost:abc', 2, 0), r'^--coordinator=localhost:abc: write HOST:PORT, as in node1:1234$'),
+        (('localhost', 2, 0), '^--coordinator=localhost: '),
+        (('localhost:70000', 2, 0), '^--coordinator=localhost:70000: '),
+        (('a b:1', 2, 0), '^--coordinator=a b:1: '),
+        (('node1:1234', 2, 2), '^--process=2: must be from 0 to 1, of --processes=2$'),
+    ],
+)
+def test_a_meeting_that_jax_would_abort_on_is_refused(meeting, words):
+    with pytest.raises(UserError, match=words):
+        Meeting(*meeting)
+
+
+@pytest.mark.parametrize('coordinator', ['node1:1234', '10.0.0.1:8476', '[::1]:1234', None])
+def test_a_coordinator_is_a_host_and_a_port(coordinator):
+    assert Meeting(coordinator, 2, 1).coordinator == coordinator
+
+
 @pytest.mark.parametrize('number', STOPS)
 def test_any_signal_that_ends_a_process_asks_it_to_stop(number):
     before = signal.getsignal(number)

@@ -257,3 +257,9 @@ def test_a_rename_is_flushed_with_its_folder(tmp_path, monkeypatch):
     write_atomically(tmp_path / 'config.json', '{}')
     assert flushed[-1] == str(tmp_path)
     assert (tmp_path / 'config.json').exists()
+
+
+@pytest.mark.parametrize('path', ['gs://bucket/run', 's3://bucket/run', 'file:///tmp/run'])
+def test_a_bucket_is_no_local_folder(path):
+    with pytest.raises(UserError, match=f'^{path}: must be a local folder'):
+        Workdir.check(path, make_config())

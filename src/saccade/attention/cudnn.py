@@ -58,15 +58,18 @@ class CuDNN(CachingKernel):
     )
     example: ClassVar[dict[str, Any]] = {'emulate': True}
 
+    @property
+    def _emulated(self) -> bool:
+        """Whether XLA stands in: parameters are initialised where no GPU is, in float32."""
+        return self.emulate or (self.scope is not None and self.is_initializing())
+
     def require_served(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> None:
         """Check platform, GPU, dtype, width of heads, rows, mask, terms, softmax and dropout.
 
         Raises:
             UserError: the kernel has not what is asked of it; it is named.
         """
-        # Parameters are the same on all platforms, and their shapes are asked for where no GPU is, in float32.
-        initialised = self.scope is None or not self.is_initializing()
-        if initialised and not self.emulate:
+        if not self._emulated:
             _require_gpu(q, k, v)
         require_whole_rows(NAME)
         band = band_of(scoring.mask, NAME)
@@ -103,7 +106,7 @@ class CuDNN(CachingKernel):
                 is_causal=band.causal,
                 local_window_size=None if band.left is None or band.left >= k.shape[1] - 1 else (band.left, 0),
                 key_value_seq_lengths=lengths,
-                implementation='xla' if self.emulate else 'cudnn',
+                implementation='xla' if self._emulated else 'cudnn',
             )[..., :width]
             if q_segments is None:
                 return y

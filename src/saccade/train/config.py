@@ -105,9 +105,12 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
         )
     code = _compiled(where, path)
     with _package_of(Path(path)) as package:
+        names = {'__name__': f'{package}.__config__', '__package__': package, '__file__': path}
         try:
-            names = {'__name__': f'{package}.__config__', '__package__': package, '__file__': path}
             exec(code, names)
+            returned = _called(where, names, function)
+        except SystemExit:
+            raise UserError(f'{where}: it ends the program; it must define {function}() and return') from None
         except SyntaxError as error:  # of a file that it imports
             place = f'{Path(error.filename).name}: line {error.lineno}: ' if error.filename else ''
             raise UserError(f'{where}: {place}{error.msg}') from None
@@ -116,12 +119,21 @@ def run_file(flag: str, path: str, function: str) -> tuple[Any, str]:
             raise UserError(
                 f'{where}: {said}; it may import what is installed, and a file beside it by `from .name import ...`'
             ) from error
-        if not callable(names.get(function)):
-            raise UserError(f'{where}: it defines no {function}()')
-        needed = [name for name, parameter in signature(names[function]).parameters.items() if _is_needed(parameter)]
-        if needed:
-            raise UserError(f'{where}: {function}() must take no arguments; it needs {", ".join(needed)}')
-        return _unshared(names[function](), f'{where}: {function}()'), names.get('__doc__') or ''
+        return _unshared(returned, f'{where}: {function}()'), names.get('__doc__') or ''
+
+
+def _called(where: str, names: Mapping[str, Any], function: str) -> Any:
+    """Call the function that a file defines.
+
+    Raises:
+        UserError: the file does not define it, or it needs arguments.
+    """
+    if not callable(names.get(function)):
+        raise UserError(f'{where}: it defines no {function}()')
+    needed = [name for name, parameter in signature(names[function]).parameters.items() if _is_needed(parameter)]
+    if needed:
+        raise UserError(f'{where}: {function}() must take no arguments; it needs {", ".join(needed)}')
+    return names[function]()
 
 
 def _found(flag: str, path: str) -> str:

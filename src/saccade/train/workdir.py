@@ -297,6 +297,8 @@ def absolute(path: str | Path) -> Path:
     Raises:
         UserError: no folder can have such a path.
     """
+    if '://' in str(path):
+        raise UserError(f'{path}: must be a local folder; mount the bucket, or copy the folder there afterwards')
     try:
         folder = Path(path).expanduser().absolute()
         folder.exists()

@@ -6,8 +6,10 @@ import difflib
 import math
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from absl import app, flags, logging
 
@@ -48,8 +50,15 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
             use_compilation_cache()
             main(_overrides(arguments[1:]))
         except UserError as error:
-            print(f'error: {as_called(in_one_line(str(error)))}', file=sys.stderr)
-            sys.exit(2)
+            _refuse(as_called(in_one_line(str(error))))
+        except (RuntimeError, AssertionError) as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            if 'JAX_PLATFORMS' not in os.environ or os.path.basename(frames[-1].filename) != 'xla_bridge.py':
+                raise
+            platforms = os.environ['JAX_PLATFORMS']  # JAX found none of them when it was first asked for its devices
+            _refuse(
+                f'JAX_PLATFORMS={platforms}: there is no such device here, or no JAX for it; unset it, or write cpu'
+            )
 
     try:
         app.run(guarded, flags_parser=_parse)
@@ -68,8 +77,12 @@ def _parse(arguments: Sequence[str]) -> list[str]:
                 raise flags.Error(f'{argument!a} is not text in UTF-8')
         return flags.FLAGS(arguments, known_only=True)
     except flags.Error as error:
-        print(f'error: {in_one_line(str(error))}', file=sys.stderr)
-        sys.exit(2)
+        _refuse(in_one_line(str(error)))
+
+
+def _refuse(message: str) -> NoReturn:
+    print(f'error: {message}', file=sys.stderr)
+    sys.exit(2)
 
 
 def _overrides(arguments: Sequence[str]) -> list[str]:

@@ -48,6 +48,9 @@ class Meeting:
         coordinator: host:port of process 0.
         processes: how many there are.
         process: number of this one, from 0.
+
+    Raises:
+        UserError: the coordinator is no HOST:PORT, or the number is not one of so many processes.
     """
 
     coordinator: str | None = None
@@ -73,6 +76,15 @@ class Meeting:
             _leave(error, watcher)
         jax.distributed.shutdown()
         watcher.communicate(_WORD)
+
+    def __post_init__(self) -> None:
+        _, _, port = (self.coordinator or 'host:0').rpartition(':')
+        if not re.fullmatch(r'[^\s:]+:[0-9]+|\[[^\s\]]+\]:[0-9]+', self.coordinator or 'host:0') or int(port) > 65535:
+            raise UserError(f'--coordinator={self.coordinator}: write HOST:PORT, as in node1:1234')  # JAX would abort
+        if self.processes is not None and not 0 <= (self.process or 0) < self.processes:
+            raise UserError(
+                f'--process={self.process}: must be from 0 to {self.processes - 1}, of --processes={self.processes}'
+            )
 
     def _join(self) -> None:
         # Where Slurm runs one process on each host, JAX would give it the first of the host's GPUs alone.
