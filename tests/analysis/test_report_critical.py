@@ -14,6 +14,8 @@ from scipy import stats
 from saccade.analysis.report import page, tables
 from saccade.analysis.report.compare import Question, compare
 from saccade.analysis.report.critical import (
+    Critical,
+    Pair,
     cliques,
     critical_difference,
     friedman,
@@ -23,7 +25,7 @@ from saccade.analysis.report.critical import (
     paired_t,
     picture_of_ranks,
 )
-from saccade.analysis.report.power import power
+from saccade.analysis.report.power import power, seeds_for
 from saccade.analysis.report.runs import read_study
 
 VALUES = np.random.default_rng(5).random((4, 14))
@@ -107,21 +109,44 @@ def test_holms_correction_is_rs():
 
 def test_paired_t_is_scipys_and_knows_no_noise():
     one, other = np.array([1.0, 2.0, 4.0, 3.0, 2.0]), np.array([0.5, 2.5, 3.0, 2.0, 1.0])
-    assert paired_t(one, other) == pytest.approx(stats.ttest_rel(one, other).pvalue)
-    assert paired_t(one, one + 1e-16) == 1
-    assert paired_t(np.ones(5), np.full(5, 0.5)) == 0
+    found = paired_t(np.array([one, one, np.ones(5)]), np.array([other, one + 1e-16, np.full(5, 0.5)]))
+    assert found == pytest.approx([stats.ttest_rel(one, other).pvalue, 1, 0])
 
 
 @pytest.mark.long
 def test_equal_variants_are_seldom_found_to_differ():
     """At most 5 of 100 studies find any difference; slack is four standard errors."""
     generator, studies = np.random.default_rng(0), 600
-    places = [*itertools.combinations(range(4), 2)]
+    ones, others = np.triu_indices(4, k=1)
     found = 0
     for _ in range(studies):
         values = generator.standard_normal((4, 5)) + 3 * generator.standard_normal(5)
-        found += min(holm([paired_t(values[one], values[other]) for one, other in places])) <= 0.05
+        found += min(holm(paired_t(values[ones], values[others]))) <= 0.05
     assert found / studies <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / studies)
+
+
+def test_groups_whose_number_explodes_are_not_drawn_one_by_one():
+    """Of 2n variants in pairs that differ within each pair only, 2^n groups cannot be told apart."""
+    variants = 80
+    pairs = [
+        Pair(one, other, real=(one // 2 == other // 2)) for one, other in itertools.combinations(range(variants), 2)
+    ]
+    names = [f'v{place}' for place in range(variants)]
+    found = Critical('', 'seeds', names, [float(place) for place in range(variants)], pairs)
+    assert found.groups is None
+    picture = picture_of_ranks(found, {name: place + 1 for place, name in enumerate(names)})
+    assert 'More than 40 groups cannot be told apart' in picture.note
+    few = Critical('', 'seeds', names[:8], [float(place) for place in range(8)], [p for p in pairs if p.other < 8])
+    assert len(few.groups) == 16
+
+
+def test_powers_of_many_pairs_are_found_together(monkeypatch):
+    calls = []
+    monkeypatch.setattr('saccade.analysis.report.power.power', lambda *given: calls.append(1) or power(*given))
+    effects = np.random.default_rng(0).uniform(0.05, 3, 4950)
+    together = seeds_for(effects, 1e-4)
+    assert len(calls) < 50
+    assert together[:5] == [seeds_for([effect], 1e-4)[0] for effect in effects[:5]]
 
 
 def test_groups_are_the_maximal_ones_of_a_plain_search():

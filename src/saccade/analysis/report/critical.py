@@ -16,7 +16,7 @@ seeds or tasks at least. Seeds of one task say nothing of other tasks.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 from jaxtyping import Float
@@ -25,11 +25,12 @@ from scipy import stats
 
 from saccade.analysis.report.compare import Comparison
 from saccade.analysis.report.drawing import FAINT, INK, NARROW, WIDE, Canvas, Picture, colour, draw, marker, write
-from saccade.analysis.report.power import ALPHA, seeds_to_tell
+from saccade.analysis.report.power import ALPHA, seeds_for
 from saccade.analysis.report.words import amount, counted
 
 FEWEST = 5  # seeds or tasks
 SHOWN = 40  # pairs in a table at most
+GROUPS = 40  # bars in a picture at most
 
 _BAR, _LABEL = 0.14, 0.22  # inches of a group's bar, and of a variant's label
 _LETTER = 0.078  # inches
@@ -69,14 +70,19 @@ class Critical:
     difference: float | None = None
 
     @property
-    def groups(self) -> list[list[int]]:
-        """The largest groups of variants of which no two can be told apart, each of two or more, by their places."""
+    def groups(self) -> list[list[int]] | None:
+        """The largest groups of variants of which no two can be told apart, each of two or more, by their places.
+
+        None where there are more than GROUPS: their number can grow exponentially with that of the variants.
+        """
         alike = {place: set() for place in range(len(self.variants))}
         for pair in self.pairs:
             if not pair.real:
                 alike[pair.one].add(pair.other)
                 alike[pair.other].add(pair.one)
-        return sorted(sorted(group) for group in cliques(set(), set(alike), set(), alike) if len(group) > 1)
+        several = (sorted(group) for group in cliques(set(), set(alike), set(), alike) if len(group) > 1)
+        found = [*islice(several, GROUPS + 1)]
+        return sorted(found) if len(found) <= GROUPS else None
 
     def table(self) -> list[list[str]]:
         """The pairs that cannot be told apart, the nearest to it first, and how much more would tell them apart."""
@@ -122,20 +128,14 @@ def over_seeds(comparison: Comparison) -> Critical | None:
     scores = np.array([[found[seed] for seed in seeds] for found in complete.values()])
     order, ranks = _ranked(_signed(scores, comparison))
     names = [[*complete][place] for place in order]
-    places = [*combinations(range(len(names)), 2)]
-    corrected = holm([paired_t(scores[order[one]], scores[order[other]]) for one, other in places])
+    ones, others = np.triu_indices(len(names), k=1)
+    scores = scores[order]
+    corrected = holm(paired_t(scores[ones], scores[others]))
+    # At the level of Holm's first step: enough for a pair whatever the others show.
+    needed = seeds_for(effects(scores[ones], scores[others]), ALPHA / len(ones))
     pairs = [
-        Pair(
-            one,
-            other,
-            real=p <= ALPHA,
-            p=p,
-            # At the level of Holm's first step: enough for a pair whatever the others show.
-            needed=None
-            if p <= ALPHA
-            else seeds_to_tell(complete[names[one]], complete[names[other]], ALPHA / len(places)),
-        )
-        for (one, other), p in zip(places, corrected, strict=True)
+        Pair(one, other, real=p <= ALPHA, p=p, needed=None if p <= ALPHA else seeds)
+        for one, other, p, seeds in zip(ones.tolist(), others.tolist(), corrected, needed, strict=True)
     ]
     how = f"paired t-tests over {counted(len(seeds), 'seed')}, with Holm's correction at {ALPHA:.0%}"
     left = [row.variant for row in comparison.standings if row.variant not in complete]
@@ -215,17 +215,24 @@ def _ranked(values: Scores) -> tuple[list[int], list[float]]:
     return order.tolist(), means[order].tolist()
 
 
-def paired_t(one: Float[np.ndarray, 'blocks'], other: Float[np.ndarray, 'blocks']) -> float:
-    """The two-sided p of equal means; of differences that are all the same, 0, or 1 where they are zero."""
-    differences = one - other
-    if np.abs(differences).max() <= _ROUNDING * np.abs(one).max():
-        return 1.0
-    if np.ptp(differences) <= _ROUNDING * np.abs(one).max():
-        return 0.0
-    return float(2 * stats.t.sf(abs(differences.mean() / stats.sem(differences)), len(differences) - 1))
+def paired_t(ones: Scores, others: Scores) -> Float[np.ndarray, 'variants']:
+    """Two-sided p-values of equal means, row by row; of differences that are all the same, 0, or 1 if all are zero."""
+    differences, size = ones - others, np.abs(ones).max(axis=-1)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        t = differences.mean(axis=-1) / stats.sem(differences, axis=-1)
+    p = 2 * stats.t.sf(np.abs(t), differences.shape[-1] - 1)
+    p = np.where(np.ptp(differences, axis=-1) <= _ROUNDING * size, 0.0, p)
+    return np.where(np.abs(differences).max(axis=-1) <= _ROUNDING * size, 1.0, p)
 
 
-def holm(ps: Sequence[float]) -> list[float]:
+def effects(ones: Scores, others: Scores) -> Float[np.ndarray, 'variants']:
+    """Mean differences row by row, in standard deviations of the difference; 0 where that does not vary."""
+    differences = ones - others
+    deviations = differences.std(axis=-1, ddof=1)
+    return np.divide(np.abs(differences.mean(axis=-1)), deviations, out=np.zeros(len(ones)), where=deviations > 0)
+
+
+def holm(ps: Sequence[float] | np.ndarray) -> list[float]:
     """Correct p-values: S. Holm 1979, A simple sequentially rejective multiple test procedure."""
     order = np.argsort(ps, kind='stable')
     stepped = np.minimum(np.array(ps)[order] * np.arange(len(ps), 0, -1), 1)
@@ -261,7 +268,8 @@ def picture_of_ranks(found: Critical, places: Mapping[str, int]) -> Picture | No
     if not found.variants:
         return None
     title = f'Mean ranks over {found.over}'
-    groups, count = found.groups, len(found.variants)
+    found_groups, count = found.groups, len(found.variants)
+    groups = found_groups or []
     numbers = [places[variant] for variant in found.variants]
     half, above = math.ceil(count / 2), 0.3 if found.difference is None else 0.75
     height = above + 0.1 + _BAR * len(groups) + _LABEL * (half + 0.5)
@@ -288,7 +296,10 @@ def picture_of_ranks(found: Critical, places: Mapping[str, int]) -> Picture | No
             write(axes, edge, y, f' {name} ', ha=side, va='center', color=shade, fontsize=9)
 
     svg = draw('critical', title, paint, [canvas.taller(height) for canvas in (NARROW, WIDE)])
-    return Picture(title, svg, 'Dots on a bar are the variants that it joins.' if groups else '')
+    note = 'Dots on a bar are the variants that it joins.' if groups else ''
+    if found_groups is None:
+        note = f'More than {GROUPS} groups cannot be told apart, so none is drawn; the table has the pairs.'
+    return Picture(title, svg, note)
 
 
 def _paint_line(axes: Axes, found: Critical, count: int) -> None:

@@ -13,7 +13,7 @@ J. Cohen 1988, Statistical Power Analysis for the Behavioral Sciences, 2nd editi
 between paired observations).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import stats
@@ -37,20 +37,30 @@ def seeds_to_tell(one: Mapping[int, float], other: Mapping[int, float], alpha: f
         deviation = np.std([value - other[seed] for seed, value in one.items()], ddof=1)
     else:
         deviation = np.hypot(*(np.std(list(values.values()), ddof=1) for values in (one, other)))
-    effect = float(abs(difference) / deviation) if deviation > 0 else 0.0
-    if effect < _LEAST:
-        return None
-    enough = 2
-    while power(effect, enough, alpha) < POWER:
-        enough *= 2
-    few = enough // 2
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if power(effect, middle, alpha) >= POWER else (middle, enough)
-    return enough
+    (needed,) = seeds_for([float(abs(difference) / deviation) if deviation > 0 else 0.0], alpha)
+    return needed
 
 
-def power(effect: float, seeds: int, alpha: float = ALPHA) -> float:
+def seeds_for(effects: Sequence[float] | np.ndarray, alpha: float = ALPHA) -> list[int | None]:
+    """Return the least number of seeds that shows each difference; None where no number is enough.
+
+    Args:
+        effects: mean differences, in standard deviations of the difference from seed to seed.
+        alpha: level of the test.
+    """
+    effects = np.asarray(effects, float)
+    few, enough = np.ones(len(effects), int), np.full(len(effects), 2)
+    known = effects >= _LEAST
+    while (short := np.flatnonzero(known & (power(effects, enough, alpha) < POWER))).size:
+        few[short], enough[short] = enough[short], 2 * enough[short]
+    while (wide := np.flatnonzero(known & (enough - few > 1))).size:
+        middle = (few[wide] + enough[wide]) // 2
+        reached = power(effects[wide], middle, alpha) >= POWER
+        enough[wide], few[wide] = np.where(reached, middle, enough[wide]), np.where(reached, few[wide], middle)
+    return [int(count) if there else None for count, there in zip(enough, known, strict=True)]
+
+
+def power(effect: float | np.ndarray, seeds: int | np.ndarray, alpha: float = ALPHA) -> np.ndarray | np.floating:
     """Return the power of a paired t-test for a difference of so many standard deviations, a share from 0 to 1."""
-    critical, shift = stats.t.ppf(1 - alpha / 2, seeds - 1), effect * np.sqrt(seeds)
-    return float(stats.nct.sf(critical, seeds - 1, shift) + stats.nct.cdf(-critical, seeds - 1, shift))
+    critical, shift = stats.t.ppf(1 - alpha / 2, np.subtract(seeds, 1)), effect * np.sqrt(seeds)
+    return stats.nct.sf(critical, np.subtract(seeds, 1), shift) + stats.nct.cdf(-critical, np.subtract(seeds, 1), shift)
