@@ -73,7 +73,7 @@ jaxtyping.install_import_hook('saccade', 'beartype.beartype')
 
 ONLY_ON_REQUEST = ('long', 'slow', 'slices', 'oracle', 'grid')
 # The contracts of parts, each of which can be asked of one part alone.
-OF_PARTS = ('test_every_part.py', 'test_mixing.py', 'test_axes.py', 'test_wholes.py')
+OF_PARTS = ('test_every_part.py', 'test_mixing.py', 'test_axes.py', 'test_wholes.py', 'test_spread.py')
 CONTRACT, GRID, ORACLE = (Path(__file__).parent / name for name in ('contract', 'grid', 'oracle'))
 
 

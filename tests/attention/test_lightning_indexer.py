@@ -77,7 +77,8 @@ def test_output_and_loss_are_the_equations(chosen, context):
         wanted, of_row = by_loops(exact, np.float64(X[row]), segments, T if chosen is None else chosen)
         near(found[row][segments != 0], wanted[segments != 0])
         distances += of_row
-    near(reports['losses']['indexer'][0], np.mean(distances))
+    near(reports['losses']['indexer'][0].mean(), np.mean(distances))
+    assert reports['losses']['indexer'][0].weight == len(distances)
 
 
 @pytest.mark.parametrize('context', [ALONE, PACKED], ids=['alone', 'packed'])
@@ -98,7 +99,7 @@ def test_the_indexer_learns_by_its_loss_alone_and_nothing_else_does():
     def by(part):
         def value(params, x):
             y, reports = module.apply({'params': params}, x, ALONE, False, mutable=['losses'])
-            return part(y, reports['losses']['indexer'][0])
+            return part(y, reports['losses']['indexer'][0].mean())
 
         return jax.grad(value, (0, 1))(drawn(module)['params'], X)
 
@@ -145,5 +146,5 @@ def test_a_block_whose_layers_share_keys_is_refused_it():
 
 def test_weights_below_zero_leave_the_loss_finite():
     weights, allowed = -jax.nn.softmax(jnp.zeros((1, 2, 3, 3))), jnp.ones((1, 1, 3, 3), bool)
-    loss, slope = jax.value_and_grad(lambda fit: divergence(weights, fit, allowed, None))(jnp.zeros((1, 3, 3)))
+    loss, slope = jax.value_and_grad(lambda fit: divergence(weights, fit, allowed, None).mean())(jnp.zeros((1, 3, 3)))
     np.testing.assert_allclose([loss, jnp.abs(slope).max()], 0.0, atol=1e-6)

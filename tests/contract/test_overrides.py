@@ -280,7 +280,7 @@ def traces(experiment: Experiment) -> Iterator[str]:
         return task.init(model, jax.random.wrap_key_data(key), rows)
 
     def loss(params: Any, rows: Any, key: Any) -> Any:
-        return task.loss(model, params, rows, jax.random.wrap_key_data(key), True)['loss'].total
+        return task.loss(model, params, rows, jax.random.wrap_key_data(key), True)['loss'].mean()
 
     yield str(jax.tree.map(jnp.shape, params))
     yield written(jax.make_jaxpr(loss)(params, rows, key))

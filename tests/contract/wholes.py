@@ -25,7 +25,7 @@ from saccade.build import build, load
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.workdir import Workdir
-from saccade.types import UserError
+from saccade.types import IGNORED, UserError
 
 ROOT = Path(__file__).parents[2] / 'experiments'
 ROWS, LENGTH, CONTEXT, VOCABULARY, WIDTH, HEADS = 3, 24, 40, 131, 16, 4
@@ -224,9 +224,9 @@ def experiment_of(pair: Pair, swap: Swap | None = None) -> Experiment:
     return Experiment.of(config)
 
 
-def batch_of(experiment: Experiment) -> dict[str, jax.Array]:
-    """Rows of ordinary tokens: one whole, one of three quarters, and one of a third of its places."""
-    like = experiment.data().batch_like(ROWS)
+def batch_of(experiment: Experiment, filled: Sequence[float] = (1, 3 / 4, 1 / 3)) -> dict[str, jax.Array]:
+    """Rows of ordinary tokens, each of which fills a share of its places."""
+    like = experiment.data().batch_like(len(filled))
     random = np.random.default_rng(0)
     batch = {name: _drawn(name, leaf, random) for name, leaf in like.items()}
     for prefix in ('', 'source_'):
@@ -234,7 +234,7 @@ def batch_of(experiment: Experiment) -> dict[str, jax.Array]:
         if tokens is None:
             continue
         T = tokens.shape[-1]
-        there = (np.arange(T) < np.array([[T], [3 * T // 4], [T // 3]])).astype(np.int32)
+        there = (np.arange(T) < np.array([[int(share * T)] for share in filled])).astype(np.int32)
         if tokens.ndim > 2:  # several texts, each in a row of its own
             there = np.repeat(there[:, None], tokens.shape[1], axis=1)
         if f'{prefix}segments' in batch:
@@ -242,6 +242,8 @@ def batch_of(experiment: Experiment) -> dict[str, jax.Array]:
             batch[prefix.rstrip('_') or 'tokens'] = tokens * there
         if not prefix and 'words' in batch:
             batch['words'] = np.arange(1, T + 1, dtype=np.int32) * there
+        if not prefix and 'labels' in batch:
+            batch['labels'] = np.where(there, batch['labels'], IGNORED)
     return {name: jnp.asarray(leaf) for name, leaf in batch.items()}
 
 
@@ -251,10 +253,10 @@ def _drawn(name: str, leaf: jax.ShapeDtypeStruct, random: np.random.Generator) -
         'tokens': lambda: random.integers(ORDINARY, VOCABULARY, leaf.shape),
         'source': lambda: random.integers(ORDINARY, VOCABULARY, leaf.shape),
         'noise': lambda: random.integers(ORDINARY, VOCABULARY, leaf.shape),
-        'row': lambda: np.arange(ROWS),
-        'example': lambda: np.arange(ROWS),
+        'row': lambda: np.arange(leaf.shape[0]),
+        'example': lambda: np.arange(leaf.shape[0]),
         'mask': lambda: np.full(leaf.shape, 4),
-        'sentinels': lambda: np.tile(5 + np.arange(leaf.shape[-1]) % 90, (ROWS, 1)),
+        'sentinels': lambda: np.tile(5 + np.arange(leaf.shape[-1]) % 90, (leaf.shape[0], 1)),
         'frequency': lambda: np.full(leaf.shape, 0.01),
         'value': lambda: random.normal(size=leaf.shape),
     }

@@ -15,7 +15,7 @@ from cells import LENGTH, SEED, VOCABULARY, Cell, beside, cover, decoder, levels
 from saccade.analysis.catalogue.catalogue import can
 from saccade.build import build
 from saccade.ops.loss import cross_entropy
-from saccade.types import LayerContext, UserError
+from saccade.types import LayerContext, Total, UserError
 
 pytestmark = pytest.mark.grid
 
@@ -65,7 +65,8 @@ class Run:
         def loss(params: Any) -> tuple[jax.Array, jax.Array]:
             logits, reports = self.model.apply({'params': params}, tokens, self.context, False, mutable=['losses'])
             losses = jnp.where(self.segments != 0, cross_entropy(logits, tokens, 0.0), 0.0)
-            return losses.sum() + sum(leaf.sum() for leaf in jax.tree.leaves(reports)), logits
+            added = jax.tree.leaves(reports, is_leaf=lambda node: isinstance(node, Total))
+            return losses.sum() + sum(loss.mean() for loss in added), logits
 
         (total, logits), gradients = jax.value_and_grad(loss, has_aux=True)(self.params)
         return total, gradients, logits.astype(jnp.float32)

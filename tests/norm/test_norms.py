@@ -166,7 +166,8 @@ def moved(norm, params, x):
     """What the next step makes of the statistics: old value less the gradient of what the norm reports."""
 
     def loss(params):
-        return sum(jax.tree.leaves(norm.apply({'params': params}, x, mutable=['losses'])[1]))
+        reports = norm.apply({'params': params}, x, mutable=['losses'])[1]
+        return sum(move.mean() for move in reports['losses']['moves'])
 
     slopes = jax.grad(loss)(params)
     return {name: leaf - slopes[name] for name, leaf in params.items()}

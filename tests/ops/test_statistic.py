@@ -39,9 +39,9 @@ def test_a_move_is_a_loss_of_zero_with_a_step_of_its_own():
 
 
 def test_following_keeps_the_momentum_and_takes_the_rest_from_the_batch():
-    gradient = jax.grad(lambda running: follow(running, X, 0.75))(OLD)
+    gradient = jax.grad(lambda running: follow(running, X, 0.75).mean())(OLD)
     np.testing.assert_allclose(OLD - gradient, 0.75 * OLD + 0.25 * np.mean(X, axis=(0, 1)), atol=NEAR)
-    assert not jax.grad(lambda x: follow(OLD, x, 0.75))(X).any()
+    assert not jax.grad(lambda x: follow(OLD, x, 0.75).mean())(X).any()
 
 
 def batch_norm(x):
@@ -76,6 +76,6 @@ def test_the_gradient_does_not_grow_what_is_divided_away_and_is_finite_for_a_fea
 
 def test_a_batch_of_padding_alone_moves_nothing_out_of_bounds():
     nothing = jnp.zeros(X.shape[:2], bool)
-    assert np.isfinite(jax.grad(lambda running: follow(running, X, 0.75, nothing))(OLD)).all()
+    assert np.isfinite(jax.grad(lambda running: follow(running, X, 0.75, nothing).mean())(OLD)).all()
     y, pull = jax.vjp(lambda x: rescale(centre(x, OLD, nothing), jnp.ones_like(OLD), nothing), X)
     assert np.isfinite(pull(jnp.ones_like(y))[0]).all()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from saccade.task.causal_lm import CausalLM, is_target
-from saccade.types import Task, UserError
+from saccade.types import Task, Total, UserError
 
 NEAR = 1e-5
 V = 6
@@ -113,9 +113,10 @@ class Reporting(Known):
     @nn.compact
     def __call__(self, tokens, context, train):
         logits = super().__call__(tokens, context, train)
-        for layers, value in (('one', jnp.array([0.1, 0.2])), ('other', jnp.array([0.6]))):
+        for layers, value, weight in (('one', jnp.array([0.1, 0.2]), 5.0), ('other', jnp.array([0.6]), 3.0)):
             for collection in filter(self.is_mutable_collection, ('losses', 'metrics')):
-                self.put_variable(collection, layers, {'router': {'balance': (value * logits.mean(),)}})
+                total = Total(weight * value * logits.mean(), jnp.full(value.shape, weight))
+                self.put_variable(collection, layers, {'router': {'balance': (total,)}})
         return logits
 
 
@@ -129,7 +130,7 @@ def test_losses_that_layers_report_are_added_in_training_summed_over_the_layers(
     totals = reported(train=True)
     assert totals['loss'].mean() == pytest.approx(added, rel=NEAR)
     assert totals['cross_entropy'].mean() == pytest.approx(float(bare.mean()), rel=NEAR)
-    assert totals['loss'].weight == bare.weight
+    np.testing.assert_array_equal(totals['loss'].weight, [bare.weight, 5, 5, 3])  # each mean has its own
 
 
 def test_what_is_added_has_a_gradient():
@@ -149,7 +150,18 @@ def test_evaluation_reports_the_bare_loss():
 def test_metrics_are_means_over_layers_that_add_up_over_microbatches(train):
     metric = reported(train)['balance']
     assert metric.mean() == pytest.approx(0.3 * float(PARAMS['logits'].mean()), rel=NEAR)
-    assert metric.weight == 7
+    np.testing.assert_array_equal(metric.weight, [5, 5, 3])
+
+
+def test_a_report_that_is_no_total_is_refused_by_its_path():
+    class Averaging(Known):
+        @nn.compact
+        def __call__(self, tokens, context, train):
+            self.put_variable('losses', 'layers', {'router': {'balance': (jnp.ones(()),)}})
+            return super().__call__(tokens, context, train)
+
+    with pytest.raises(UserError, match=r"^layers/router/balance: a part reports an array in 'losses'; report a"):
+        CausalLM().loss(Averaging(), PARAMS, BATCH, KEY, train=True)
 
 
 @pytest.mark.parametrize('train', [True, False])

@@ -109,7 +109,7 @@ def test_the_loss_is_the_surprise_at_the_hidden_tokens_and_at_the_label():
     np.testing.assert_allclose(found['masked_loss'].mean(), np.mean(hidden), rtol=NEAR)
     pairs = -np.asarray(jax.nn.log_softmax(outputs['pooled']))[np.arange(4), np.asarray(BATCH['label'][:4])]
     np.testing.assert_allclose(found['pair_loss'].mean(), pairs.mean(), rtol=NEAR)
-    np.testing.assert_allclose(found['loss'].total, np.sum(hidden) + 6 * pairs.sum(), rtol=NEAR)  # 6 = 0.3 x 20
+    np.testing.assert_allclose(found['loss'].mean(), np.mean(hidden) + pairs.mean(), rtol=NEAR)
 
 
 @pytest.mark.long
@@ -127,7 +127,7 @@ def test_only_hidden_tokens_have_a_gradient_and_only_they_reach_the_vocabulary()
     for row in range(B):
         marked[row, np.asarray(chosen.at[row])[np.asarray(chosen.counts[row]) > 0]] = True
     np.testing.assert_array_equal(np.abs(np.asarray(gradient)).sum(axis=-1) > 0, marked)
-    traced = jax.make_jaxpr(lambda params: task.loss(MODEL, params, BATCH, KEY, True)['loss'].total)(PARAMS)
+    traced = jax.make_jaxpr(lambda params: task.loss(MODEL, params, BATCH, KEY, True)['loss'].mean())(PARAMS)
     shapes = {variable.aval.shape for equation in traced.jaxpr.eqns for variable in equation.outvars}
     assert (B, 3, V) in shapes
     assert (B, T, V) not in shapes
@@ -153,15 +153,17 @@ def test_dynamic_masks_are_of_the_step_and_static_ones_of_the_row(static):
 @pytest.mark.long
 def test_evaluation_is_the_same_whatever_the_key_and_the_place_in_the_batch():
     first, second = (total(MaskedLM(), key=jax.random.key(seed)) for seed in range(2))
-    assert float(first['loss'].total) == float(second['loss'].total)
+    assert float(first['loss'].mean()) == float(second['loss'].mean())
     turned = {name: rows[::-1] for name, rows in BATCH.items()}
-    np.testing.assert_allclose(total(MaskedLM(), batch=turned)['loss'].total, first['loss'].total, rtol=NEAR)
+    np.testing.assert_allclose(total(MaskedLM(), batch=turned)['loss'].mean(), first['loss'].mean(), rtol=NEAR)
 
 
 @pytest.mark.long
 def test_padding_and_other_documents_change_nothing():
     other = {**BATCH, 'tokens': jnp.where(BATCH['segments'] == 0, 7, BATCH['tokens'])}
-    np.testing.assert_allclose(total(MaskedLM(), batch=other)['loss'].total, total(MaskedLM())['loss'].total, rtol=NEAR)
+    np.testing.assert_allclose(
+        total(MaskedLM(), batch=other)['loss'].mean(), total(MaskedLM())['loss'].mean(), rtol=NEAR
+    )
     packed = {**BATCH, 'segments': jnp.where(jnp.arange(T) < 10, 1, 2) * (BATCH['segments'] > 0)}
 
     def states(tokens):
@@ -186,7 +188,7 @@ def test_an_encoder_without_pairs_is_trained_on_masks_alone():
     params = MaskedLM().init(model, KEY, BATCH)
     found = total(MaskedLM(), model=model, params=params)
     assert set(found) == {'loss', 'masked_loss', 'masked_accuracy'}
-    assert float(found['loss'].total) == float(found['masked_loss'].total)
+    assert float(found['loss'].mean()) == float(found['masked_loss'].mean())
 
 
 @pytest.mark.parametrize(('field', 'value'), [('share', 0.0), ('share', 1.0), ('hidden', -0.1), ('noise', 0.3)])
@@ -211,12 +213,12 @@ def test_electra_shares_the_embedding_and_learns_both():
     assert {'embedding', 'position', 'types'} <= params['discriminator'].keys()
     assert not {'embedding', 'position', 'types'} & params['generator'].keys()
     found = total(ReplacedToken(), model=model, params=params, train=True)
-    gradient = jax.grad(lambda params: ReplacedToken().loss(model, params, BATCH, KEY, True)['loss'].total)(params)
+    gradient = jax.grad(lambda params: ReplacedToken().loss(model, params, BATCH, KEY, True)['loss'].mean())(params)
     assert all(np.isfinite(leaf).all() and np.abs(leaf).sum() > 0 for leaf in jax.tree.leaves(gradient['generator']))
     assert found['replaced_loss'].weight == (BATCH['segments'] > 0).sum()
     assert 0 < found['replaced_share'].mean() < 0.2
-    expected = found['masked_loss'].total + 50 * 3 / 20 * found['replaced_loss'].total
-    np.testing.assert_allclose(found['loss'].total, expected, rtol=NEAR)
+    expected = found['masked_loss'].mean() + 50 * found['replaced_loss'].mean()
+    np.testing.assert_allclose(found['loss'].mean(), expected, rtol=NEAR)
 
 
 @pytest.mark.long
@@ -226,7 +228,7 @@ def test_the_generator_does_not_learn_from_the_discriminator():
 
     def gradient(weight):
         task = ReplacedToken(weight=weight)
-        return jax.grad(lambda params: task.loss(model, params, BATCH, KEY, True)['loss'].total)(params)['generator']
+        return jax.grad(lambda params: task.loss(model, params, BATCH, KEY, True)['loss'].mean())(params)['generator']
 
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=NEAR, atol=NEAR), gradient(0.0), gradient(50.0))
 
@@ -263,9 +265,9 @@ def test_distillation_adds_its_three_losses_and_leaves_the_teacher_alone():
     task = Distillation()
     params = task.init(model, KEY, BATCH)
     found = total(task, model=model, params=params)
-    expected = 5 * found['soft_loss'].total + 2 * found['masked_loss'].total + 3 / 20 * found['cosine_loss'].total
-    np.testing.assert_allclose(found['loss'].total, expected, rtol=NEAR)
-    gradient = jax.grad(lambda params: task.loss(model, params, BATCH, KEY, True)['loss'].total)(params)
+    expected = 5 * found['soft_loss'].mean() + 2 * found['masked_loss'].mean() + found['cosine_loss'].mean()
+    np.testing.assert_allclose(found['loss'].mean(), expected, rtol=NEAR)
+    gradient = jax.grad(lambda params: task.loss(model, params, BATCH, KEY, True)['loss'].mean())(params)
     assert not any(np.abs(leaf).any() for leaf in jax.tree.leaves(gradient['teacher']))
     assert all(np.abs(leaf).any() for name, leaf in gradient['student'].items() if name == 'embedding')
 

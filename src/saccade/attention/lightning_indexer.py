@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float
 from saccade.attention.cache import Cache, heads_first
 from saccade.attention.multi_head import Attend, MultiHead, SharedKV, flat, visible
 from saccade.axes import parameter
-from saccade.ops.padding import token_mean
+from saccade.ops.padding import token_total
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
 from saccade.position.rotary import Rotary
@@ -42,6 +42,7 @@ from saccade.types import (
     Real,
     Rows,
     State,
+    Total,
     Values,
     require_positive,
 )
@@ -106,7 +107,8 @@ class LightningIndexer(MultiHead, kw_only=True):
             mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs)
             if not self.is_initializing():
                 kernel.sow('weights', 'attention', weights)
-                self.sow('losses', 'indexer', self.loss * divergence(weights, fit, pairs.allowed, context.real))
+                loss = divergence(weights, fit, pairs.allowed, context.real)
+                self.sow('losses', 'indexer', loss.times(self.loss))
             return mixed, None
 
         return attend
@@ -174,7 +176,7 @@ def divergence(
     fit: Float[Array, 'B T S'],
     allowed: Bool[Array, '#B 1 T S'],
     real: Real | None,
-) -> Float[Array, '']:
+) -> Total:
     """Return KL of attention's weights, summed over the heads and normalised, to the softmax of `fit`, in nats.
 
     The mean is over real queries; the weights have no gradient. Of those below zero, as talking heads make, the size
@@ -184,4 +186,4 @@ def divergence(
     wanted = wanted / jnp.maximum(jnp.sum(wanted, axis=-1, keepdims=True), _TINY)
     found = jax.nn.log_softmax(jnp.where(allowed[:, 0], fit, _NEVER), axis=-1)
     distance = jnp.sum(jax.scipy.special.xlogy(wanted, wanted) - wanted * found, axis=-1)
-    return token_mean(distance, jnp.ones(distance.shape, bool) if real is None else real)
+    return token_total(distance, jnp.ones(distance.shape, bool) if real is None else real)

@@ -27,6 +27,7 @@ class Mixup:
     alpha: Positive = 0.2
 
     reads: ClassVar[str] = 'images'
+    mixes_rows: ClassVar[str] = 'the pairs of images'
 
     def __post_init__(self) -> None:
         if self.alpha <= 0:

@@ -31,6 +31,7 @@ class ExpertChoice(nn.Module):
 
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     sees_others: ClassVar[bool] = True
+    mixes_rows: ClassVar[str] = 'the tokens that its experts choose among'
 
     @nn.compact
     def __call__(

@@ -6,8 +6,8 @@
 
 Wang et al. 2024, "Auxiliary-Loss-Free Load Balancing Strategy for Mixture-of-Experts", equation 3 and algorithm 1,
 https://arxiv.org/abs/2408.15664; used by DeepSeek-V3 (2024), https://arxiv.org/abs/2412.19437
-b is a statistic (`ops.statistic`): it moves by u a step whatever the optimizer and its learning rate are. Loads are of
-one microbatch, under `pmap` of one device, and the moves that these ask for are averaged.
+b is a statistic (`ops.statistic`): it moves by u a step whatever the optimizer and its learning rate are. Under
+`accumulate` and `pmap`, the moves that the loads of each microbatch and device ask for are averaged.
 """
 
 from typing import ClassVar
@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from saccade.axes import parameter
 from saccade.feedforward.token_choice import TokenChoice
+from saccade.ops.padding import of_tokens
 from saccade.ops.routing import load
 from saccade.ops.statistic import move
 from saccade.types import NotNegative, Positive
@@ -39,5 +40,5 @@ class LossFree(TokenChoice):
         bias = parameter(self, 'balance_bias', 'X', nn.initializers.zeros, (E,)).astype(jnp.float32)
         expert = super().choose(scores + bias, active, real)
         share = load(expert, E, real)
-        self.sow('losses', 'pull', move(bias, bias - self.rate * jnp.sign(share - share.mean())))
+        self.sow('losses', 'pull', of_tokens(move(bias, bias - self.rate * jnp.sign(share - share.mean())), real))
         return expert

@@ -31,6 +31,7 @@ from saccade.types import (
     Real,
     Router,
     Share,
+    Total,
     UserError,
     require_positive,
     require_share,
@@ -85,9 +86,9 @@ class Mixture(nn.Module):
 
     def _report(self, routes: Routes, served: Int[Array, 'T'], real: Bool[Array, 'T']) -> None:
         tokens, wanted = real.sum(), routes.wanted.sum()
-        # The difference is taken of whole numbers, so that none is exactly 0 on every release of XLA.
-        self.sow('metrics', 'dropped', (tokens - (served > 0).sum()) / jnp.maximum(tokens, 1))
-        self.sow('metrics', 'overflow', (wanted - served.sum()) / jnp.maximum(wanted, 1))
+        lost = {'dropped': (tokens - (served > 0).sum(), tokens), 'overflow': (wanted - served.sum(), wanted)}
+        for name, counts in lost.items():
+            self.sow('metrics', name, Total(*(count.astype(jnp.float32) for count in counts)))
 
     def _check(self) -> None:
         name = 'feedforward.mixture:Mixture'

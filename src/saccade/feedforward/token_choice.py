@@ -9,7 +9,7 @@ Shazeer et al. 2017, "Outrageously Large Neural Networks", equations 3-5 (the ga
 Mixtral; `noisy`), https://arxiv.org/abs/1701.06538; Fedus et al. 2021, "Switch Transformers", equations 1, 3-6
 (s itself, A = 1; capacity; balance), https://arxiv.org/abs/2101.03961; Zoph et al. 2022, "ST-MoE", equation 5 (z),
 https://arxiv.org/abs/2202.08906. Ours: for A > 1 the f_i sum to 1, so even routing has balance 1; capacity binds in
-training alone, and the first tokens go first, so no token depends on a later one. Balance is of one microbatch.
+training alone, and the first tokens go first, so no token depends on a later one.
 """
 
 from typing import ClassVar
@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.axes import parameter
+from saccade.ops.padding import of_tokens
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, balance_loss, load, router_z_loss, routes_by_token
 from saccade.types import NotNegative, Part, Positive, UserError
@@ -47,6 +48,7 @@ class TokenChoice(nn.Module):
     noisy: bool = False
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     sees_others: ClassVar[bool] = False
+    mixes_rows: ClassVar[str] = 'the loads of its experts'
     example: ClassVar[dict] = {'score': {'use': 'jax.nn:softmax'}, 'renormalised': True}
 
     @nn.compact
@@ -75,9 +77,10 @@ class TokenChoice(nn.Module):
         balance, z = balance_loss(scores, share, real), router_z_loss(logits, real)
         self.sow('metrics', 'balance_loss', balance)
         self.sow('metrics', 'router_z_loss', z)
-        self.sow('metrics', 'expert_load_max', share.size * share.max())
-        if self.balance or self.z:
-            self.sow('losses', 'router', self.balance * balance + self.z * z)
+        self.sow('metrics', 'expert_load_max', of_tokens(share.size * share.max(), real))
+        for loss, weight in ((balance, self.balance), (z, self.z)):
+            if weight:
+                self.sow('losses', 'router', loss.times(weight))
 
     def _logits(self, x: Float[Array, 'T D'], experts: int, train: bool) -> Float[Array, 'T E']:
         shape = (x.shape[-1], experts)

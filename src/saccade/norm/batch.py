@@ -9,8 +9,11 @@ Ioffe, Szegedy 2015, "Batch Normalization", algorithm 1, https://arxiv.org/abs/1
 the batch's statistics, which would show a token those after it; ours goes by Batch Renormalization (Ioffe 2017,
 https://arxiv.org/abs/1702.03275) without bounds: running statistics forward, the batch's in the gradient. So training
 and evaluation are alike and decoding is exact; it is the classic norm where running statistics equal the batch's.
-Padding does not count. Batches are microbatches under `accumulate`, and a device's own under `pmap`. Cost: T D.
+Padding does not count. Under `accumulate` and `pmap` the gradient's statistics are a microbatch's or a device's. Cost:
+T D.
 """
+
+from typing import ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -31,6 +34,7 @@ class BatchNorm(nn.Module):
     epsilon: NotNegative = 1e-5
     scale: bool = True
     bias: bool = True
+    mixes_rows: ClassVar[str] = 'the statistics of its gradient'
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:

@@ -8,8 +8,10 @@ Shen, Yao, Gholami, Mahoney, Keutzer 2020, "PowerNorm: Rethinking Batch Normaliz
 https://arxiv.org/abs/2003.07845. Training and evaluation are alike: no token sees another, decoding is exact.
 The gradient by x is rid of its part along y, by the batch at hand (as in PN-V); the paper averages that part too,
 over steps. Ours has no warm-up: s starts at 1 and forgets that in some 1 / (1 - m) steps. Padding does not count.
-Batches are microbatches under `accumulate`, and a device's own under `pmap`. Cost: T D.
+Under `accumulate` and `pmap` the gradient's mean is a microbatch's or a device's own. Cost: T D.
 """
+
+from typing import ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -30,6 +32,7 @@ class PowerNorm(nn.Module):
     epsilon: NotNegative = 1e-5
     scale: bool = True
     bias: bool = True
+    mixes_rows: ClassVar[str] = 'the statistics of its gradient'
 
     @nn.compact
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden:

@@ -5,6 +5,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from saccade.types import Total
+
 
 def padding_last(segments: Int[Array, 'B T']) -> Int[Array, 'B T']:
     """Return, for each row, the order of its places that keeps tokens in theirs and puts padding after them."""
@@ -15,3 +17,17 @@ def token_mean(x: Float[Array, '...'], real: Bool[Array, '...']) -> Float[Array,
     """Return the mean of x over the leading axes, those of `real`, where that is True; 0 where it nowhere is."""
     where = real.reshape(*real.shape, *(1,) * (x.ndim - real.ndim))
     return jnp.where(where, x, 0.0).sum(axis=tuple(range(real.ndim))) / jnp.maximum(real.sum(), 1)
+
+
+def token_total(x: Float[Array, '...'], real: Bool[Array, '...']) -> Total:
+    """Return the total of the mean of x, of the shape of `real`, over the tokens where that is True."""
+    return Total(jnp.where(real, x, 0.0).sum(), _count(real))
+
+
+def of_tokens(mean: Float[Array, ''], real: Bool[Array, '...']) -> Total:
+    """Return the total of a number that is a mean over tokens already, or that weighs as much as one."""
+    return Total(mean * _count(real), _count(real))
+
+
+def _count(real: Bool[Array, '...']) -> Float[Array, '']:
+    return real.sum().astype(jnp.float32)

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
-from saccade.ops.padding import token_mean
+from saccade.ops.padding import of_tokens, token_mean, token_total
+from saccade.types import Total
 
 
 @struct.dataclass
@@ -69,12 +70,12 @@ def load(expert: Int[Array, 'T A'], experts: int, real: Bool[Array, 'T']) -> Flo
     return jnp.bincount(expert.ravel(), counted, length=experts) / jnp.maximum(counted.sum(), 1)
 
 
-def balance_loss(scores: Float[Array, 'T E'], share: Float[Array, 'E'], real: Bool[Array, 'T']) -> Float[Array, '']:
+def balance_loss(scores: Float[Array, 'T E'], share: Float[Array, 'E'], real: Bool[Array, 'T']) -> Total:
     """Return E sum over experts of load times mean probability: 1 where either is even. The load has no gradient."""
     probabilities = scores / scores.sum(axis=-1, keepdims=True)
-    return scores.shape[-1] * (share * token_mean(probabilities, real)).sum()
+    return of_tokens(scores.shape[-1] * (share * token_mean(probabilities, real)).sum(), real)
 
 
-def router_z_loss(logits: Float[Array, 'T E'], real: Bool[Array, 'T']) -> Float[Array, '']:
+def router_z_loss(logits: Float[Array, 'T E'], real: Bool[Array, 'T']) -> Total:
     """Return the mean square, over tokens, of the log of the softmax's denominator."""
-    return token_mean(jnp.square(jax.nn.logsumexp(logits, axis=-1)), real)
+    return token_total(jnp.square(jax.nn.logsumexp(logits, axis=-1)), real)

@@ -5,7 +5,6 @@
 s'[n, i, j] = sum over a, c of kernel[n, A - 1 - a, C // 2 + c] s[n, i - a, j + c],   a = 0 .. A-1, |c| <= C // 2
 """
 
-import jax
 import jax.numpy as jnp
 from einops import rearrange
 from flax import struct
@@ -21,20 +20,17 @@ def convolve(scores: Scores, kernel: Float[Array, 'N A C'], segments: Int[Array,
         kernel: its last query tap is that of the query itself, its middle key tap that of the key; C is odd.
         segments: of the queries. Taps on queries of another segment read nothing.
     """
-    N, A, C = kernel.shape
-    T = scores.shape[2]
-    over_keys = jax.lax.conv_general_dilated(
-        scores,
-        rearrange(kernel.astype(scores.dtype), 'N A C -> (N A) 1 1 C'),
-        window_strides=(1, 1),
-        padding=((0, 0), (C // 2, C // 2)),
-        feature_group_count=N,
-    )
-    taps = rearrange(over_keys, 'B (N A) T S -> A B N T S', A=A)
-    summed = taps[A - 1]
-    for back in range(1, min(A, T)):
+    A, C = kernel.shape[1:]
+    T, S = scores.shape[-2:]
+    padded = jnp.pad(scores, ((0, 0), (0, 0), (0, 0), (C // 2, C // 2)))
+    summed = jnp.zeros_like(scores)
+    for back in range(min(A, T)):
+        # Not by a grouped convolution: on a mesh that has the scores more than once, XLA adds up the kernel's gradient
+        # of all copies.
+        taps = kernel[:, A - 1 - back].astype(scores.dtype)
+        over_keys = sum(taps[:, tap, None, None] * padded[..., tap : tap + S] for tap in range(C))
         same = segments == jnp.pad(segments, ((0, 0), (back, 0)), constant_values=-1)[:, :T]
-        earlier = jnp.pad(taps[A - 1 - back], ((0, 0), (0, 0), (back, 0), (0, 0)))[:, :, :T]
+        earlier = jnp.pad(over_keys, ((0, 0), (0, 0), (back, 0), (0, 0)))[:, :, :T]
         summed = summed + jnp.where(same[:, None, :, None], earlier, 0.0)
     return summed
 

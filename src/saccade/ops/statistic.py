@@ -3,8 +3,8 @@
 """Running statistics: parameters that follow the data, and that no optimizer learns.
 
 A part keeps one under a name that `STATISTIC` finds, and reports a loss that is always 0 (`move`, `follow`), whose
-gradient is old - new. The optimizer takes exactly that off, without clipping, rule, decay or learning rate. Losses
-are means over targets, so what microbatches and devices ask for is averaged in the same way.
+gradient is old - new. The optimizer takes exactly that off, without clipping, rule, decay or learning rate. The
+loss weighs as much as it has tokens, so what microbatches and devices ask for is averaged by their tokens.
 
 A norm that divides by a running statistic of its own input must not let the gradient grow what the statistic then
 takes away again (Ioffe & Szegedy 2015, section 2, https://arxiv.org/abs/1502.03167). So `centre` and `rescale` read
@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.ops.padding import token_mean
-from saccade.types import Hidden, Real
+from saccade.ops.padding import of_tokens, token_mean
+from saccade.types import Hidden, Real, Total
 
 STATISTIC = re.compile(r'(^|/)(balance_bias|running_[a-z_]+)$')
 
@@ -37,9 +37,10 @@ def move(old: Float[Array, '*axes'], new: Float[Array, '*axes']) -> Float[Array,
     return ((old - jax.lax.stop_gradient(old)) * jax.lax.stop_gradient(old - new)).sum()
 
 
-def follow(running: Features, x: Hidden, momentum: float, real: Real | None = None) -> Float[Array, '']:
+def follow(running: Features, x: Hidden, momentum: float, real: Real | None = None) -> Total:
     """Move a running mean: `momentum` of it stays, the rest is the mean of x over the tokens of the batch."""
-    return move(running, momentum * running + (1.0 - momentum) * _mean(x, real))
+    real = jnp.ones(x.shape[:-1], bool) if real is None else real
+    return of_tokens(move(running, momentum * running + (1.0 - momentum) * token_mean(x, real)), real)
 
 
 @jax.custom_vjp

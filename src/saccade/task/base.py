@@ -4,12 +4,14 @@
 
     total loss = loss of the task + sum of all losses that parts report
 
-Parts report by Linen's `sow`, in collections: 'losses' are added in training (the balance of a mixture of experts,
-summed over the layers as in Fedus et al. 2021, "Switch Transformers", section 2.2, https://arxiv.org/abs/2101.03961;
-the moves of running statistics, `ops.statistic`), 'metrics' are logged as means over the layers.
+Parts report a `types.Total` by Linen's `sow`, in collections: 'losses' are added in training (the balance of a mixture
+of experts, summed over the layers as in Fedus et al. 2021, "Switch Transformers", section 2.2,
+https://arxiv.org/abs/2101.03961; the moves of running statistics, `ops.statistic`), 'metrics' are logged as means over
+the layers. Each keeps its own weight, so that microbatches and devices give the numbers of the whole batch.
 """
 
 import functools
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -76,6 +78,24 @@ class Forward:
         """What all models reported in one collection."""
         return [reports[collection] for reports in self.reports.values() if collection in reports]
 
+    def totals(self, collection: str) -> dict[str, list[Total]]:
+        """Return the totals that all models reported in one collection, by the last name on their path.
+
+        Raises:
+            UserError: a part reported something else.
+        """
+        named: dict[str, list[Total]] = {}
+        reports = self.reported(collection)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(reports, is_leaf=lambda node: isinstance(node, Total)):
+            names = [entry.key for entry in path if isinstance(entry, jax.tree_util.DictKey)]
+            if not isinstance(leaf, Total):
+                raise UserError(
+                    f"{'/'.join(names)}: a part reports an array in '{collection}'; report a types.Total, of a sum and "
+                    'the weight that it is divided by'
+                )
+            named.setdefault(names[-1], []).append(leaf)
+        return named
+
 
 class TaskBase:
     """Base of a task, which gives its own totals; what parts report is added here, so that no task can forget it.
@@ -111,22 +131,12 @@ class TaskBase:
     ) -> dict[str, Total]:
         """Return what `loss` does, by a forward pass that then holds the reports."""
         totals = self.totals(forward, model, params, batch, key)
-        loss, losses = totals['loss'], jax.tree.leaves(forward.reported('losses'))
-        means = _means(forward.reported('metrics'))
-        totals = {name: Total(loss.weight * mean, loss.weight) for name, mean in means.items()} | totals
+        metrics = {name: of_layers[0].plus(*of_layers[1:]) for name, of_layers in forward.totals('metrics').items()}
+        totals = {name: total.times(1 / total.weight.size) for name, total in metrics.items()} | totals
+        losses = [*itertools.chain.from_iterable(forward.totals('losses').values())]
         if not losses:
             return totals
-        added = loss.weight * sum(leaf.sum() for leaf in losses)  # so that both are means over targets
-        return {self.bare: loss, **totals, 'loss': Total(loss.total + added, loss.weight)}
-
-
-def _means(reported: PyTree) -> dict[str, Array]:
-    """Return, by the last name on its path, the mean of everything that was reported."""
-    named: dict[str, list[Array]] = {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(reported):
-        (*_, name) = (entry.key for entry in path if isinstance(entry, jax.tree_util.DictKey))
-        named.setdefault(name, []).append(leaf.ravel())
-    return {name: jnp.concatenate(leaves).mean() for name, leaves in named.items()}
+        return {self.bare: totals['loss'], **totals, 'loss': totals['loss'].plus(*losses)}
 
 
 class TokenScores(NamedTuple):

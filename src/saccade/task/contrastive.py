@@ -12,6 +12,7 @@ with the same caption count as wrong for each other.
 """
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import jax.numpy as jnp
 
@@ -34,6 +35,8 @@ class Contrastive(ImageText):
     """
 
     axis: str | None = None
+
+    mixes_rows: ClassVar[str] = 'the captions and images to choose among'
 
     def across(self, axis: str) -> 'Contrastive':
         """The same task where the rows of a batch are spread over the devices of an axis."""

@@ -79,11 +79,9 @@ class Distillation(MaskedLM):
         soft = Total((divergences * chosen.counts).sum(), masked['loss'].weight)
         there = (batch['segments'] != 0).astype(jnp.float32)
         cosine = Total((_angle(states, target) * there).sum(), there.sum())
-        # The tokens of a full row count as much as its hidden ones, so that totals add up over devices.
-        share = chosen.at.shape[-1] / tokens.shape[-1]
-        total = self.soft * soft.total + self.hard * masked['loss'].total + self.cosine * share * cosine.total
+        loss = soft.times(self.soft).plus(masked['loss'].times(self.hard), cosine.times(self.cosine))
         parts = {f'masked_{name}': each for name, each in masked.items()}
-        return {'loss': Total(total, masked['loss'].weight), 'soft_loss': soft, 'cosine_loss': cosine, **parts}
+        return {'loss': loss, 'soft_loss': soft, 'cosine_loss': cosine, **parts}
 
     def _both(self, train: bool, student: Array, teacher: Array, targets: Array) -> tuple[tuple[Array, Array], Any]:
         (losses,), facts = self._scores(train, student, targets)

@@ -82,7 +82,12 @@ class MaskedLM(PredictsTokens):
         scores = self.each_target(outputs['masked'], originals, forward.train)
         masked = over_targets(scores.losses, scores.best == originals, chosen.counts)
         totals = {'loss': masked['loss'], **{f'masked_{name}': total for name, total in masked.items()}}
-        return self._with_pairs(totals, outputs['pooled'], batch) if 'pooled' in outputs else totals
+        if 'pooled' not in outputs:
+            return totals
+        labels = batch['label']
+        pairs = scored(outputs['pooled'], jnp.maximum(labels, 0), (labels != IGNORED).astype(jnp.float32))
+        loss = masked['loss'].plus(pairs['loss'])
+        return {**totals, 'loss': loss, **{f'pair_{name}': total for name, total in pairs.items()}}
 
     def hide(self, key: PRNGKey, batch: Batch, vocabulary: int) -> tuple[Array, Chosen]:
         """Return the rows with tokens hidden, and which these are."""
@@ -91,15 +96,3 @@ class MaskedLM(PredictsTokens):
         keys = jax.vmap(jax.random.fold_in, (0, None))(keys, 1)
         new = corrupt(keys, chosen.read(batch['tokens']), batch['mask'], vocabulary, (self.hidden, self.noise))
         return chosen.write(batch['tokens'], new), chosen
-
-    def _with_pairs(self, totals: dict[str, Total], logits: Array, batch: Batch) -> dict[str, Total]:
-        """Add what the pairs of texts give.
-
-        A row weighs as much as the tokens that are hidden in a full one: so both means weigh the same where rows are
-        full, and totals still add up over devices.
-        """
-        labels = batch['label']
-        pairs = scored(logits, jnp.maximum(labels, 0), (labels != IGNORED).astype(jnp.float32))
-        each = budget(self.share, batch['tokens'].shape[1])
-        loss = Total(totals['loss'].total + each * pairs['loss'].total, totals['loss'].weight)
-        return {**totals, 'loss': loss, **{f'pair_{name}': total for name, total in pairs.items()}}

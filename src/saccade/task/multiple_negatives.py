@@ -45,6 +45,7 @@ class MultipleNegatives(Siamese):
     temperature: Positive = 0.05
     axis: str | None = None
 
+    mixes_rows: ClassVar[str] = 'the texts to choose among'
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'example')
     then: ClassVar[dict[str, str]] = SEARCH
 

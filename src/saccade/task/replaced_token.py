@@ -71,14 +71,8 @@ class ReplacedToken(TaskBase):
             ..., 0
         ]
         told = _told(found, filled != batch['tokens'], (batch['segments'] != 0).astype(jnp.float32))
-        joint = self._joint(generated['loss'], told['loss'], batch)
-        return {'loss': joint, **_named('masked', generated), **_named('replaced', told)}
-
-    def _joint(self, generated: Total, told: Total, batch: Batch) -> Total:
-        """Both means, where rows are full; totals that add up over devices in any case."""
-        length = batch['tokens'].shape[1]
-        ratio = budget(self.share, length) / length
-        return Total(generated.total + self.weight * ratio * told.total, generated.weight)
+        loss = generated['loss'].plus(told['loss'].times(self.weight))
+        return {'loss': loss, **_named('masked', generated), **_named('replaced', told)}
 
 
 def _sampled(keys: Array, logits: Array) -> Array:

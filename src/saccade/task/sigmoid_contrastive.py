@@ -11,6 +11,7 @@ the others are those of a microbatch.
 """
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from saccade.ops.sigmoid_pairs import sigmoid_pairs
 from saccade.task.base import Forward
@@ -31,6 +32,8 @@ class SigmoidContrastive(ImageText):
 
     chunk: Count | None = None
     axis: str | None = None
+
+    mixes_rows: ClassVar[str] = 'the captions and images that are paired'
 
     def across(self, axis: str) -> 'SigmoidContrastive':
         """The same task where the rows of a batch are spread over the devices of an axis."""

@@ -50,6 +50,7 @@ class SkipGram(TaskBase):
 
     trains: ClassVar[tuple[type, str]] = (WordModel, 'word vectors')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'frequency', 'noise')
+    mixes_rows: ClassVar[str] = 'the noise words'
     then: ClassVar[dict[str, str]] = {'nearest words': 'launch/embed.py {nearest}'}
 
     def __post_init__(self) -> None:

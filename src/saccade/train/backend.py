@@ -13,6 +13,7 @@ from typing import Any, Protocol, SupportsFloat, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from einops import rearrange
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
@@ -224,7 +225,7 @@ class PmapBackend:
 
     def place(self, rows: Rows) -> Rows:
         """Return this process's rows with a first axis for its devices."""
-        return {name: part.reshape(self._local, -1, *part.shape[1:]) for name, part in rows.items()}
+        return {name: rearrange(part, '(D B) ... -> D B ...', D=self._local) for name, part in rows.items()}
 
     def load(self, state: TrainState) -> TrainState:
         """Return the state copied to every device of this process."""

@@ -32,8 +32,14 @@ def evaluate(score: Callable[[Rows], Mapping[str, Total]], batches: Iterator[Row
     sums: dict[str, np.ndarray] = {}
     for rows in batches:
         for name, total in score(rows).items():
-            sums[name] = sums.get(name, np.zeros(2)) + np.array([total.total, total.weight], np.float64)
-    return {name: float(total / weight) if weight else math.nan for name, (total, weight) in sums.items()}
+            sums[name] = sums.get(name, 0.0) + np.array([total.total, total.weight], np.float64).reshape(2, -1)
+    return {name: _mean(*sum_of_terms) for name, sum_of_terms in sums.items()}
+
+
+def _mean(total: np.ndarray, weight: np.ndarray) -> float:
+    """Return what `Total.mean` does; NaN where nothing has weight."""
+    there = weight > 0
+    return float((total[there] / weight[there]).sum()) if there.any() else math.nan
 
 
 @dataclass(frozen=True)

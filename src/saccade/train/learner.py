@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training step as a pure function: (state, batch) -> (state, metrics).
 
-    g = sum over microbatches and devices of grad(total loss) / number of targets
+    g = sum over microbatches and devices of grad(sum over losses i of total_i / W_i)
 
-Totals and weights are summed before they are divided, so a step gives the same numbers however its rows are
-spread over microbatches, devices and processes.
+W_i is the weight of loss i in the whole batch, as its number of targets or of tokens; a task has one loss or several,
+and its model's parts add theirs. Totals and weights are summed before they are divided, so a step gives the same
+numbers however its rows are spread over microbatches, devices and processes. The exceptions are parts that declare
+`mixes_rows`: they compute something over the rows that come together, and under `accumulate` and `pmap` these are the
+rows of a microbatch, or of a device. Over a mesh, by `jit`, a step's rows are always those of the whole batch.
 """
 
 from collections.abc import Callable
@@ -20,6 +23,7 @@ from flax import struct
 from jaxtyping import Array, Float, Int, PyTree
 
 from saccade.axes import AxesByPath
+from saccade.ops.dead_code import without_dead_code
 from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import Adapter, Whole
 from saccade.train.optimizer import each_leaf
@@ -132,18 +136,25 @@ class Learner:
         if self.axis:
             key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
 
-        def total_loss(params: Params, batch: Batch, key: Array) -> tuple[Float[Array, ''], dict[str, Total]]:
-            totals = self.task.loss(self.model, self._cast(params), batch, key, True)
-            return totals['loss'].total, totals
+        def totals_of(params: Params, number: Array, rows: Batch, key: Array) -> dict[str, Total]:
+            return self.task.loss(self.model, self._cast(params), rows, jax.random.fold_in(key, number), True)
 
-        def microbatch(number: Array, rows: Batch) -> tuple[dict[str, Total], Params]:
-            differentiate = jax.grad(total_loss, has_aux=True)
-            gradient, totals = differentiate(state.params, rows, jax.random.fold_in(key, number))
-            return totals, gradient
+        weight = None
+        if self.accumulate > 1:  # a first loop over the microbatches, of what their weights need alone
+            totals_of = jax.jit(totals_of)  # so that both loops share one trace of the model
+            own_weight = without_dead_code(lambda *rows: totals_of(state.params, *rows, key)['loss'].weight)
+            weight = self._summed(self._accumulated(own_weight, batch))
 
-        totals, gradient = self._summed(self._accumulated(microbatch, batch))
-        weight = jnp.maximum(totals['loss'].weight, 1.0)
-        return totals, jax.tree.map(lambda leaf: leaf / weight, gradient)
+        def mean_loss(params: Params, number: Array, rows: Batch) -> tuple[Float[Array, ''], dict[str, Total]]:
+            totals = totals_of(params, number, rows, key)
+            whole = self._summed(totals['loss'].weight) if weight is None else weight
+            return totals['loss'].replace(weight=jax.lax.stop_gradient(whole)).mean(), totals
+
+        def microbatch(number: Array, rows: Batch) -> tuple[Params, dict[str, Total]]:
+            return jax.grad(mean_loss, has_aux=True)(state.params, number, rows)
+
+        gradient, totals = self._summed(self._accumulated(microbatch, batch))
+        return totals, gradient
 
     def _cast(self, params: Params) -> Params:
         # Merged before they are rounded: in bfloat16 a small update of a large weight would be lost.

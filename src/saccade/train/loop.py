@@ -29,7 +29,7 @@ from saccade.train.log.display import Display
 from saccade.train.log.log import Log, RunConsole, read
 from saccade.train.log.provenance import recorded
 from saccade.train.optimizer import path_of
-from saccade.train.plan import Plan, peak_flops
+from saccade.train.plan import Plan, peak_flops, row_lines
 from saccade.train.process.lock import locked
 from saccade.train.process.processes import require_shared, stopped_together
 from saccade.train.setup import make_backend, require_lengths
@@ -87,7 +87,10 @@ class Run:
         self.plan = Plan.of(_what(config), self.backend, experiment.model, self.tokens)
         extended = [extension() for extension in experiment.extended]
         changes = extension_lines(experiment.schedule(), extended, experiment.steps)
-        self.display.say('\n'.join([*self.plan.lines(), *changes]))
+        parts = {'config.model': experiment.model, 'config.task': experiment.task}
+        devices = 1 if self.backend.traced else self.backend.devices
+        mixed = row_lines(parts, experiment.batch_size, experiment.accumulate, devices)
+        self.display.say('\n'.join([*self.plan.lines(), *mixed, *changes]))
 
     def _require_same_rates(self) -> None:
         """Refuse to change the learning rates of steps that were taken, as another number of steps may."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan of a run before it starts: parameters, FLOPs and memory of the compiled step that it will run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -211,6 +211,30 @@ def token_lines(devices: Devices | None, model: Part, tokens: int) -> list[str]:
     if not splits_tokens(model):
         return [f'sequence    whole rows on each of {parts} devices: {model.name} has no stack of layers']
     return [f'sequence    {tokens:,} tokens a row, {tokens // parts:,} on each of {parts} devices']
+
+
+def row_lines(parts: Mapping[str, Part], rows: int, accumulate: int, devices: int) -> list[str]:
+    """Which parts see fewer rows together than a batch has, in words; nothing where none declares `mixes_rows`.
+
+    Args:
+        parts: by their path in the config, as 'config.model'.
+        rows: of a batch.
+        accumulate: microbatches a step.
+        devices: each of which sees its own rows alone, as under `pmap`; 1 where a step sees those of all.
+    """
+    paths: dict[tuple[str, str, int], list[str]] = {}
+    for root, whole in parts.items():
+        for path, part in whole.by_path(root):
+            # A task that is AcrossRows gathers the rows of all devices.
+            own = accumulate if hasattr(part.target, 'across') else accumulate * devices
+            if own > 1 and (what := getattr(part.target, 'mixes_rows', '')):
+                paths.setdefault((part.target.__qualname__, what, own), []).append(path)
+    cause = [*([f'accumulate={accumulate}'] if accumulate > 1 else []), *(["backend='pmap'"] if devices > 1 else [])]
+    return [
+        f'rows        {name} ({_few(where)}): {what} are those of {rows // own} rows, not of the whole batch of {rows} '
+        f'({", ".join(cause)})'
+        for (name, what, own), where in paths.items()
+    ]
 
 
 def undeclared_lines(params: Params, axes: AxesByPath) -> list[str]:

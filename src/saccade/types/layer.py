@@ -29,7 +29,12 @@ class Embedding(Protocol):
 
 @runtime_checkable
 class Norm(Protocol):
-    """Norm of each token. `real` is for norms with statistics over tokens, in which padding does not count."""
+    """Norm of each token. `real` is for norms with statistics over tokens, in which padding does not count.
+
+    It may declare in words, by a class attribute `mixes_rows`, what depends on which rows come together, as
+    'the statistics of its gradient': under `accumulate` and `pmap` these are fewer than the batch has. So may routers,
+    tasks and augmentations.
+    """
 
     def __call__(self, x: Hidden, real: Real | None = None) -> Hidden: ...
 

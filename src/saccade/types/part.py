@@ -53,8 +53,24 @@ class Part(Generic[T_co]):
 
     def walk(self) -> Iterator['Part']:
         """Yield this part and the parts among its arguments, at any depth."""
-        yield self
-        for _, value in self.arguments:
-            for item in value if isinstance(value, tuple) else (value,):
-                if isinstance(item, Part):
-                    yield from item.walk()
+        return (part for _, part in self.by_path(''))
+
+    def by_path(self, path: str) -> Iterator[tuple[str, 'Part']]:
+        """Yield this part and the parts among its arguments, at any depth, each with its path in a config.
+
+        Args:
+            path: of this part, as 'config.model'.
+        """
+        yield path, self
+        for name, value in self.arguments:
+            yield from _parts_by_path(f'{path}.{name}', value)
+
+
+def _parts_by_path(path: str, value: Any) -> Iterator[tuple[str, Part]]:
+    """Yield the parts in a value; `build` makes tuples of lists, and tuples of pairs of mappings."""
+    if isinstance(value, Part):
+        yield from value.by_path(path)
+    elif isinstance(value, tuple):
+        for number, item in enumerate(value):
+            named = isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
+            yield from _parts_by_path(*((f'{path}.{item[0]}', item[1]) if named else (f'{path}[{number}]', item)))

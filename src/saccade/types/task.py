@@ -5,7 +5,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, SupportsFloat, runtime_checkable
 
-import jax
+import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int, Key
 
@@ -44,6 +44,7 @@ from saccade.types.model import Seq2Seq
 #   start     [B] int32       the id of the token that starts what is written
 Batch = Mapping[str, Array]
 
+_NO_WEIGHT = 1e-30  # divides a total that is 0
 IGNORED = -100  # a label that is no target: PyTorch's ignore_index, and so the field's
 
 Metrics = Mapping[str, SupportsFloat]
@@ -73,14 +74,27 @@ class Search(Protocol):
 
 @struct.dataclass
 class Total:
-    """Weighted sum of a mean: totals and weights add up over microbatches, devices and processes."""
+    """Total and weight of a mean, or of several means that are added: sum over terms of total / weight.
 
-    total: Float[Array, '']
-    weight: Float[Array, '']
+    Totals and weights each add up over microbatches, devices and processes. No weight depends on a parameter.
+    """
+
+    total: Float[Array, '*terms']
+    weight: Float[Array, '*terms']
 
     def mean(self) -> Float[Array, '']:
-        """Return the total divided by the weight; 0 where both are 0."""
-        return self.total / jax.numpy.maximum(self.weight, 1e-30)
+        """Return the sum of the means; a term without weight adds 0."""
+        return (self.total / jnp.maximum(self.weight, _NO_WEIGHT)).sum()
+
+    def times(self, factor: float) -> 'Total':
+        """Return the total of a mean that is multiplied by a factor."""
+        return Total(factor * self.total, self.weight)
+
+    def plus(self, *others: 'Total') -> 'Total':
+        """Return the total of a sum of means, each of which keeps its own weight."""
+        every = self, *others
+        total, weight = ([getattr(each, name).ravel() for each in every] for name in ('total', 'weight'))
+        return Total(jnp.concatenate(total), jnp.concatenate(weight))
 
 
 @runtime_checkable
@@ -93,6 +107,7 @@ class Task(Protocol):
         trains: the protocol of its models, and the words for such a model: (EncoderModel, 'an encoder').
         heads: the output heads that it uses, by the field of the model that has them, '' for the model itself.
         reads: the names of the arrays that it uses of a batch.
+        mixes_rows: in words, what depends on which rows come together, as the negatives of a contrastive loss do.
     """
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
