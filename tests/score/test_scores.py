@@ -136,6 +136,7 @@ def test_the_gain_starts_where_it_is_told_and_training_keeps_it_below_its_most_a
     def gain(params):
         return module.apply({'params': params}, N, method='terms')[0].gain
 
+    np.testing.assert_allclose(gain({'log_gain': jnp.full(N, math.log(8.0))}), 8.0, rtol=1e-6)
     optimizer = Optimizer(Part(optax.scale_by_sign))(
         optax.constant_schedule(3.0), variables['params'], declared(variables)
     )

@@ -85,12 +85,14 @@ class Optimizer:
 
     Weight decay is multiplied by the learning rate, as in PyTorch and optax. Parameters with a factor of 0 are frozen:
     they do not change, keep no moments and do not count in the clipped norm. Nor do statistics, whose update is their
-    negative gradient and nothing else (`saccade.ops.statistic`).
+    negative gradient and nothing else (`saccade.ops.statistic`). A learned parameter that declares an
+    upper bound ends each step at or below it. Which parameters decay, `decays` says.
 
     Attributes:
         rule: a gradient transformation without a learning rate, or a `RuleByAxes` that makes one.
         weight_decay: fraction of a parameter taken off a step at a learning rate of 1.
-        no_decay: a regex; parameters with a match in their path, as '^embedding$', do not decay either.
+        no_decay: a regex; parameters with a match in their path, as '^embedding$', do not decay either. None: all
+            kernels and tables of embeddings do.
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
         rates: factors of the learning rate by parameter; those of several are multiplied. None: all are 1.
         projection: of what is learned, after each update. None: parameters may be anything.
