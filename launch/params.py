@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tabulate the weights of a model by what they are for: count, shape, share of the whole, and norm.
 
+Of an experiment nothing is made, so that in place of norms it says which weights decay.
+
 python launch/params.py --workdir=runs/a
 python launch/params.py --config=experiments/causal_lm/gpt2_124m.py --config.model.layers=48      # nothing is made
 """

@@ -18,7 +18,7 @@ from saccade.sweep.plan import Plan
 from saccade.train.config import load_config, run_file
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
-from saccade.train.trained import kept, param_shapes
+from saccade.train.trained import param_shapes
 from saccade.train.workdir import Workdir
 
 ROOT = Path(__file__).parents[1]
@@ -84,7 +84,7 @@ def test_it_builds_and_makes_parameters(file):
     experiment = Experiment.of(load_config(str(file)))
     assert experiment.model().context_length == experiment.data().context_length
     assert jax.tree.leaves(param_shapes(experiment))
-    experiment.optimizer()(experiment.schedule()(experiment.steps), *kept(experiment))
+    make_learner(experiment)
 
 
 @each_experiment

@@ -6,8 +6,8 @@
 
 Peng et al. 2025, "RWKV-7 Goose with Expressive Dynamic State Evolution", section 4, https://arxiv.org/abs/2503.14456.
 Layers after the first mix its values into their own. A layer of RWKV-7 is two here: 12 are 24. What decodes keeps a
-state of one size, and the token before. Theirs starts kernels of outputs from zero, and decays some of the parameters
-alone. RWKV-7 World 0.1B, of 191,034,624 parameters, is
+state of one size, and the token before. Theirs starts kernels of outputs from zero, and does not decay the low-rank
+kernels. RWKV-7 World 0.1B, of 191,034,624 parameters, is
 
     --config.model.vocabulary=65536 --config.model.context_length=4096 --config.model.width=768 \\
     --config.model.layers=24 --config.model.block.0.mixer.heads=12 --config.model.block.0.mixer.decay_rank=64 \\

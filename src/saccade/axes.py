@@ -15,8 +15,15 @@ makes. The letters are those of `saccade.types`, and:
     X      any other axis: features of the data, experts to choose from, the gates of a cell side by side, distances
     1      an axis of one
 
-What derives from them: where parameters lie on a mesh (`train/mesh.py`), the matrices of Muon and of LoRA, the kernels
-of muP, the layers and experts that Adafactor keeps apart, the heads that upcycling averages.
+What derives from them: where parameters lie on a mesh (`train/mesh.py`), which parameters decay, the matrices of Muon
+and of LoRA, the kernels of muP, the layers and experts that Adafactor keeps apart, the heads that upcycling averages.
+
+Weight decay is for kernels and tables of embeddings: axes with an arrow, 'V D' and 'T D'. A parameter that is one of
+these without their letters says so, `decays=True`: taps of a depthwise convolution (which decay in the authors' code of
+Mamba-2 and DeltaNet and in flash-linear-attention), embeddings of segment types and of modalities, trained memory.
+
+A parameter that training is to keep at or below a bound has `most`; the optimizer sees to it after each step, so that
+the gradient stays what it is at the bound. The declared text then is 'X D; decays' or '; at most 4.6'.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -36,8 +43,9 @@ AXES = 'axes'  # the collection
 AxesByPath = Mapping[str, str]  # of the parameters that declare theirs, 'L D -> N H' by 'layers/pattern_0/mixer/query'
 COPIES = ('L', 'E')
 WIDTHS, HEADS = frozenset('DHFR'), frozenset('NKG')  # of hidden features
+TABLES = (['V', 'D'], ['T', 'D'])  # of embeddings
 LETTERS = (*COPIES, 'B', 'T', 'S', 'D', 'N', 'K', 'G', 'H', 'F', 'V', 'P', 'C', 'R', 'M', 'X', '1')
-
+_DECAYS, _MOST = '; decays', '; at most '  # what the declared text may have after the letters
 
 _DECLARED: ContextVar[bool] = ContextVar('declared', default=True)
 
@@ -54,7 +62,7 @@ def undeclared() -> Iterator[None]:
 
 @struct.dataclass
 class Axes:
-    """What stands in the collection for a parameter: a pytree without leaves."""
+    """Declaration of a parameter in the collection: a pytree without leaves."""
 
     letters: str = struct.field(pytree_node=False)
 
@@ -90,8 +98,20 @@ class KernelAxes:
         return all(set(side) <= WIDTHS | HEADS and WIDTHS & set(side) for side in (self.contracted, self.made))
 
 
-def parameter(module: nn.Module, name: str, axes: str, init: Callable[..., Array], *arguments: Any) -> Array:
+def parameter(
+    module: nn.Module,
+    name: str,
+    axes: str,
+    init: Callable[..., Array],
+    *arguments: Any,
+    decays: bool = False,
+    most: float | None = None,
+) -> Array:
     """Make a parameter by `module.param(name, init, *arguments)`, and declare its axes.
+
+    Args:
+        decays: weight decay applies, though the axes are neither those of a kernel nor of a table of embeddings.
+        most: upper bound that the optimizer keeps it at after each step; None for none.
 
     Raises:
         UserError: at initialisation, where a letter is unknown, or there is not one for each dimension.
@@ -99,7 +119,7 @@ def parameter(module: nn.Module, name: str, axes: str, init: Callable[..., Array
     value = module.param(name, init, *arguments)
     if _records(module):
         _check(module, name, axes, value)
-        module.put_variable(AXES, name, Axes(axes))
+        module.put_variable(AXES, name, Axes(declaration(axes, decays, most)))
     return value
 
 
@@ -130,9 +150,26 @@ def parameters(
     return module.param(name, make)
 
 
+def declaration(axes: str, decays: bool = False, most: float | None = None) -> str:
+    """Axes with what else `parameter` declares, as one text."""
+    return f'{axes}{_DECAYS if decays else ""}{"" if most is None else f"{_MOST}{most!r}"}'
+
+
 def letters_of(axes: str) -> list[str]:
     """The letters, one a dimension."""
-    return axes.replace('->', ' ').split()
+    return axes.partition(';')[0].replace('->', ' ').split()
+
+
+def has_decay(axes: str) -> bool:
+    """Whether weight decay applies to a parameter: a kernel, a table of embeddings, or one declared to decay."""
+    is_table = letters_of(axes)[copies_in(axes) :] in TABLES
+    return KernelAxes.of(axes) is not None or is_table or _DECAYS in axes
+
+
+def most_of(axes: str) -> float | None:
+    """The declared upper bound of a parameter; None where there is none."""
+    bound = axes.partition(_MOST)[2]
+    return float(bound) if bound else None
 
 
 def copies_in(axes: str) -> int:

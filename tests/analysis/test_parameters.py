@@ -137,3 +137,18 @@ def test_people_see_each_role_and_the_weights_below_it():
     assert rows['[bold]positions[/bold]'][:2] == ('', f'{T * D:,}')
     assert rows['  mixer/query'][:2] == ('4 x [128, 4, 32]', f'{4 * D * D:,}')
     assert drawn.title == f'quickstart: {tabulate_config(encoder(), "").figures["parameters"]:,} parameters'
+
+
+def test_of_an_experiment_it_says_which_weights_decay_in_place_of_norms():
+    given = encoder("optimizer.rates={'use': 'train.rates:Frozen', 'match': '^position/'}")
+    (drawn,) = tabulate_config(given, 'quickstart').tables
+    said = {row[0].strip(): row[-1] for row in drawn.rows}
+    assert drawn.columns[-1] == 'decays'
+    assert {said[name] for name in ('embedding', 'types', 'mixer/query', 'masked_head/hidden')} == {'yes'}
+    assert {said[name] for name in ('mixer/query_bias', 'mixer_norm/scale', 'position/positions')} == {''}
+
+
+def test_of_lora_it_does_not_say_since_others_than_these_are_trained():
+    lora = "low_rank={'use': 'train.low_rank:LowRank', 'rank': 2, 'alpha': 4.0}"
+    figures = tabulate_config(encoder(lora), 'quickstart').figures
+    assert {each['decays'] for each in figures['weights']} == {None}

@@ -30,7 +30,7 @@ DRAW = np.random.default_rng(0)
 LENGTHS = np.array([9, 5, 2, 7])
 
 
-def random_model(name):
+def random_model(name, scale):
     torch.manual_seed(0)
     made = getattr(transformers, name)
     shared = {'projection_dim': 12} if name == 'CLIPModel' else {}
@@ -39,6 +39,8 @@ def random_model(name):
     with torch.no_grad():
         for parameter in theirs.parameters():  # so that logits differ
             parameter.add_(0.2 * torch.randn(parameter.shape))
+        if scale is not None:
+            theirs.logit_scale.fill_(scale)
     return theirs
 
 
@@ -50,9 +52,12 @@ def texts():
     return tokens, there
 
 
-@pytest.mark.parametrize('name', ['CLIPModel', 'SiglipModel'])
-def test_logits_are_those_of_transformers(name, tmp_path):
-    theirs, (tokens, there) = random_model(name), texts()
+@pytest.mark.parametrize(
+    ('name', 'scale'), [('CLIPModel', None), ('SiglipModel', None), ('CLIPModel', 5.0), ('SiglipModel', 5.0)]
+)
+def test_logits_are_those_of_transformers(name, scale, tmp_path):
+    """With a logit_scale above log(100) too, which it does not bound in the forward pass."""
+    theirs, (tokens, there) = random_model(name, scale), texts()
     theirs.save_pretrained(tmp_path)
     images = DRAW.normal(size=(3, 12, 12, 3)).astype(np.float32)
     # SigLIP reads padding, and has no mask for it.

@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other likenesses of query and key than their product: against loops, with biases, and block by block."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
+from saccade.axes import declared
 from saccade.build import build
 from saccade.ops import blockwise, plain, score
 from saccade.ops.flops import flops
 from saccade.ops.mask import Causal, Full
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import DistanceTable
-from saccade.types import UserError
+from saccade.train.optimizer import Optimizer
+from saccade.types import Part, UserError
 
 NEAR = 1e-5
 B, T, S, N, K, H = 2, 4, 6, 4, 2, 5
@@ -123,12 +128,24 @@ def scores_of(q, k, *terms):
     return scoring.scores(q, k, scoring.pairs(jnp.arange(T), jnp.arange(S)), scoring.init_carry(q))[0]
 
 
-def test_the_gain_starts_where_it_is_told_and_stays_below_its_most():
+def test_the_gain_starts_where_it_is_told_and_training_keeps_it_below_its_most_and_not_frozen_there():
     module = build({'use': 'score.cosine:Cosine', 'gain': 4.0, 'most': 6.0})()
     (term,), variables = module.init_with_output(jax.random.key(0), N, method='terms')
     np.testing.assert_allclose(term.gain, 4.0, rtol=1e-6)
-    loud = jax.tree.map(lambda leaf: leaf + 3.0, variables)
-    np.testing.assert_allclose(module.apply(loud, N, method='terms')[0].gain, 6.0, rtol=1e-6)
+
+    def gain(params):
+        return module.apply({'params': params}, N, method='terms')[0].gain
+
+    np.testing.assert_allclose(gain({'log_gain': jnp.full(N, math.log(8.0))}), 8.0, rtol=1e-6)
+    optimizer = Optimizer(Part(optax.scale_by_sign))(
+        optax.constant_schedule(3.0), variables['params'], declared(variables)
+    )
+    params, state = variables['params'], optimizer.init(variables['params'])
+    for direction, after in ((-1.0, 6.0), (1.0, 6.0 * math.exp(-3.0))):  # up, and down again
+        gradient = jax.grad(lambda params, direction=direction: direction * gain(params).sum())(params)
+        updates, state = optimizer.update(gradient, state, params)
+        params = optax.apply_updates(params, updates)
+        np.testing.assert_allclose(gain(params), after, rtol=1e-6)
 
 
 @pytest.mark.parametrize('gain', [0.0, 101.0])

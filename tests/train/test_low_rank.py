@@ -13,6 +13,7 @@ from flax.traverse_util import flatten_dict
 
 from saccade.axes import declared
 from saccade.build import build
+from saccade.ops.statistic import is_statistic
 from saccade.task.causal_lm import CausalLM
 from saccade.train.learner import Learner
 from saccade.train.low_rank import LowRank
@@ -71,14 +72,24 @@ def optimizer(schedule, params, **fields):
 
 def learner(adapter=None, make=optimizer, **fields):
     """One that trains the decoder, through an adapter if there is one."""
-    schedule, task = optax.constant_schedule(RATE), CausalLM()
-    shapes = jax.eval_shape(lambda: task.init(MODEL, jax.random.key(0), BATCH))
+    return learner_of(MODEL, AXES, RATE, adapter, make, **fields)
+
+
+def learner_of(model, axes, rate, adapter, make=optimizer, **fields):
+    schedule, task = optax.constant_schedule(rate), CausalLM()
+    shapes = jax.eval_shape(lambda: task.init(model, jax.random.key(0), BATCH))
     make = functools.partial(make, schedule)
     if adapter is None:
-        return Learner(MODEL, task, make(shapes), schedule, **{'dtype': 'float32'} | fields)
-    kept = jax.eval_shape(functools.partial(adapter.init, axes=AXES), jax.random.key(0), shapes)
-    made, axes = adapter.optimizer(make, kept), adapter.axes(AXES)
-    return Learner(MODEL, task, made, schedule, **{'dtype': 'float32'} | fields, adapter=adapter, axes=axes)
+        return Learner(model, task, make(shapes), schedule, **{'dtype': 'float32'} | fields)
+    kept = jax.eval_shape(functools.partial(adapter.init, axes=axes), jax.random.key(0), shapes)
+    made, axes = adapter.optimizer(make, kept), adapter.axes(axes)
+    return Learner(model, task, made, schedule, **{'dtype': 'float32'} | fields, adapter=adapter, axes=axes)
+
+
+def other(**block):
+    """The decoder with other fields of its block, and the axes of its parameters."""
+    model = build({**DECODER, 'block': {**BLOCK, **block}})()
+    return model, axes_of(model)
 
 
 def batch():
@@ -89,7 +100,13 @@ def batch():
 
 BATCH = batch()
 PLACES = LayerContext(BATCH['positions'][:, :T])
-AXES = declared(jax.eval_shape(lambda: MODEL.init(jax.random.key(0), BATCH['tokens'][:, :T], PLACES, False)))
+
+
+def axes_of(model):
+    return declared(jax.eval_shape(lambda: model.init(jax.random.key(0), BATCH['tokens'][:, :T], PLACES, False)))
+
+
+AXES = axes_of(MODEL)
 
 
 def trained(this, steps):
@@ -218,6 +235,52 @@ def test_what_also_finds_is_trained_itself_and_gets_no_matrices():
     assert this.adapter.lines(state.params)[0].endswith(
         '; and embedding, layers/pattern_0/mixer/key, layers/pattern_0/mixer/key_bias'
     )
+
+
+MIXTURE = dict(
+    use='feedforward.mixture:Mixture',
+    experts=3,
+    expert=BLOCK['feedforward'],
+    active=1,
+    router=dict(use='feedforward.loss_free:LossFree', score=dict(use='jax.nn:sigmoid'), renormalised=True),
+)
+BATCH_NORM, POWER_NORM = dict(use='norm.batch:BatchNorm'), dict(use='norm.power:PowerNorm')
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('block', [dict(norm=BATCH_NORM), dict(norm=POWER_NORM), dict(feedforward=MIXTURE)])
+def test_running_statistics_move_as_they_do_without_it(block):
+    model, axes = other(**block)
+    without, unmoved, tuned = (
+        flat(trained(learner_of(model, axes, rate, adapter), steps=3)[0].params)
+        for rate, adapter in ((0.0, None), (0.0, LORA), (RATE, LORA))
+    )
+    first = flat(jax.jit(learner_of(model, axes, 0.0, None).init)(KEY, BATCH).params)
+    statistics = [path for path in without if is_statistic(path)]
+    assert statistics
+    for path in statistics:
+        np.testing.assert_array_equal(unmoved[path], without[path])
+        assert (tuned[path] != first[path]).any()
+    assert (tuned['embedding'] == first['embedding']).all()
+    assert not any(word in line for line in LORA.lines(trained_shapes(model, axes)) for word in ('running', 'balance'))
+
+
+def trained_shapes(model, axes):
+    return jax.eval_shape(learner_of(model, axes, RATE, LORA).init, KEY, BATCH).params
+
+
+@pytest.mark.long
+def test_the_first_feed_forward_layer_of_a_macaron_block_learns_too():
+    model, axes = other(use='block.macaron:Macaron')
+    kept = flat(trained(learner_of(model, axes, RATE, LORA), steps=2)[0].params)
+    assert all(kept[f'low_rank/layers/pattern_0/first_feedforward/{name}/B'].any() for name in ('up', 'down'))
+
+
+def test_its_matrices_decay_as_the_kernels_do():
+    this = learner(LORA)
+    shapes = jax.eval_shape(this.init, KEY, BATCH).params['low_rank']
+    marks = Optimizer(Part(optax.identity), weight_decay=0.1).decays({'low_rank': shapes}, this.axes)
+    assert all(jax.tree.leaves(marks))
 
 
 def test_each_expert_of_each_layer_has_matrices_of_its_own():

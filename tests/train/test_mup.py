@@ -3,6 +3,8 @@
 """muP: which rates it divides, and that training then changes a model alike at any width."""
 
 import functools
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -14,12 +16,16 @@ import pytest
 from saccade.axes import declared
 from saccade.build import build
 from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
 from saccade.train.learner import Learner
 from saccade.train.mup import MuP
-from saccade.train.optimizer import Optimizer
+from saccade.train.optimizer import Optimizer, path_of
+from saccade.train.setup import make_learner, shapes_at_width
+from saccade.train.trained import kept
 from saccade.types import LayerContext, Part, UserError
 
-MUP = str(Path(__file__).parents[2] / 'experiments/causal_lm/mup.py')
+EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
+MUP = str(EXPERIMENTS / 'causal_lm/mup.py')
 BASE, WIDE = 32, 256
 STEPS, RATE = 4, 0.01
 ALIKE, GROWN = 1.3, 3.0  # ratios of changes
@@ -30,54 +36,133 @@ SMALL = [
     "--config.model.run={'use': 'model.stack:Scanned', 'remat': None}",
 ]
 B, T = 4, 8
-L, D, N, H, F, V, E = 3, 64, 4, 16, 20, 7, 5
+L, N, V, E, R = 3, 4, 7, 5, 8
 
 
-SLOWED = {
-    'layers/query': ('L D -> N H', (L, D, N, H)),
-    'layers/output': ('L N H -> D', (L, N, H, D)),
-    'layers/expert/gate': ('L E D -> F', (L, E, D, F)),
-    'layers/expert/down': ('L E F -> D', (L, E, F, D)),
-    'layers/latent': ('L D -> R', (L, D, 8)),
-    'layers/router': ('L D -> X', (L, D, E)),
-    'layers/write': ('L D -> N', (L, D, N)),
-    'layers/taps': ('L D -> D', (L, 3 * D, D)),
-    'hidden': ('D -> D', (D, D)),
-    'classes': ('D -> C', (D, 2)),
-}
-WHOLE = {
-    'embedding': ('V D', (V, D)),
-    'head': ('D -> V', (D, V)),
-    'positions': ('T D', (9, D)),
-    'frames': ('X -> D', (5, D)),
-    'layers/query_bias': ('L N H', (L, N, H)),
-    'layers/scale': ('L D', (L, D)),
-    'layers/up_latent': ('L R -> N H', (L, 8, N, H)),
-    'layers/slots': ('L S -> X', (L, 9, 3)),
-    'foreign': (None, (D, D)),
-}
+def shaped(D):
+    """Parameters of a model of this width, by path: their axes and shapes. H and F follow the width, R does not."""
+    H, F = D // N, 3 * D
+    return {
+        'layers/query': ('L D -> N H', (L, D, N, H)),
+        'layers/output': ('L N H -> D', (L, N, H, D)),
+        'layers/expert/gate': ('L E D -> F', (L, E, D, F)),
+        'layers/expert/down': ('L E F -> D', (L, E, F, D)),
+        'layers/latent': ('L D -> R', (L, D, R)),
+        'layers/router': ('L D -> X', (L, D, E)),
+        'layers/write': ('L D -> N', (L, D, N)),
+        'layers/taps': ('L D -> D', (L, 3 * D, D)),
+        'layers/streams': ('L D -> X', (L, 2 * D, 2)),
+        'layers/compressed': ('L X H -> D', (L, 5, H, H)),
+        'hidden': ('D -> D', (D, D)),
+        'classes': ('D -> C', (D, 2)),
+        'embedding': ('V D', (V, D)),
+        'head': ('D -> V', (D, V)),
+        'positions': ('T D', (9, D)),
+        'frames': ('X -> D', (5, D)),
+        'layers/query_bias': ('L N H', (L, N, H)),
+        'layers/scale': ('L D', (L, D)),
+        'layers/up_latent': ('L R -> N H', (L, R, N, H)),
+        'layers/waves': ('L D -> X', (L, 6, N * H)),
+        'layers/slots': ('L S -> X', (L, 9, 3)),
+        'foreign': (None, (D, D)),
+    }
 
 
-def test_kernels_get_the_base_width_over_the_width_and_all_else_its_full_rate():
-    given = SLOWED | WHOLE
-    params = {path: jax.ShapeDtypeStruct(shape, jnp.float32) for path, (_, shape) in given.items()}
-    axes = {path: axes for path, (axes, _) in given.items() if axes is not None}
-    factors = build({'use': 'train.mup:MuP', 'base_width': 16})()(params, axes)
-    assert factors == {**dict.fromkeys(SLOWED, 0.25), **dict.fromkeys(WHOLE, 1.0)}
+SLOWED = 12  # the first of these
+
+
+def at_width(D):
+    return {path: jax.ShapeDtypeStruct(shape, jnp.float32) for path, (_, shape) in shaped(D).items()}
+
+
+def factors(width, base):
+    axes = {path: axes for path, (axes, _) in shaped(width).items() if axes is not None}
+    return build({'use': 'train.mup:MuP', 'base_width': base})()(at_width(width), axes, at_width)
+
+
+def test_kernels_get_their_fan_in_at_the_base_width_over_their_own_and_all_else_its_full_rate():
+    slowed, whole = list(shaped(64))[:SLOWED], list(shaped(64))[SLOWED:]
+    assert factors(64, base=16) == {**dict.fromkeys(slowed, 0.25), **dict.fromkeys(whole, 1.0)}
+
+
+def test_every_factor_is_1_at_the_base_width():
+    assert set(factors(64, base=64).values()) == {1.0}
 
 
 def test_it_divides_the_update_and_leaves_weight_decay_alone():
     params, gradient, axes = {'up': jnp.ones((8, 2))}, {'up': jnp.full((8, 2), 3.0)}, {'up': 'D -> F'}
     rates = Part(MuP, (('base_width', 2),))
     made = Optimizer(Part(optax.identity), weight_decay=0.5, rates=rates)
-    optimizer = made(optax.constant_schedule(0.1), params, axes)
+    optimizer = made(optax.constant_schedule(0.1), params, axes, lambda D: {'up': jax.ShapeDtypeStruct((D, 2), float)})
     updates, _ = optimizer.update(gradient, optimizer.init(params), params)
     np.testing.assert_allclose(updates['up'], -0.1 * (3.0 / 4 + 0.5), rtol=1e-6)
 
 
-def test_refuses_a_base_width_of_nought():
+def test_refuses_a_base_width_of_nought_and_a_model_without_a_config():
     with pytest.raises(UserError, match='base_width must be at least 1'):
         MuP(0)({'up': jnp.zeros((8, 8))}, {})
+    with pytest.raises(UserError, match='there is no config'):
+        MuP(4)({'up': jnp.zeros((8, 8))}, {})
+
+
+def experiment(name, *changes, base=16):
+    given = (f"optimizer.rates={{'use': 'train.mup:MuP', 'base_width': {base}}}", *changes)
+    return Experiment.of(load_config(str(EXPERIMENTS / name), [f'--config.{change}' for change in given]))
+
+
+def rates_of(given):
+    """The factor of each parameter of an experiment, by path, as its optimizer is given them."""
+    shapes, axes = kept(given)
+    found = MuP(given.optimizer['rates']['base_width'])(shapes, axes, partial(shapes_at_width, given))
+    return {path_of(path): factor for path, factor in jax.tree_util.tree_leaves_with_path(found)}
+
+
+def test_the_base_model_has_the_width_alone_changed_and_nothing_is_compiled_for_it(caplog):
+    quickstart = experiment('causal_lm/quickstart.py', 'model.width=64', 'model.block.mixer.heads=4', base=32)
+    make_learner(replace(quickstart, optimizer=quickstart.optimizer.replace(rates=None)))  # which makes a key
+    with jax.log_compiles():
+        make_learner(quickstart)
+        assert not [record for record in caplog.records if 'ompiling' in record.getMessage()]
+        jax.jit(lambda x: x + 1)(1)
+        assert [record for record in caplog.records if 'ompiling' in record.getMessage()]
+    before, after = kept(quickstart)[0], shapes_at_width(quickstart, 32)
+    assert after['layers']['pattern_0']['mixer']['query'].shape[1:] == (32, 4, 8)
+    assert before['layers']['pattern_0']['mixer']['query'].shape[1:] == (64, 4, 16)
+    assert {rates_of(quickstart)[f'layers/pattern_0/mixer/{name}'] for name in ('query', 'output')} == {0.5}
+
+
+def test_a_head_width_of_its_own_does_not_follow_the_width():
+    fixed = experiment('causal_lm/quickstart.py', 'model.width=64', 'model.block.mixer.head_width=16', base=32)
+    factors = rates_of(fixed)
+    assert (factors['layers/pattern_0/mixer/query'], factors['layers/pattern_0/mixer/output']) == (0.5, 1.0)
+
+
+def test_of_a_model_of_towers_each_is_built_at_the_base_width():
+    found = rates_of(experiment('translation/dates.py', base=32))
+    assert {found[f'{tower}/layers/pattern_0/mixer/query'] for tower in ('encoder', 'decoder')} == {0.5}
+
+
+TRANSFORMER_XL = "{'use': 'position.transformer_xl:TransformerXL', 'width': 64, 'head_width': 32}"
+
+
+@pytest.mark.parametrize(
+    ('name', 'changes', 'words'),
+    [
+        ('causal_lm/quickstart.py', ('model.block.mixer.heads=4',), 'base_width=18.*width 18.*heads'),
+        ('causal_lm/quickstart.py', (f'model.block.mixer.position={TRANSFORMER_XL}',), 'base_width=18.*width 18'),
+        ('translation/copying.py', (), 'base_width=18.*RecurrentSeq2Seq.*as wide as'),
+    ],
+)
+def test_a_config_that_cannot_be_built_at_the_base_width_is_refused_by_name(name, changes, words):
+    with pytest.raises(UserError, match=f'optimizer.rates: train.mup:MuP: at {words}'):
+        make_learner(experiment(name, *changes, base=18))
+
+
+def test_a_model_whose_parameters_are_others_at_the_base_width_is_refused():
+    params = {'up': jnp.zeros((8, 8)), 'embedding_output': jnp.zeros((4, 8))}
+    axes = {'up': 'D -> F', 'embedding_output': 'D -> D'}
+    with pytest.raises(UserError, match='at base_width=4 the model has no parameter embedding_output'):
+        MuP(4)(params, axes, lambda D: {'up': jnp.zeros((D, D))})
 
 
 @functools.cache
@@ -91,7 +176,8 @@ def changes(width: int, base: int) -> dict[str, float]:
     key = jax.random.key_data(jax.random.key(0))
     context, block = LayerContext(positions[:, :-1]), build(given['model']['block'])()
     variables = jax.eval_shape(lambda: model.init(jax.random.key(0), tokens[:, :-1], context, False))
-    optimizer = build(given['optimizer'])()(schedule, variables['params'], declared(variables))
+    shapes = partial(shapes_at_width, Experiment.of(given))
+    optimizer = build(given['optimizer'])()(schedule, variables['params'], declared(variables), shapes)
     learner = Learner(model, task, optimizer, schedule, 'float32')
 
     @jax.jit

@@ -8,9 +8,10 @@ import numpy as np
 import optax
 import pytest
 
+from saccade.axes import declaration
 from saccade.build import build
-from saccade.train.mup import MuP
-from saccade.train.optimizer import Optimizer, adafactor, decays, muon, path_of
+from saccade.train.optimizer import Optimizer, adafactor, muon, path_of
+from saccade.train.rates import Frozen, LayerWise
 from saccade.types import Part, UserError
 
 L, D, N, H, K, F, V = 3, 8, 2, 3, 1, 10, 12
@@ -118,18 +119,60 @@ def test_adamw_equals_a_numpy_loop_of_the_paper():
     assert_same(flat(ours), wanted)
 
 
-def test_no_decay_is_a_regex_on_the_path():
-    marks = flat(decays(draw(0), r'^(head|layers/.*/query)$'))
-    assert {path for path, mark in marks.items() if not mark} == {'head', 'layers/pattern_0/mixer/query'}
+def decaying(shapes, axes, **fields):
+    optimizer = Optimizer(Part(optax.scale_by_adam), **{'weight_decay': 0.1} | fields)
+    return {path for path, mark in flat(optimizer.decays(draw(0, shapes), axes)).items() if mark}
+
+
+def test_kernels_and_tables_of_embeddings_decay():
+    assert decaying(SHAPES, AXES) == set(AXES) - {f'layers/pattern_0/{name}' for name in REST}
+
+
+def test_other_parameters_decay_if_they_say_so_whatever_their_names():
+    shapes = {'layers': {'pattern_0': {'taps': (L, 4, D), 'scale': (L, D, F), 'gain': (L, N), 'mix': (L, N, N)}}}
+    axes = {'taps': declaration('L X D', decays=True), 'scale': 'L D -> F', 'gain': 'L N', 'mix': 'L N N'}
+    axes = {f'layers/pattern_0/{name}': declared for name, declared in axes.items()}
+    assert decaying(shapes, axes) == {'layers/pattern_0/taps', 'layers/pattern_0/scale'}
+
+
+def test_without_declared_axes_matrices_decay_if_they_are_not_named_bias_or_scale():
+    layer = {'Dense_0': {'kernel': (L, D, F), 'bias': (L, F)}, 'gain': (L, D), 'query_bias': (L, N, H)}
+    shapes = {'layers': {'pattern_0': layer}, 'embed': {'kernel': (D, F), 'bias': (F,)}, 'scale': (D, F)}
+    assert decaying(shapes, {}) == {'layers/pattern_0/Dense_0/kernel', 'embed/kernel'}
+
+
+def test_neither_does_what_no_decay_finds_nor_what_is_frozen_decay():
+    left = decaying(SHAPES, AXES, no_decay=r'^(head|layers/.*/query)$', rates=Part(Frozen, (('match', '^embedding$'),)))
+    assert decaying(SHAPES, AXES) - left == {'head', 'layers/pattern_0/mixer/query', 'embedding'}
+    assert decaying(SHAPES, AXES, weight_decay=0.0) == set()
+
+
+def test_a_bounded_parameter_ends_no_step_above_its_bound_and_comes_down_from_it():
+    params, axes = {'gain': jnp.array([0.5, 0.9])}, {'gain': declaration('N', most=1.0)}
+    optimizer = Optimizer(Part(optax.identity))(optax.constant_schedule(1.0), params, axes)
+    up = train(optimizer, params, [{'gain': jnp.array([-0.2, -0.2])}])
+    np.testing.assert_allclose(up['gain'], [0.7, 1.0], rtol=RELATIVE)
+    down = train(optimizer, up, [{'gain': jnp.array([0.0, 0.3])}])
+    np.testing.assert_allclose(down['gain'], [0.7, 0.7], rtol=RELATIVE)
+
+
+def test_what_is_frozen_above_its_bound_stays_there():
+    params, axes = {'gain': jnp.array(5.0), 'other': jnp.array(5.0)}, {'gain': declaration('', most=1.0)}
+    optimizer = Optimizer(Part(optax.identity), rates=Part(Frozen, (('match', '^gain$'),)))
+    moved = train(optimizer(optax.constant_schedule(1.0), params, axes), params, [jax.tree.map(jnp.ones_like, params)])
+    assert moved == {'gain': 5.0, 'other': 4.0}
 
 
 @pytest.mark.parametrize(('clip_norm', 'factor'), [(2.5, 0.5), (5.0, 1.0), (50.0, 1.0), (None, 1.0)])
 def test_clip_scales_the_whole_gradient_before_the_rule_and_the_decay(clip_norm, factor):
-    params, gradient = {'a': jnp.ones(1), 'b': jnp.ones(1)}, {'a': jnp.array([3.0]), 'b': jnp.array([4.0])}
+    params, gradient = (
+        {'a': jnp.ones((1, 1)), 'b': jnp.ones((1, 1))},
+        {'a': jnp.array([[3.0]]), 'b': jnp.array([[4.0]])},
+    )
     optimizer = Optimizer(Part(optax.scale, (('step_size', 2.0),)), weight_decay=0.5, clip_norm=clip_norm)
     moved = train(optimizer(optax.constant_schedule(1.0), params, {}), params, [gradient])
     wanted = [1 - (2 * size * factor + 0.5) for size in (3, 4)]
-    np.testing.assert_allclose([moved['a'][0], moved['b'][0]], wanted, rtol=RELATIVE)
+    np.testing.assert_allclose([moved['a'].item(), moved['b'].item()], wanted, rtol=RELATIVE)
 
 
 def test_shapes_are_enough_to_make_the_optimizer():
@@ -223,9 +266,9 @@ def test_muon_keeps_experts_apart_as_it_does_layers():
 def test_lion_is_that_of_optax():
     params, gradients = draw(0), [draw(1), draw(2)]
     rule = {'use': 'optax:scale_by_lion', 'b1': 0.9, 'b2': 0.98}
-    optimizer = build({'use': 'train.optimizer:Optimizer', 'rule': rule, 'weight_decay': 0.1, 'no_decay': 'bias'})()
+    optimizer = build({'use': 'train.optimizer:Optimizer', 'rule': rule, 'weight_decay': 0.1})()
     ours = train(optimizer(optax.constant_schedule(RATE), params, AXES), params, gradients)
-    lion = optax.lion(RATE, b1=0.9, b2=0.98, weight_decay=0.1, mask=decays(params, 'bias'))
+    lion = optax.lion(RATE, b1=0.9, b2=0.98, weight_decay=0.1, mask=optimizer.decays(params, AXES))
     assert_same(flat(ours), flat(train(lion, params, gradients)))
 
 
@@ -286,8 +329,8 @@ def test_every_rule_descends_under_jit(rule):
 def test_a_statistic_moves_by_its_negative_gradient_and_nothing_else_knows_of_it(rule):
     """Whatever the rule, the clipping, the decay, the schedule and the factors of the rate."""
     params, gradient = draw(0), draw(1)
-    rates = Part(MuP, (('base_width', 2),))
-    optimizer = Optimizer(rule, weight_decay=0.3, no_decay='^$', clip_norm=0.5, rates=rates)
+    rates = Part(LayerWise, (('decay', 0.5),))
+    optimizer = Optimizer(rule, weight_decay=0.3, clip_norm=0.5, rates=rates)
     without = flat(updates_of(optimizer(optax.constant_schedule(RATE), params, AXES), params, [gradient]))
     router = {'balance_bias': jnp.arange(3.0), 'running_mean': jnp.full(3, 1e3)}
     params['layers']['router'], gradient['layers']['router'] = jax.tree.map(jnp.square, router), router

@@ -42,11 +42,10 @@ def updates_of(optimizer, params, gradient):
     return jax.jit(made.update)(gradient, made.init(params), params)[0]
 
 
-def test_each_layer_learns_a_factor_slower_than_the_one_above_it():
-    updates = updates_of(
-        Optimizer(Part(optax.identity), weight_decay=1.0, no_decay='^$', rates=HALVES), model(), model(2.0)
-    )
-    steps = jax.tree.map(lambda update: update / (-RATE * 3.0), updates)
+def test_each_layer_learns_and_decays_a_factor_slower_than_the_one_above_it():
+    optimizer = Optimizer(Part(optax.identity), weight_decay=1.0, rates=HALVES)
+    updates, marks = updates_of(optimizer, model(), model(2.0)), optimizer.decays(model(), UP)
+    steps = jax.tree.map(lambda update, decays: update / (-RATE * (2.0 + decays)), updates, marks)
     layers = steps.pop('layers')
     for name, factors in {'pattern_0': (1 / 16, 1 / 4), 'pattern_1': (1 / 8, 1 / 2)}.items():
         for leaf in layers[name].values():
@@ -93,6 +92,17 @@ def test_what_is_frozen_does_not_count_in_the_clipped_norm():
     updates = updates_of(Optimizer(Part(optax.identity), clip_norm=1.5, rates=frozen('b')), params, gradient)
     np.testing.assert_allclose(updates['a'], -RATE * 1.5, rtol=RELATIVE)
     assert updates['b'] == 0.0
+
+
+def test_a_statistic_of_what_is_frozen_stays_and_others_move():
+    params = {
+        'norm': {'running_mean': jnp.ones(3)},
+        'other_norm': {'running_mean': jnp.ones(3)},
+        'up': jnp.ones((3, 3)),
+    }
+    updates = updates_of(Optimizer(Part(optax.identity), rates=frozen('^norm/')), params, params)
+    assert not updates['norm']['running_mean'].any()
+    np.testing.assert_array_equal(updates['other_norm']['running_mean'], -1.0)
 
 
 def test_several_are_multiplied():

@@ -154,7 +154,7 @@ class PersistentMemory(MultiHead, kw_only=True):
         if not kernel.capabilities.terms:
             raise UserError(f'{name} is attended to by scores, which {Part(type(kernel)).name} does not make')
         kept = (
-            parameter(self, f'memory_{of}', 'M K H', self.memory_init(), (self.count, *x.shape[-2:]))
+            parameter(self, f'memory_{of}', 'M K H', self.memory_init(), (self.count, *x.shape[-2:]), decays=True)
             for of, x in (('key', k), ('value', v))
         )
         return tuple(repeat(x.astype(k.dtype), 'M K H -> B M K H', B=k.shape[0]) for x in kept)

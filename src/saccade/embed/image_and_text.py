@@ -57,7 +57,7 @@ class ImageAndText(nn.Module):
         patches = self.image_position(name='image_position')(patches, around.positions)
         words, context = self.text(name='text')(tokens, context, width, table)
         words = self.text_position(name='text_position')(words, context.positions)
-        modal = parameter(self, 'modal', 'X D', self.modal_init(), (2, width)).astype(words.dtype)
+        modal = parameter(self, 'modal', 'X D', self.modal_init(), (2, width), decays=True).astype(words.dtype)
         after = (context.positions + patches.shape[1]) * (context.numbered != 0)
         types = context.types
         return jnp.concatenate([patches + modal[0], words + modal[1]], axis=1), context.replace(

@@ -4,9 +4,9 @@
 
     u_i = normalised(image(x_i)),   v_j = normalised(text(y_j)),   logit_ij = e^s u_i . v_j + b
 
-Radford et al. 2021, "CLIP", figure 3, https://arxiv.org/abs/2103.00020, without b, where e^s is at most 100 (section
-2.5); Zhai et al. 2023, "SigLIP", section 3.2, https://arxiv.org/abs/2303.15343, with b = -10 at first. The towers have
-widths of their own; the head 'pooled' of each ends in the space that they share.
+Radford et al. 2021, "CLIP", figure 3, https://arxiv.org/abs/2103.00020, without b, where each training step ends with
+e^s at most 100 (section 2.5); Zhai et al. 2023, "SigLIP", section 3.2, https://arxiv.org/abs/2303.15343, with b = -10
+at first. The towers have widths of their own; the head 'pooled' of each ends in the space that they share.
 """
 
 import math
@@ -32,7 +32,7 @@ class DualEncoder(nn.Module):
     Attributes:
         image, text: the towers; the head 'pooled' of each makes the vectors.
         logit_scale: e^s at first; CLIP has 1 / 0.07, SigLIP 10.
-        most_scale: e^s at most; None for no bound.
+        most_scale: e^s at most after a step of training; None for no bound. Loaded weights may have more.
         logit_bias: b at first; None for none.
     """
 
@@ -80,13 +80,16 @@ class DualEncoder(nn.Module):
     @nn.compact
     def _with_towers(self, run: Callable[..., Any]) -> Any:
         """Call a function of both towers and of e^s and b, in float32."""
-        bias = jnp.zeros(())
-        scale = parameter(self, 'logit_scale', '', nn.initializers.constant(math.log(self.logit_scale)), ())
+        if self.most_scale is not None and self.logit_scale > self.most_scale:
+            raise UserError(f'{_NAME}: logit_scale {self.logit_scale} is above most_scale {self.most_scale}')
+        bias, start = jnp.zeros(()), nn.initializers.constant(math.log(self.logit_scale))
+        # Not clipped here, where it would have no gradient above the bound.
+        most = None if self.most_scale is None else math.log(self.most_scale)
+        scale = parameter(self, 'logit_scale', '', start, (), most=most)
         if self.logit_bias is not None:
             bias = parameter(self, 'logit_bias', '', nn.initializers.constant(self.logit_bias), ())
-        scale = jnp.exp(scale.astype(jnp.float32))
-        scale = scale if self.most_scale is None else jnp.minimum(scale, self.most_scale)
-        return run(self.image(name='image'), self.text(name='text'), scale, bias.astype(jnp.float32))
+        scale, bias = jnp.exp(scale.astype(jnp.float32)), bias.astype(jnp.float32)
+        return run(self.image(name='image'), self.text(name='text'), scale, bias)
 
 
 def _read(tower: Encoder, inputs: Array, context: LayerContext, train: bool) -> Float[Array, 'B E']:

@@ -89,7 +89,8 @@ class Encoder(Tower, kw_only=True):
     def _entered(self, x: Float[Array, 'B T E'], context: LayerContext, train: bool) -> Hidden:
         x = self.position(name='position')(x, context.positions)
         if self.types:
-            types = parameter(self, 'types', 'X D', self.embedding_init(), (self.types, x.shape[-1]))
+            shape = (self.types, x.shape[-1])
+            types = parameter(self, 'types', 'X D', self.embedding_init(), shape, decays=True)
             alike = context.types is None or self.types == 1
             given = jnp.zeros_like(context.positions) if alike else context.types
             x = x + jnp.take(types.astype(jnp.float32), given, axis=0).astype(x.dtype)

@@ -23,7 +23,8 @@ from saccade.types import Positive, UserError
 class Cosine(nn.Module):
     """Cosine attention scores.
 
-    Attributes: gain that training starts from, 10 in the authors' code; most it can be: the paper's tau > 0.01.
+    Attributes: gain that training starts from, 10 in the authors' code; most that training lets it be after a step, the
+    paper's tau > 0.01.
     """
 
     gain: Positive = 10.0
@@ -39,5 +40,6 @@ class Cosine(nn.Module):
         if not 0 < self.gain <= self.most:
             raise UserError(f'score.cosine:Cosine: gain must be above 0 and at most {self.most}, not {self.gain}')
         start = nn.initializers.constant(math.log(self.gain))
-        log_gain = parameter(self, 'log_gain', 'N', start, (heads,)).astype(jnp.float32)
-        return (score.Cosine(jnp.exp(jnp.minimum(log_gain, math.log(self.most)))),)
+        # Not clipped here, where it would have no gradient above the bound.
+        log_gain = parameter(self, 'log_gain', 'N', start, (heads,), most=math.log(self.most))
+        return (score.Cosine(jnp.exp(log_gain.astype(jnp.float32))),)

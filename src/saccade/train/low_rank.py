@@ -5,9 +5,10 @@
     W' = W + (alpha / r) A B        W [D F], A [D r] normal at first, with variance 1 / D, and B [r F] zero
 
 Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models", section 4.1, https://arxiv.org/abs/2106.09685
-(transposed). Ours makes W' before the forward pass, where theirs adds x A B to x W: so no part of a model knows of it,
-but a step takes as long as one that trains W, and what A reads cannot have dropout of its own. Cost: r (D + F)
-parameters to train, and moments of these, in place of D F.
+(transposed). Other parameters that are not trained themselves stay as they are, running statistics aside, which follow
+the data as without LoRA (`saccade.ops.statistic`). Ours makes W' before the forward pass, where theirs adds x A B to
+x W: so no part of a model knows of it, but a step takes as long as one that trains W, and what A reads cannot have
+dropout of its own. Cost: r (D + F) parameters to train, and moments of these, in place of D F.
 """
 
 import math
@@ -19,7 +20,8 @@ import optax
 from flax.traverse_util import flatten_dict, unflatten_dict
 from jaxtyping import Array
 
-from saccade.axes import AxesByPath, KernelAxes
+from saccade.axes import AxesByPath, KernelAxes, declaration
+from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import MakeOptimizer
 from saccade.train.optimizer import each_leaf, finds
 from saccade.types import Count, Params, Positive, PRNGKey, UserError, require_positive
@@ -35,13 +37,13 @@ class LowRank:
     rank: r.
     alpha: a constant factor of the updates, so that the learning rate need not change with r.
     match: a regex; hidden kernels with a match in their path, 'layers/pattern_0/mixer/query', get an update. Which are
-        hidden, their axes say, as for Muon: no embedding, output layer or router is.
+        hidden, their axes say, as for Muon: no embedding, output layer or router is. The default is all of every layer.
     also: a regex; other parameters with a match in their path are trained themselves, as new heads are.
     """
 
     rank: Count
     alpha: Positive
-    match: str = r'(^|/)(mixer|cross|feedforward)/'
+    match: str = r'(^|/)layers/'
     also: str = r'_head/'
 
     def __post_init__(self) -> None:
@@ -65,7 +67,7 @@ class LowRank:
         pairs = flatten_dict(params[BESIDE], sep='/')
 
         def weight(path: str, leaf: Array) -> Array:
-            if self._is_whole(path):
+            if self._is_trained(path):
                 return leaf
             leaf = jax.lax.stop_gradient(leaf)
             if f'{path}/A' not in pairs:
@@ -76,7 +78,7 @@ class LowRank:
         return each_leaf({name: tree for name, tree in params.items() if name != BESIDE}, weight)
 
     def optimizer(self, make: MakeOptimizer, params: Params) -> optax.GradientTransformation:
-        """Return the transformation of A, B and the parameters that `also` matches; all others are frozen."""
+        """Return the transformation of A, B, statistics and what `also` matches; all others are frozen."""
         trained = each_leaf(params, lambda path, _: self._is_trained(path))
         shown = jax.tree.map(lambda leaf, trained: leaf if trained else optax.MaskedNode(), params, trained)
         kinds = jax.tree.map(lambda trained: 'trained' if trained else 'frozen', trained)
@@ -93,7 +95,8 @@ class LowRank:
 
     def lines(self, params: Params) -> list[str]:
         """Say how many parameters are trained, and of which kernels they are updates."""
-        trained = {path: leaf for path, leaf in flatten_dict(params, sep='/').items() if self._is_trained(path)}
+        leaves = flatten_dict(params, sep='/')
+        trained = {path: leaf for path, leaf in leaves.items() if self._is_trained(path) and not is_statistic(path)}
         updated = sorted({'/'.join(path.split('/')[-3:-1]) for path in trained if _is_update(path)})
         whole = [path for path in trained if not _is_update(path)]
         count = sum(math.prod(leaf.shape) for leaf in trained.values())
@@ -121,7 +124,7 @@ class LowRank:
         }
 
     def _is_trained(self, path: str) -> bool:
-        return _is_update(path) or self._is_whole(path)
+        return _is_update(path) or is_statistic(path) or self._is_whole(path)
 
     def _is_whole(self, path: str) -> bool:
         return finds(self.also, path, 'low_rank.also')
@@ -141,10 +144,11 @@ def _pair_axes(kernel: KernelAxes) -> dict[str, str]:
     """The axes of A and B of a kernel with these; several that are one axis of A or B have the letter of the first.
 
     They have no arrow: neither factor is a matrix of the model's, to be orthogonalised or slowed by its own inputs.
+    They decay as such a matrix does.
     """
     return {
-        'A': ' '.join([*kernel.copies, kernel.contracted[0], 'X']),
-        'B': ' '.join([*kernel.copies, 'X', kernel.made[0]]),
+        'A': declaration(' '.join([*kernel.copies, kernel.contracted[0], 'X']), decays=True),
+        'B': declaration(' '.join([*kernel.copies, 'X', kernel.made[0]]), decays=True),
     }
 
 

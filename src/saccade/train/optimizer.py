@@ -9,7 +9,9 @@ A rule is any optax gradient transformation that knows no learning rate, named b
     train.optimizer:muon       Muon: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/
     train.optimizer:adafactor  Adafactor: Shazeer & Stern 2018, https://arxiv.org/abs/1804.04235
 
-Muon and Adafactor depend on the axes that parameters declare (`saccade.axes`).
+Muon and Adafactor depend on the axes that parameters declare (`saccade.axes`), and so does weight decay: of declared
+parameters kernels, tables of embeddings and those that say so decay. Of the others, such as a user's `nn.Dense`, those
+with two axes or more in a layer do, if they are not named bias or scale.
 """
 
 import inspect
@@ -19,15 +21,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import PyTree
 
-from saccade.axes import AxesByPath, KernelAxes, copies_in
+from saccade.axes import AxesByPath, KernelAxes, copies_in, has_decay, most_of
+from saccade.layers import IN_A_STACK
 from saccade.ops.statistic import is_statistic
 from saccade.types import Count, NotNegative, Params, Part, Positive, Range, Share, UserError
 
-NO_DECAY = r'(^|/|_)(bias|scale)$'
+AtWidth = Callable[[int], Params]  # shapes of the same parameters at another width of the model
+
+_NO_KERNEL = re.compile(r'(^|/|_)(bias|scale)$')
 
 # Hyperparameters of optax's rules, by the names that all of them have for these; its annotations state no ranges.
 _OF_OPTAX = {
@@ -45,8 +51,12 @@ class Rates(Protocol):
 
     of_decay: ClassVar[bool]
 
-    def __call__(self, params: Params, axes: AxesByPath) -> PyTree:
-        """Return a factor, or an array of them that broadcasts, for each leaf; `params` may be shapes."""
+    def __call__(self, params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
+        """Return a factor, or an array of them that broadcasts, for each leaf; `params` may be shapes.
+
+        Args:
+            at_width: returns the shapes of the parameters at another width of the model; None where that is unknown.
+        """
         ...
 
 
@@ -75,12 +85,14 @@ class Optimizer:
 
     Weight decay is multiplied by the learning rate, as in PyTorch and optax. Parameters with a factor of 0 are frozen:
     they do not change, keep no moments and do not count in the clipped norm. Nor do statistics, whose update is their
-    negative gradient and nothing else (`saccade.ops.statistic`).
+    negative gradient and nothing else (`saccade.ops.statistic`). A learned parameter that declares an
+    upper bound ends each step at or below it. Which parameters decay, `decays` says.
 
     Attributes:
         rule: a gradient transformation without a learning rate, or a `RuleByAxes` that makes one.
         weight_decay: fraction of a parameter taken off a step at a learning rate of 1.
-        no_decay: a regex; parameters with a match in their path, 'layers/pattern_0/norm/scale', do not decay.
+        no_decay: a regex; parameters with a match in their path, as '^embedding$', do not decay either. None: all
+            kernels and tables of embeddings do.
         clip_norm: greatest L2 norm of the whole gradient. None: no clipping.
         rates: factors of the learning rate by parameter; those of several are multiplied. None: all are 1.
         projection: of what is learned, after each update. None: parameters may be anything.
@@ -88,37 +100,64 @@ class Optimizer:
 
     rule: Part
     weight_decay: NotNegative = 0.0
-    no_decay: str = NO_DECAY
+    no_decay: str | None = None
     clip_norm: Positive | None = None
     rates: Part[Rates] | tuple[Part[Rates], ...] | None = None
     projection: Part[Projection] | None = None
 
-    def __call__(self, schedule: optax.Schedule, params: Params, axes: AxesByPath) -> optax.GradientTransformation:
+    def __call__(
+        self, schedule: optax.Schedule, params: Params, axes: AxesByPath, at_width: AtWidth | None = None
+    ) -> optax.GradientTransformation:
         """Return the transformation for parameters with the paths of `params`, arrays or shapes.
 
         Args:
             axes: of those that declare theirs; the others are no kernels to any rule.
+            at_width: as for `Rates`.
 
         Raises:
             UserError: a field is out of range, the rule brings its own learning rate, or nothing is left to learn.
         """
         self._check()
-        given = self.rates or ()
-        made = [part() for part in (given if isinstance(given, tuple) else (given,))]
-        kinds = _kinds(product(made, params, axes))
-        clip = optax.identity() if self.clip_norm is None else optax.clip_by_global_norm(self.clip_norm)
-        decay = optax.add_decayed_weights(self.weight_decay, decays(params, self.no_decay))
         of_rule, of_both = (
-            _multiply(product([rates for rates in made if rates.of_decay == both], params, axes), kinds)
+            product((rates for rates in self._rates() if rates.of_decay == both), params, axes, at_width)
             for both in (False, True)
         )
+        kinds = _kinds(jax.tree.map(np.multiply, of_rule, of_both))
+        clip = optax.identity() if self.clip_norm is None else optax.clip_by_global_norm(self.clip_norm)
+        decay = optax.add_decayed_weights(self.weight_decay, self.decays(params, axes))
+        slow, slow_both = _multiply(of_rule, kinds), _multiply(of_both, kinds)
         rule = _made(self.rule, axes, 'optimizer.rule')
+        projections = [] if self.projection is None else [self.projection()]
+        if any(most_of(declared) is not None for declared in axes.values()):
+            projections.append(_bounded)
         # A link more would be one more state in the checkpoints of runs that project nothing.
-        project = () if self.projection is None else (_onto(self.projection(), axes),)
-        learned = optax.chain(clip, rule, of_rule, decay, of_both, _descend(schedule), *project)
+        project = [_onto(projection, axes) for projection in projections]
+        learned = optax.chain(clip, rule, slow, decay, slow_both, _descend(schedule), *project)
         return optax.partition(
             {'learned': learned, 'statistic': optax.scale(-1.0), 'frozen': optax.set_to_zero()}, kinds
         )
+
+    def decays(self, params: Params, axes: AxesByPath) -> PyTree[bool]:
+        """Mark the leaves that decay.
+
+        Raises:
+            UserError: `no_decay` is not a regex.
+        """
+        learned = product((rates for rates in self._rates() if rates.of_decay), params, axes)
+
+        def is_marked(path: str, leaf: Any) -> bool:
+            if self.no_decay is not None and finds(self.no_decay, path, 'optimizer.no_decay'):
+                return False
+            if path in axes:
+                return has_decay(axes[path])
+            return leaf.ndim - bool(IN_A_STACK.match(path)) >= 2 and not _NO_KERNEL.search(path)
+
+        marks = each_leaf(params, is_marked)
+        return jax.tree.map(lambda mark, factor: bool(self.weight_decay and np.any(factor)) and mark, marks, learned)
+
+    def _rates(self) -> list[Rates]:
+        given = self.rates or ()
+        return [part() for part in (given if isinstance(given, tuple) else (given,))]
 
     def _check(self) -> None:
         if 'learning_rate' in inspect.signature(self.rule.target).parameters:
@@ -137,20 +176,11 @@ class Optimizer:
             raise UserError(f'optimizer.clip_norm: must be positive, or None for none, not {self.clip_norm}')
 
 
-def decays(params: Params, no_decay: str = NO_DECAY) -> PyTree[bool]:
-    """Mark the leaves whose path the regex does not find.
-
-    Raises:
-        UserError: it is not a regex.
-    """
-    return each_leaf(params, lambda path, _: not finds(no_decay, path, 'optimizer.no_decay'))
-
-
-def product(made: Iterable[Rates], params: Params, axes: AxesByPath) -> PyTree:
+def product(made: Iterable[Rates], params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
     """Multiply the factors that several give each leaf; 1 where there are none."""
     factors = each_leaf(params, lambda path, leaf: 1.0)
     for rates in made:
-        factors = jax.tree.map(np.multiply, factors, rates(params, axes))
+        factors = jax.tree.map(np.multiply, factors, rates(params, axes, at_width))
     return factors
 
 
@@ -300,6 +330,12 @@ def _onto(project: Projection, axes: AxesByPath) -> optax.GradientTransformation
         return jax.tree.map(lambda new, old: new - old, moved, params)
 
     return optax.stateless(update)
+
+
+def _bounded(params: Params, axes: AxesByPath) -> Params:
+    """Projection of parameters onto the upper bounds that they declare."""
+    bounds = {path: most_of(declared) for path, declared in axes.items()}
+    return each_leaf(params, lambda path, leaf: leaf if bounds.get(path) is None else jnp.minimum(leaf, bounds[path]))
 
 
 def _matrix(axes: str | None) -> optax.contrib.MuonDimensionNumbers | None:

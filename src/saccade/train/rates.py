@@ -18,7 +18,7 @@ from jaxtyping import PyTree
 
 from saccade.axes import AxesByPath
 from saccade.layers import IN_A_STACK, layer_numbers
-from saccade.train.optimizer import each_leaf, finds
+from saccade.train.optimizer import AtWidth, each_leaf, finds
 from saccade.types import Params, Range, UserError
 
 _MATCH = 'optimizer.rates: Frozen.match'
@@ -47,7 +47,7 @@ class LayerWise:
         if not 0 < self.decay <= 1:
             raise UserError(f'optimizer.rates: LayerWise.decay must be above 0 and at most 1, not {self.decay}')
 
-    def __call__(self, params: Params, axes: AxesByPath) -> PyTree:
+    def __call__(self, params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
         numbers = layer_numbers(params)
         highest = {tower: max(max(of) for of in names.values()) for tower, names in numbers.items()}
         deepest = max(highest.values(), default=0)
@@ -67,6 +67,9 @@ class LayerWise:
 class Frozen:
     """Frozen parameters: no update and no weight decay.
 
+    A running statistic with a match is frozen too, as in Keras: a frozen part stays the same function. (In PyTorch such
+    statistics move until the part is set to evaluation.) LoRA lets the statistics of its frozen weights move.
+
     Attributes:
         match: a regex; parameters with a match in their path, 'layers/pattern_0/mixer/query', are frozen.
     """
@@ -74,7 +77,7 @@ class Frozen:
     match: str
     of_decay: ClassVar[bool] = True
 
-    def __call__(self, params: Params, axes: AxesByPath) -> PyTree:
+    def __call__(self, params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
         """Return 0 for what is frozen.
 
         Raises:

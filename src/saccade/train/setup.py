@@ -21,7 +21,7 @@ from saccade.train.learner import Learner
 from saccade.train.mesh import AnyMesh, make_mesh
 from saccade.train.split_tokens import splitting
 from saccade.train.trained import kept, param_shapes, spec_of, verified_folder
-from saccade.types import Bucketed, UserError
+from saccade.types import Bucketed, Params, Part, UserError
 
 
 def make_learner(experiment: Experiment) -> Learner:
@@ -38,7 +38,9 @@ def make_learner(experiment: Experiment) -> Learner:
     return Learner(
         model=experiment.model(),
         task=experiment.task(),
-        optimizer=adapter.optimizer(partial(optimizer, schedule, axes=axes), shapes),
+        optimizer=adapter.optimizer(
+            partial(optimizer, schedule, axes=axes, at_width=partial(shapes_at_width, experiment)), shapes
+        ),
         schedule=schedule,
         dtype=experiment.dtype,
         accumulate=experiment.accumulate,
@@ -59,6 +61,29 @@ def _require_heads(experiment: Experiment) -> None:
                 raise UserError(
                     f"config.task: {task.name} reads the head '{name}'; {path}.heads has {', '.join(there) or 'none'}"
                 )
+
+
+def shapes_at_width(experiment: Experiment, width: int) -> Params:
+    """Shapes of the parameters that the same run would keep at another width of the model, or of each of its towers.
+
+    Raises:
+        UserError: the model has no width, or cannot be built at this one.
+    """
+    model = _at_width(experiment.model, width)
+    if model is None:
+        raise UserError(f'config.model: {experiment.model.name} has no field `width`, nor has one of its towers')
+    try:
+        return kept(replace(experiment, model=model))[0]
+    except (UserError, TypeError, ValueError) as error:  # the shapes of a part with sizes of its own need not fit
+        raise UserError(f'config.model cannot be built with width {width}: {error}') from error
+
+
+def _at_width(model: Part, width: int) -> Part | None:
+    if 'width' in dict(model.arguments):
+        return model.replace(width=width)
+    parts = {name: value for name, value in model.arguments if isinstance(value, Part)}
+    towers = {name: part.replace(width=width) for name, part in parts.items() if 'width' in dict(part.arguments)}
+    return model.replace(**towers) if towers else None
 
 
 def learning_rate(experiment: Experiment) -> optax.Schedule:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter table of a model by role: count, shape, and L2 norm where the weights have values."""
+"""Parameter table of a model by role: count, shape, and L2 norm or, of an experiment, which of them decay."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,14 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from saccade.benchmark.report import Report, Table
 from saccade.layers import IN_A_STACK
 from saccade.train.experiment import Experiment
-from saccade.train.optimizer import path_of
+from saccade.train.optimizer import Optimizer, path_of
 from saccade.train.plan import role_of
-from saccade.train.trained import param_shapes, params_of
+from saccade.train.trained import kept, param_shapes, params_of
 from saccade.types import Params
 
 
@@ -29,6 +30,7 @@ class Weight:
         layers: how many have it; 1 for what is in no layer.
         shape: in one of these.
         norm: L2, of all layers together; None where it has no values yet.
+        decays: whether training takes weight decay off it; None where that is unknown.
     """
 
     role: str
@@ -36,6 +38,7 @@ class Weight:
     layers: int
     shape: tuple[int, ...]
     norm: float | None
+    decays: bool | None = None
 
     @property
     def count(self) -> int:
@@ -87,12 +90,26 @@ def tabulate_config(config: Mapping[str, Any], name: str) -> Report:
     Raises:
         UserError: the config does not fit itself.
     """
-    return _report(name, weights(param_shapes(Experiment.of(config))))
+    experiment = Experiment.of(config)
+    return _report(name, weights(param_shapes(experiment), _decays(experiment)))
 
 
-def weights(params: Params) -> list[Weight]:
-    """The weights of parameters, or of their shapes; those of the role with most parameters first."""
-    alike: dict[tuple[str, str, tuple[int, ...]], list[Any]] = {}
+def _decays(experiment: Experiment) -> PyTree[bool] | None:
+    """Mark the parameters that decay in training; None where others than the model's are trained."""
+    optimizer = experiment.optimizer()
+    if experiment.low_rank or not isinstance(optimizer, Optimizer):
+        return None
+    return optimizer.decays(*kept(experiment))
+
+
+def weights(params: Params, decays: PyTree[bool] | None = None) -> list[Weight]:
+    """The weights of parameters, or of their shapes; those of the role with most parameters first.
+
+    Args:
+        decays: whether each decays; None where that is unknown.
+    """
+    alike: dict[tuple[str, str, tuple[int, ...], bool | None], list[Any]] = {}
+    marks = None if decays is None else dict(jax.tree_util.tree_leaves_with_path(decays))
     for keypath, leaf in jax.tree_util.tree_leaves_with_path(params):
         path = path_of(keypath)
         found = IN_A_STACK.match(path)
@@ -100,10 +117,11 @@ def weights(params: Params) -> list[Weight]:
         if not found:  # in no layer: a stack of one
             abstract = isinstance(leaf, jax.ShapeDtypeStruct)
             leaf = jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype) if abstract else leaf[None]
-        alike.setdefault((role_of(path), name, tuple(leaf.shape[1:])), []).append(leaf)
+        mark = marks and marks[keypath]
+        alike.setdefault((role_of(path), name, tuple(leaf.shape[1:]), mark), []).append(leaf)
     found = [
-        Weight(role, name, sum(leaf.shape[0] for leaf in leaves), shape, _norm(leaves))
-        for (role, name, shape), leaves in alike.items()
+        Weight(role, name, sum(leaf.shape[0] for leaf in leaves), shape, _norm(leaves), mark)
+        for (role, name, shape, mark), leaves in alike.items()
     ]
     counts = {role: sum(each.count for each in found if each.role == role) for role in {each.role for each in found}}
     return sorted(found, key=lambda weight: (-counts[weight.role], weight.role))
@@ -126,6 +144,8 @@ def _report(what: str, found: Sequence[Weight]) -> Report:
         for weight in some:
             alone = Share.of([weight], whole)
             each.append({**asdict(weight), **asdict(alone)})
-            rows.append((f'  {weight.name}', weight.shapes, *alone.words()))
-    table = Table(f'{what}: {whole:,} parameters', ('', 'layers x shape', 'parameters', 'share', 'L2 norm'), rows)
+            count, share, norm = alone.words()
+            rows.append((f'  {weight.name}', weight.shapes, count, share, norm or ('yes' if weight.decays else '')))
+    last = 'L2 norm' if found[0].decays is None else 'decays'  # of a config's there are no norms
+    table = Table(f'{what}: {whole:,} parameters', ('', 'layers x shape', 'parameters', 'share', last), rows)
     return Report(what, {'parameters': whole, 'roles': roles, 'weights': each}, (table,))

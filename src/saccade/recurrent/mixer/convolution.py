@@ -46,7 +46,7 @@ class Convolution(ReadsNewest, kw_only=True):
         D = x.shape[-1]
         # Drawn as the matrix of all that a token reads, and named as what mixers end with.
         axes, shape = ('X D', (self.size, D)) if self.depthwise else ('D -> D', (self.size * D, D))
-        drawn = parameter(self, 'output', axes, self.kernel_init(), shape)
+        drawn = parameter(self, 'output', axes, self.kernel_init(), shape, decays=self.depthwise)
         kernel = drawn if self.depthwise else drawn.reshape(self.size, D, D)
         y = convolve(jnp.pad(x, ((0, 0), ends, (0, 0))), jnp.pad(segments, ((0, 0), ends)), kernel, ends[0])
         if self.bias:
