@@ -224,6 +224,16 @@ def test_albert_goes_through_one_layer_and_electra_widens_what_is_narrow(tmp_pat
     assert [*widths] == [5, None]
 
 
+def test_the_norms_of_distilbert_have_one_epsilon_whatever_the_folder_says(tmp_path):
+    spec = spec_of(config_alone(tmp_path, 'distilbert', architectures=['DistilBertForMaskedLM'], layer_norm_eps=1e-2))
+    norms = spec['embedding_norm'], spec['block']['norm'], spec['heads']['masked']['norm']
+    assert {norm['epsilon'] for norm in norms} == {1e-12}
+
+
+def test_a_size_by_its_second_name(tmp_path):
+    assert spec_of(config_alone(tmp_path, 'distilbert', dim=None, hidden_size=24))['width'] == 24
+
+
 @pytest.mark.parametrize(
     ('family', 'settings', 'words'),
     [
@@ -248,12 +258,18 @@ def test_albert_goes_through_one_layer_and_electra_widens_what_is_narrow(tmp_pat
         (
             'roberta',
             {'max_position_embeddings': 2},
-            'max_position_embeddings must be a whole number, from 1 to 100,000,000, not 0',
+            'max_position_embeddings must be a whole number, from 3 to 100,000,000, not 2',
         ),
         ('albert', {'num_hidden_groups': 2}, 'num_hidden_groups is 2, which cannot be represented; only 1 can'),
         ('albert', {'inner_group_num': 2}, 'inner_group_num is 2, which cannot be represented; only 1 can'),
         ('distilbert', {'n_layers': 0}, 'n_layers must be a whole number, from 1 to 100,000,000, not 0'),
         ('electra', {'embedding_size': None}, 'embedding_size is missing'),
+        ('distilbert', {'hidden_size': 24}, 'hidden_size is 24, but dim, which is the same setting, is 12'),
+        (
+            'bert',
+            {'per_layer_config': {'0': {'intermediate_size': 8}}},
+            "per_layer_config is {'0': {'intermediate_size",
+        ),
     ],
 )
 def test_settings_that_cannot_be_represented(tmp_path, family, settings, words):

@@ -224,6 +224,8 @@ def test_a_tied_copy_that_differs(gpt2):
         ('activation_function', 'snake', "there is no activation 'snake'; there are gelu, "),
         ('scale_attn_by_inverse_layer_idx', True, 'scale_attn_by_inverse_layer_idx is True, which cannot be'),
         ('add_cross_attention', True, 'add_cross_attention is True, which cannot be represented; only False'),
+        ('is_causal', False, 'is_causal is False, which cannot be represented; only True can'),
+        ('hidden_size', 24, 'hidden_size is 24, but n_embd, which is the same setting, is 12'),
         ('quantization_config', {'bits': 4}, "quantization_config is {'bits': 4}, which cannot be represented"),
     ],
 )
@@ -244,6 +246,20 @@ def test_gpt2_settings(gpt2, key, value, words):
         ('rope_parameters', [1], 'rope_parameters must be an object, not [1]'),
         ('rope_scaling', {'type': 'linear'}, 'factor is missing'),
         ('rope_scaling', {'type': 'linear', 'factor': 0}, 'factor must be positive, not 0'),
+        (
+            'rope_parameters',
+            {'full_attention': {'rope_theta': 1e6}, 'sliding_attention': {'rope_theta': 1e4}},
+            "rope_parameters.full_attention is {'rope_theta': 1000000.0}, but rope_type 'default' only has",
+        ),
+        (
+            'rope_scaling',
+            {'type': 'linear', 'factor': 2.0, 'low_freq_factor': 1.0},
+            "rope_scaling.low_freq_factor is 1.0, but rope_type 'linear' only has factor,",
+        ),
+        ('rope_parameters', {'partial_rotary_factor': 0.5}, 'rope_parameters.partial_rotary_factor is 0.5, which'),
+        ('is_causal', False, 'is_causal is False, which cannot be represented; only True can'),
+        ('sliding_window', 4, 'sliding_window is 4, which cannot be represented; only None can'),
+        ('per_layer_config', {'0': {'head_dim': 4}}, "per_layer_config is {'0': {'head_dim': 4}}, which cannot be"),
     ],
 )
 def test_llama_settings(llama, key, value, words):
@@ -281,5 +297,5 @@ def test_a_tokenizer_in_which_every_text_would_vanish(tmp_path, content):
 
 
 def test_every_activation_can_be_built_and_called():
-    for name in setting.ACTIVATIONS:
-        assert build(setting.activation(name))(jnp.ones(3)).shape == (3,)
+    for spec in setting.ACTIVATIONS.values():
+        assert build(spec)(jnp.ones(3)).shape == (3,)

@@ -5,6 +5,7 @@
 import json
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from conftest import Folder
@@ -14,6 +15,7 @@ from test_hub_configs import architecture, config
 from saccade.build import build, plain
 from saccade.hub import t5
 from saccade.hub.load import load, spec_of
+from saccade.hub.setting import ACTIVATIONS
 from saccade.types import UserError
 
 D, N, H, F, V, L, R = 12, 3, 4, 20, 11, 2, 8
@@ -98,6 +100,49 @@ def test_version_1_1_has_a_gate_and_an_output_of_its_own(tmp_path):
     np.testing.assert_array_equal(gate[0], theirs['encoder.block.0.layer.1.DenseReluDense.wi_0.weight'].T)
 
 
+@pytest.mark.parametrize(
+    ('settings', 'function', 'gated'),
+    [
+        ({'feed_forward_proj': 'relu'}, 'relu', False),
+        ({'feed_forward_proj': 'gelu'}, 'gelu', False),
+        ({'feed_forward_proj': 'gated-gelu'}, 'gelu_new', True),
+        ({'feed_forward_proj': 'gated-gelu_new'}, 'gelu_new', True),
+        ({'feed_forward_proj': 'gated-silu'}, 'silu', True),
+        # These two count, where they are given.
+        ({'feed_forward_proj': 'gated-gelu', 'dense_act_fn': 'relu'}, 'relu', True),
+        ({'feed_forward_proj': 'relu', 'dense_act_fn': 'gelu', 'is_gated_act': True}, 'gelu', True),
+    ],
+)
+def test_the_feedforward_layer_of_t5(tmp_path, settings, function, gated):
+    (tmp_path / 'config.json').write_text(json.dumps(T5 | settings))
+    inner = spec_of(tmp_path)['decoder']['block']['feedforward']
+    assert inner['activation'] == ACTIVATIONS[function]
+    assert inner['use'] == ('feedforward.gated:Gated' if gated else 'feedforward.mlp:MLP')
+
+
+def test_what_version_5_writes_of_t5_1_1_is_untied_although_it_says_tied(tmp_path):
+    settings = GATED | {'tie_word_embeddings': True, 'scale_decoder_outputs': False}
+    folder = Folder(tmp_path / 'later', T5 | settings, t5_shapes(('wi_0', 'wi_1')) | {'lm_head.weight': (V, D)})
+    found = load(folder.write())
+    assert (found.spec['decoder']['tied'], found.spec['decoder']['logit_scale']) == (False, 1.0)
+    np.testing.assert_array_equal(found.params['decoder']['head'], folder.tensors['lm_head.weight'].T)
+
+
+@pytest.mark.parametrize('dtype', [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_stored_positions_of_marian_are_the_sinusoids_or_are_refused(marian, dtype):
+    angle = np.arange(9)[:, None] / 10000 ** (np.arange(0, D, 2) / D)
+    table = np.concatenate([np.sin(angle), np.cos(angle)], axis=-1).astype(dtype)
+    names = [f'model.{tower}.embed_positions.weight' for tower in ('encoder', 'decoder')]
+    marian.tensors |= {name: table.copy() for name in names}
+    load(marian.write())
+    marian.tensors[names[1]][3, 5] += 0.01
+    with pytest.raises(UserError, match=f"tensor '{names[1]}' differs from the table that every model of the family"):
+        load(marian.write())
+    marian.tensors[names[1]] = table[0]
+    with pytest.raises(UserError, match=f"tensor '{names[1]}' differs"):
+        load(marian.write())
+
+
 def test_every_tensor_of_marian_finds_its_place(marian):
     params, theirs = load(marian.write()).params, marian.tensors
     np.testing.assert_array_equal(params['decoder']['head_bias'], np.arange(V))
@@ -115,8 +160,15 @@ def test_an_output_that_differs_from_the_embedding_it_is_tied_to_is_refused(firs
 @pytest.mark.parametrize(
     ('given', 'setting', 'words'),
     [
-        (T5, {'feed_forward_proj': 'glu-relu'}, "feed_forward_proj is 'glu', .* only 'gated' can"),
-        (T5, {'feed_forward_proj': 'gated-sine'}, "no activation 'sine'"),
+        (
+            T5,
+            {'feed_forward_proj': 'glu-relu'},
+            "feed_forward_proj is 'glu-relu', which cannot .* and 'gated-' before one",
+        ),
+        (T5, {'feed_forward_proj': 'gated-sine'}, "feed_forward_proj: there is no activation 'sine'"),
+        (T5, {'dense_act_fn': 'sine'}, "dense_act_fn: there is no activation 'sine'"),
+        (T5, {'is_causal': False}, 'is_causal is False'),
+        (T5, {'num_hidden_layers': L + 1}, f'num_hidden_layers is {L + 1}, but num_layers, which .* same .* is {L}'),
         (T5, {'is_encoder_decoder': False}, 'is_encoder_decoder is False'),
         (MARIAN, {'normalize_before': True}, 'normalize_before is True'),
         (MARIAN, {'share_encoder_decoder_embeddings': False}, 'share_encoder_decoder_embeddings is False'),

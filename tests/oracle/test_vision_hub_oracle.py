@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaded Vision Transformers, and processors of images, against transformers itself."""
 
+import json
 import warnings
 
 import jax
@@ -89,3 +90,35 @@ def test_pixels_are_those_of_their_processors(name, size, tmp_path):
     found = ImageProcessor.load(tmp_path)(image, 'a.png')
     assert found.shape == wanted.shape
     np.testing.assert_allclose(found, wanted, atol=PIXELS / 0.25)  # by the least deviation of theirs
+
+
+@pytest.mark.parametrize('mode', ['RGB', 'L', 'RGBA'])
+@pytest.mark.parametrize(
+    ('name', 'settings'),
+    [
+        ('ViT', {'size': 32}),
+        ('ViT', {'size': [32, 48], 'image_mean': 0.25, 'image_std': 2.0}),
+        ('ViT', {'size': {'height': 32, 'width': 48}, 'do_rescale': False}),
+        ('ViT', {'size': 32, 'rescale_factor': 1 / 127.5, 'resample': 0}),
+        ('ViT', {'size': 32, 'do_normalize': False, 'resample': 1}),
+        ('DeiT', {'size': 40, 'crop_size': 32}),
+        ('DeiT', {'size': 40, 'do_center_crop': False}),
+        ('DeiT', {'size': {'shortest_edge': 40}, 'crop_size': [24, 32]}),
+        ('CLIP', {'size': 40, 'crop_size': 32}),
+        ('CLIP', {'size': 40, 'crop_size': {'height': 48, 'width': 32}}),
+        ('CLIP', {'size': 40, 'default_to_square': True, 'do_center_crop': False}),
+        ('Siglip', {'size': {'height': 32, 'width': 32}}),
+        ('Siglip', {}),
+    ],
+    ids=str,
+)
+def test_every_spelling_of_the_settings_makes_their_pixels(name, settings, mode, tmp_path):
+    settings = {'image_processor_type': f'{name}ImageProcessor', 'do_convert_rgb': True} | settings
+    (tmp_path / 'preprocessor_config.json').write_text(json.dumps(settings))
+    theirs = getattr(transformers, f'{name}ImageProcessorPil').from_pretrained(tmp_path)
+    pixels = DRAW.integers(0, 256, (50, 70, 4), dtype=np.uint8)
+    image = Image.fromarray(pixels, 'RGBA').convert(mode)
+    wanted = np.asarray(theirs(image, return_tensors='np')['pixel_values'])[0].transpose(1, 2, 0)
+    found = ImageProcessor.load(tmp_path)(image, 'a.png')
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, atol=2e-5 * np.abs(wanted).max())

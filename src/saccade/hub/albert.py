@@ -9,10 +9,10 @@ transformers, and of what stands on it.
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.hub.encoder import BUFFERS, affine, embeddings, layers, trunk
+from saccade.hub.encoder import BUFFERS, affine, embeddings, keys, layers, trunk
 from saccade.hub.family import Family
 from saccade.hub.heads import Output, each_token, labels, masked, pooled, rate, two
-from saccade.hub.setting import read, require
+from saccade.hub.setting import read
 
 WEIGHTS = (
     *embeddings(),
@@ -53,8 +53,6 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
-    require(config, 'num_hidden_groups', 1)
-    require(config, 'inner_group_num', 1)
     return trunk(config) | {
         'layers': 1,
         'passes': read(config, 'num_hidden_layers', int),
@@ -72,5 +70,6 @@ FAMILY = Family(
         'predictions.decoder.bias': 'predictions.bias',
     },
     ignored=BUFFERS,
+    keys=keys(required={'num_hidden_groups': 1, 'inner_group_num': 1}),
     heads=HEADS,
 )

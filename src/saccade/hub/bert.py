@@ -9,7 +9,7 @@ transformers, and of what stands on it.
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.hub.encoder import BERT_LAYERS, BUFFERS, embeddings, trunk
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, embeddings, keys, trunk
 from saccade.hub.family import Family
 from saccade.hub.heads import Output, classifier_dropout, each_token, labels, masked, pooled, two
 from saccade.hub.setting import read
@@ -49,6 +49,7 @@ FAMILY = Family(
         'cls.predictions.decoder.bias': 'cls.predictions.bias',
     },
     ignored=BUFFERS,
+    keys=keys(),
     # As TensorFlow has it, and with it the published bert-base-uncased.
     older={'LayerNorm.gamma': 'LayerNorm.weight', 'LayerNorm.beta': 'LayerNorm.bias'},
     heads=HEADS,

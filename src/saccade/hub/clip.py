@@ -10,10 +10,38 @@ of OpenCLIP (https://github.com/mlfoundations/open_clip) are stored too.
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.hub.dual_encoder import inputs, of_images, of_texts, tower, weights
+from saccade.hub.dual_encoder import inputs, of_images, of_texts, tower, towers, weights
 from saccade.hub.encoder import layer_norm, norm
 from saccade.hub.family import Family, Weight
+from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read
+
+_TOWER = {
+    'num_hidden_layers': 12, 'hidden_act': 'quick_gelu', 'layer_norm_eps': 1e-5, 'attention_dropout': 0.0,
+}  # fmt: skip
+_IMAGE = Keys(
+    harmless=('projection_dim',),  # of a tower alone
+    defaults=_TOWER | {
+        'hidden_size': 768, 'intermediate_size': 3072, 'num_attention_heads': 12, 'num_channels': 3, 'image_size': 224,
+        'patch_size': 32,
+    },
+)  # fmt: skip
+_TEXT = Keys(
+    required=CAUSAL,
+    harmless=('projection_dim',),
+    defaults=_TOWER | {
+        'vocab_size': 49408, 'hidden_size': 512, 'intermediate_size': 2048, 'num_attention_heads': 8,
+        'max_position_embeddings': 77,
+    },
+)  # fmt: skip
+
+
+_KEYS = Keys(
+    harmless=('logit_scale_init_value',),
+    inner={
+        f'{name}_config{end}': keys for name, keys in (('vision', _IMAGE), ('text', _TEXT)) for end in ('', '_dict')
+    },
+)
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,8 +50,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
-    usual = {'hidden_act': 'quick_gelu', 'layer_norm_eps': 1e-5}
-    image, text = (usual | read(config, f'{name}_config', dict) for name in ('vision', 'text'))
+    image, text = towers(config)
     projection = {'use': 'head.pooled:Pooled', 'classes': read(config, 'projection_dim', int, 512), 'bias': False}
     patches = {'use': 'embed.patch:PatchEmbedding', 'patch': read(image, 'patch_size', int), 'bias': False}
     images = {
@@ -53,5 +80,6 @@ FAMILY = Family(
     prefix='',
     copies={},
     ignored=r'(text|vision)_model\.embeddings\.position_ids',
+    keys=_KEYS,
     inputs=inputs,
 )

@@ -10,8 +10,7 @@ represented.
 from functools import partial
 
 from saccade.hub.family import Family
-from saccade.hub.heads import pooled
-from saccade.hub.vision import CLASSIFIER, image, trunk, weights
+from saccade.hub.vision import CLASSIFIER, KEYS, POOLER, image, trunk, weights
 
 FAMILY = Family(
     partial(trunk, tokens=2),
@@ -19,6 +18,7 @@ FAMILY = Family(
     prefix='deit.',
     copies={},
     ignored='',
-    heads={'DeiTModel': (pooled('pooler.dense'),), 'DeiTForImageClassification': (CLASSIFIER,)},
+    keys=KEYS,
+    heads={'DeiTModel': (POOLER,), 'DeiTForImageClassification': (CLASSIFIER,)},
     inputs=image,
 )

@@ -11,8 +11,9 @@ from typing import Any
 
 from saccade.hub.encoder import BUFFERS, Words, embeddings, layers, trunk
 from saccade.hub.family import Family
-from saccade.hub.heads import Output, each_token, labels, masked, pooled, rate, two
-from saccade.hub.setting import activation, read
+from saccade.hub.heads import Output, always, each_token, labels, masked, pooled, rate, two
+from saccade.hub.keys import Keys
+from saccade.hub.setting import read_activation
 
 WEIGHTS = (
     *embeddings(),
@@ -43,18 +44,25 @@ _WORDS = Words(
 
 
 def _activation(config: Mapping[str, Any]) -> dict[str, Any]:
-    return activation(read(config, _WORDS.activation, str))
+    return read_activation(config, _WORDS.activation)
 
 
 HEADS = {
     'DistilBertModel': (),
     'DistilBertForMaskedLM': (masked('vocab_transform', 'vocab_layer_norm', 'vocab_projector', _activation),),
     'DistilBertForSequenceClassification': (
-        pooled('pre_classifier', Output('classifier', labels, rate('seq_classif_dropout')), 'relu'),
+        pooled('pre_classifier', Output('classifier', labels, rate('seq_classif_dropout')), always('relu')),
     ),
     'DistilBertForTokenClassification': (each_token(Output('classifier', labels, rate(_WORDS.dropout))),),
     'DistilBertForQuestionAnswering': (each_token(Output('qa_outputs', two, rate('qa_dropout'))),),
 }
+
+
+_KEYS = Keys(
+    harmless=('sinusoidal_pos_embds',),  # positions are stored either way
+    aliases={'hidden_size': 'dim', 'num_attention_heads': 'n_heads', 'num_hidden_layers': 'n_layers'},
+    fixed={'layer_norm_eps': 1e-12},
+)
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,5 +80,6 @@ FAMILY = Family(
     prefix='distilbert.',
     copies={'vocab_projector.weight': 'embeddings.word_embeddings.weight'},
     ignored=BUFFERS,
+    keys=_KEYS,
     heads=HEADS,
 )

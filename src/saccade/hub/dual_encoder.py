@@ -14,7 +14,7 @@ import numpy as np
 
 from saccade.hub.encoder import layer_norm, layers, norm
 from saccade.hub.family import CONTEXT, Weight
-from saccade.hub.setting import activation, read
+from saccade.hub.setting import read, read_activation
 from saccade.hub.vision import grid, image
 
 _LAYER = {
@@ -78,7 +78,7 @@ def feedforward(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     return {
         'use': 'feedforward.mlp:MLP',
-        'activation': activation(read(config, 'hidden_act', str)),
+        'activation': read_activation(config, 'hidden_act'),
         'ratio': read(config, 'intermediate_size', int) / read(config, 'hidden_size', int),
     }
 
@@ -102,7 +102,7 @@ def of_texts(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: as for `tower`.
     """
-    length = read(config, 'max_position_embeddings', int, 77)
+    length = read(config, 'max_position_embeddings', int)
     return {
         'vocabulary': read(config, 'vocab_size', int),
         'context_length': length,
@@ -110,9 +110,24 @@ def of_texts(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def towers(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the settings of the two towers, of images and of texts.
+
+    An older folder of CLIP has them in `*_config_dict` too, which counts if they differ.
+
+    Raises:
+        UserError: one is missing, or is no object.
+    """
+    image, text = (
+        read(config, f'{name}_config_dict', dict, None) or read(config, f'{name}_config', dict)
+        for name in ('vision', 'text')
+    )
+    return image, text
+
+
 def inputs(config: Mapping[str, Any]) -> tuple[Any, ...]:
     """One image of zeros and one text, as the model reads them."""
-    return image(read(config, 'vision_config', dict, {}))[0], np.zeros((1, 1), np.int32), CONTEXT
+    return image(towers(config)[0])[0], np.zeros((1, 1), np.int32), CONTEXT
 
 
 def weights(patches: str) -> tuple[Weight, ...]:

@@ -9,7 +9,7 @@ transformers, and of what stands on it.
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.hub.encoder import BERT_LAYERS, BUFFERS, affine, embeddings, trunk
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, affine, embeddings, keys, trunk
 from saccade.hub.family import Family, Head
 from saccade.hub.heads import (
     Output,
@@ -44,7 +44,7 @@ HEADS = {
         masked('generator_predictions.dense', 'generator_predictions.LayerNorm', 'generator_lm_head', exact_gelu),
     ),
     'ElectraForSequenceClassification': (
-        pooled('classifier.dense', Output('classifier.out_proj', labels, classifier_dropout), 'gelu'),
+        pooled('classifier.dense', Output('classifier.out_proj', labels, classifier_dropout), exact_gelu),
     ),
     'ElectraForTokenClassification': (each_token(Output('classifier', labels, classifier_dropout)),),
     'ElectraForQuestionAnswering': (each_token(Output('qa_outputs', two)),),
@@ -70,5 +70,7 @@ FAMILY = Family(
     prefix='electra.',
     copies={'generator_lm_head.weight': 'embeddings.word_embeddings.weight'},
     ignored=BUFFERS,
+    # Of multiple choice.
+    keys=keys(harmless=('summary_activation', 'summary_last_dropout', 'summary_type', 'summary_use_proj')),
     heads=HEADS,
 )

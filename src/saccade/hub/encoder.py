@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from saccade.hub.family import Weight
-from saccade.hub.setting import activation, read, require
+from saccade.hub.keys import Keys
+from saccade.hub.setting import read, read_activation
 
 # Once saved with every model: 0, 1, 2, ..., and zeros.
 BUFFERS = r'embeddings\.(position|token_type)_ids'
@@ -31,16 +32,23 @@ class Words:
     weights_dropout: str = 'attention_probs_dropout_prob'
 
 
-def trunk(config: Mapping[str, Any], words: Words = Words()) -> dict[str, Any]:
+def keys(**others: Any) -> Keys:
+    """Keys of BERT's config class and of those like it, which can be decoders too. Args: others, of one family."""
+    required = {'is_decoder': False, 'add_cross_attention': False, 'position_embedding_type': 'absolute'}
+    return Keys(**{**others, 'required': required | others.get('required', {})})
+
+
+def trunk(config: Mapping[str, Any], words: Words = Words(), skipped: int = 0) -> dict[str, Any]:
     """From their config to our encoder, without heads.
+
+    Args:
+        skipped: positions before the first one of a text.
 
     Raises:
         UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
-    require(config, 'is_decoder', False)
-    require(config, 'add_cross_attention', False)
-    require(config, 'position_embedding_type', 'absolute')
-    context_length, norm = read(config, 'max_position_embeddings', int), layer_norm(config)
+    context_length = read(config, 'max_position_embeddings', int, least=1 + skipped) - skipped
+    norm = layer_norm(config)
     return {
         'use': 'model.encoder:Encoder',
         'vocabulary': read(config, 'vocab_size', int),
@@ -59,7 +67,7 @@ def trunk(config: Mapping[str, Any], words: Words = Words()) -> dict[str, Any]:
             'mixer': _mixer(config, words),
             'feedforward': {
                 'use': 'feedforward.mlp:MLP',
-                'activation': activation(read(config, words.activation, str)),
+                'activation': read_activation(config, words.activation),
                 'ratio': read(config, words.inner, int) / read(config, words.width, int),
                 'dropout': read(config, words.dropout, float),
             },

@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 
 from saccade import build, hub
+from saccade.hub.keys import Keys
 from saccade.hub.setting import read, shortened
 from saccade.types import LayerContext, UserError
+
+Table = Callable[[int, int], np.ndarray]  # from its numbers of rows and columns
 
 CONTEXT = LayerContext(np.zeros((1, 1), np.int32))  # of one place
 ONE_TEXT = np.zeros((1, 1), np.int32), CONTEXT
@@ -65,10 +68,12 @@ class Family:
         prefix: may stand before each name, or be absent.
         copies: tensors that may be stored next to the one they are tied to; name -> name.
         ignored: a regular expression of the names that hold no parameter.
+        keys: of their config.json, but for those that `spec`, `heads` and `inputs` read.
         older: how names end in older folders -> how they end in `weights`.
         heads: of an encoder, by the architecture that config.json names; the first is of a folder that names none.
             Tensors of another's heads may be stored too.
         inputs: arguments of such a model's `init`, after the key and before `train`, by their config.json: one row.
+        constants: names of tables that are the same in every model of the family -> the table.
     """
 
     spec: Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -76,9 +81,11 @@ class Family:
     prefix: str
     copies: Mapping[str, str]
     ignored: str
+    keys: Keys
     older: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, tuple[Head, ...]] = field(default_factory=dict)
     inputs: Callable[[Mapping[str, Any]], tuple[Any, ...]] = lambda config: ONE_TEXT
+    constants: Mapping[str, Table] = field(default_factory=dict)
 
     def heads_of(self, config: Mapping[str, Any]) -> tuple[Head, ...]:
         """Return the heads of the model that config.json describes.
@@ -86,9 +93,10 @@ class Family:
         Raises:
             UserError: it names an architecture that is none of the family's; those that there are are named.
         """
+        named = read(config, 'architectures', list, [])
         if not self.heads:
             return ()
-        name, *_ = (*read(config, 'architectures', list, []), *self.heads)
+        name, *_ = (*named, *self.heads)
         if str(name) not in self.heads:
             raise UserError(
                 f'config.json: architecture {shortened(str(name))} cannot be loaded; there are {", ".join(self.heads)}'

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.hub.family import Family, Weight
-from saccade.hub.setting import activation, read, require
+from saccade.hub.keys import CAUSAL, Keys
+from saccade.hub.setting import read, read_activation
 
 _MIXER = 'layers/pattern_0/mixer'
 _FEEDFORWARD = 'layers/pattern_0/feedforward'
@@ -41,14 +42,26 @@ WEIGHTS = (
 )
 
 
+_KEYS = Keys(
+    required={**CAUSAL, 'scale_attn_by_inverse_layer_idx': False, 'add_cross_attention': False},
+    harmless=(
+        'reorder_and_upcast_attn',  # the same scores, in another order
+        # Of multiple choice.
+        'summary_activation', 'summary_first_dropout', 'summary_proj_to_labels', 'summary_type', 'summary_use_proj',
+    ),
+    aliases={
+        'hidden_size': 'n_embd', 'max_position_embeddings': 'n_positions', 'num_attention_heads': 'n_head',
+        'num_hidden_layers': 'n_layer',
+    },
+)  # fmt: skip
+
+
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     """From a `GPT2Config` to our model.
 
     Raises:
         UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
-    require(config, 'scale_attn_by_inverse_layer_idx', False)
-    require(config, 'add_cross_attention', False)
     context_length, width = read(config, 'n_positions', int), read(config, 'n_embd', int)
     norm = {'use': 'norm.layer:LayerNorm', 'epsilon': read(config, 'layer_norm_epsilon', float, 1e-5)}
     return {
@@ -68,7 +81,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
             'mixer': _mixer(config),
             'feedforward': {
                 'use': 'feedforward.mlp:MLP',
-                'activation': activation(read(config, 'activation_function', str, 'gelu_new')),
+                'activation': read_activation(config, 'activation_function', 'gelu_new'),
                 'ratio': read(config, 'n_inner', int, 4 * width) / width,
                 'dropout': read(config, 'resid_pdrop', float, 0.1),
             },
@@ -97,4 +110,5 @@ FAMILY = Family(
     prefix='transformer.',
     copies={'lm_head.weight': 'wte.weight'},
     ignored=r'h\.\d+\.attn\.(masked_)?bias',  # the causal mask, and what it once filled in
+    keys=_KEYS,
 )

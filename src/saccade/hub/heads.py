@@ -8,7 +8,7 @@ from typing import Any
 
 from saccade.hub.encoder import Words, affine, layer_norm, norm
 from saccade.hub.family import Head, Weight
-from saccade.hub.setting import activation, read, require
+from saccade.hub.setting import ACTIVATIONS, read, read_activation, require
 
 Setting = Callable[[Mapping[str, Any]], Any]  # a value, read from their config.json
 
@@ -28,12 +28,16 @@ def hidden_activation(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: the setting is missing, or cannot be represented.
     """
-    return activation(read(config, Words.activation, str))
+    return read_activation(config, Words.activation)
 
 
-def exact_gelu(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Whatever the layers have."""
-    return activation('gelu')
+def always(name: str) -> Setting:
+    """Return the activation of this name, whatever the layers have."""
+    return lambda config: dict(ACTIVATIONS[name])
+
+
+exact_gelu = always('gelu')
+_TANH = always('tanh')
 
 
 def labels(config: Mapping[str, Any]) -> int:
@@ -71,14 +75,14 @@ def masked(hidden: str, normed: str, output: str, function: Setting = hidden_act
     return Head('masked', spec, (*affine(hidden, 'masked_head/hidden'), *norm(normed, 'masked_head/norm'), bias))
 
 
-def pooled(hidden: str, output: Output | None = None, function: str = 'tanh') -> Head:
+def pooled(hidden: str, output: Output | None = None, function: Setting = _TANH) -> Head:
     """The head 'pooled' of the first token, by their names of its layers; without an output it ends in the hidden one.
 
     RoBERTa and ELECTRA, in training, also drop out what the hidden layer reads; ours does not.
     """
 
     def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-        pool = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'activation': activation(function)}
+        pool = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'activation': function(config)}
         return pool | ({'classes': None} if output is None else _scores(output, config))
 
     outputs = () if output is None else affine(output.name, 'pooled_head/output')

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.hub.family import Family, Weight
-from saccade.hub.setting import activation, read, require, shortened
+from saccade.hub.keys import CAUSAL, Keys
+from saccade.hub.setting import Settings, read, read_activation, require, shortened
 from saccade.types import UserError
 
 _MIXER = 'layers/pattern_0/mixer'
@@ -39,6 +40,12 @@ WEIGHTS = (
 )
 
 
+_KEYS = Keys(
+    required={**CAUSAL, 'partial_rotary_factor': 1.0},
+    harmless=('pretraining_tp',),  # slices of a product, which is the same
+)
+
+
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     """From a `LlamaConfig` to our model.
 
@@ -62,7 +69,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
             'mixer': _mixer(config),
             'feedforward': {
                 'use': 'feedforward.gated:Gated',
-                'activation': activation(read(config, 'hidden_act', str, 'silu')),
+                'activation': read_activation(config, 'hidden_act', 'silu'),
                 'width': read(config, 'intermediate_size', int),
                 'bias': read(config, 'mlp_bias', bool, False),
             },
@@ -88,20 +95,22 @@ def _mixer(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rotary(config: Mapping[str, Any]) -> dict[str, Any]:
     """Version 5 keeps all of it in `rope_parameters`, version 4 the base apart and the rest in `rope_scaling`."""
-    rope = read(config, 'rope_scaling', dict, {}) or read(config, 'rope_parameters', dict, {})
-    for settings in (config, rope):
-        require(settings, 'partial_rotary_factor', 1.0)
+    key = 'rope_scaling' if read(config, 'rope_scaling', dict, {}) else 'rope_parameters'
+    rope = Settings(read(config, key, dict, {}), f'{key}.')
+    require(rope, 'partial_rotary_factor', 1.0)
     kind = read(rope, 'rope_type', str, read(rope, 'type', str, 'default'))
     if kind not in _SCALINGS:
         raise UserError(f'config.json: there is no rope_type {shortened(kind)}; there are {", ".join(_SCALINGS)}')
     base = read(rope, 'rope_theta', float, read(config, 'rope_theta', float, 10000.0))
     if base < 1:
         raise UserError(f'config.json: rope_theta must be at least 1, not {base:g}')
-    return {
-        'use': 'position.rotary:Rotary',
-        'base': base,
-        'scaling': _SCALINGS[kind](config, rope),
-    }
+    scaling = _SCALINGS[kind](config, rope)
+    if unread := [name for name, value in rope.items() if value is not None and name not in rope.seen]:
+        raise UserError(
+            f'config.json: {rope.at}{unread[0]} is {shortened(rope[unread[0]])}, but rope_type {shortened(kind)} only '
+            f'has {", ".join(sorted(rope.seen))}'
+        )
+    return {'use': 'position.rotary:Rotary', 'base': base, 'scaling': scaling}
 
 
 def _linear(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,4 +137,5 @@ FAMILY = Family(
     prefix='model.',
     copies={'lm_head.weight': 'embed_tokens.weight'},
     ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
+    keys=_KEYS,
 )

@@ -17,7 +17,7 @@ from saccade.data.tokenizer.file import FILES, find_tokenizer, open_tokenizer
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub.family import Family, Head, find_family
 from saccade.hub.place import Shapes, place
-from saccade.hub.setting import read, require
+from saccade.hub.setting import Settings, read
 from saccade.hub.tensors import open_tensors, read_json
 from saccade.types import Params, UserError
 
@@ -67,9 +67,9 @@ def load(path: str | Path) -> Pretrained:
     """
     with _opened(path) as folder:
         config = read_json(folder / 'config.json')
-        family, heads, spec = _described(config)
+        family, settings, heads, spec = _described(config)
         with open_tensors(folder) as tensors:
-            params = place(tensors, family, _shapes(spec, family.inputs(config)), heads)
+            params = place(tensors, family, _shapes(spec, family.inputs(settings)), heads)
     return Pretrained(spec, unflatten_dict(params, sep='/'), find_tokenizer(folder), folder.resolve().name)
 
 
@@ -95,14 +95,14 @@ def _opened(path: str | Path) -> Iterator[Path]:
         raise UserError(f'{folder}: {error}') from None
 
 
-def _described(config: Mapping[str, Any]) -> tuple[Family, tuple[Head, ...], dict[str, Any]]:
-    """The family, the heads and the spec of the model that a config.json describes."""
+def _described(config: Mapping[str, Any]) -> tuple[Family, Settings, tuple[Head, ...], dict[str, Any]]:
+    """The family, the settings, the heads and the spec of the model that a config.json describes."""
     family = find_family(read(config, 'model_type', str))
-    require(config, 'quantization_config', None)
-    heads, spec = family.heads_of(config), family.spec(config)
+    settings = family.keys.settings(config)
+    heads, spec = family.heads_of(settings), family.spec(settings)
     if heads:
-        spec['heads'] = {head.name: head.spec(config) for head in heads}
-    return family, heads, spec
+        spec['heads'] = {head.name: head.spec(settings) for head in heads}
+    return family, settings, heads, spec
 
 
 def _shapes(spec: dict[str, Any], inputs: tuple[Any, ...]) -> Shapes:

@@ -10,9 +10,13 @@ stored [out, in]; all sines of a position stand before its cosines.
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from saccade.hub.encoder import layers
 from saccade.hub.family import ONE_TEXT, Family, Weight
-from saccade.hub.setting import activation, read, require
+from saccade.hub.keys import CAUSAL, Keys
+from saccade.hub.setting import read, read_activation, require
+from saccade.ops.rotary import frequencies
 
 # How they call what a layer holds, by ours.
 _LAYER = {f'mixer/{ours}': f'self_attn.{ours[0]}_proj' for ours in ('query', 'key', 'value')} | {
@@ -34,17 +38,27 @@ WEIGHTS = (
     Weight('final_logits_bias', '() V -> V', ('decoder/head_bias',)),
 )
 
-# Settings of which only these values can be represented; older folders say more of them than newer ones.
-_ALWAYS = {
-    'is_encoder_decoder': True,
-    'share_encoder_decoder_embeddings': True,
-    'tie_word_embeddings': True,
-    'static_position_embeddings': True,
-    'normalize_before': False,
-    'normalize_embedding': False,
-    'add_final_layer_norm': False,
-    'activation_dropout': 0.0,
-}
+_KEYS = Keys(
+    required={
+        **CAUSAL,
+        'is_encoder_decoder': True,
+        'share_encoder_decoder_embeddings': True,
+        'tie_word_embeddings': True,
+        'activation_dropout': 0.0,
+        # Of older folders.
+        'static_position_embeddings': True,
+        'normalize_before': False,
+        'normalize_embedding': False,
+        'add_final_layer_norm': False,
+    },
+    # Of one tower without the other, and of training.
+    harmless=('is_decoder', 'encoder_layerdrop', 'decoder_layerdrop'),
+    aliases={
+        'hidden_size': 'd_model',
+        'num_attention_heads': 'encoder_attention_heads',
+        'num_hidden_layers': 'encoder_layers',
+    },
+)
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,8 +67,6 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
-    for key, value in _ALWAYS.items():
-        require(config, key, value)
     require(config, 'decoder_vocab_size', read(config, 'vocab_size', int))
     decoder = _tower(config, 'decoder', 'Causal')
     decoder['block']['cross'] = _mixer(config, 'decoder', 'Full')
@@ -89,7 +101,7 @@ def _tower(config: Mapping[str, Any], name: str, mask: str) -> dict[str, Any]:
             'mixer': _mixer(config, name, mask),
             'feedforward': {
                 'use': 'feedforward.mlp:MLP',
-                'activation': activation(read(config, 'activation_function', str, 'gelu')),
+                'activation': read_activation(config, 'activation_function', 'gelu'),
                 'ratio': read(config, f'{name}_ffn_dim', int) / width,
                 'dropout': dropout,
             },
@@ -110,6 +122,12 @@ def _mixer(config: Mapping[str, Any], tower: str, mask: str) -> dict[str, Any]:
     }
 
 
+def _sinusoids(length: int, width: int) -> np.ndarray:
+    """Table of positions, [T D]."""
+    angle = np.arange(length)[:, None] * frequencies(width, 10000.0)
+    return np.concatenate([np.sin(angle), np.cos(angle)], axis=-1)[:, :width]
+
+
 FAMILY = Family(
     spec,
     WEIGHTS,
@@ -117,6 +135,8 @@ FAMILY = Family(
     copies=dict.fromkeys(
         ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
     ),
-    ignored=r'(encoder|decoder)\.embed_positions\.weight',  # the sinusoids
+    ignored='',
+    keys=_KEYS,
+    constants=dict.fromkeys(('encoder.embed_positions.weight', 'decoder.embed_positions.weight'), _sinusoids),
     inputs=lambda config: 2 * ONE_TEXT,  # a source and a target
 )

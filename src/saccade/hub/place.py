@@ -9,11 +9,12 @@ from math import prod
 import numpy as np
 from einops import rearrange
 
-from saccade.hub.family import Family, Head, Weight
+from saccade.hub.family import Family, Head, Table, Weight
 from saccade.hub.tensors import Tensors
 from saccade.types import UserError
 
 Shapes = Mapping[str, tuple[int, ...]]
+_ROUNDING = 2e-3  # half a step of bfloat16 at 1, the largest number of a table
 
 
 def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, ...] = ()) -> dict[str, np.ndarray]:
@@ -24,7 +25,7 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
         heads: those of the family's that the model has.
 
     Raises:
-        UserError: a tensor is missing, left over, or of the wrong shape; or a tied copy differs.
+        UserError: a tensor is missing, left over, or of the wrong shape; or a tied copy or a constant table differs.
     """
     names = _short_names(tensors, family)
     left, params = dict(names), {}
@@ -34,6 +35,7 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
     if absent := shapes.keys() - params.keys():
         raise UserError(f'no tensor of the family is placed at {_some(absent)}')
     _check_copies(tensors, names, left, family.copies)
+    _check_constants(tensors, left, family.constants)
     # What holds no parameter may be left, and what belongs to a head that the model at hand has not.
     spare = {weight.theirs for each in family.heads.values() for weight in _weights(each)}
     over = [
@@ -100,6 +102,15 @@ def _check_copies(tensors: Tensors, names: dict[str, str], left: dict[str, str],
             name = left.pop(copy)
             if not np.array_equal(tensors.read(name), tensors.read(names[original])):
                 raise UserError(f"tensor '{name}' differs from '{names[original]}', to which config.json ties it")
+
+
+def _check_constants(tensors: Tensors, left: dict[str, str], constants: Mapping[str, Table]) -> None:
+    """Remove the tables that are the same in every model, and refuse one that differs."""
+    for short in constants.keys() & left.keys():
+        name = left.pop(short)
+        stored = tensors.read(name)
+        if stored.ndim != 2 or not np.allclose(stored, constants[short](*stored.shape), rtol=0, atol=_ROUNDING):
+            raise UserError(f"tensor '{name}' differs from the table that every model of the family has")
 
 
 def _some(names: set[str] | list[str]) -> str:

@@ -9,10 +9,10 @@ transformers, and of what stands on it. The first two rows of its table of posit
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.hub.encoder import BERT_LAYERS, BUFFERS, embeddings, trunk
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, embeddings, keys, trunk
 from saccade.hub.family import Family
 from saccade.hub.heads import Output, classifier_dropout, each_token, exact_gelu, labels, masked, pooled, two
-from saccade.hub.setting import read, require
+from saccade.hub.setting import read
 
 _PADDING = 1
 _BEFORE = _PADDING + 1
@@ -36,10 +36,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
-    require(config, 'pad_token_id', _PADDING)
-    context_length = read(config, 'max_position_embeddings', int) - _BEFORE
-    types = read(config, 'type_vocab_size', int)
-    return trunk({**config, 'max_position_embeddings': context_length}) | {'types': types}
+    return trunk(config, skipped=_BEFORE) | {'types': read(config, 'type_vocab_size', int)}
 
 
 FAMILY = Family(
@@ -48,5 +45,6 @@ FAMILY = Family(
     prefix='roberta.',
     copies={'lm_head.decoder.weight': 'embeddings.word_embeddings.weight', 'lm_head.decoder.bias': 'lm_head.bias'},
     ignored=BUFFERS,
+    keys=keys(required={'pad_token_id': _PADDING}),
     heads=HEADS,
 )

@@ -4,7 +4,7 @@
 
 import reprlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from saccade.types import UserError
@@ -14,7 +14,7 @@ _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = 100
 _MOST = 100_000_000  # of any size of any model, so that none that is meant is refused
 _WORDS = {
-    int: f'a whole number, from 1 to {_MOST:,}',
+    int: f'a whole number, from {{least}} to {_MOST:,}',
     float: 'a number, at least 0 and finite',
     bool: 'true or false',
     str: 'text',
@@ -45,20 +45,47 @@ ACTIVATIONS = {
 }
 
 
-def read(config: Mapping[str, Any], key: str, kind: type, default: Any = _NEEDED) -> Any:
+class Settings(Mapping[str, Any]):
+    """Settings of a config.json, or of an object in it, with a record of the keys that were read.
+
+    Attributes:
+        at: path of the object in config.json, '' or as in 'text_config.', which messages write before a key.
+        seen: keys that were read by `get`.
+    """
+
+    def __init__(self, values: Mapping[str, Any], at: str = '') -> None:
+        self._values, self.at, self.seen = values, at, set[str]()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return one value, and record its key as read."""
+        self.seen.add(key)
+        return self._values.get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def read(config: Mapping[str, Any], key: str, kind: type, default: Any = _NEEDED, least: int = 1) -> Any:
     """Return one setting; absent or null, it is the default, if one is given.
 
     Raises:
-        UserError: it is missing, or of another type; an int is from 1 to _MOST, a float at least 0 and finite.
+        UserError: it is missing, or of another type; an int is from `least` to _MOST, a float at least 0 and finite.
     """
     value = config.get(key)
     if value is None:
         if default is _NEEDED:
-            raise UserError(f'config.json: {key} is missing')
+            raise UserError(f'{_where(config, key)} is missing')
         return default
-    if not _is(value, kind):
-        raise UserError(f'config.json: {key} must be {_WORDS[kind]}, not {shortened(value)}')
-    return kind(value)
+    if not _is(value, kind, least):
+        words = _WORDS[kind].format(least=least)
+        raise UserError(f'{_where(config, key)} must be {words}, not {shortened(value)}')
+    return value if isinstance(value, Mapping) else kind(value)
 
 
 def require(config: Mapping[str, Any], key: str, value: Any) -> None:
@@ -69,7 +96,21 @@ def require(config: Mapping[str, Any], key: str, value: Any) -> None:
     """
     given = config.get(key)
     if given is not None and given != value:
-        raise UserError(f'config.json: {key} is {shortened(given)}, which cannot be represented; only {value!r} can')
+        words = f'is {shortened(given)}, which cannot be represented; only {value!r} can'
+        raise UserError(f'{_where(config, key)} {words}')
+
+
+def read_activation(config: Mapping[str, Any], key: str, default: Any = _NEEDED) -> dict[str, Any]:
+    """Return the spec of the activation that a setting names.
+
+    Raises:
+        UserError: it is missing, is not text, or names an activation that we do not have.
+    """
+    name = read(config, key, str, default)
+    if name not in ACTIVATIONS:
+        known = ', '.join(ACTIVATIONS)
+        raise UserError(f'{_where(config, key)}: there is no activation {shortened(name)}; there are {known}')
+    return dict(ACTIVATIONS[name])
 
 
 def shortened(value: Any) -> str:
@@ -77,22 +118,15 @@ def shortened(value: Any) -> str:
     return _SHOWN.repr(value)
 
 
-def activation(name: str) -> dict[str, Any]:
-    """Return the spec of an activation by the name that transformers gives it.
-
-    Raises:
-        UserError: we have none of this name.
-    """
-    if name not in ACTIVATIONS:
-        raise UserError(f'config.json: there is no activation {shortened(name)}; there are {", ".join(ACTIVATIONS)}')
-    return dict(ACTIVATIONS[name])
+def _where(config: Mapping[str, Any], key: str) -> str:
+    return f'config.json: {config.at if isinstance(config, Settings) else ""}{key}'
 
 
-def _is(value: Any, kind: type) -> bool:
+def _is(value: Any, kind: type, least: int) -> bool:
     if kind not in (int, float):
-        return isinstance(value, kind)
+        return isinstance(value, Mapping if kind is dict else kind)
     if isinstance(value, bool):
         return False
     if kind is int:
-        return isinstance(value, int) and 1 <= value <= _MOST
+        return isinstance(value, int) and least <= value <= _MOST
     return isinstance(value, int | float) and 0 <= value <= sys.float_info.max

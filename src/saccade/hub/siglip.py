@@ -10,14 +10,25 @@ before it encodes them, which a tokenizer.json need not say.
 from collections.abc import Mapping
 from typing import Any
 
-from saccade.hub.dual_encoder import attention, feedforward, inputs, of_images, of_texts, tower, weights
+from saccade.hub.dual_encoder import attention, feedforward, inputs, of_images, of_texts, tower, towers, weights
 from saccade.hub.encoder import affine, layer_norm, norm
 from saccade.hub.family import Family, Weight
+from saccade.hub.keys import Keys
 from saccade.hub.setting import read
 
 _POOLING = 'vision_model.head'
 _POOLED = 'image/pooled_head'
 _INTO_HEADS = tuple(f'{_POOLED}/mixer/{name}' for name in ('query', 'key', 'value'))
+
+_TOWER = {
+    'hidden_size': 768, 'intermediate_size': 3072, 'num_hidden_layers': 12, 'num_attention_heads': 12,
+    'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-6, 'attention_dropout': 0.0,
+}  # fmt: skip
+_IMAGE = Keys(
+    required={'vision_use_head': True},
+    defaults=_TOWER | {'num_channels': 3, 'image_size': 224, 'patch_size': 16},
+)
+_TEXT = Keys(defaults=_TOWER | {'vocab_size': 32000, 'max_position_embeddings': 64})
 
 
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,17 +37,15 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
-    usual = {'hidden_act': 'gelu_pytorch_tanh', 'layer_norm_eps': 1e-6}
-    image, text = (usual | read(config, f'{name}_config', dict) for name in ('vision', 'text'))
+    image, text = towers(config)
     pooling = {'norm': layer_norm(image), 'mixer': attention(image, 'Full'), 'feedforward': feedforward(image)}
     images = {
         'embed': {'use': 'embed.patch:PatchEmbedding', 'patch': read(image, 'patch_size', int)},
         'heads': {'pooled': {'use': 'head.attention_pooled:AttentionPooled', 'classes': None, **pooling}},
     }
-    length, padding = {'max_position_embeddings': 64} | text, read(text, 'pad_token_id', int, 1)
     tokens = {
         'use': 'embed.padding_token:PaddingToken',
-        'token': padding,
+        'token': read(text, 'pad_token_id', int, 1, least=0),
         'embed': {'use': 'embed.token:TokenEmbedding'},
     }
     width = read(text, 'projection_size', int, read(text, 'hidden_size', int))
@@ -46,7 +55,7 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
         'most_scale': None,
         'logit_bias': 0.0,
         'image': tower(image, 'Full') | of_images(image, before=0) | images,
-        'text': tower(text, 'Full') | of_texts(length) | {'embed': tokens, 'heads': {'pooled': head}},
+        'text': tower(text, 'Full') | of_texts(text) | {'embed': tokens, 'heads': {'pooled': head}},
     }
 
 
@@ -72,5 +81,6 @@ FAMILY = Family(
     prefix='',
     copies={},
     ignored=r'(text|vision)_model\.embeddings\.position_ids',
+    keys=Keys(inner={'vision_config': _IMAGE, 'text_config': _TEXT}),
     inputs=inputs,
 )

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.hub.family import ONE_TEXT, Family, Weight
-from saccade.hub.setting import activation, read, require
+from saccade.hub.keys import CAUSAL, Keys
+from saccade.hub.setting import read, read_activation, shortened
+from saccade.types import UserError
 
 _TRAINED_ON = 512  # tokens, of the published models; their positions know no bound
 
@@ -62,14 +64,26 @@ WEIGHTS = (
 )
 
 
+_KEYS = Keys(
+    required={**CAUSAL, 'is_encoder_decoder': True},
+    # Of one tower without the other, and of a classifier.
+    harmless=('is_decoder', 'classifier_dropout'),
+    aliases={
+        'hidden_size': 'd_model', 'num_attention_heads': 'num_heads', 'num_hidden_layers': 'num_layers',
+        'head_dim': 'd_kv',
+    },
+)  # fmt: skip
+
+
 def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     """From a `T5Config` to our model.
 
     Raises:
         UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
-    require(config, 'is_encoder_decoder', True)
+    # Version 5 of transformers keeps the former alone: what is not scaled was not tied.
     width, tied = read(config, 'd_model', int), read(config, 'tie_word_embeddings', bool, True)
+    scaled = read(config, 'scale_decoder_outputs', bool, tied)
     layers = read(config, 'num_layers', int)
     encoder, decoder = _layers(config, both_ways=True), _layers(config, both_ways=False)
     decoder['block']['cross'] = _mixer(config, 'Full')
@@ -79,8 +93,8 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
         'decoder': {
             'use': 'model.decoder:Decoder',
             'layers': read(config, 'num_decoder_layers', int, layers),
-            'tied': tied,
-            'logit_scale': width**-0.5 if read(config, 'scale_decoder_outputs', bool, tied) else 1.0,
+            'tied': tied and scaled,
+            'logit_scale': width**-0.5 if scaled else 1.0,
             **decoder,
         },
     }
@@ -123,15 +137,25 @@ def _mixer(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
 
 
 def _inner(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The feed-forward layer, whose name says whether it is gated and what its activation is."""
-    gate, _, name = read(config, 'feed_forward_proj', str, 'relu').rpartition('-')
-    width, inner = read(config, 'd_model', int), read(config, 'd_ff', int)
-    common = {'dropout': read(config, 'dropout_rate', float, 0.1), 'bias': False, 'ratio': inner / width}
-    if not gate:
-        return {'use': 'feedforward.mlp:MLP', 'activation': activation(name), **common}
-    require({'feed_forward_proj': gate}, 'feed_forward_proj', 'gated')
+    """The feed-forward layer: `feed_forward_proj` is its activation, after 'gated-' if it is gated."""
+    projection = read(config, 'feed_forward_proj', str, 'relu')
+    gate, _, name = projection.rpartition('-')
+    if gate not in ('', 'gated'):
+        raise UserError(
+            f'config.json: feed_forward_proj is {shortened(projection)}, which cannot be represented; an activation '
+            "can, and 'gated-' before one"
+        )
     # In both versions of its authors' code, gelu is its approximation by tanh.
-    return {'use': 'feedforward.gated:Gated', 'activation': activation(name.replace('gelu', 'gelu_new')), **common}
+    named = {'feed_forward_proj': 'gelu_new' if projection == 'gated-gelu' else name}
+    given = read(config, 'dense_act_fn', str, None)
+    width, inner = read(config, 'd_model', int), read(config, 'd_ff', int)
+    return {
+        'use': 'feedforward.gated:Gated' if read(config, 'is_gated_act', bool, bool(gate)) else 'feedforward.mlp:MLP',
+        'activation': read_activation(config, 'dense_act_fn') if given else read_activation(named, 'feed_forward_proj'),
+        'dropout': read(config, 'dropout_rate', float, 0.1),
+        'bias': False,
+        'ratio': inner / width,
+    }
 
 
 FAMILY = Family(
@@ -143,6 +167,7 @@ FAMILY = Family(
     ),
     # A table that cross-attention had in the first published folders, and never used.
     ignored=r'decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight',
+    keys=_KEYS,
     # Version 1.0 has one map inwards, where 1.1 has the gate beside it.
     older={'.wi.weight': '.wi_1.weight'},
     inputs=lambda config: 2 * ONE_TEXT,  # a source and a target

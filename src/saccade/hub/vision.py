@@ -13,8 +13,9 @@ import numpy as np
 
 from saccade.hub.encoder import affine, layer_norm, layers, norm
 from saccade.hub.family import CONTEXT, Head, Weight
-from saccade.hub.heads import labels
-from saccade.hub.setting import activation, read
+from saccade.hub.heads import labels, pooled
+from saccade.hub.keys import Keys
+from saccade.hub.setting import read, read_activation, require
 from saccade.types import LayerContext, UserError
 
 PATCHES = (
@@ -78,7 +79,7 @@ def trunk(config: Mapping[str, Any], tokens: int) -> dict[str, Any]:
             },
             'feedforward': {
                 'use': 'feedforward.mlp:MLP',
-                'activation': activation(read(config, 'hidden_act', str)),
+                'activation': read_activation(config, 'hidden_act'),
                 'ratio': read(config, 'intermediate_size', int) / read(config, 'hidden_size', int),
                 'dropout': dropout,
             },
@@ -122,3 +123,12 @@ def classifier(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 CLASSIFIER = Head('pooled', classifier, affine('classifier', 'pooled_head/output'))
+
+
+def _pooler_activation(config: Mapping[str, Any]) -> dict[str, Any]:
+    require(config, 'pooler_output_size', read(config, 'hidden_size', int))
+    return read_activation(config, 'pooler_act', 'tanh')
+
+
+POOLER = pooled('pooler.dense', function=_pooler_activation)
+KEYS = Keys(harmless=('encoder_stride',))  # of masked images

@@ -9,8 +9,7 @@ those of `ViTModel` in transformers, and of what stands on it.
 from functools import partial
 
 from saccade.hub.family import Family
-from saccade.hub.heads import pooled
-from saccade.hub.vision import CLASSIFIER, image, trunk, weights
+from saccade.hub.vision import CLASSIFIER, KEYS, POOLER, image, trunk, weights
 
 FAMILY = Family(
     partial(trunk, tokens=1),
@@ -18,6 +17,7 @@ FAMILY = Family(
     prefix='vit.',
     copies={},
     ignored='',
-    heads={'ViTModel': (pooled('pooler.dense'),), 'ViTForImageClassification': (CLASSIFIER,)},
+    keys=KEYS,
+    heads={'ViTModel': (POOLER,), 'ViTForImageClassification': (CLASSIFIER,)},
     inputs=image,
 )

@@ -18,10 +18,11 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
+from saccade.data.image.hugging_face import of_preprocessor, of_processor
 from saccade.data.whole_file import write_whole
 from saccade.types import Count, UserError, require_positive
 
-FILE, HUGGING_FACE = 'processor.json', 'preprocessor_config.json'
+FILE = 'processor.json'
 RESAMPLING = {name.lower(): int(value) for name, value in Image.Resampling.__members__.items()}
 _MODES = {1: 'L', 3: 'RGB'}  # by channels
 
@@ -71,16 +72,17 @@ class ImageProcessor:
         Raises:
             UserError: its file is damaged, or has a setting that cannot be represented.
         """
-        readers = {FILE: _own, HUGGING_FACE: _of_hugging_face}
-        file = next((Path(folder) / name for name in readers if (Path(folder) / name).is_file()), None)
-        if file is None:
-            return None
-        try:
-            return cls(**readers[file.name](json.loads(file.read_text(encoding='utf-8'))))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise UserError(f'{file}: is no processor of images: {error!r}') from error
-        except UserError as error:
-            raise UserError(f'{file}: {error}') from None
+        for name, read in _READERS.items():
+            file = Path(folder) / name
+            try:
+                fields = read(json.loads(file.read_text(encoding='utf-8')), folder) if file.is_file() else None
+                if fields is not None:
+                    return cls(**fields)
+            except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                raise UserError(f'{file}: is no processor of images: {error!r}') from error
+            except UserError as error:
+                raise UserError(f'{file}: {error}') from None
+        return None
 
     @property
     def digest(self) -> str:
@@ -164,28 +166,9 @@ def _centre(pixels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return pixels
 
 
-def _own(found: dict[str, Any]) -> dict[str, Any]:
+def _own(found: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
-def _of_hugging_face(found: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a processor, from a preprocessor_config.json."""
-    if not found.get('do_rescale', True) or abs(found.get('rescale_factor', 1 / 255) * 255 - 1) > 1e-6:
-        raise UserError('pixels that are not taken from [0, 1] cannot be represented')
-    normalised = found.get('do_normalize', True)
-    size = found.get('size', 224)
-    edge = {'shortest_edge': size} if isinstance(size, int) and found.get('do_center_crop') else _edges(size)
-    resize = edge.get('shortest_edge') or (edge['height'], edge['width'])
-    made = _edges(found.get('crop_size', 224)) if found.get('do_center_crop') else edge
-    return {
-        'size': (made['height'], made['width']),
-        'resize': resize if found.get('do_resize', True) else None,
-        'resampling': {number: name for name, number in RESAMPLING.items()}[found.get('resample', 2)],
-        'mean': tuple(found['image_mean']) if normalised else (0.0,),
-        'deviation': tuple(found['image_std']) if normalised else (1.0,),
-        'convert': True,
-    }
-
-
-def _edges(size: dict[str, int] | int) -> dict[str, int]:
-    return {'height': size, 'width': size} if isinstance(size, int) else size
+# The first file that is there, and describes a processor of images, counts.
+_READERS = {FILE: _own, 'processor_config.json': of_processor, 'preprocessor_config.json': of_preprocessor}

@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Image processors of Hugging Face folders, as fields of ours: resize, crop the centre, rescale and normalise.
+
+The names and settings are those of the image processors of ViT, DeiT, CLIP and SigLIP in transformers, versions 4 and
+5, and of the feature extractors before them, which left settings out and wrote sizes as one number.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from saccade.types import UserError
+
+_USUAL = {
+    'do_resize': True, 'size': 224, 'default_to_square': True, 'resample': 2, 'do_center_crop': False,
+    'crop_size': 224, 'do_rescale': True, 'rescale_factor': 1 / 255, 'do_normalize': True, 'image_mean': 0.5,
+    'image_std': 0.5,
+}  # fmt: skip
+# Defaults that differ, by the model that the class is named after.
+_CLASSES: dict[str, dict[str, Any]] = {
+    'vit': {},
+    'deit': {'size': {'height': 256, 'width': 256}, 'resample': 3, 'do_center_crop': True},
+    'clip': {
+        'size': {'shortest_edge': 224}, 'default_to_square': False, 'resample': 3, 'do_center_crop': True,
+        'image_mean': [0.48145466, 0.4578275, 0.40821073], 'image_std': [0.26862954, 0.26130258, 0.27577711],
+    },
+    'siglip': {'size': {'height': 224, 'width': 224}, 'default_to_square': False, 'resample': 3},
+}  # fmt: skip
+_TYPES = ('image_processor_type', 'feature_extractor_type')
+# Images of other kinds are converted whether a folder says so or not; transformers fails on those it does not convert.
+_HARMLESS = (
+    *_TYPES, 'auto_map', 'data_format', 'device', 'disable_grouping', 'do_convert_rgb', 'image_seq_length',
+    'input_data_format', 'processor_class', 'return_tensors', 'transformers_version',
+)  # fmt: skip
+
+
+def of_processor(found: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
+    """Return the fields of the image processor in a processor_config.json; None if it has none.
+
+    Raises:
+        UserError: as for `of_preprocessor`.
+    """
+    return of_preprocessor(found['image_processor'], folder) if 'image_processor' in found else None
+
+
+def of_preprocessor(found: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the fields of the image processor that a preprocessor_config.json describes.
+
+    Args:
+        folder: whose config.json names the model, if the settings name no class.
+
+    Raises:
+        UserError: a setting cannot be represented; it and what can be are named.
+    """
+    given = {key: value for key, value in found.items() if value is not None}
+    for key, value in given.items():
+        if value is not False and key not in (*_USUAL, *_HARMLESS) and not key.startswith('_'):
+            raise UserError(f'{key} is {value!r}; only resizing, cropping the centre and normalising are supported')
+    settings = {**_USUAL, **_CLASSES[_class(given, folder)], **given}
+    size = _edges('size', settings['size'], settings['default_to_square'])
+    made = _edges('crop_size', settings['crop_size'], True) if settings['do_center_crop'] else size
+    if len(made) == 1:
+        raise UserError(
+            f'size is {settings["size"]!r}, which makes images of several sizes; a shortest edge needs '
+            'do_center_crop, and a crop_size of height and width'
+        )
+    number = settings['resample']
+    if number not in [*Image.Resampling]:
+        raise UserError(f'resample is {number!r}; it must be a number of Pillow, from 0 to {max(Image.Resampling)}')
+    scale = _scale(settings['rescale_factor']) if settings['do_rescale'] else 255.0
+    mean, deviation = (settings['image_mean'], settings['image_std']) if settings['do_normalize'] else (0.0, 1.0)
+    return {
+        'size': made,
+        'resize': (size if len(size) > 1 else size[0]) if settings['do_resize'] else None,
+        'resampling': Image.Resampling(number).name.lower(),
+        'mean': _by_channel(mean, scale),
+        'deviation': _by_channel(deviation, scale),
+        'convert': True,
+    }
+
+
+def _class(given: Mapping[str, Any], folder: Path) -> str:
+    """Name of the model that the class of the image processor is named after."""
+    key = next((key for key in _TYPES if key in given), None)
+    if key is not None:
+        name = re.sub(r'(ImageProcessor|FeatureExtractor)(Fast|Pil)?$', '', given[key]).lower()
+        if name not in _CLASSES:
+            raise UserError(f'{key} {given[key]!r} is not supported; those of ViT, DeiT, CLIP and Siglip are')
+        return name
+    config = Path(folder) / 'config.json'
+    model = json.loads(config.read_text(encoding='utf-8')).get('model_type') if config.is_file() else None
+    return model if model in _CLASSES else 'vit'
+
+
+def _edges(key: str, value: Any, square: bool) -> tuple[int, ...]:
+    """Rows and columns of a size, or its shortest edge alone."""
+    edges = value
+    if isinstance(value, int):
+        edges = {'height': value, 'width': value} if square else {'shortest_edge': value}
+    elif isinstance(value, list) and len(value) == 2:
+        edges = dict(zip(('height', 'width'), value, strict=True))
+    if isinstance(edges, dict):
+        edges = {name: edge for name, edge in edges.items() if edge is not None}
+        for names in (('height', 'width'), ('shortest_edge',)):
+            if edges.keys() == {*names} and all(type(edge) is int and edge > 0 for edge in edges.values()):
+                return tuple(edges[name] for name in names)
+    raise UserError(
+        f"{key} is {value!r}, which cannot be represented; {{'height': rows, 'width': columns}} and "
+        "{'shortest_edge': pixels} can"
+    )
+
+
+def _scale(factor: Any) -> float:
+    """What 1 in our pixels, from 0 to 1, is in theirs."""
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < float('inf'):
+        raise UserError(f'rescale_factor is {factor!r}; it must be a number above 0')
+    return 255.0 * factor
+
+
+def _by_channel(numbers: Any, scale: float) -> tuple[float, ...]:
+    return tuple(number / scale for number in (numbers if isinstance(numbers, list) else [numbers]))

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of a config class of transformers: each is read by a family's functions, required, or harmless.
+
+A key that the class does not have is passed over, as transformers passes over it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from saccade.hub.setting import Settings, require, shortened
+from saccade.types import UserError
+
+# Token ids: read with the tokenizer, together with generation_config.json.
+TOKENS = ('bos_token_id', 'eos_token_id', 'pad_token_id', 'decoder_start_token_id', 'forced_eos_token_id')
+
+# Of `PreTrainedConfig`, and so of every class.
+_REQUIRED = {'is_encoder_decoder': False, 'per_layer_config': None, 'quantization_config': None}
+_HARMLESS = (
+    '_name_or_path', 'architectures', 'chunk_size_feed_forward', 'dtype', 'id2label', 'label2id', 'model_type',
+    'output_attentions', 'output_hidden_states', 'problem_type', 'return_dict', 'torch_dtype', 'transformers_version',
+    # Of many classes.
+    'init_std', 'initializer_factor', 'initializer_range', 'use_cache',
+)  # fmt: skip
+
+# What any decoder of transformers obeys, though no class declares it.
+CAUSAL = {'is_causal': True, 'sliding_window': None, 'attention_chunk_size': None}
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys of one config class, except for those that are only read.
+
+    Attributes:
+        required: key -> its only supported value. Another value is an error.
+        harmless: keys that do not change the outputs of a trained model.
+        aliases: second name of a key -> the key.
+        defaults: key -> default of the class, for keys that folders leave out.
+        fixed: key -> the value that transformers uses, whatever the folder has.
+        inner: key of an object -> keys of the object.
+    """
+
+    required: Mapping[str, Any] = field(default_factory=dict)
+    harmless: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    inner: Mapping[str, 'Keys'] = field(default_factory=dict)
+
+    @property
+    def declared(self) -> frozenset[str]:
+        """All keys that need not be read."""
+        return frozenset({*_REQUIRED, *_HARMLESS, *TOKENS, *self.required, *self.harmless, *self.aliases, *self.inner})
+
+    def settings(self, values: Mapping[str, Any], at: str = '') -> Settings:
+        """Return the settings that a folder gives: keys by one name each, defaults filled in, objects opened.
+
+        Args:
+            at: path of the values in config.json, as in `Settings`.
+
+        Raises:
+            UserError: a required key has another value, or a key and its alias have different values.
+        """
+        found = {key: value for key, value in values.items() if value is not None}
+        for alias, key in self.aliases.items():
+            if alias in found and found.setdefault(key, found[alias]) != found[alias]:
+                raise UserError(
+                    f'config.json: {at}{alias} is {shortened(found[alias])}, but {at}{key}, which is the same setting, '
+                    f'is {shortened(found[key])}'
+                )
+        for key, keys in self.inner.items():
+            if isinstance(found.get(key), Mapping):
+                found[key] = keys.settings(found[key], f'{at}{key}.')
+        found = {**self.defaults, **found, **self.fixed}
+        for key, value in {**_REQUIRED, **self.required}.items():
+            require(Settings(found, at), key, value)
+        return Settings(found, at)
