@@ -14,10 +14,11 @@ ROOT = Path(__file__).parents[1]
 SMALL = (
     '--config.model.width=32',
     '--config.model.block.mixer.heads=2',
-    '--config.eval_batches=1',
+    '--config.steps=2',
+    f'--config.data.path={ROOT / "README.md"}',
     '--config.sample=None',
 )
-TRAIN = ('launch/train.py', '--config=experiments/causal_lm/quickstart.py', '--config.steps=2', *SMALL)
+TRAIN = ('launch/train.py', '--config=experiments/causal_lm/quickstart.py', *SMALL)
 
 
 @pytest.mark.slow
