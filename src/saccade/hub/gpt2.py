@@ -97,4 +97,5 @@ FAMILY = Family(
     prefix='transformer.',
     copies={'lm_head.weight': 'wte.weight'},
     ignored=r'h\.\d+\.attn\.(masked_)?bias',  # the causal mask, and what it once filled in
+    tokens={'bos_token_id': 50256, 'eos_token_id': 50256},
 )

@@ -128,4 +128,5 @@ FAMILY = Family(
     prefix='model.',
     copies={'lm_head.weight': 'embed_tokens.weight'},
     ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
+    tokens={'bos_token_id': 1, 'eos_token_id': 2},
 )

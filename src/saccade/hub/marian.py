@@ -118,5 +118,6 @@ FAMILY = Family(
         ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
     ),
     ignored=r'(encoder|decoder)\.embed_positions\.weight',  # the sinusoids
+    tokens={'pad_token_id': 58100, 'decoder_start_token_id': 58100, 'eos_token_id': 0, 'forced_eos_token_id': 0},
     inputs=lambda config: 2 * ONE_TEXT,  # a source and a target
 )

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random tiny folders as transformers publishes them, with a tokenizer of each of its classes."""
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+with warnings.catch_warnings():
+    # What these libraries warn of as they are imported is not ours to mend.
+    warnings.simplefilter('ignore')
+    import torch
+    import transformers
+
+TEXTS = [
+    'The cat sat on the mat, and the dog ran after the cat; both were tired.',
+    'A tokenizer cuts a text into pieces, and the pieces are numbered from 0 to 299.',
+    'Größe und naïve Café: l\u2019été, señor! 東京都 はとても 大きい。 मैं ठीक हूँ। สวัสดี',
+] * 3
+CONTEXT = 48
+
+
+def byte_pairs(*first: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """The vocabulary and the merges of byte-level byte-pair encoding, after some tokens."""
+    backend = tokenizers.Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    backend.train_from_iterator(
+        TEXTS,
+        trainers.BpeTrainer(vocab_size=340, special_tokens=list(first), initial_alphabet=alphabet, show_progress=False),
+    )
+    return _model(backend)
+
+
+def gpt2() -> Any:
+    vocabulary, merges = byte_pairs('<|endoftext|>')
+    return transformers.GPT2Tokenizer(vocab=vocabulary, merges=merges)
+
+
+def roberta() -> Any:
+    vocabulary, merges = byte_pairs('<s>', '<pad>', '</s>', '<unk>', '<mask>')
+    mask = transformers.AddedToken('<mask>', lstrip=True, special=True)
+    return transformers.RobertaTokenizer(vocab=vocabulary, merges=merges, mask_token=mask)
+
+
+def llama(**settings: Any) -> Any:
+    """With bytes for unknown characters, a space before each text, and <s> before that."""
+    backend = tokenizers.Tokenizer(models.BPE(unk_token='<unk>', byte_fallback=True, fuse_unk=True))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace('▁', prepend_scheme='first', split=False)
+    first = ['<unk>', '<s>', '</s>', *(f'<0x{byte:02X}>' for byte in range(256))]
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=first, show_progress=False, limit_alphabet=50)
+    backend.train_from_iterator(TEXTS, trainer)
+    vocabulary, merges = _model(backend)
+    return transformers.LlamaTokenizer(vocab=vocabulary, merges=merges, **{'add_bos_token': True, **settings})
+
+
+def pieces(*first: str) -> list[tuple[str, float]]:
+    """The pieces of a unigram language model with their scores, after some tokens."""
+    backend = tokenizers.Tokenizer(models.Unigram())
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=120, show_progress=False, unk_token='<unk>', special_tokens=['<unk>'])
+    backend.train_from_iterator(TEXTS, trainer)
+    found = json.loads(backend.to_str())['model']['vocab']
+    return [*((name, 0.0) for name in first), *((piece, score) for piece, score in found if piece not in first)]
+
+
+def t5() -> Any:
+    return transformers.T5Tokenizer(vocab=pieces('<pad>', '</s>', '<unk>'), extra_ids=4)
+
+
+def marian() -> Any:
+    """Marian's own class reads SentencePiece alone; this one has its tokens."""
+    backend = tokenizers.Tokenizer(models.Unigram(pieces('</s>', '<unk>', '<pad>'), 1))
+    backend.normalizer = normalizers.NFKC()
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.decoder = decoders.Metaspace()
+    backend.post_processor = processors.TemplateProcessing('$A </s>', '$A </s> $B </s>', [('</s>', 0)])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend, eos_token='</s>', unk_token='<unk>', pad_token='<pad>'
+    )
+
+
+def albert() -> Any:
+    return transformers.AlbertTokenizer(vocab=pieces('<pad>', '<unk>', '[CLS]', '[SEP]', '[MASK]'))
+
+
+def bert(**settings: Any) -> Any:
+    special = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
+    backend = tokenizers.Tokenizer(models.WordPiece(unk_token='[UNK]'))
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=260, special_tokens=special, show_progress=False)
+    backend.train_from_iterator([*TEXTS, *(text.lower() for text in TEXTS)], trainer)
+    return transformers.BertTokenizer(vocab=_model(backend)[0], **settings)
+
+
+TOKENIZERS: dict[str, Callable[[], Any]] = {
+    'gpt2': gpt2, 'roberta': roberta, 'llama': llama, 't5': t5, 'marian': marian, 'albert': albert, 'bert': bert,
+    'cased bert': lambda: bert(do_lower_case=False, strip_accents=True, tokenize_chinese_chars=False),
+}  # fmt: skip
+
+
+def _model(backend: tokenizers.Tokenizer) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    model = json.loads(backend.to_str())['model']
+    vocabulary = dict(sorted(model['vocab'].items(), key=lambda item: item[1]))
+    return vocabulary, [tuple(merge) for merge in model.get('merges', [])]
+
+
+WIDE = {
+    'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'intermediate_size': 48,
+    'max_position_embeddings': CONTEXT,
+}  # fmt: skip
+
+
+def model_of(family: str, tokenizer: Any, seed: int) -> Any:
+    """A model with the ids of a tokenizer and random weights."""
+    ids = {'vocab_size': len(tokenizer), 'eos_token_id': tokenizer.eos_token_id, 'pad_token_id': tokenizer.pad_token_id}
+    start = {'bos_token_id': None, 'decoder_start_token_id': tokenizer.pad_token_id}
+    narrow = {'d_model': 32, 'num_layers': 2, 'num_heads': 4, 'd_kv': 8, 'd_ff': 48, 'n_positions': CONTEXT}
+    towers = {f'{tower}_{name}': value for tower in ('encoder', 'decoder') for name, value in (
+        ('layers', 2), ('attention_heads', 4), ('ffn_dim', 48))}  # fmt: skip
+    made = {
+        'gpt2': lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            n_positions=CONTEXT, n_embd=32, n_layer=2, n_head=4, **ids, bos_token_id=tokenizer.bos_token_id)),
+        'llama': lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(
+            **WIDE, **ids, bos_token_id=tokenizer.bos_token_id)),
+        't5': lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**narrow, **ids, **start)),
+        'marian': lambda: transformers.MarianMTModel(transformers.MarianConfig(
+            d_model=32, max_position_embeddings=CONTEXT, **towers, **ids, **start, forced_eos_token_id=None)),
+        'bert': lambda: transformers.BertForMaskedLM(transformers.BertConfig(**WIDE, **ids)),
+        'distilbert': lambda: transformers.DistilBertForMaskedLM(transformers.DistilBertConfig(
+            dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=CONTEXT, **ids)),
+        'electra': lambda: transformers.ElectraForMaskedLM(transformers.ElectraConfig(
+            **WIDE, **ids, embedding_size=16)),
+        'albert': lambda: transformers.AlbertForMaskedLM(transformers.AlbertConfig(**WIDE, **ids, embedding_size=16)),
+        'roberta': lambda: transformers.RobertaForMaskedLM(transformers.RobertaConfig(
+            **WIDE | {'max_position_embeddings': CONTEXT + 2}, **ids, type_vocab_size=1)),
+    }[family]()  # fmt: skip
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in made.named_parameters():
+            if 'embed_positions' not in name:
+                centre = 1.0 if 'norm' in name.lower() and name.endswith('weight') else 0.0
+                parameter.copy_(centre + 0.4 * torch.randn(parameter.shape, generator=generator))
+    return made.eval()
+
+
+def publish(folder: Path, family: str, tokenizer: Any, seed: int) -> Path:
+    """Save a model and its tokenizer."""
+    model_of(family, tokenizer, seed).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def change(file: Path, **settings: Any) -> None:
+    """Change settings of a JSON file, which is made where it is missing; a setting of None is taken away."""
+    found = json.loads(file.read_text()) if file.exists() else {}
+    found = {name: value for name, value in (found | settings).items() if value is not None}
+    file.write_text(json.dumps(found))
