@@ -170,6 +170,9 @@ REFUSED = [
     (lower, {'do_lower_case': 'no'}, "do_lower_case must be true or false, not 'no'"),
     (unigram, {'added_tokens_decoder': {'3': {'content': '</s>'}}}, "'</s>' has the id 3, and 1 in the tokenizer"),
     (unigram, {'added_tokens_decoder': ['x']}, 'are not as transformers writes them'),
+    (unigram, {'eos_token': 5}, 'are not as transformers writes them'),
+    (unigram, {'mask_token': {'lstrip': True}}, 'are not as transformers writes them'),
+    (unigram, {'additional_special_tokens': [[]]}, 'are not as transformers writes them'),
     (unigram, {'sp_model_kwargs': {'enable_sampling': True}}, 'sp_model_kwargs.enable_sampling is not supported'),
 ]
 
@@ -230,6 +233,17 @@ def test_ids_of_generation_name_what_the_tokenizer_does_not(tmp_path):
     assert PairFrame.of(tokenizer, 4, 4, '</s>' if '</s>' in tokenizer.specials else None).start == 1
     (tmp_path / 'generation_config.json').write_text('{"eos_token_id": 2}')
     assert open_tokenizer(path).end == 2
+
+
+def test_padding_by_id_alone_makes_no_token_special(tmp_path):
+    path = folder(tmp_path, words('<u>', '!', '</s>'), config={'model_type': 'gpt2', 'pad_token_id': 1})
+    assert open_tokenizer(path).encode('! </s>') == [1, 2]
+
+
+@pytest.mark.parametrize('number', [-1, 2**40, 'a', True, 1.5])
+def test_an_id_that_there_is_not_names_nothing(tmp_path, number):
+    path = folder(tmp_path, words('<u>', 'a'), config={'model_type': 'gpt2', 'eos_token_id': number})
+    assert open_tokenizer(path).end is None
 
 
 def llama(path, **config):

@@ -9,7 +9,7 @@ of a tokenizer.json says which tokens are put around a text, and `add_bos_token`
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,8 +69,9 @@ class Settings:
         ids = model if 'model_type' in model else {}  # a run has a config.json too
         ids |= read_config(folder / 'generation_config.json')
         try:
+            named = {text_of(token): _token(token) for _, token in _named(config)}
             listed = config.get('added_tokens_decoder')
-            added = _older(folder, config) if listed is None else {int(at): _token(each) for at, each in listed.items()}
+            added = _older(folder, named) if listed is None else {int(at): _token(each) for at, each in listed.items()}
             return cls(path, config, added, ids)
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise UserError(
@@ -120,10 +121,10 @@ class Settings:
     def roles(self, backend: tokenizers.Tokenizer) -> dict[str, str]:
         """Return the special tokens of a tokenizer by role, those that its vocabulary has."""
         named = {role: text_of(self.config[role]) for role in (*ROLES, _START) if self.config.get(role)}
-        for role in ('bos_token', 'eos_token', 'pad_token', _START):
+        for role in ('bos_token', 'eos_token', _START):
             number = self.ids.get(f'{role}_id')
             number = number[0] if isinstance(number, list) and number else number
-            found = backend.id_to_token(number) if type(number) is int and number >= 0 else None
+            found = backend.id_to_token(number) if type(number) is int and 0 <= number < 2**31 else None
             if found is not None:
                 named.setdefault(role, found)
         return {role: token for role, token in named.items() if backend.token_to_id(token) is not None}
@@ -164,20 +165,11 @@ class Settings:
                     f'{backend.token_to_id(token.content)} in the tokenizer'
                 )
         special = {token.content for token in backend.get_added_tokens_decoder().values() if token.special}
-        found = {text_of(token): token for token in self._named(backend)}
-        backend.add_special_tokens([_token(token) for text, token in found.items() if text not in special])
-
-    def _named(self, backend: tokenizers.Tokenizer) -> Iterator[Any]:
-        """Yield the tokens that are named: those with a role, and others."""
-        for key in (*ROLES, *(key for key in self.config if key.endswith('_token') and key not in (*ROLES, _START))):
-            token = self.config.get(key)
-            named = isinstance(token, str | dict) and token
+        for key, token in _named(self.config):
             # Padding is masked and needs no id: a new one may lie beyond the vocabulary of the model.
-            if named and (key != 'pad_token' or backend.token_to_id(text_of(token)) is not None):
-                yield token
-        more = self.config.get('extra_special_tokens') or self.config.get('additional_special_tokens') or []
-        yield from more.values() if isinstance(more, dict) else more
-        yield from self.roles(backend).values()
+            beyond = key == 'pad_token' and backend.token_to_id(text_of(token)) is None
+            if text_of(token) not in special and not beyond:
+                backend.add_special_tokens([_token(token)])
 
     def _flagged(self, backend: tokenizers.Tokenizer, role: str) -> tuple[str, ...]:
         """The token of a role where `add_bos_token` or `add_eos_token` asks for it."""
@@ -185,12 +177,19 @@ class Settings:
         return (token,) if token is not None and self.value(f'add_{role}') else ()
 
 
-def _older(folder: Path, config: Mapping[str, Any]) -> dict[int, AddedToken]:
-    """The tokens of added_tokens.json."""
-    special = {text_of(config[role]) for role in ROLES if config.get(role)}
-    special |= {text_of(token) for token in config.get('additional_special_tokens') or []}
+def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the tokens that a configuration names, each with its key: those with a role, then others."""
+    keys = (*ROLES, *(key for key in config if key.endswith('_token') and key not in (*ROLES, _START)))
+    yield from ((key, config[key]) for key in keys if config.get(key) and not isinstance(config[key], bool))
+    key = 'extra_special_tokens' if config.get('extra_special_tokens') else 'additional_special_tokens'
+    more = config.get(key) or []
+    yield from ((key, token) for token in (more.values() if isinstance(more, dict) else more))
+
+
+def _older(folder: Path, named: Collection[str]) -> dict[int, AddedToken]:
+    """The tokens of added_tokens.json, of which those that are named are special."""
     return {
-        number: AddedToken(token, special=token in special, normalized=token not in special)
+        number: AddedToken(token, special=token in named, normalized=token not in named)
         for token, number in read_config(folder / 'added_tokens.json').items()
     }
 
