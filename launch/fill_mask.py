@@ -15,9 +15,9 @@ from dataclasses import asdict
 from absl import flags
 
 from saccade.decode.fill import Filler
-from saccade.decode.gaps import GapFiller
 from saccade.train.process.main import run_main
 from saccade.train.trained import open_trained
+from saccade.train.translating import open_gap_filler
 from saccade.types import Seq2Seq, UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
@@ -42,9 +42,7 @@ def main(overrides: list[str]) -> None:
         raise UserError('give --text="...", with [MASK] in the place of what is to be filled in')
     trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
     if isinstance(trained.model, Seq2Seq):
-        start = trained.config.get('data', {}).get('start')
-        gaps = GapFiller.of(trained.model, trained.params, trained.tokenizer, start, MODE.value)
-        found = gaps.fill(TEXT.value)
+        found = open_gap_filler(trained, MODE.value).fill(TEXT.value)
         print(json.dumps(asdict(found)) if JSON.value else found.text)
         return
     filler = Filler(trained.model, trained.params, trained.tokenizer)

@@ -15,6 +15,7 @@ from absl import flags
 
 from saccade.decode.beam import Beam
 from saccade.decode.chat import chat, typed_lines
+from saccade.decode.generation import Generation
 from saccade.decode.sample import Writer
 from saccade.decode.sampling import Sampler
 from saccade.train.process.main import run_main
@@ -34,7 +35,8 @@ GREEDY = flags.DEFINE_bool('greedy', False, 'Always the most probable token, wha
 BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of a search for the most probable texts; 0 draws at random.', 0, 1000)
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
 SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same text.', 0, 2**32 - 1)
-DRAWING = (TEMPERATURE, TOP_K, TOP_P, MIN_P, GREEDY, SEED)
+SETTINGS = (TEMPERATURE, TOP_K, TOP_P, MIN_P)  # of a Hugging Face folder where they are not given
+DRAWING = (*SETTINGS, GREEDY, SEED)
 CHAT = flags.DEFINE_bool('chat', False, 'Talk line by line, until an empty line or the end of the input.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
@@ -51,9 +53,15 @@ def main(overrides: list[str]) -> None:
         raise UserError('--chat is for people: it goes with neither --json nor --samples')
     if BEAMS.value:
         _require_no_drawing()
-    sampler = Sampler(0.0 if GREEDY.value else TEMPERATURE.value, TOP_K.value, TOP_P.value, MIN_P.value)
+    settings = {flag.name: flag.value for flag in SETTINGS if flags.FLAGS[flag.name].present}
+    if GREEDY.value:
+        settings['temperature'] = 0.0
+    Sampler(**settings)  # refused before a model is read
     trained, key = open_trained(WORKDIR.value, INIT_FROM.value), jax.random.key(SEED.value)
-    writer = Writer(trained.model, trained.params, trained.tokenizer, sampler)
+    generation = trained.generation or Generation.of_run(trained.tokenizer)
+    generation.warn()
+    sampler = generation.sampler(**settings)
+    writer = Writer(trained.model, trained.params, trained.tokenizer, sampler, generation)
     if CHAT.value:
         for said in chat(writer, typed_lines(), key, MAX_TOKENS.value, PROMPT.value):
             print(said, flush=True)

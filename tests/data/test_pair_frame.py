@@ -9,7 +9,7 @@ import pytest
 
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.byte import Byte
-from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
+from saccade.data.tokenizer.tokenizer import BERT, Around, Tokenizer
 from saccade.data.tokenizer.word import Word
 from saccade.types import UserError
 
@@ -28,13 +28,13 @@ def test_a_source_ends_and_a_target_starts_and_ends():
 
 
 def test_a_source_of_another_vocabulary_ends_with_its_own_end_token():
-    row = replace(FRAME, source_end=0).row([1, 2], [3])
+    row = replace(FRAME, around=Around((), (0,))).row([1, 2], [3])
     np.testing.assert_array_equal(row['source'], [1, 2, 0, 0])
     assert row['source_segments'].sum() == 3
     assert (row['tokens'][2], row['end']) == (9, 9)
     both = Tokenizer(Byte().train([]).backend, Byte(end=None, specials=BERT).train([]))
     frame = PairFrame.of(both, 4, 3)
-    assert (frame.source_end, frame.end) == (both.source.special('[SEP]'), both.end) == (3, 0)
+    assert (*frame.around.after, frame.end) == (both.source.special('[SEP]'), both.end) == (3, 0)
 
 
 def test_the_room_is_what_fits_to_the_last_token():

@@ -340,5 +340,5 @@ def test_a_vocabulary_beside_a_damaged_configuration(bert, text):
 
 
 def test_a_folder_without_a_tokenizer(bert):
-    with pytest.raises(UserError, match=r'there is no tokenizer\.json and no vocab\.txt'):
+    with pytest.raises(UserError, match=r'there is no tokenizer\.json, no vocab\.txt'):
         open_trained(init_from=str(bert.write()))

@@ -41,7 +41,7 @@ def test_a_hugging_face_directory_translates_as_transformers_does(runner, tmp_pa
     source = torch.tensor([[*tokenizer.encode(TEXT), tokenizer.end]])
     theirs = model.generate(source, max_new_tokens=CONTEXT, do_sample=False, num_beams=1)[0, 1:].tolist()
 
-    done = runner.run('translate', f'--init_from={tmp_path}', '--start=<pad>', f'--text={TEXT}', '--json')
+    done = runner.run('translate', f'--init_from={tmp_path}', f'--text={TEXT}', '--json')
     assert done.returncode == 0, done.stderr
     text = json.loads(done.stdout)['text']
     assert text

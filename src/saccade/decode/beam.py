@@ -25,6 +25,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from saccade.decode.generate import NO_TOKEN, after_prompts, laid_out
 from saccade.decode.loop import Opening, after_sources
+from saccade.decode.rules import FREE, TokenRules
 from saccade.types import (
     Batch,
     Count,
@@ -100,6 +101,7 @@ class Beam:
     max_tokens: written of a row at most, the end token included; 0 for the model's context.
     groups: beams that choose apart.
     diversity: λ, in nats.
+    rules: constraints on the tokens.
     """
 
     beams: Count
@@ -108,6 +110,7 @@ class Beam:
     max_tokens: CountOrZero = 0
     groups: Count = 1
     diversity: NotNegative = 0.0
+    rules: TokenRules = FREE
 
     def __post_init__(self) -> None:
         require_positive('decode.beam:Beam', beams=self.beams, groups=self.groups)
@@ -128,7 +131,7 @@ class Beam:
 
     def search(self, opening: Opening, most: int, end: Int[Array, '*B']) -> Texts:
         """Find K texts of so many tokens at most for each row; for use inside a compiled program."""
-        B, K = opening.newest.shape[0], self._each
+        B, K = opening.before.shape[0], self._each
         end = jnp.broadcast_to(end, (B,))
         empty = Texts(
             tokens=jnp.zeros((B, K, most), jnp.int32),
@@ -138,14 +141,14 @@ class Beam:
         begun = empty.replace(scores=empty.scores.at[:, 0].set(0.0))  # one beam, or all would be the same
         now = _Now(
             state=jax.tree.map(lambda leaf: repeat(leaf, 'B ... -> (B K) ...', K=self.beams), opening.state),
-            newest=repeat(opening.newest, 'B -> B K', K=self.beams),
+            newest=repeat(opening.before[:, -1], 'B -> B K', K=self.beams),
             live=self.groups * (begun,),
             finished=self.groups * (empty,),
             done=opening.ended,
             steps=jnp.zeros((), jnp.int32),
         )
         now = jax.lax.while_loop(
-            lambda now: (now.steps < most) & ~now.done.all(), partial(self._advance, opening.step, end), now
+            lambda now: (now.steps < most) & ~now.done.all(), partial(self._advance, opening, end), now
         )
         # What has no end token when there is no more room is taken as it is.
         unfinished = [self._penalised(live, live.counts, ~now.done) for live in now.live]
@@ -157,15 +160,16 @@ class Beam:
         """Beams of a group."""
         return self.beams // self.groups
 
-    def _advance(self, step: Any, end: Int[Array, 'B'], now: _Now) -> _Now:
+    def _advance(self, opening: Opening, end: Int[Array, 'B'], now: _Now) -> _Now:
         segments = repeat(~now.done, 'B -> (B K) 1', K=self.beams).astype(jnp.int32)
-        logits, state = step(rearrange(now.newest, 'B K -> (B K) 1'), segments, now.state)
+        logits, state = opening.step(rearrange(now.newest, 'B K -> (B K) 1'), segments, now.state)
         log_p = jax.nn.log_softmax(logits[:, -1].astype(jnp.float32), axis=-1)
         log_p = rearrange(log_p, '(B G K) V -> G B K V', G=self.groups, K=self._each)
         live, finished, origins, tokens = [], [], [], []
         taken = jnp.zeros((now.done.shape[0], log_p.shape[-1]))
         for group in range(self.groups):
-            found = self._chosen(log_p[group], taken, now.live[group], now.steps, end)
+            allowed = self._allowed(log_p[group], opening.before, now.live[group], now.steps, end)
+            found = self._chosen(allowed, taken, now.live[group], now.steps, end)
             live.append(found.live)
             pool = now.finished[group].beside(self._penalised(found.ended, found.ended.counts + 1, ~now.done))
             finished.append(pool.best(self._each))
@@ -182,6 +186,13 @@ class Beam:
             steps=now.steps + 1,
         )
 
+    def _allowed(
+        self, log_p: Float[Array, 'B K V'], before: Int[Array, 'B T'], live: Texts, at: Int[Array, ''], end: Any
+    ) -> Float[Array, 'B K V']:
+        """Log-probabilities of each beam's next token, -inf where the rules forbid it."""
+        rules = jax.vmap(self.rules, (1, None, 1, None, None), 1)
+        return rules(log_p, before, live.tokens, at, end)
+
     def _chosen(
         self, log_p: Float[Array, 'B K V'], taken: Float[Array, 'B V'], live: Texts, at: Int[Array, ''], end: Any
     ) -> '_Choice':
@@ -189,9 +200,10 @@ class Beam:
         _, K, V = log_p.shape
         whole = rearrange(live.scores[..., None] + log_p, 'B K V -> B (K V)')
         chosen_by = whole - self.diversity * jnp.tile(taken, (1, K))
-        _, places = jax.lax.top_k(chosen_by, min(2 * K, K * V))
+        ways = 2 + len(self.rules.ends)  # each beam may end in all ways but one, and K must go on
+        _, places = jax.lax.top_k(chosen_by, min(ways * K, K * V))
         origins, tokens, scores = places // V, places % V, _picked(whole, places)
-        ends = tokens == end[:, None]
+        ends = self.rules.are_ends(tokens, end[:, None])
         candidates = live.at(origins).replace(scores=scores)
         written = candidates.tokens.at[:, :, at].set(tokens)
         ended = candidates.replace(scores=jnp.where(ends, scores, -jnp.inf))

@@ -26,8 +26,14 @@ def chat(
         opening: text that the transcript begins with.
 
     Raises:
-        UserError: an answer would fill the whole context, or the opening cannot be encoded.
+        UserError: an answer would fill the whole context, the opening cannot be encoded, or the model is of a folder
+            with a chat template.
     """
+    if writer.generation.chat_template:
+        raise UserError(
+            'this folder has a chat template, which is not supported: its model expects the turns of a chat between '
+            'special tokens. Continue a text with --prompt instead'
+        )
     context_length = writer.model.context_length
     max_tokens = min(USUAL_TOKENS, max(1, context_length // 2)) if max_tokens is None else max_tokens
     if max_tokens >= context_length:
@@ -41,12 +47,13 @@ def chat(
         except UserError as error:
             yield f'[{error}]'
             continue
-        cut = max(0, len(transcript) - (context_length - max_tokens))
+        begin = writer.generation.prompt.before
+        cut = max(0, len(begin) + len(transcript) - (context_length - max_tokens))
         if cut:
             room = f'the context is {context_length} tokens, an answer {max_tokens}'
             yield f'[the oldest {cut} tokens are forgotten: {room}]'
         transcript = transcript[cut:]
-        (answer,) = writer.extend([transcript], jax.random.fold_in(key, turn), max_tokens)
+        (answer,) = writer.extend([[*begin, *transcript]], jax.random.fold_in(key, turn), max_tokens)
         yield writer.text(transcript, answer)
         transcript = transcript + answer
 

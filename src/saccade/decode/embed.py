@@ -87,7 +87,7 @@ class Layout:
     """Layout of a text's tokens in the rows of a model, as in training.
 
     Attributes:
-        begins: special tokens that a text begins with.
+        begins, ends: special tokens that a text begins and ends with.
         opens: how many special tokens begin a row of it.
         room: tokens of it in a row.
         row: makes a row of these.
@@ -95,6 +95,7 @@ class Layout:
     """
 
     begins: list[int]
+    ends: list[int]
     opens: int
     room: int
     row: Callable[[Values], Row]
@@ -102,16 +103,17 @@ class Layout:
 
     @classmethod
     def of(cls, model: Model, tokenizer: Tokenizer) -> 'Layout':
-        """Documents of a language model follow an end token; a row of an encoder is framed.
+        """Documents of a language model follow an end token, or what its folder says; a row of an encoder is framed.
 
         Raises:
             UserError: the model is an encoder, and its tokenizer lacks a special token of the frame.
         """
         if isinstance(model, LanguageModel):
             begins = [] if tokenizer.end is None else [tokenizer.end]
-            return cls(begins, 0, model.context_length, partial(_unframed, model.context_length), before)
+            begins, ends = map(list, tokenizer.around or (begins, []))
+            return cls(begins, ends, 0, model.context_length, partial(_unframed, model.context_length), before)
         frame = Frame.of(tokenizer, model.context_length)
-        return cls([], next(frame.starts([])), frame.room(), frame.row, on_both_sides)
+        return cls([], [], next(frame.starts([])), frame.room(), frame.row, on_both_sides)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +146,9 @@ class Embedder:
         if not ids:
             raise UserError(f'the text {text!r} has no token')
         layout = Layout.of(self.model, self.tokenizer)
-        tokens, vectors = map(np.concatenate, zip(*self._read([*layout.begins, *ids], layout), strict=True))
+        tokens, vectors = map(
+            np.concatenate, zip(*self._read([*layout.begins, *ids, *layout.ends], layout), strict=True)
+        )
         opened = len(layout.begins) + layout.opens
         closed = len(tokens) - opened - len(ids)
         everywhere = [*opened * [_NOWHERE], *places, *closed * [_NOWHERE]]

@@ -51,7 +51,7 @@ class Filler:
     def __post_init__(self) -> None:
         if 'masked' not in dict(getattr(self.model, 'heads', ())):
             raise UserError("this model has no head 'masked': only what was trained on masked tokens fills them in")
-        self.tokenizer.special(*MASK)
+        self.tokenizer.special(*MASK, role='mask_token')
 
     def fill(self, text: str, top: int = 5) -> list[Filling]:
         """Return what each [MASK] of a text may be, the most probable first.
@@ -98,7 +98,7 @@ class Filler:
     @property
     def mask(self) -> int:
         """The id of [MASK]."""
-        return self.tokenizer.special(*MASK)
+        return self.tokenizer.special(*MASK, role='mask_token')
 
     def _framed(self, text: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """The row of a text, and where it has masks."""
@@ -122,7 +122,7 @@ class Filler:
 
     @property
     def _name(self) -> str:
-        return next(name for name in MASK if name in self.tokenizer.specials)
+        return self.tokenizer.token(self.mask)
 
     def _probabilities(self, row: dict[str, np.ndarray]) -> Float[np.ndarray, 'T V']:
         """Of each token at each place; special tokens are never filled in."""

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from saccade.decode.loop import Opening, stepper, write
+from saccade.decode.rules import FREE, TokenRules
 from saccade.decode.sampling import Sampler
 from saccade.types import LanguageModel, Params, PRNGKey, State, Tokens, UserError
 
@@ -32,6 +33,7 @@ def generate(
     max_tokens: int,
     key: PRNGKey,
     end: int | None = None,
+    rules: TokenRules = FREE,
 ) -> list[list[int]]:
     """Return the new tokens of each row, without the end token.
 
@@ -42,6 +44,7 @@ def generate(
         max_tokens: new tokens at most, the end token included.
         key: number b of the rows draws its token t with the key folded with b, then t.
         end: the token that ends a row.
+        rules: constraints on the tokens.
 
     Raises:
         UserError: a prompt and `max_tokens` do not fit the context, or a token is not in the vocabulary.
@@ -50,7 +53,9 @@ def generate(
     if not len(tokens):
         return []
     stop = np.int32(NO_TOKEN if end is None else end)
-    written, counts = jax.device_get(continued(model, sampler, max_tokens, params, tokens, lengths, key, stop))
+    written, counts = jax.device_get(
+        continued(model, sampler, max_tokens, params, tokens, lengths, key, stop, rules=rules)
+    )
     return [row[:count].tolist() for row, count in zip(written, counts, strict=True)]
 
 
@@ -62,15 +67,10 @@ def laid_out(
     Raises:
         UserError: one does not fit the context with `max_tokens` after it, or has a token that there is not.
     """
-    prompts = [start(prompt, end) for prompt in prompts]
+    prompts = [list(prompt) or [0 if end is None else end] for prompt in prompts]
     _check(model, prompts, max_tokens)
     lengths = np.array([len(prompt) for prompt in prompts], np.int32)
     return _left_padded(prompts, min(CHUNK, model.context_length)), lengths
-
-
-def start(prompt: Sequence[int], end: int | None) -> list[int]:
-    """The prompt, or what stands for an empty one."""
-    return list(prompt) or [0 if end is None else end]
 
 
 def _check(model: LanguageModel, prompts: Sequence[Sequence[int]], max_tokens: int) -> None:
@@ -106,7 +106,7 @@ def _left_padded(prompts: Sequence[Sequence[int]], chunk: int) -> Int[np.ndarray
     return tokens
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
+@partial(jax.jit, static_argnums=(0, 1, 2), static_argnames='rules')
 def continued(
     model: Any,
     sampler: Sampler,
@@ -116,10 +116,11 @@ def continued(
     lengths: Int[Array, 'B'],
     key: PRNGKey,
     end: Int[Array, ''],
+    rules: TokenRules = FREE,
 ) -> tuple[Int[Array, 'B M'], Int[Array, 'B']]:
     """Return the new tokens of each row, and how many of them come before its end."""
     opening = after_prompts(model, params, tokens, lengths, max_tokens)
-    written = write(opening, sampler, max_tokens, key, end)
+    written = write(opening, sampler, max_tokens, key, end, rules)
     return written.tokens, written.counts
 
 
@@ -129,7 +130,8 @@ def after_prompts(model: Any, params: Params, tokens: Tokens, lengths: Int[Array
     step = stepper(model, params)
     state = model.apply({'params': params}, tokens, T - 1 + max_tokens, method='init_state')
     state = _read(step, tokens[:, :-1], lengths - 1, min(CHUNK, model.context_length), state)
-    return Opening(step, state, tokens[:, -1], jnp.zeros(tokens.shape[0], bool))
+    before = jnp.where(jnp.arange(T) >= T - lengths[:, None], tokens, -1)
+    return Opening(step, state, before, jnp.zeros(tokens.shape[0], bool))
 
 
 def _read(step: Any, tokens: Tokens, lengths: Int[Array, 'B'], chunk: int, state: State) -> State:

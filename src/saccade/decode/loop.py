@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Int
 
+from saccade.decode.rules import FREE, TokenRules
 from saccade.model.stack import unstacked
 from saccade.types import Batch, LayerContext, Logits, Params, PRNGKey, State, Tokens, Written
 
@@ -27,13 +28,13 @@ class Opening:
 
     Attributes:
         step: takes tokens into the state; where their segment is 0, there is none.
-        newest: the token of each row that is not in the state yet.
+        before: the tokens of each row, of which the last is not in the state yet; -1 where there is none.
         ended: rows that nothing is to be written for.
     """
 
     step: Step
     state: State
-    newest: Int[Array, 'B']
+    before: Int[Array, 'B T']
     ended: Bool[Array, 'B']
 
 
@@ -52,7 +53,7 @@ def after_sources(model: Any, params: Params, batch: Batch, max_tokens: int) -> 
     source, segments = batch['source'], batch['source_segments']
     context = LayerContext(batch['source_positions'], segments)
     state = model.apply({'params': params}, source, context, max_tokens, method='encode')
-    return Opening(stepper(model, params), state, batch['tokens'][:, 0], ~(segments != 0).any(axis=-1))
+    return Opening(stepper(model, params), state, batch['tokens'][:, :1], ~(segments != 0).any(axis=-1))
 
 
 @struct.dataclass
@@ -67,22 +68,26 @@ class _Now:
     steps: Int[Array, '']
 
 
-def write(opening: Opening, sampler: Any, max_tokens: int, key: PRNGKey, end: Int[Array, '*B']) -> Written:
+def write(
+    opening: Opening, sampler: Any, max_tokens: int, key: PRNGKey, end: Int[Array, '*B'], rules: TokenRules = FREE
+) -> Written:
     """Write until every row has ended or has so many tokens, the one that ends it included.
 
     Args:
         sampler: takes the logits of a row and a key to a token.
         key: number b of the rows draws its token t with the key folded with b, then t.
         end: the token that ends a row; of each row, or of all.
+        rules: constraints on the tokens.
     """
-    B = opening.newest.shape[0]
+    B = opening.before.shape[0]
     rows = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(B))
 
     def next_token(now: _Now) -> _Now:
         logits, state = opening.step(now.newest[:, None], (~now.ended)[:, None].astype(jnp.int32), now.state)
         keys = jax.vmap(jax.random.fold_in, (0, None))(rows, now.steps)
-        newest = jax.vmap(sampler)(logits[:, -1], keys).astype(jnp.int32)
-        ended = now.ended | (newest == end)
+        allowed = rules(logits[:, -1], opening.before, now.tokens, now.steps, end)
+        newest = jax.vmap(sampler)(allowed, keys).astype(jnp.int32)
+        ended = now.ended | rules.are_ends(newest, end)
         tokens = jax.lax.dynamic_update_slice_in_dim(now.tokens, newest[:, None], now.steps, axis=1)
         return _Now(state, newest, tokens, now.counts + ~ended, ended, now.steps + 1)
 
@@ -91,7 +96,7 @@ def write(opening: Opening, sampler: Any, max_tokens: int, key: PRNGKey, end: In
         next_token,
         _Now(
             state=opening.state,
-            newest=opening.newest,
+            newest=opening.before[:, -1],
             tokens=jnp.zeros((B, max_tokens), jnp.int32),
             counts=jnp.zeros(B, jnp.int32),
             ended=opening.ended,

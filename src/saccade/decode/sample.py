@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text generation: a language model with its tokenizer continues a prompt."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from saccade.build import refused
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.beam import Beam, generate_beams
-from saccade.decode.generate import generate, start
+from saccade.decode.generate import generate
+from saccade.decode.generation import Generation
 from saccade.decode.sampling import Sampler
 from saccade.types import Count, CountOrZero, LanguageModel, Model, NotNegative, Params, Part, PRNGKey, Share, UserError
 
@@ -36,6 +37,8 @@ class ScoredContinuation(Continuation):
 class Writer:
     """Text generation by a language model.
 
+    Attributes: settings, those of generation of a Hugging Face folder; None: those of a run.
+
     Raises:
         UserError: the model is none, as an encoder; what it does instead is named.
     """
@@ -44,16 +47,23 @@ class Writer:
     params: Params
     tokenizer: Tokenizer
     sampler: Sampler
+    settings: Generation | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, LanguageModel):
             raise UserError(refused(Part(type(self.model)), LanguageModel))
 
+    @property
+    def generation(self) -> Generation:
+        """The settings of generation."""
+        return Generation.of_run(self.tokenizer) if self.settings is None else self.settings
+
     def write(self, prompt: str, key: PRNGKey, max_tokens: int | None = None, samples: int = 1) -> list[Continuation]:
         """Continue a text, as often as samples are asked for.
 
         Args:
-            max_tokens: new tokens at most; None: USUAL_TOKENS, or fewer where the context has no room for so many.
+            max_tokens: new tokens at most; None: as the folder says, else USUAL_TOKENS, or fewer where the context has
+                no room for them.
 
         Raises:
             UserError: the tokenizer cannot encode the prompt, or the tokens do not fit the context.
@@ -73,18 +83,24 @@ class Writer:
             UserError: as for `write`.
         """
         ids, max_tokens = self._laid_out(prompt, max_tokens)
-        (found,) = generate_beams(self.model, self.params, [ids], beam, max_tokens, self.tokenizer.end)
+        beam = replace(beam, rules=self.generation.rules)
+        (found,) = generate_beams(self.model, self.params, [ids], beam, max_tokens, self.generation.end)
         return [ScoredContinuation(self.text(ids, new), new, score) for new, score in found[:samples]]
 
     def extend(self, prompts: list[list[int]], key: PRNGKey, max_tokens: int) -> list[list[int]]:
         """Return the new tokens of each row."""
-        end = self.tokenizer.end
-        return generate(self.model, self.params, prompts, self.sampler, max_tokens, key, end)
+        end, rules = self.generation.end, self.generation.rules
+        return generate(self.model, self.params, prompts, self.sampler, max_tokens, key, end, rules)
 
     def room(self, prompt: str, most: int) -> int:
         """New tokens that the context leaves room for after a prompt, from 1 to `most`."""
-        taken = len(start(self.tokenizer.encode(prompt), self.tokenizer.end))
-        return max(1, min(most, self.model.context_length - taken))
+        return max(1, min(most, self.model.context_length - len(self.framed(self.tokenizer.encode(prompt)))))
+
+    def framed(self, ids: list[int]) -> list[int]:
+        """The tokens of a prompt with the special ones around it; of an empty one, the token that begins a text."""
+        before, after = self.generation.prompt
+        first = 0 if self.generation.start is None else self.generation.start
+        return [*before, *ids, *after] or [first]
 
     def text(self, ids: list[int], new: list[int]) -> str:
         """The text that new tokens add. Decoders may treat the first word unlike the rest, so they see it all."""
@@ -96,7 +112,9 @@ class Writer:
         ids = self.tokenizer.encode(prompt)
         if prompt.strip() and not ids:
             raise UserError(f'the prompt {prompt!r} has no token')
-        return ids, self.room(prompt, USUAL_TOKENS) if max_tokens is None else max_tokens
+        ids = self.framed(ids)
+        room = self.model.context_length - len(ids)
+        return ids, self.generation.most(len(ids), room, USUAL_TOKENS) if max_tokens is None else max_tokens
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class SentenceEncoder:
     def room(self) -> int:
         """Tokens of a text that are read; what follows them is cut off."""
         layout = Layout.of(self.model, self.tokenizer)
-        return layout.room - len(layout.begins)
+        return layout.room - len(layout.begins) - len(layout.ends)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of texts, of norm 1, in their order.
@@ -95,7 +95,8 @@ class SentenceEncoder:
             UserError: the tokenizer lacks a character of a text.
         """
         layout = Layout.of(self.model, self.tokenizer)
-        ids = [[*layout.begins, *found][: layout.room] for found in self.tokenizer.encode_batch(texts)]
+        room, texts = self.room, self.tokenizer.encode_batch(texts)
+        ids = [[*layout.begins, *found[:room], *layout.ends] for found in texts]
         # Texts of about one length are read together, so that few places are padding.
         order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
         vectors: list[np.ndarray] = [np.zeros(0)] * len(ids)

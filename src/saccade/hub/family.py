@@ -72,6 +72,7 @@ class Family:
         older: how names end in older folders -> how they end in `weights`.
         heads: of an encoder, by the architecture that config.json names; the first is of a folder that names none.
             Tensors of another's heads may be stored too.
+        tokens: what config.json says of generation where it does not mention it: the defaults of their config class.
         inputs: arguments of such a model's `init`, after the key and before `train`, by their config.json: one row.
         constants: names of tables that are the same in every model of the family -> the table.
     """
@@ -84,6 +85,7 @@ class Family:
     keys: Keys
     older: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, tuple[Head, ...]] = field(default_factory=dict)
+    tokens: Mapping[str, int] = field(default_factory=dict)
     inputs: Callable[[Mapping[str, Any]], tuple[Any, ...]] = lambda config: ONE_TEXT
     constants: Mapping[str, Table] = field(default_factory=dict)
 

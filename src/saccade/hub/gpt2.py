@@ -111,4 +111,5 @@ FAMILY = Family(
     copies={'lm_head.weight': 'wte.weight'},
     ignored=r'h\.\d+\.attn\.(masked_)?bias',  # the causal mask, and what it once filled in
     keys=_KEYS,
+    tokens={'bos_token_id': 50256, 'eos_token_id': 50256},
 )

@@ -138,4 +138,5 @@ FAMILY = Family(
     copies={'lm_head.weight': 'embed_tokens.weight'},
     ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
     keys=_KEYS,
+    tokens={'bos_token_id': 1, 'eos_token_id': 2},
 )

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from saccade.build import build
-from saccade.data.tokenizer.file import FILES, find_tokenizer, open_tokenizer
-from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
+from saccade.data.tokenizer.tokenizer import CONFIG, Tokenizer, read_config
 from saccade.hub.family import Family, Head, find_family
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import Settings, read
@@ -29,14 +29,18 @@ class Pretrained:
     Attributes:
         spec: of the model, as it stands under config.model.
         params: in our layout, float32.
-        tokenizer: the folder's tokenizer.json, else its vocab.txt, if it has one.
+        tokenizer: the folder's tokenizer.json, else its vocab.txt or vocab.json, if it has one.
         name: of the folder.
+        generation: settings of generation_config.json; where there is none, of config.json and the family.
+        chat_template: whether the folder has one.
     """
 
     spec: dict[str, Any]
     params: Params
     tokenizer: Path | None
     name: str
+    generation: dict[str, Any]
+    chat_template: bool
 
     def open_tokenizer(self) -> Tokenizer:
         """Open the tokenizer, for text.
@@ -46,8 +50,8 @@ class Pretrained:
         """
         if self.tokenizer is None:
             raise UserError(
-                f'{self.name}: there is no {" and no ".join(FILES)}; text needs the tokenizer that the model was '
-                'trained with'
+                f'{self.name}: there is no tokenizer.json, no vocab.txt and no vocab.json with its merges.txt; text '
+                'needs the tokenizer that the model was trained with'
             )
         tokenizer, model = open_tokenizer(self.tokenizer), build(self.spec, 'model')()
         if tokenizer.size > model.vocabulary:
@@ -70,7 +74,14 @@ def load(path: str | Path) -> Pretrained:
         family, settings, heads, spec = _described(config)
         with open_tensors(folder) as tensors:
             params = place(tensors, family, _shapes(spec, family.inputs(settings)), heads)
-    return Pretrained(spec, unflatten_dict(params, sep='/'), find_tokenizer(folder), folder.resolve().name)
+        return Pretrained(
+            spec,
+            unflatten_dict(params, sep='/'),
+            find_tokenizer(folder),
+            folder.resolve().name,
+            _generation(folder, config, family),
+            _has_chat_template(folder),
+        )
 
 
 def spec_of(path: str | Path) -> dict[str, Any]:
@@ -81,6 +92,18 @@ def spec_of(path: str | Path) -> dict[str, Any]:
     """
     with _opened(path) as folder:
         return _described(read_json(folder / 'config.json'))[-1]
+
+
+def _generation(folder: Path, config: Mapping[str, Any], family: Family) -> dict[str, Any]:
+    """The settings of generation. As in transformers, generation_config.json replaces those of config.json."""
+    if (folder / 'generation_config.json').is_file():
+        return read_json(folder / 'generation_config.json')
+    return {**family.tokens, **{name: value for name, value in config.items() if value is not None}}
+
+
+def _has_chat_template(folder: Path) -> bool:
+    files = ('chat_template.jinja', 'chat_template.json', 'additional_chat_templates')
+    return any((folder / name).exists() for name in files) or bool(read_config(folder / CONFIG).get('chat_template'))
 
 
 @contextmanager

@@ -138,5 +138,6 @@ FAMILY = Family(
     ignored='',
     keys=_KEYS,
     constants=dict.fromkeys(('encoder.embed_positions.weight', 'decoder.embed_positions.weight'), _sinusoids),
+    tokens={'pad_token_id': 58100, 'decoder_start_token_id': 58100, 'eos_token_id': 0, 'forced_eos_token_id': 0},
     inputs=lambda config: 2 * ONE_TEXT,  # a source and a target
 )

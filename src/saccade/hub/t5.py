@@ -170,5 +170,6 @@ FAMILY = Family(
     keys=_KEYS,
     # Version 1.0 has one map inwards, where 1.1 has the gate beside it.
     older={'.wi.weight': '.wi_1.weight'},
+    tokens={'pad_token_id': 0, 'eos_token_id': 1},
     inputs=lambda config: 2 * ONE_TEXT,  # a source and a target
 )

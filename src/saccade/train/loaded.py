@@ -15,10 +15,10 @@ import jax
 
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.embed import Embedded, Embedder
+from saccade.decode.generation import Generation
 from saccade.decode.inputs import placed_records
 from saccade.decode.predict import Output
 from saccade.decode.sample import Writer
-from saccade.decode.sampling import Sampler
 from saccade.train.predicting import open_predictor
 from saccade.train.trained import Trained, is_hub, open_trained
 from saccade.types import Params, UserError
@@ -60,19 +60,28 @@ class Loaded:
         return self.trained.tokenizer
 
     def generate(
-        self, prompt: str = '', max_tokens: int | None = None, seed: int = 0, temperature: float = 0.8, **sampling: Any
+        self,
+        prompt: str = '',
+        max_tokens: int | None = None,
+        seed: int = 0,
+        temperature: float | None = None,
+        **sampling: Any,
     ) -> str:
         """Return the prompt and its continuation.
 
         Args:
-            max_tokens: new tokens at most; None: as many as the context has room for, up to 200.
-            temperature: 0 is greedy.
-            sampling: top_k, top_p and min_p, as `decode.sampling:Sampler` takes them.
+            max_tokens: new tokens at most; None: as many as a Hugging Face folder says, else as the context has room
+                for, up to 200.
+            temperature: 0 is greedy; None: as a Hugging Face folder says, else 0.8.
+            sampling: top_k, top_p and min_p, as `decode.sampling:Sampler` takes them; else as the folder says.
 
         Raises:
             UserError: the model is no language model, or the tokens do not fit the context.
         """
-        writer = Writer(self.model, self.params, self.tokenizer, Sampler(temperature, **sampling))
+        generation = self.trained.generation or Generation.of_run(self.tokenizer)
+        generation.warn()
+        given = sampling if temperature is None else {'temperature': temperature, **sampling}
+        writer = Writer(self.model, self.params, self.tokenizer, generation.sampler(**given), generation)
         (continuation,) = writer.write(prompt, jax.random.key(seed), max_tokens)
         return prompt + continuation.text
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from saccade.axes import AxesByPath, declared
 from saccade.build import build
 from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.decode.generation import Generation
 from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.digests import verified
@@ -34,6 +35,7 @@ class Trained:
         processor: of its inputs, a tokenizer where these are text; None where none was needed.
         config: the run's, or the model's spec alone.
         step: None where there was no run.
+        generation: settings of a Hugging Face folder; None for a run, whose data say how a text begins and ends.
     """
 
     model: Any
@@ -41,6 +43,7 @@ class Trained:
     processor: Any
     config: dict[str, Any]
     step: int | None = None
+    generation: Generation | None = None
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -84,7 +87,13 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
         return open_run(workdir or init_from, which)
     pretrained = hub.load(init_from)
     tokenizer, model = pretrained.open_tokenizer(), build(pretrained.spec, 'model')()
-    return Trained(model, jax.tree.map(jnp.asarray, pretrained.params), tokenizer, {'model': pretrained.spec})
+    settings = pretrained.generation, tokenizer, model.vocabulary, pretrained.chat_template
+    try:
+        generation = Generation.of_folder(*settings)
+    except UserError as error:
+        raise UserError(f'{init_from}: generation_config.json or config.json: {error}') from None
+    params = jax.tree.map(jnp.asarray, pretrained.params)
+    return Trained(model, params, tokenizer, {'model': pretrained.spec}, generation=generation)
 
 
 def open_run(path: str, which: str = 'latest') -> Trained:

@@ -1,14 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Translator of a run, with the search it was trained with or another."""
+"""Translator and gap filler of a run or of a Hugging Face folder, with the search it was trained with or another."""
 
 from dataclasses import dataclass
 
 from saccade.build import build, refused
 from saccade.data.pairs.base import FromPairs
 from saccade.data.rows.pair_frame import PairFrame
+from saccade.data.tokenizer.tokenizer import Around
 from saccade.decode.beam import Beam
+from saccade.decode.gaps import GapFiller
+from saccade.decode.generate import NO_TOKEN
 from saccade.decode.greedy import Greedy
+from saccade.decode.rules import FREE
 from saccade.decode.translator import Translator
 from saccade.train.experiment import Experiment
 from saccade.train.trained import Trained, open_trained
@@ -24,7 +28,7 @@ class Asked:
     which: checkpoint of a run.
     beams: of the search; 0 for the search that the run was evaluated by.
     alpha: the exponent of the length penalty.
-    start: of a Hugging Face directory, the special token that a target starts with; None: the end token.
+    start: of a Hugging Face directory, the special token that a target starts with; None: as the directory says.
     rows: texts that are translated at once.
     """
 
@@ -55,12 +59,54 @@ def _frame(trained: Trained, asked: Asked) -> PairFrame:
     data = Experiment.of(trained.config).data() if 'data' in trained.config else None
     if isinstance(data, FromPairs):
         return data.frame(trained.tokenizer)
-    model, start = trained.model, asked.start or getattr(data, 'start', None)
-    return PairFrame.of(trained.tokenizer, model.source_context_length, model.context_length, start)
+    return text_frame(trained, asked.start or getattr(data, 'start', None))
+
+
+def text_frame(trained: Trained, start: str | None) -> PairFrame:
+    """Return the frame of texts for a model whose data have none; of a Hugging Face folder, with its special tokens.
+
+    Args:
+        start: the special token that a target starts with; None: as the folder says, else the end token.
+
+    Raises:
+        UserError: the tokenizer lacks one, or a folder does not say how a target starts.
+    """
+    tokenizer, model, generation = trained.tokenizer, trained.model, trained.generation
+    lengths = model.source_context_length, model.context_length
+    if generation is None:
+        return PairFrame.of(tokenizer, *lengths, start)
+    first = generation.start if start is None else tokenizer.special(start)
+    if first is None:
+        raise UserError(
+            'neither generation_config.json nor config.json has a decoder_start_token_id within the vocabulary, with '
+            'which a target would start; --start names that token'
+        )
+    around = tokenizer.source.around or Around((), () if tokenizer.end is None else (tokenizer.end,))
+    return PairFrame(*lengths, first, NO_TOKEN if generation.end is None else generation.end, around)
+
+
+def open_gap_filler(trained: Trained, mode: str | None) -> GapFiller:
+    """Return a gap filler by a denoising model, whose data or folder say how a target starts.
+
+    Args:
+        mode: the special token before the text; None for none.
+
+    Raises:
+        UserError: the tokenizer lacks a special token.
+    """
+    frame = text_frame(trained, trained.config.get('data', {}).get('start'))
+    rules = FREE if trained.generation is None else trained.generation.rules
+    translator = Translator(trained.model, trained.params, trained.tokenizer, frame, Greedy(rules=rules), rows=1)
+    return GapFiller(translator.in_mode(mode))
 
 
 def _search(trained: Trained, asked: Asked) -> Search:
-    if asked.beams:
-        return Greedy() if asked.beams == 1 else Beam(beams=asked.beams, alpha=asked.alpha)
+    rules, most = FREE, 0
+    if trained.generation is not None:
+        trained.generation.warn()
+        room = trained.model.context_length
+        rules, most = trained.generation.rules, trained.generation.most(1, room, room)
+    if asked.beams > 1:
+        return Beam(beams=asked.beams, alpha=asked.alpha, max_tokens=most, rules=rules)
     given = trained.config.get('task', {}).get('search')
-    return build(given, 'config.task.search')() if given else Greedy()
+    return build(given, 'config.task.search')() if given and not asked.beams else Greedy(most, rules)

@@ -25,7 +25,8 @@ from saccade.types import UserError
 
 # What a resumed run may change, as dotted paths. A pattern frees what lies below it too; `*` stops at a dot.
 FREE = ('steps', 'mesh', 'backend', '*_every', 'logging', 'workers', '*.workers')
-PROCESSORS = '*tokenizer.json', '*processor.json'  # names of the files that a processor is kept in
+# Names of the files that a processor is kept in.
+PROCESSORS = '*tokenizer.json', '*tokenizer_config.json', '*processor.json'
 BEFORE = 'before_restart'  # folder of what a run had written before it was made to start again
 EVERY_RUN_HAS = ('seed', 'steps', 'task', 'model', 'data')
 

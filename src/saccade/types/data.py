@@ -16,7 +16,8 @@ from saccade.types.part import Part
 class Processor(Protocol):
     """Processor: turns the examples of a dataset into arrays, and is kept with a run. A tokenizer is one.
 
-    Its files are named *tokenizer.json or *processor.json. `digest` changes whenever it makes other arrays.
+    Its files are named *tokenizer.json, *tokenizer_config.json or *processor.json. `digest` changes whenever it makes
+    other arrays.
     """
 
     @property

@@ -21,7 +21,7 @@ _OPENS, _CLOSES = (*OPENS, '<|startoftext|>'), (*CLOSES, '<|endoftext|>')
 class CaptionFrame:
     """Special tokens around a caption.
 
-    Attributes: context_length, tokens of a row; opens, closes, the ids before and after the caption, one or none each.
+    Attributes: context_length, tokens of a row; opens, closes, the ids before and after the caption.
     """
 
     context_length: int
@@ -35,6 +35,8 @@ class CaptionFrame:
         Raises:
             UserError: none of them closes a text.
         """
+        if tokenizer.around and any(tokenizer.around):
+            return cls(context_length, *tokenizer.around)
         opens = (tokenizer.special(*_OPENS),) if tokenizer.specials.keys() & {*_OPENS} else ()
         return cls(context_length, opens, (tokenizer.special(*_CLOSES),))
 

@@ -97,7 +97,8 @@ class FromPairs(TokenizedBase):
     tokenizer: how to train the tokenizer, on both sides; it needs an end token.
     source_context_length: tokens of the source, the end token among them.
     context_length: tokens of the target, the end token among them.
-    start: the special token that the target starts with; None: the end token.
+    start: the special token that the target starts with; None: the one that the tokenizer's folder names, else the
+        end token.
     buckets: lengths, in tokens of a side, of pairs that are learned from in batches of their own, with as many more
         rows as such pairs are shorter, as far as they are below the contexts; empty for rows of one length.
     source_tokenizer: how to train one on the sources alone, where they have a vocabulary of their own; `tokenizer` is
@@ -158,7 +159,8 @@ class FromPairs(TokenizedBase):
 
         if self.source_tokenizer is None:
             return of(self.tokenizer, slice(0, 2))
-        return Tokenizer(of(self.tokenizer, slice(1, 2)).backend, of(self.source_tokenizer, slice(0, 1)))
+        written = of(self.tokenizer, slice(1, 2))
+        return Tokenizer(written.backend, of(self.source_tokenizer, slice(0, 1)), written.roles)
 
     def _texts(self, examples: RecordSource, sides: slice = slice(0, 2)) -> Iterator[str]:
         return itertools.chain.from_iterable(pair[sides] for pair in self._pairs(examples))

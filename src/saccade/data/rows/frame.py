@@ -3,7 +3,8 @@
 """Special tokens of an encoder's row: [CLS] a [SEP] for one text, or [CLS] a [SEP] b [SEP] for two.
 
 Devlin et al. 2019, "BERT", figure 1, https://arxiv.org/abs/1810.04805. In the vocabularies of RoBERTa the names are
-<s>, </s> and <mask>; it has two </s> between texts, and we have one.
+<s>, </s> and <mask>; it has two </s> between texts, and we have one. Where the folder of a tokenizer names the tokens
+by role, those are taken, whatever their names.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +56,8 @@ class Frame:
         Raises:
             UserError: it lacks one.
         """
-        return cls(context_length, tokenizer.special(*OPENS), tokenizer.special(*CLOSES))
+        opens, closes = tokenizer.special(*OPENS, role='cls_token'), tokenizer.special(*CLOSES, role='sep_token')
+        return cls(context_length, opens, closes)
 
     def room(self, texts: int = 1) -> int:
         """Tokens that so many texts may have together."""

@@ -3,9 +3,10 @@
 """Special tokens of a sequence-to-sequence row: source x1 .. xm [end], and target [start] y1 .. yn [end].
 
 Sutskever, Vinyals and Le 2014, section 2, https://arxiv.org/abs/1409.3215, end both by one token; Bahdanau, Cho and
-Bengio 2015 too. The target starts with it as well, unless the data name another token: T5 and Marian use padding. For
-a model that was trained in several modes, a token before the source names the mode (Tay et al. 2022, "UL2", section
-3.1.3, https://arxiv.org/abs/2205.05131).
+Bengio 2015 too. The target starts with it as well, unless the data or the folder of the tokenizer name another token:
+T5 and Marian use padding. Where the tokenizer of a folder puts special tokens around a text, these are around the
+source. For a model that was trained in several modes, a token before the source names the mode (Tay et al. 2022,
+"UL2", section 3.1.3, https://arxiv.org/abs/2205.05131).
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from saccade.data.split import Row
-from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.data.tokenizer.tokenizer import Around, Tokenizer
 from saccade.types import UserError, require_positive
 
 Ids = Sequence[int] | np.ndarray
@@ -30,7 +31,7 @@ class PairFrame:
     Attributes:
     source_context_length, context_length: tokens of the source, and of the target.
     start, end: the ids that start and end the target.
-    source_end: the id that ends the source, where this has a vocabulary of its own.
+    around: the ids before and after the source; None: the one that ends the target after it.
     mode: that of the token before each source; None for none.
     """
 
@@ -38,7 +39,7 @@ class PairFrame:
     context_length: int
     start: int
     end: int
-    source_end: int | None = None
+    around: Around | None = None
     mode: int | None = None
 
     def __post_init__(self) -> None:
@@ -48,7 +49,11 @@ class PairFrame:
     def of(
         cls, tokenizer: Tokenizer, source_context_length: int, context_length: int, start: str | None = None
     ) -> 'PairFrame':
-        """Take the special tokens of a tokenizer; without a name the target starts with the end token.
+        """Take the special tokens of a tokenizer.
+
+        Args:
+            start: name of the token that a target starts with; None: the one that the tokenizer's folder names, else
+                the end token.
 
         Raises:
             UserError: it lacks one.
@@ -56,9 +61,11 @@ class PairFrame:
         end, source_end = tokenizer.end, tokenizer.source.end
         if end is None or source_end is None:
             raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
-        return cls(
-            source_context_length, context_length, end if start is None else tokenizer.special(start), end, source_end
-        )
+        named = tokenizer.role('decoder_start_token')
+        first = tokenizer.special(start) if start is not None else end if named is None else named
+        found = tokenizer.source.around
+        around = found if found is not None and any(found) else Around((), (source_end,))
+        return cls(source_context_length, context_length, first, end, around)
 
     def in_mode(self, tokenizer: Tokenizer, mode: str | None) -> 'PairFrame':
         """The same with this special token before each source.
@@ -70,7 +77,7 @@ class PairFrame:
 
     @property
     def room(self) -> tuple[int, int]:
-        """Tokens that a source may have, and a target, not counting the one that ends each, and the mode."""
+        """Tokens that a source may have, and a target, not counting the special ones of each."""
         return self.source_context_length - len(self.read([])), self.context_length - 1
 
     def shorter(self, length: int) -> 'PairFrame':
@@ -97,9 +104,9 @@ class PairFrame:
         return row
 
     def read(self, source: Ids) -> list[int | np.integer]:
-        """All tokens of a source: the mode, its own, and the one that ends it."""
-        end = self.end if self.source_end is None else self.source_end
-        return [*([] if self.mode is None else [self.mode]), *source, end]
+        """All tokens of a source: the mode, its own, and the special ones around it."""
+        before, after = self.around or Around((), (self.end,))
+        return [*before, *([] if self.mode is None else [self.mode]), *source, *after]
 
     def padding(self) -> Row:
         """A row of which nothing counts."""

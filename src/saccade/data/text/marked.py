@@ -46,7 +46,8 @@ class MarkedText(TextData):
     Attributes:
     sentinels: how many the tokenizer must have, of the names <extra_id_0>, <extra_id_1> ...
     modes: the special tokens that a source may begin with.
-    start: the special token that a target starts with; None: the end token.
+    start: the special token that a target starts with; None: the one that the tokenizer's folder names, else the end
+        token.
     """
 
     sentinels: int
@@ -79,7 +80,8 @@ class MarkedText(TextData):
         """
         if tokenizer.end is None:
             raise UserError('the tokenizer has no end token, and nothing else says where a text ends; give it one')
-        start = tokenizer.end if self.start is None else tokenizer.special(self.start)
+        named = tokenizer.role('decoder_start_token')
+        start = tokenizer.special(self.start) if self.start else tokenizer.end if named is None else named
         ids = {mode: np.int32(tokenizer.special(mode)) for mode in self.modes}
         return {
             'sentinels': sentinels_of(tokenizer, self.sentinels),

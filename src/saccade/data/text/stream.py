@@ -4,7 +4,8 @@
 
 Where the tokenizer has an end token, the stream begins with it and each document is followed by it. A
 document reaches from the end token before it to the one after it: so its first token is a target too, and a
-model that is given the end token alone begins a document.
+model that is given the end token alone begins a document. Where the folder of the tokenizer puts a token before each
+text, as Llama's, a document begins with that one in place of the end token before it.
 """
 
 import math
@@ -141,22 +142,23 @@ def _write_stream(documents: Sequence[Any], tokenizer: Tokenizer, path: Path) ->
     """Write the stream of tokens; return where documents start and stop in it, and the bytes of text."""
     dtype = smallest(tokenizer.size)
     end = [] if tokenizer.end is None else [tokenizer.end]
+    begin = list(tokenizer.around.before) if tokenizer.around else []
     lengths, size = [], 0
     raw = path.with_suffix('.raw')
     with raw.open('wb') as file:
-        file.write(np.array(end, dtype).tobytes())
+        file.write(np.array([] if begin else end, dtype).tobytes())
         for group in groups(documents, lambda document: len(document['text'])):
             for document, ids in zip(group, _encoded(group, tokenizer), strict=True):
                 size += len(document['text'].encode())
                 if ids:
-                    file.write(np.array(ids + end, dtype).tobytes())
+                    file.write(np.array([*begin, *ids, *end], dtype).tobytes())
                     lengths.append(len(ids))
     if lengths:
         np.save(path, np.memmap(raw, dtype, mode='r'))
     raw.unlink()
-    taken = np.array(lengths, np.int64) + len(end)  # by each document and the end token after it
+    taken = np.array(lengths, np.int64) + len(begin) + len(end)  # by each document with what is written around it
     starts = np.cumsum(taken) - taken
-    return np.stack([starts, starts + taken + len(end)], axis=-1), size
+    return np.stack([starts, starts + taken + (0 if begin else len(end))], axis=-1), size
 
 
 def _encoded(group: Sequence[Any], tokenizer: Tokenizer) -> list[list[int]]:

@@ -1,69 +1,80 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizer from a file: Hugging Face's tokenizer.json, or BERT's vocab.txt of word pieces."""
+"""Tokenizer from a file: Hugging Face's tokenizer.json, BERT's vocab.txt, or GPT-2's vocab.json with its merges.txt.
+
+The settings next to the file are obeyed; see `data.tokenizer.settings`.
+"""
 
 import hashlib
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from saccade.data.tokenizer.tokenizer import BERT, FILE, UNKNOWN, Tokenizer
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers, processors
+
+from saccade.data.corpus.files import content_of, decoded
+from saccade.data.tokenizer.settings import Settings, text_of
+from saccade.data.tokenizer.tokenizer import BERT, CONFIG, FILE, UNKNOWN, Tokenizer, backend_of, read_config
 from saccade.data.tokenizer.word_piece import word_piece_backend
 from saccade.types import UserError
 
-FILES = (FILE, 'vocab.txt')  # of a folder, the first that is there
+FILES = (FILE, 'vocab.txt', 'vocab.json')  # of a folder, the first that is there
+_MERGES = 'merges.txt'
+_BESIDE = (CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'generation_config.json', 'config.json', _MERGES)
+_WORD_PIECES = ('BertTokenizer', 'DistilBertTokenizer', 'ElectraTokenizer')
+_PAIRS = {'gpt2': 'GPT2Tokenizer', 'roberta': 'RobertaTokenizer'}  # by the model
+_DEFAULTS = {
+    'GPT2Tokenizer': dict.fromkeys(('bos_token', 'eos_token', 'unk_token'), '<|endoftext|>'),
+    'RobertaTokenizer': {
+        'bos_token': '<s>', 'eos_token': '</s>', 'sep_token': '</s>', 'cls_token': '<s>', 'unk_token': '<unk>',
+        'pad_token': '<pad>', 'mask_token': {'content': '<mask>', 'lstrip': True, 'special': True},
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class TokenizerFile:
     """Tokenizer that is read from a file.
 
-    Attributes: path of the file; lowercase, whether a vocab.txt is of text without case and accents ("uncased").
+    Attributes: path of the file; lowercase, whether a vocab.txt is of text without case and accents ("uncased"); None:
+        as the tokenizer_config.json next to it says, and uncased without one.
     """
 
     path: str
-    lowercase: bool = True
+    lowercase: bool | None = None
 
     def train(self, texts: Iterable[str]) -> Tokenizer:
         """Return the tokenizer of the file; the texts are not read.
 
         Raises:
-            UserError: there is no such file, or it is neither of the two.
+            UserError: there is no such file, or it is no tokenizer.
         """
-        if self._file.suffix != '.txt':
-            return Tokenizer.load(self._file)
-        try:
-            tokens = self._file.read_text(encoding='utf-8').splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f'cannot read the tokenizer {self._file}: {error}') from error
-        if UNKNOWN not in tokens:
-            raise UserError(f'{self._file} is not the vocabulary of a BERT: it has no line {UNKNOWN}')
-        numbers = {token: number for number, token in enumerate(tokens)}
-        backend = word_piece_backend(numbers, self.lowercase)
-        backend.add_special_tokens([name for name in BERT if name in numbers])
-        return Tokenizer(backend)
+        return _opened(self._file, {} if self.lowercase is None else {'do_lower_case': self.lowercase})
 
     @property
     def vocabulary(self) -> int:
         """Tokens, the special ones included.
 
         Raises:
-            UserError: there is no such file, or it is neither of the two.
+            UserError: there is no such file, or it is no tokenizer.
         """
         return self.train(()).size
 
     @property
     def digest(self) -> str:
-        """Of what the file holds, for it may change.
+        """Of what the file and those next to it hold, for they may change.
 
         Raises:
             UserError: there is no such file.
         """
+        beside = (self._file.with_name(name) for name in _BESIDE)
         try:
-            return hashlib.sha256(self._file.read_bytes()).hexdigest()
+            contents = [file.read_bytes() for file in (self._file, *filter(Path.is_file, beside))]
         except OSError as error:
             raise UserError(f'cannot read the tokenizer {self._file}: {error.strerror}') from error
+        return hashlib.sha256(b''.join(contents)).hexdigest()
 
     @property
     def _file(self) -> Path:
@@ -71,32 +82,78 @@ class TokenizerFile:
 
 
 def open_tokenizer(path: Path | str) -> Tokenizer:
-    """Read a tokenizer.json, or a vocab.txt with or without case, as the tokenizer_config.json beside it says.
+    """Read a tokenizer.json, a vocab.txt or a vocab.json, as the files next to it say.
 
     Raises:
-        UserError: there is no such file, or it is neither of the two; it has no token that a text could be encoded
-            to; or what stands beside it is no configuration.
+        UserError: there is no such file, or it is no tokenizer; it has no token that a text could be encoded to; or a
+            setting next to it is not supported.
     """
-    if Path(path).suffix == '.txt':
-        tokenizer = TokenizerFile(str(path), _lowercase(Path(path).with_name('tokenizer_config.json'))).train(())
-    else:
-        tokenizer = Tokenizer.load(path)
+    tokenizer = _opened(Path(path), {})
     if not set(tokenizer.backend.get_vocab(with_added_tokens=True)) - {*tokenizer.specials, ''}:
         raise UserError(f'{path}: the tokenizer is empty: it has special tokens alone, so every text would vanish')
     return tokenizer
 
 
 def find_tokenizer(folder: Path | str) -> Path | None:
-    """Return the path of the tokenizer.json of a folder, else of its vocab.txt; None where it has neither."""
-    files = (Path(folder).expanduser() / name for name in FILES)
-    return next(filter(Path.is_file, files), None)
+    """Return the path of the tokenizer's file in a folder; None where there is none."""
+    folder = Path(folder).expanduser()
+    # Marian's vocab.json has no merges: its pieces are in source.spm and target.spm.
+    there = (name for name in FILES if name != 'vocab.json' or (folder / _MERGES).is_file())
+    return next((folder / name for name in there if (folder / name).is_file()), None)
 
 
-def _lowercase(file: Path) -> bool:
-    """Whether a tokenizer_config.json says that text is lower-cased; it is by default."""
+def _opened(file: Path, given: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer of a file, with settings in place of those next to it."""
+    settings = Settings.beside(file)
+    settings.config.update(given)
+    if file.suffix == '.txt':
+        backend = _word_pieces(file, settings)
+    elif file.name == 'vocab.json':
+        backend = _byte_pairs(file, settings)
+    else:
+        backend = backend_of(file)
+    backend, source = settings.obeyed_by(backend), file.with_name(f'source_{file.name}')
+    return Tokenizer(backend, _opened(source, {}) if source.is_file() else None, settings.roles(backend))
+
+
+def _word_pieces(file: Path, settings: Settings) -> tokenizers.Tokenizer:
+    """The tokenizer of a vocab.txt, as `BertTokenizer` makes it."""
+    settings.require('tokenizer_class', *_WORD_PIECES, *map('{}Fast'.format, _WORD_PIECES))
+    settings.require('do_basic_tokenize', True)
+    settings.require('never_split', [])
+    tokens = decoded(content_of(file), file).removesuffix('\n').split('\n')
+    if UNKNOWN not in tokens:
+        raise UserError(f'{file} is not the vocabulary of a BERT: it has no line {UNKNOWN}')
+    numbers = {token: number for number, token in enumerate(tokens)}
+    backend = word_piece_backend(numbers, lowercase=True)
+    backend.add_special_tokens([name for name in BERT if name in numbers])
+    return backend
+
+
+def _byte_pairs(file: Path, settings: Settings) -> tokenizers.Tokenizer:
+    """The tokenizer of a vocab.json and a merges.txt, as `GPT2Tokenizer` and `RobertaTokenizer` make it."""
+    settings.config.setdefault('tokenizer_class', _PAIRS.get(settings.ids.get('model_type')))
+    settings.require('tokenizer_class', *_DEFAULTS, *map('{}Fast'.format, _DEFAULTS))
+    if settings.config['tokenizer_class'] is None:
+        raise UserError(f'{settings.file}: tokenizer_class is missing, which says how {file} is used')
+    settings.config.update(_DEFAULTS[settings.config['tokenizer_class'].removesuffix('Fast')] | settings.config)
+    merges, pairs = file.with_name(_MERGES), []
+    for number, line in enumerate(decoded(content_of(merges), merges).removesuffix('\n').split('\n'), start=1):
+        pair = line.split(' ')
+        if len(pair) == 2 and not line.startswith('#version'):
+            pairs.append(tuple(pair))
+        elif line and not line.startswith('#version'):
+            raise UserError(f'{merges}, line {number}: must be two pieces with a space between them, not {line!r}')
     try:
-        return json.loads(file.read_text(encoding='utf-8')).get('do_lower_case') is not False
-    except FileNotFoundError:
-        return True
-    except (OSError, ValueError, AttributeError, RecursionError) as error:
-        raise UserError(f'{file} is not the configuration of a tokenizer: {error}') from error
+        backend = tokenizers.Tokenizer(models.BPE(read_config(file), pairs))
+    except Exception as error:  # the library raises no narrower class
+        raise UserError(f'{file} and {_MERGES} are not a vocabulary and its merges: {error}') from error
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    ends = [settings.config.get(role) for role in ('sep_token', 'cls_token')]
+    if all(ends):
+        sep, cls = ((text_of(token), backend.token_to_id(text_of(token))) for token in ends)
+        backend.post_processor = processors.RobertaProcessing(sep, cls)
+    else:
+        backend.post_processor = processors.TemplateProcessing('$A', '$A $B', [])
+    return backend

@@ -38,6 +38,9 @@ class Reserving:
             raise UserError(f'end: {self.end!r} would not be recognised in a tokenizer.json; use {", ".join(ENDS)}')
         if len({*self.reserved, ''}) <= len(self.reserved):
             raise UserError(f'specials: {", ".join(map(repr, self.reserved))}: each needs a name of its own')
+        for name in self.reserved:
+            if len(name) == 1:
+                raise UserError(f'specials: {name!r} is a character that a text may have; use a name like {UNKNOWN}')
 
     @property
     def reserved(self) -> list[str]:

@@ -16,7 +16,7 @@ from saccade.data.tokenizer.trainer import Reserving, check_vocabulary, numbered
 class Word(Reserving):
     """Word tokenizer: one token a word between white space, the most frequent first; all others are [UNK].
 
-    Decoding puts one space between words. A word spelled as a special token is that token.
+    Decoding puts one space between words. A word that is spelled like a special token is [UNK].
 
     Attributes:
         vocabulary: tokens at most, the special ones included.

@@ -1,0 +1,214 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Settings next to a tokenizer's file in a Hugging Face folder, and how they change the tokenizer.
+
+tokenizer_config.json names the special tokens by role, lists added tokens, and sets normalisation. In older folders
+special_tokens_map.json and added_tokens.json do the first two. Where no file names the first or last token of a text,
+or the first of a target, the ids of generation_config.json and config.json do. As in transformers 5, the post-processor
+of a tokenizer.json says which tokens are put around a text, and `add_bos_token` only where there is none.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import AddedToken, processors
+
+from saccade.data.tokenizer.tokenizer import config_of, read_config
+from saccade.types import UserError
+
+ROLES = ('bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token')
+_START = 'decoder_start_token'
+# Settings of a tokenizer.json, by part, and what tokenizer_config.json calls them.
+_SET = {
+    'BertNormalizer': {
+        'lowercase': 'do_lower_case',
+        'strip_accents': 'strip_accents',
+        'handle_chinese_chars': 'tokenize_chinese_chars',
+    },
+    'ByteLevel': {'add_prefix_space': 'add_prefix_space'},
+}
+# Parts of a tokenizer.json that do the opposite of a setting, where it has this value.
+_AGAINST = {
+    'Lowercase': ('do_lower_case', False),
+    'StripAccents': ('keep_accents', True),
+    'Prepend': ('add_prefix_space', False),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Settings of a tokenizer in its folder.
+
+    Attributes:
+        file: tokenizer_config.json, which errors name.
+        config: what it holds, and the special tokens of special_tokens_map.json in an older folder.
+        added: tokens that are not in the vocabulary of the model, by id.
+        ids: of generation_config.json and config.json.
+    """
+
+    file: Path
+    config: dict[str, Any]
+    added: dict[int, AddedToken]
+    ids: dict[str, Any]
+
+    @classmethod
+    def beside(cls, file: Path) -> 'Settings':
+        """Read the settings next to a tokenizer's file.
+
+        Raises:
+            UserError: a file is no JSON object, or lists added tokens in another way than transformers.
+        """
+        path, folder = config_of(file), file.parent
+        config, model = read_config(path), read_config(folder / 'config.json')
+        if 'added_tokens_decoder' not in config:
+            config |= read_config(folder / 'special_tokens_map.json')
+        ids = model if 'model_type' in model else {}  # a run has a config.json too
+        ids |= read_config(folder / 'generation_config.json')
+        try:
+            named = {text_of(token): _token(token) for _, token in _named(config)}
+            listed = config.get('added_tokens_decoder')
+            added = _older(folder, named) if listed is None else {int(at): _token(each) for at, each in listed.items()}
+            return cls(path, config, added, ids)
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            raise UserError(
+                f'{path}: its added or special tokens are not as transformers writes them: {error}'
+            ) from error
+
+    def value(self, key: str, default: bool | None = None) -> bool | None:
+        """Return a setting that is true, false or null.
+
+        Raises:
+            UserError: it is something else.
+        """
+        found = self.config.get(key, default)
+        if found is not None and not isinstance(found, bool):
+            raise UserError(f'{self.file}: {key} must be true or false, not {found!r}')
+        return found
+
+    def require(self, key: str, *values: Any) -> None:
+        """Refuse a setting that is given and is none of these values, the only ones that are obeyed.
+
+        Raises:
+            UserError: it is another.
+        """
+        found = self.config.get(key)
+        if found is not None and found not in values:
+            shown = ', '.join(map(json.dumps, values))
+            raise UserError(f'{self.file}: {key} is {json.dumps(found)}, which is not supported; only {shown} is')
+
+    def obeyed_by(self, backend: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
+        """Return the tokenizer with these settings.
+
+        Raises:
+            UserError: a setting contradicts the tokenizer, or an added token has another id in it.
+        """
+        self._require_no_sampling()
+        backend = self._with_parts(backend)
+        self._add(backend)
+        before, after = (self._flagged(backend, each) for each in ('bos_token', 'eos_token'))
+        if backend.post_processor is None and (before or after):
+            single = ' '.join((*before, '$A', *after))
+            ids = [(token, backend.token_to_id(token)) for token in (*before, *after)]
+            backend.post_processor = processors.TemplateProcessing(
+                single=single, pair=f'{single} $B', special_tokens=ids
+            )
+        return backend
+
+    def roles(self, backend: tokenizers.Tokenizer) -> dict[str, str]:
+        """Return the special tokens of a tokenizer by role, those that its vocabulary has."""
+        named = {role: text_of(self.config[role]) for role in (*ROLES, _START) if self.config.get(role)}
+        for role in ('bos_token', 'eos_token', _START):
+            number = self.ids.get(f'{role}_id')
+            number = number[0] if isinstance(number, list) and number else number
+            found = backend.id_to_token(number) if type(number) is int and 0 <= number < 2**31 else None
+            if found is not None:
+                named.setdefault(role, found)
+        return {role: token for role, token in named.items() if backend.token_to_id(token) is not None}
+
+    def _require_no_sampling(self) -> None:
+        sentence_piece = self.config.get('sp_model_kwargs') or {}
+        if isinstance(sentence_piece, dict) and sentence_piece.get('enable_sampling'):
+            raise UserError(
+                f'{self.file}: sp_model_kwargs.enable_sampling is not supported: a text has one way to be cut'
+            )
+
+    def _with_parts(self, backend: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
+        found = json.loads(backend.to_str())
+        before = json.dumps(found)
+        for part in (*_parts(found['normalizer']), *_parts(found['pre_tokenizer'])):
+            for name, key in _SET.get(part['type'], {}).items():
+                value = self.value(key)
+                if key in self.config and (value is not None or name == 'strip_accents'):
+                    part[name] = value
+            key, value = _AGAINST.get(part['type'], ('', None))
+            if part['type'] == 'Metaspace':
+                key, value = 'add_prefix_space', part['prepend_scheme'] == 'never'
+            if key in self.config and self.value(key) is value:
+                raise UserError(
+                    f'{self.file}: {key} is {json.dumps(value)}, and the {part["type"]} of tokenizer.json does the '
+                    'opposite: change one of them'
+                )
+        return backend if json.dumps(found) == before else tokenizers.Tokenizer.from_str(json.dumps(found))
+
+    def _add(self, backend: tokenizers.Tokenizer) -> None:
+        """Add the tokens that are listed or named and not there; the named ones become special."""
+        there = {number: repr(token) for number, token in backend.get_added_tokens_decoder().items()}
+        backend.add_tokens([token for at, token in sorted(self.added.items()) if there.get(at) != repr(token)])
+        for number, token in self.added.items():
+            if backend.token_to_id(token.content) != number:
+                raise UserError(
+                    f'{self.file}: the added token {token.content!r} has the id {number}, and '
+                    f'{backend.token_to_id(token.content)} in the tokenizer'
+                )
+        special = {token.content for token in backend.get_added_tokens_decoder().values() if token.special}
+        for key, token in _named(self.config):
+            # Padding is masked and needs no id: a new one may lie beyond the vocabulary of the model.
+            beyond = key == 'pad_token' and backend.token_to_id(text_of(token)) is None
+            if text_of(token) not in special and not beyond:
+                backend.add_special_tokens([_token(token)])
+
+    def _flagged(self, backend: tokenizers.Tokenizer, role: str) -> tuple[str, ...]:
+        """The token of a role where `add_bos_token` or `add_eos_token` asks for it."""
+        token = self.roles(backend).get(role)
+        return (token,) if token is not None and self.value(f'add_{role}') else ()
+
+
+def _named(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the tokens that a configuration names, each with its key: those with a role, then others."""
+    keys = (*ROLES, *(key for key in config if key.endswith('_token') and key not in (*ROLES, _START)))
+    yield from ((key, config[key]) for key in keys if config.get(key) and not isinstance(config[key], bool))
+    key = 'extra_special_tokens' if config.get('extra_special_tokens') else 'additional_special_tokens'
+    more = config.get(key) or []
+    yield from ((key, token) for token in (more.values() if isinstance(more, dict) else more))
+
+
+def _older(folder: Path, named: Collection[str]) -> dict[int, AddedToken]:
+    """The tokens of added_tokens.json, of which those that are named are special."""
+    return {
+        number: AddedToken(token, special=token in named, normalized=token not in named)
+        for token, number in read_config(folder / 'added_tokens.json').items()
+    }
+
+
+def _token(token: str | Mapping[str, Any]) -> AddedToken:
+    if isinstance(token, str):
+        return AddedToken(token, special=True, normalized=False)
+    return AddedToken(**{name: value for name, value in token.items() if name != '__type'})
+
+
+def text_of(token: str | Mapping[str, Any]) -> str:
+    """Return the text of a token, which a configuration holds as such or as an object."""
+    return token if isinstance(token, str) else token['content']
+
+
+def _parts(part: Any) -> Iterator[dict[str, Any]]:
+    """Yield a normaliser or a pre-tokenizer, or those in a sequence."""
+    if part is not None:
+        yield part
+        for key in ('normalizers', 'pretokenizers'):
+            for inner in part.get(key, []):
+                yield from _parts(inner)

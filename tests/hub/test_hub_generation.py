@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Generation settings of a Hugging Face folder: which file says them, and how the launchers open them."""
+
+import json
+
+import pytest
+
+from saccade.data.tokenizer.tokenizer import Around
+from saccade.data.tokenizer.word import Word
+from saccade.decode.rules import TokenRules
+from saccade.hub.load import load
+from saccade.train.trained import open_trained
+from saccade.types import UserError
+
+
+@pytest.fixture
+def words(llama):
+    """A Llama folder with a tokenizer of words."""
+    llama.write()
+    Word(9, end='</s>', specials=('<s>', '<pad>')).train(['a b c d e']).save(llama.path)
+    return llama.path
+
+
+def write(path, **settings):
+    path.write_text(json.dumps(settings))
+
+
+def test_generation_config_replaces_config_json(llama):
+    llama.config |= {'eos_token_id': 5, 'suppress_tokens': [3]}
+    assert load(llama.write()).generation.items() >= {'bos_token_id': 1, 'eos_token_id': 5}.items()
+    write(llama.path / 'generation_config.json', eos_token_id=[6, 7])
+    assert load(llama.path).generation == {'eos_token_id': [6, 7]}
+
+
+def test_what_config_json_does_not_mention_is_the_default_of_its_class(gpt2, llama):
+    assert load(llama.write()).generation.items() >= {'bos_token_id': 1, 'eos_token_id': 2}.items()
+    assert load(gpt2.write()).generation['eos_token_id'] == 50256
+
+
+def test_a_folder_is_opened_with_its_settings(words):
+    write(
+        words / 'generation_config.json', eos_token_id=[0, 4], bad_words_ids=[[5, 6]], temperature=0.5, bos_token_id=1
+    )
+    generation = open_trained(init_from=str(words)).generation
+    assert (generation.end, generation.start, generation.prompt) == (0, 1, Around())
+    assert generation.rules == TokenRules(ends=(4,), bad_words=((5, 6),))
+    assert generation.sampler().temperature == 0.5
+    assert not generation.chat_template
+
+
+def test_a_wrong_setting_is_named_with_its_folder(words):
+    write(words / 'generation_config.json', suppress_tokens=[13])
+    with pytest.raises(UserError, match=r'tiny-llama: .*: suppress_tokens must be a whole number from 0 to 12, not 13'):
+        open_trained(init_from=str(words))
+
+
+@pytest.mark.parametrize('file', ['chat_template.jinja', 'tokenizer_config.json', 'additional_chat_templates'])
+def test_a_chat_template_is_found_and_a_folder_with_one_loads(words, file):
+    if file.endswith('.json'):
+        write(words / file, chat_template='{{ messages }}')
+    elif '.' in file:
+        (words / file).write_text('{{ messages }}')
+    else:
+        (words / file).mkdir()
+    assert open_trained(init_from=str(words)).generation.chat_template
