@@ -8,10 +8,10 @@
 
 Pearson and Lipman 1988, "Improved tools for biological sequence comparison", https://doi.org/10.1073/pnas.85.8.2444
 
-A header's first word is the id, and what follows it the description. Blanks and empty lines within a sequence are
-passed over, lower case (soft masking) is read as upper case, and a stop (*) at the end is left out. Residues are those
-of `data.tokenizer.amino_acid`. Proteins of one sequence are in one split, whatever their headers; similar sequences
-may still be in both, unless they were clustered before, as UniRef's are.
+A header's first word is the id, and what follows it, after a space or a tab, the description. Blanks and empty lines
+within a sequence are passed over, lower case (soft masking) is read as upper case, and a stop (*) at the end is left
+out. Residues are those of `data.tokenizer.amino_acid`. Proteins of one sequence are in one split, whatever their
+headers; similar sequences may still be in both, unless they were clustered before, as UniRef's are.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _protein(header: str, parts: list[str], place: str) -> dict[str, str]:
-    id, _, description = header[1:].strip().partition(' ')
+    id, description, *_ = [*header[1:].split(maxsplit=1), '', '']
     sequence = ''.join(parts).removesuffix('*').upper()
     if not sequence:
         raise UserError(f'{place}: the header {header!r} is followed by no sequence')
