@@ -91,6 +91,18 @@ def test_the_id_ends_at_the_first_blank_of_any_kind(tmp_path, header):
     assert record == {'id': 'P1', 'description': 'kinase of yeast', 'sequence': 'MKV'}
 
 
+def test_nucleotides_are_refused_though_each_is_the_letter_of_an_amino_acid(tmp_path):
+    with pytest.raises(UserError, match=r'p\.fasta: has DNA or RNA, of A, C, G, N, T alone; proteins are expected'):
+        read_records(written(tmp_path, f'>MKV\n{20 * "acgtACGTN"}'), ('sequence',))
+    assert len(read_records(written(tmp_path, f'>a\n{"ACGT" * 20}\n>b\n{"ACGT" * 20}M\n'), ('sequence',))) == 2
+
+
+def test_a_leftover_makes_no_folder_of_texts_one_of_proteins(tmp_path):
+    for name in ('a.txt', 'b.txt', '._a.fasta', 'old.fasta~'):
+        (tmp_path / name).write_text(f'text of {name}')
+    assert sorted(texts(open_corpus(None, str(tmp_path), tmp_path / 'cache'))) == ['text of a.txt', 'text of b.txt']
+
+
 def test_equal_sequences_are_in_one_split_whatever_their_headers(tmp_path):
     twice = many(40) + many(40).replace('>p', '>copy')
     corpus = open_corpus(None, str(written(tmp_path, twice)), tmp_path / 'cache', 0.3)

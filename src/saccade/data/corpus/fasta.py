@@ -24,6 +24,8 @@ ENDINGS = ('.fasta', '.faa')  # .fa and .fas are texts in Persian among parallel
 COLUMNS = ('id', 'description', 'sequence')
 _CODES = {*RESIDUES, *RESIDUES.lower()}
 _GAPS = '-.'
+_NUCLEOTIDES = {*'ACGTUN'}  # which are amino acids too
+_MANY = 100  # residues that no protein has of these letters alone
 
 
 def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -31,8 +33,12 @@ def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
     Raises:
         UserError: a residue is unknown, a sequence has no header, or a header no sequence; file and line are named.
+            Or the sequences are those of nucleotides.
     """
     header, begun, parts = '', 0, []
+    letters = ''.join(line for line in text.upper().split('\n') if not line.startswith('>'))
+    if len(letters) >= _MANY and _NUCLEOTIDES.issuperset(letters):
+        raise UserError(f'{path}: has DNA or RNA, of {", ".join(sorted({*letters}))} alone; proteins are expected')
     for number, line in enumerate(text.split('\n'), start=1):
         if line.startswith('>'):
             if begun:
