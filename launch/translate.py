@@ -8,6 +8,7 @@ python launch/translate.py --workdir=runs/ul2 --mode="[S]" --text="Return the nu
 """
 
 import json
+import re
 from pathlib import Path
 
 from absl import flags
@@ -61,7 +62,7 @@ def main(overrides: list[str]) -> None:
             seen = Aligner.of(translator, LAYER.value, HEAD.value).align(found.source_ids, found.ids)
             save(seen, Path(ALIGNMENT.value))
             record['alignment'] = seen.record()
-        print(json.dumps(record) if JSON.value else ' '.join(found.text.splitlines()), flush=True)
+        print(json.dumps(record) if JSON.value else ' '.join(re.split('[\r\n]+', found.text)), flush=True)
 
 
 if __name__ == '__main__':

@@ -6,8 +6,8 @@
 
 What a class requires and the caller leaves out is taken from CONVENTIONAL. A part may be given as such a module: it is
 turned into the factory of its class and fields, so that no two layers share an instance. Where a module is called
-without a context, positions are 0 .. T-1 and a row is one document; without `train`, nothing is dropped. Parameters
-have the names and shapes that they have in an experiment.
+without a context, positions are 0 .. T-1 and a row is one document; without `train`, nothing is dropped. NumPy arrays
+and lists serve as JAX arrays do. Parameters have the names and shapes that they have in an experiment.
 """
 
 import dataclasses
@@ -17,12 +17,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import flax.linen as nn
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
 
 from saccade.axes import undeclared
 from saccade.build import bind, build, fields
-from saccade.types import LayerContext, Part, UserError
+from saccade.types import LayerContext, Part, Source, UserError
 
 CONVENTIONAL: Mapping[str, Any] = {
     'activation': {'use': 'jax.nn:gelu'},
@@ -89,6 +91,15 @@ def as_part(value: Any) -> Any:
     return value
 
 
+def _on_device(value: Any) -> Any:
+    """Return NumPy arrays, lists and what a context has of these as JAX arrays; anything else as it is."""
+    if isinstance(value, list | np.ndarray):
+        return jnp.asarray(value)
+    if isinstance(value, LayerContext | Source):
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, value)
+    return value
+
+
 @functools.cache
 def _anywhere(made: type) -> type:
     """Return a class like another, whose modules declare no axes and can be called without a context and `train`."""
@@ -96,6 +107,8 @@ def _anywhere(made: type) -> type:
 
     def call(self: nn.Module, *given: Any, **more: Any) -> Any:
         bound = signature.bind_partial(self, *given, **more)
+        for name, value in bound.arguments.items():
+            bound.arguments[name] = _on_device(value)
         first = [*bound.arguments.values()][1]  # after self, in the order of the signature
         x = bound.arguments.get('tokens', first)
         context = bound.arguments.get('context')

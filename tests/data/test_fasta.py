@@ -8,6 +8,7 @@ import pytest
 
 from saccade.build import build
 from saccade.data.corpus.corpus import open_corpus
+from saccade.data.corpus.record_files import read_records
 from saccade.data.corpus.records import open_records
 from saccade.data.tokenizer.amino_acid import RESIDUES, AminoAcid
 from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
@@ -82,6 +83,24 @@ def test_a_sequence_is_joined_in_upper_case_without_its_stop(tmp_path, name):
     records = open_records(None, str(tmp_path / name), tmp_path / 'cache', 0.5)
     (human,) = (each for split in records.splits.values() for each in split if each['sequence'] == WHOLE)
     assert human == {'id': 'sp|P01308|INS_HUMAN', 'description': 'Insulin, human', 'sequence': WHOLE}
+
+
+@pytest.mark.parametrize('header', ['>P1\tkinase of yeast', '> P1  kinase of yeast ', '>P1 \t kinase of yeast'])
+def test_the_id_ends_at_the_first_blank_of_any_kind(tmp_path, header):
+    (record,) = read_records(written(tmp_path, f'{header}\nMKV\n'), ('sequence',))
+    assert record == {'id': 'P1', 'description': 'kinase of yeast', 'sequence': 'MKV'}
+
+
+def test_nucleotides_are_refused_though_each_is_the_letter_of_an_amino_acid(tmp_path):
+    with pytest.raises(UserError, match=r'p\.fasta: has DNA or RNA, of A, C, G, N, T alone; proteins are expected'):
+        read_records(written(tmp_path, f'>MKV\n{20 * "acgtACGTN"}'), ('sequence',))
+    assert len(read_records(written(tmp_path, f'>a\n{"ACGT" * 20}\n>b\n{"ACGT" * 20}M\n'), ('sequence',))) == 2
+
+
+def test_a_leftover_makes_no_folder_of_texts_one_of_proteins(tmp_path):
+    for name in ('a.txt', 'b.txt', '._a.fasta', 'old.fasta~'):
+        (tmp_path / name).write_text(f'text of {name}')
+    assert sorted(texts(open_corpus(None, str(tmp_path), tmp_path / 'cache'))) == ['text of a.txt', 'text of b.txt']
 
 
 def test_equal_sequences_are_in_one_split_whatever_their_headers(tmp_path):

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from saccade.data.corpus.dataset import Picked
 from saccade.data.corpus.records import RecordSource
 from saccade.data.image.digits import Digits, last_fifth, stratified_fifth
-from saccade.data.image.folder import ImageFolder
+from saccade.data.image.folder import ImageFolder, _labels, images_by_class
 from saccade.data.image.processor import ImageProcessor
-from saccade.data.image.rows import ImageArrays, ImageFiles, ImageSource
+from saccade.data.image.rows import ImageArrays, ImageFiles, ImageRecords, ImageSource
 from saccade.data.pipeline import eval_batches
 from saccade.types import IGNORED, Data, Part, Processor, UserError
 
@@ -71,6 +72,73 @@ def test_images_of_another_kind_are_refused_or_converted():
     np.testing.assert_allclose(PLAIN(palette, ''), PLAIN(palette.convert('RGB'), ''))
 
 
+TURNS = {  # EXIF 2.32, tag 0x0112: the edge of the scene on which row 0 and column 0 of the stored pixels are
+    1: lambda x: x,
+    2: np.fliplr,  # row 0 at the top, column 0 on the right
+    3: lambda x: x[::-1, ::-1],  # bottom, right
+    4: np.flipud,  # bottom, left
+    5: lambda x: x.swapaxes(0, 1),  # left, top
+    6: lambda x: np.rot90(x, -1),  # right, top: turn it clockwise
+    7: lambda x: x[::-1, ::-1].swapaxes(0, 1),  # right, bottom
+    8: np.rot90,  # left, bottom
+}
+
+
+@pytest.mark.parametrize('ending', ['png', 'jpg', 'tiff', 'webp'])
+@pytest.mark.parametrize('orientation', TURNS)
+def test_an_image_stands_upright_as_its_orientation_says(tmp_path, orientation, ending):
+    stored = np.zeros((32, 48, 3), np.uint8)
+    stored[:16, :16] = 255, 0, 0
+    stored[16:, 24:] = 0, 0, 255
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(stored).save(tmp_path / f'a.{ending}', exif=exif)
+    found = np.asarray(ImageFiles([tmp_path / f'a.{ending}'])[0], int)
+    wanted = TURNS[orientation](stored)
+    assert found.shape == wanted.shape
+    assert np.abs(found - wanted).mean() < 12  # JPEG and WebP lose a little
+
+
+@pytest.mark.parametrize('ending', ['gif', 'png', 'webp', 'tiff'])
+def test_several_images_in_a_file_are_refused_and_the_preview_of_a_camera_is_not(tmp_path, ending):
+    first, second = coloured(), coloured()
+    first.save(tmp_path / f'a.{ending}', save_all=True, append_images=[second])
+    with pytest.raises(UserError, match=rf'a\.{ending}: has 2 images or pages; save the one that is meant by itself'):
+        ImageFiles([tmp_path / f'a.{ending}'])[0]
+    first.save(tmp_path / 'camera.jpg', 'MPO', save_all=True, append_images=[second.resize((3, 2))])
+    assert ImageFiles([tmp_path / 'camera.jpg'])[0].size == first.size
+
+
+def test_a_colour_that_is_transparent_is_laid_on_white(tmp_path):
+    pixels = np.full((4, 6, 3), (10, 20, 30), np.uint8)
+    pixels[0] = 200, 0, 0
+    Image.fromarray(pixels).save(tmp_path / 'a.png', transparency=(10, 20, 30))
+    (image,) = ImageFiles([tmp_path / 'a.png'])
+    with pytest.raises(UserError, match=r"^a\.png: is of Pillow's mode RGB with transparency, where RGB is expected"):
+        PLAIN(image, 'a.png')
+    converting = ImageProcessor(size=(4, 6), mean=(0.0,), deviation=(1.0,), convert=True)
+    wanted = np.full((4, 6, 3), 255)
+    wanted[0] = 200, 0, 0
+    np.testing.assert_allclose(converting(image, 'a.png') * 255, wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ('image', 'message'),
+    [
+        (Image.fromarray(np.full((4, 6), 0.5, np.float32)), 'has pixels of floating point, whose range is not known'),
+        (
+            Image.fromarray(np.full((4, 6), 70_000, np.int32)),
+            'has pixels from 70000 to 70000; those of 16 bits are 0 to',
+        ),
+        (Image.fromarray(np.full((4, 6), -1, np.int32)), 'has pixels from -1 to -1'),
+        (Image.new('La', (6, 4)), 'cannot be converted: conversion from La to'),
+    ],
+)
+def test_pixels_of_an_unknown_range_are_refused_and_not_converted(image, message):
+    with pytest.raises(UserError, match=rf'^a: {message}'):
+        ImageProcessor(size=(4, 6), convert=True)(image, 'a')
+
+
 def test_files_that_hold_no_image_are_refused_by_name(tmp_path):
     coloured(40, 40).save(tmp_path / 'cut.png')
     (tmp_path / 'cut.png').write_bytes((tmp_path / 'cut.png').read_bytes()[:200])
@@ -125,6 +193,35 @@ def test_a_folder_of_classes_is_cut_in_two_within_each_class(folder, tmp_path_fa
     assert data.prepare(tmp_path_factory.mktemp('cache')).source['digest'] != found.source['digest']
 
 
+def test_what_systems_leave_behind_is_no_class_and_no_example(folder, tmp_path_factory, caplog):
+    data = ImageFolder(path=str(folder), classes=2, size=(4, 6), validation=0.2)
+    before = data.prepare(tmp_path_factory.mktemp('cache')).splits
+    for name in ('.ipynb_checkpoints', '.git', '__MACOSX', 'empty'):
+        (folder / name).mkdir()
+        if name != 'empty':
+            coloured().save(folder / name / '0.png')
+    for name in ('._0.png', '.DS_Store', 'Thumbs.db', '.#1.png'):
+        (folder / 'cat' / name).write_bytes(b'\0\5\x16\7')
+    (folder / 'cat' / 'deeper' / 'still').mkdir(parents=True)
+    coloured().save(folder / 'cat' / 'deeper' / '1.png')
+    (folder / 'dog' / '3.png~').write_bytes(b'')
+    caplog.clear()
+    after = data.prepare(tmp_path_factory.mktemp('cache')).splits
+    assert after['train'].names == ('cat', 'dog')
+    for name, split in before.items():
+        assert after[name].rows.images.paths == split.rows.images.paths
+    assert 'skipped 8 hidden files or folders' in caplog.text
+    assert 'left out 3 files that are no images or not in the folder of a class' in caplog.text
+    images, labels, names = images_by_class(folder)
+    assert (len(images), len(labels), names) == (20, 20, ('cat', 'dog'))
+
+
+def test_a_link_to_nothing_is_named(folder, tmp_path):
+    (folder / 'cat' / 'gone.png').symlink_to(folder / 'nowhere')
+    with pytest.raises(UserError, match=r'gone\.png: cannot be read \(No such file'):
+        ImageFolder(path=str(folder), classes=2, size=(4, 6)).prepare(tmp_path / 'cache')
+
+
 def test_rows_have_the_declared_shapes_and_padding_counts_nothing(folder, tmp_path_factory):
     data = ImageFolder(path=str(folder), classes=2, size=(4, 6))
     split = data.prepare(tmp_path_factory.mktemp('cache')).splits['train']
@@ -163,6 +260,28 @@ def test_folders_of_splits_are_taken_as_they_are(folder, tmp_path_factory):
 def test_what_cannot_be_is_refused(changes, message, folder, tmp_path):
     with pytest.raises(UserError, match=message):
         ImageFolder(**dict(path=str(folder), classes=2, size=(4, 6)) | changes).prepare(tmp_path / 'cache')
+
+
+@pytest.mark.parametrize('label', [-1, 2])
+def test_a_class_of_a_dataset_that_there_is_not_is_refused_by_its_place(label):
+    picked = Picked([{'label': 0}, {'label': label}], range(2), 'train')
+    with pytest.raises(UserError, match=rf'^train\[1\]: has the class {label}, where there are 0 to 1'):
+        _labels(picked, 2)
+
+
+def test_pixels_of_a_dataset_that_are_no_bytes_are_refused_by_their_place():
+    picked = Picked([{'image': np.zeros((4, 6, 3), np.uint16)}], range(1), 'train')
+    with pytest.raises(UserError, match=r'^train\[0\]: has pixels of uint16, where uint8 is expected'):
+        ImageRecords(picked, 'image')[0]
+
+
+def test_the_path_of_a_new_image_must_be_text():
+    class Records(list):
+        def place(self, index):
+            return f'record {index}'
+
+    with pytest.raises(UserError, match=r"^record 0: 'image' is no text, but 3"):
+        ImageFolder(path='.', classes=2, size=(4, 6)).unanswered(Records([{'image': 3}]), ('a', 'b'), PLAIN)
 
 
 def test_new_images_become_rows(folder):

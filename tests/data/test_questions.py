@@ -343,6 +343,13 @@ def test_a_folder_without_one_file_for_each_split_is_refused(tmp_path, names, me
     [
         ('{"data": [', r'a\.json: is not JSON \('),
         ('[]', r"a\.json: has no 'data', which SQuAD's format has there"),
+        ('{"data": [{"title": "\\ud83d"}]}', r"a\.json: has '\\ud83d', which is half of a character"),
+        ('{"data": [{"title": 7, "paragraphs": []}]}', r"a\.json/data\[0\]: has no 'title'"),
+        (
+            '{"data": [{"paragraphs": [{"context": "ab", "qas": [{"id": "1", "question": "q", "answers": '
+            '[{"text": "b", "answer_start": true}]}]}]}]}',
+            r"/answers\[0\]: has no 'answer_start'",
+        ),
         ('{"data": [{"title": "t"}]}', r"a\.json/data\[0\]: has no 'paragraphs'"),
         ('{"data": [{"paragraphs": [{"qas": []}]}]}', r"a\.json/data\[0\]/paragraphs\[0\]: has no 'context'"),
         (

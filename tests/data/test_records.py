@@ -114,6 +114,54 @@ def test_the_columns_of_conll_are_words_and_tags(tmp_path, name):
     assert read(tmp_path, name, CONLL, ('tokens', 'tags')) == expected
 
 
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ('# id 5239d808\tdomain=en\nEU\t_\t_\tB-ORG\n\n', [(2, ['EU'], ['B-ORG'])]),  # MultiCoNER's
+        ('# id 5239d808 domain=en\nEU _ _ B-ORG\n', [(2, ['EU'], ['B-ORG'])]),
+        ('# newdoc\n\n# sent_id = 1\n# text = EU is\nEU B-ORG\nis O\n', [(5, ['EU', 'is'], ['B-ORG', 'O'])]),
+        ('# O\nx O\n\n# O\n', [(1, ['#', 'x'], ['O', 'O']), (4, ['#'], ['O'])]),  # as in tweets
+        ('a B-X\n# B-Y\nb O\n', [(1, ['a', '#', 'b'], ['B-X', 'B-Y', 'O'])]),
+        ('#tag\tO\n#\tO\n', [(1, ['#tag', '#'], ['O', 'O'])]),
+        ('New York\tB-LOC\n\xa0\tO\n', [(1, ['New York', '\xa0'], ['B-LOC', 'O'])]),
+        ('a\u2028b  O\n', [(1, ['a\u2028b'], ['O'])]),
+    ],
+)
+def test_comments_of_conll_are_no_words_and_hashes_are(tmp_path, text, expected):
+    rows = read(tmp_path, 'a_conll', text)
+    assert [(line, record['tokens'], record['tags']) for line, record in rows] == expected
+
+
+@pytest.mark.parametrize('name', ['a_csv', 'a_tsv', 'a_jsonl', 'a_conll', 'a_fasta'])
+@pytest.mark.parametrize('encoding', ['utf-8-sig', 'utf-16'])
+@pytest.mark.parametrize('end', ['\n', '\r\n', '\r'])
+def test_records_are_the_same_in_each_encoding_and_with_each_line_end(tmp_path, name, encoding, end):
+    text = {
+        'a_csv': 'text,label\n"a ""b""\u2028",x\nc\x0b,y\n',
+        'a_tsv': 'text\tlabel\na\x85b\tx\n',
+        'a_jsonl': '{"text": "a\u2028b"}\n{"text": "c"}\n',
+        'a_conll': 'a\x1cb O\nc O\n\nd O\n',
+        'a_fasta': '>P1\tkinase\nMKV\nMK\n',
+    }[name]
+    plain = read(tmp_path / 'plain', name, text)
+    assert read(tmp_path / 'other', name, text.replace('\n', end).encode(encoding)) == plain
+    assert len(plain) == {'a_csv': 2, 'a_tsv': 1, 'a_jsonl': 2, 'a_conll': 2, 'a_fasta': 1}[name]
+
+
+def test_a_return_within_quotes_is_a_character_of_the_field(tmp_path):
+    assert read(tmp_path, 'a_csv', 'a,b\n"c\rd","e\nf"\n') == [(3, {'a': 'c\rd', 'b': 'e\nf'})]
+
+
+def test_leftovers_of_editors_are_no_splits(tmp_path):
+    folder = write(tmp_path, train_csv='a\nb\n', dev_csv='a\nc\n')
+    for name in ('train.csv~', '#train.csv#', '._train.csv', '.train.csv.swp', 'Thumbs.db', '~$train.csv'):
+        (folder / name).write_text('left behind')
+    assert contents(open_records(None, str(folder), tmp_path, 0.5, ('a',))) == {
+        'train': [{'a': 'b'}],
+        'validation': [{'a': 'c'}],
+    }
+
+
 def test_files_may_be_gzipped(tmp_path):
     packed = gzip.compress(CONLL.encode())
     assert read(tmp_path, 'a_conll_gz', packed) == read(tmp_path, 'a_conll', CONLL)
@@ -197,14 +245,18 @@ def test_a_folder_needs_one_file_a_split(tmp_path, files, message):
         ('a_jsonl', '{}\n{"a": }\n', (), r'a\.jsonl, line 2: is no JSON: Expecting value at character 7'),
         ('a_jsonl', '[' * 100_000, (), r'a\.jsonl, line 1: cannot be read as JSON: maximum recursion depth'),
         ('a_jsonl', f'{{"a": {"9" * 5000}}}', (), r'a\.jsonl, line 1: cannot be read as JSON: Exceeds the limit'),
-        ('a_csv', 'a\nb\0\n', (), r'a\.csv: looks binary, with a zero byte at 3'),
+        ('a_csv', 'a\nb\0\n', (), r'a\.csv, line 2: byte 2 is zero: it looks binary'),
         ('a_jsonl', '[1]\n', (), r'a\.jsonl, line 1: is no JSON object'),
         ('a_jsonl', '{"a": 1}\n{"b": 1}\n', ('a',), r"a\.jsonl, line 2: has no column 'a'; .*it has b"),
         ('a_conll', 'EU B-ORG\nrejects\n', (), r"a\.conll, line 2: 'rejects' is one column"),
+        ('a_conll', 'EU NNP B-ORG\nrejects VBZ\n', (), r'a\.conll, line 2: 2 columns, where the first .* has 3'),
+        ('a_conll', '1\tEU\tB\n2\tis\tO\n\n1\tYes\tO\n', (), r'a\.conll: the first column numbers the words'),
+        ('a_jsonl', '{}\n{"a": "\\ud83d"}\n', (), r"a\.jsonl, line 2: has '\\ud83d', which is half of a character"),
+        ('a_csv', 'a,b\nc\rd,e\n', (), r'a\.csv, line 2: new-line character seen in unquoted field'),
         ('a_conll', CONLL, ('text',), r"a\.conll: has no column 'text'; it has tokens, tags"),
         ('a_conll', '\n\n', (), r'a\.conll: holds no records'),
         ('a_parquet', '', (), r'a\.parquet: records are read from files that end in \.csv, \.tsv, \.jsonl'),
-        ('a_csv', b'a\xff', (), r'a\.csv: byte 1 \(0xff\) is not UTF-8'),
+        ('a_csv', b'a\xff', (), r'a\.csv, line 1: byte 2 \(0xff\) is not UTF-8'),
     ],
 )  # fmt: skip
 def test_what_is_malformed_is_told_in_one_line(tmp_path, name, text, columns, message):

@@ -3,6 +3,7 @@
 """Sounds: log-mel frames by loops, WAV files of every kind, folders, drawn chirps, and what is refused."""
 
 import json
+import struct
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def wrong(folder, name):
     [
         ('missing', 'there is no such file'),
         ('no_sound', 'cannot be read as a WAV file'),
-        ('cut', 'cannot be read as a WAV file, and may be cut short'),
+        ('cut', 'cannot be read as a WAV file: it is cut short'),
         ('other', r'has 22050 samples a second, where data\.rate is 8000'),
     ],
 )
@@ -113,6 +114,117 @@ def test_what_is_no_sound_is_refused_by_its_name(tmp_path, name, words):
     path = wrong(tmp_path, name)
     with pytest.raises(UserError, match=f'{name}.wav: {words}'):
         SoundFiles([path], RATE)[0]
+
+
+def wav(samples=b'', fmt=None, size=None, whole=None, before=b'', after=b'', name=b'RIFF', order='<'):
+    """The bytes of a WAV file of 16 bits, one channel and 8000 samples a second, or of what is given instead."""
+    fmt = struct.pack(f'{order}HHIIHH', 1, 1, RATE, 2 * RATE, 2, 16) if fmt is None else fmt
+    size = len(samples) if size is None else size
+    found = b'WAVE' + before + b'fmt ' + struct.pack(f'{order}I', len(fmt)) + fmt
+    found += b'data' + struct.pack(f'{order}I', size) + samples + after
+    return name + struct.pack(f'{order}I', len(found) if whole is None else whole) + found
+
+
+def extensible(channels=1, bits=16, tag=1):
+    frame = channels * bits // 8
+    return struct.pack('<HHIIHHHHI', 0xFFFE, channels, RATE, RATE * frame, frame, bits, 22, bits, 0) + struct.pack(
+        '<H14s', tag, bytes.fromhex('000000001000800000aa00389b71')
+    )
+
+
+STORED = [-32768, -16384, 0, 16384, 32767]
+SAMPLES = struct.pack('<5h', *STORED)
+TAGS = b'LIST' + struct.pack('<I', 5) + b'INFOx\0'  # of an odd size, so a byte follows
+WAVES = {
+    'plain': wav(SAMPLES),
+    'recorder that died': wav(SAMPLES, size=0, whole=0),
+    'recorder that died after its header': wav(SAMPLES, size=0, whole=36),
+    'recorder that died within a sample': wav(SAMPLES + b'\7', size=0, whole=0),
+    'pipe of ffmpeg': wav(SAMPLES, size=0xFFFFFFFF, whole=0xFFFFFFFF),
+    'pipe of sox': wav(SAMPLES, size=0x7FFFF000, whole=0x7FFFF024),
+    'pipe of arecord': wav(SAMPLES, size=0x7FFFFFFF, whole=0x80000023),
+    'pipe without sizes': wav(SAMPLES, size=0, whole=0xFFFFFFFF),
+    'tags before': wav(SAMPLES, before=TAGS),
+    'tags after': wav(SAMPLES, after=TAGS),
+    'wrong size of the whole': wav(SAMPLES, whole=10**6),
+    'garbage after': wav(SAMPLES, after=b'\xff' * 9),
+    'long format': wav(SAMPLES, fmt=struct.pack('<HHIIHHH', 1, 1, RATE, 2 * RATE, 2, 16, 0)),
+    'extensible': wav(SAMPLES, fmt=extensible()),
+    'large order': wav(struct.pack('>5h', *STORED), name=b'RIFX', order='>'),
+    '64 bits': wav(
+        SAMPLES, size=0xFFFFFFFF, whole=0xFFFFFFFF, name=b'RF64', after=TAGS,
+        before=b'ds64' + struct.pack('<IQQQI', 28, 90, 10, 5, 0),
+    ),
+    '24 bits': wav(
+        b''.join(struct.pack('<i', value << 8)[:3] for value in STORED),
+        fmt=struct.pack('<HHIIHH', 1, 1, RATE, 3 * RATE, 3, 24),
+    ),
+    '32 bits': wav(
+        struct.pack('<5i', *(value << 16 for value in STORED)), fmt=struct.pack('<HHIIHH', 1, 1, RATE, 4 * RATE, 4, 32)
+    ),
+    'float': wav(
+        struct.pack('<5f', *(value / 32768 for value in STORED)),
+        fmt=struct.pack('<HHIIHH', 3, 1, RATE, 4 * RATE, 4, 32),
+    ),
+    'double': wav(struct.pack('<5d', *(value / 32768 for value in STORED)), fmt=extensible(bits=64, tag=3)),
+    'two channels': wav(
+        b''.join(struct.pack('<hh', value, value) for value in STORED), fmt=extensible(channels=2)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('name', WAVES)
+def test_a_header_of_any_kind_gives_the_samples(tmp_path, name):
+    (tmp_path / 'a.wav').write_bytes(WAVES[name])
+    wanted = np.array(STORED) / 32768
+    if name == '24 bits':
+        wanted = np.array([value * 256 / 2**23 for value in STORED])
+    found = SoundFiles([tmp_path / 'a.wav'], RATE)[0]
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ('content', 'words'),
+    [
+        (b'', 'it begins with'),
+        (b'RIFF', 'it begins with'),
+        (b'ID3\4' + wav(SAMPLES), "it begins with b'ID3"),
+        (wav(SAMPLES)[:20], 'its header is cut short'),
+        (wav(SAMPLES)[:36], 'it has no chunk of samples'),
+        (wav(SAMPLES)[:50], 'it announces 10 bytes of samples and has 6'),
+        (wav(SAMPLES, size=9), '9 bytes of samples are no whole number of 2 bytes'),
+        (wav(SAMPLES, fmt=b''), 'its header is cut short'),
+        (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 0, RATE, 2 * RATE, 2, 16)), 'it has 0 channels'),
+        (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 1, 0, 0, 2, 16)), '0 samples a second'),
+        (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 1, RATE, 0, 0, 16)), '0 bytes for each'),
+        (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 2, RATE, 0, 3, 16)), 'it has 2 channels'),
+        (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 1, 1, RATE, 0, 2, 24)), 'a sample has 24 bits in 2 bytes'),
+        (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 3, 1, RATE, 0, 2, 16)), 'a sample has 16 bits in 2 bytes'),
+        (wav(SAMPLES, fmt=struct.pack('<HHIIHH', 6, 1, RATE, 0, 1, 8)), 'its samples are A-law; save them as PCM'),
+        (wav(SAMPLES, fmt=extensible(tag=0x55)), 'its samples are MP3'),
+        (wav(SAMPLES, before=b'data' + struct.pack('<I', 0)), 'its samples come before the chunk'),
+        (wav(SAMPLES, before=b'LIST' + struct.pack('<I', 10**6)), 'it has no chunk of samples'),
+        *[
+            (
+                wav(struct.pack('<2f', 0.5, value), fmt=struct.pack('<HHIIHH', 3, 1, RATE, 4 * RATE, 4, 32)),
+                'its samples reach (nan|inf|32767), where those of floating point are from -1 to 1',
+            )
+            for value in (float('nan'), float('inf'), 32767.0)
+        ],
+    ],
+)
+def test_a_header_that_cannot_be_read_is_refused_in_one_line(tmp_path, content, words):
+    (tmp_path / 'a.wav').write_bytes(content)
+    with pytest.raises(UserError, match=rf'a\.wav: cannot be read as a WAV file: .*({words})') as found:
+        SoundFiles([tmp_path / 'a.wav'], RATE)[0]
+    assert '\n' not in str(found.value)
+
+
+def test_an_empty_sound_is_empty_whatever_follows_it(tmp_path):
+    for content in (wav(), wav(after=TAGS)):
+        (tmp_path / 'a.wav').write_bytes(content)
+        assert len(SoundFiles([tmp_path / 'a.wav'], RATE)[0]) == 0
 
 
 def test_a_sound_shorter_than_a_window_is_refused():

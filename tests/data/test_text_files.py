@@ -50,8 +50,8 @@ def test_a_file_is_cut_at_the_integer_part_of_the_training_characters(tmp_path):
 
 @pytest.mark.parametrize(
     ('raw', 'text'),
-    [(b'\xef\xbb\xbfabcd', 'abcd'), (b'a\r\nb\rc\n', 'a\nb\nc\n')],
-    ids=['byte order mark', 'line ends'],
+    [(b'\xef\xbb\xbfabcd', 'abcd'), (b'a\r\nb\rc\n', 'a\nb\rc\n'), (b'a\rb\rc', 'a\nb\nc')],
+    ids=['byte order mark', 'line ends', 'line ends of Mac OS 9'],
 )
 def test_marks_that_are_not_text_are_taken_off(tmp_path, raw, text):
     (tmp_path / 'a.txt').write_bytes(raw)
@@ -121,6 +121,38 @@ def test_hidden_binary_and_empty_files_are_skipped_and_counted(tmp_path, caplog)
     assert '2 empty' in caplog.text
 
 
+LEFTOVERS = (
+    'notes.txt~', '#notes.txt#', '.#notes.txt', '.notes.txt.swp', '~$notes.docx', '._notes.txt', '.DS_Store',
+    'Thumbs.db', 'desktop.ini', '.git/HEAD', '.ipynb_checkpoints/notes-checkpoint.txt', '__MACOSX/notes.txt',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize('name', LEFTOVERS)
+def test_what_editors_and_systems_leave_behind_is_no_document(tmp_path, caplog, name):
+    _write(tmp_path, a_txt='a', b_txt='b')
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text('left behind')
+    ids = _ids(plan_documents(tmp_path, 0.5))
+    assert sorted(ids['train'] + ids['validation']) == ['a.txt', 'b.txt']
+    assert 'skipped 1 hidden files or folders' in caplog.text
+
+
+def test_linked_folders_are_read_once_and_a_circle_ends(tmp_path):
+    _write(tmp_path / 'elsewhere', a_txt='a', b_txt='b')
+    (tmp_path / 'folder').mkdir()
+    (tmp_path / 'folder' / 'linked').symlink_to(tmp_path / 'elsewhere')
+    (tmp_path / 'elsewhere' / 'circle').symlink_to(tmp_path / 'folder')
+    ids = _ids(plan_documents(tmp_path / 'folder', 0.5))
+    assert sorted(ids['train'] + ids['validation']) == ['linked/a.txt', 'linked/b.txt']
+
+
+@pytest.mark.parametrize('encoding', ['utf-16', 'utf-8-sig'])
+def test_a_document_with_a_byte_order_mark_is_text(tmp_path, encoding):
+    _write(tmp_path, a_txt='naïve 文'.encode(encoding), b_txt='b')
+    texts = _texts(plan_documents(tmp_path, 0.5))
+    assert sorted(texts['train'] + texts['validation']) == ['b', 'naïve 文']
+
+
 def test_fingerprint_depends_on_text_split_and_names_alone(tmp_path):
     here, there = _write(tmp_path / 'here', a_txt='a', b_txt='b'), _write(tmp_path / 'there', a_txt='a', b_txt='b')
 
@@ -150,9 +182,9 @@ def test_documents_fill_shards_in_order(tmp_path, monkeypatch):
 
 REFUSED = {
     'absent.txt': (None, 'absent.txt: there is no such file or folder'),
-    'latin.txt': ('naïve'.encode('latin-1'), r'latin.txt: byte 2 \(0xef\) is not UTF-8'),
-    'wide.txt': ('wide'.encode('utf-16-le'), 'wide.txt: looks binary, with a zero byte at 1; UTF-8'),
-    'late.txt': (b'x' * 9000 + b'\0x', 'late.txt: looks binary, with a zero byte at 9000; UTF-8'),
+    'latin.txt': ('naïve'.encode('latin-1'), r'latin.txt, line 1: byte 3 \(0xef\) is not UTF-8'),
+    'wide.txt': ('wide'.encode('utf-16-le'), 'wide.txt, line 1: byte 2 is zero: it looks binary, where UTF-8'),
+    'late.txt': (b'x\n' * 4500 + b'\0x', 'late.txt, line 4501: byte 1 is zero: it looks binary, where UTF-8'),
     'empty.txt': (b'', 'empty.txt: holds no text'),
     'blank.txt': (b' \n\n', 'blank.txt: holds no text'),
     'ends.txt': (b'words' + b'\n' * 5, 'ends.txt: leaves no text for validation'),
@@ -181,7 +213,7 @@ def test_files_whose_names_are_not_utf8_are_documents(tmp_path):
 
 def test_undecodable_file_of_a_folder_is_named(tmp_path):
     _write(tmp_path, a_txt='fine', b_txt=b'not \xff fine')
-    with pytest.raises(UserError, match=r'b\.txt: byte 4 \(0xff\)'):
+    with pytest.raises(UserError, match=r'b\.txt, line 1: byte 5 \(0xff\)'):
         plan_documents(tmp_path, 0.5)
 
 

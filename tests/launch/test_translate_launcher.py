@@ -4,6 +4,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,18 @@ def test_a_file_is_translated_line_by_line_in_its_order(runner, translating):
     assert [json.loads(line)['source'] for line in done.stdout.splitlines()] == sources
     plain = translate(runner, folder, f'--file={folder}/val.en', '--batch=12', '--beams=1')
     assert len(plain.stdout.split('\n')) == len(sources) + 1
+
+
+@pytest.mark.long
+def test_a_file_and_standard_input_of_the_same_bytes_are_translated_alike(runner, translating, tmp_path):
+    content = 'one\u2028two\r\n\nthree\x0c four \rfive\nsix'.encode()
+    (tmp_path / 'a.txt').write_bytes(content)
+    of_file = translate(runner, translating[0], f'--file={tmp_path}/a.txt', '--json')
+    command = [sys.executable, str(ROOT / 'launch' / 'translate.py'), f'--workdir={translating[0]}/run', '--json']
+    done = subprocess.run(command, input=content, capture_output=True, env=runner.environment, check=True, timeout=240)
+    assert done.stdout.decode() == of_file.stdout
+    sources = [json.loads(line)['source'] for line in of_file.stdout.splitlines()]
+    assert sources == ['one\u2028two', '', 'three\x0c four \rfive', 'six']
 
 
 @pytest.mark.long

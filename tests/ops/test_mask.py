@@ -321,3 +321,9 @@ def test_without_a_prefix_a_row_is_causal():
     ):
         np.testing.assert_array_equal(table(mask.of(bare)), table(plain))
         assert (table(mask.of(given)) != table(mask.of(bare))).any()
+
+
+def test_segments_and_positions_of_numpy_are_looked_up_within_a_program():
+    segments, positions = np.array([[1, 1, 2, 2]]), np.array([[0, 1, 0, 1]])
+    mask = within_segments(Chunked(1), LayerContext(positions, segments))
+    assert jax.jit(lambda index: mask(index, index))(jnp.arange(4)).tolist() == [np.eye(4, dtype=bool).tolist()]

@@ -249,7 +249,7 @@ def test_texts_come_from_flags_from_records_and_from_lines_alike(opened, tmp_pat
     expected = outputs_of(predictor, given)
     for name in ('lines.txt', 'records.tsv', 'records.jsonl'):
         assert outputs_of(predictor, {}, str(tmp_path / name)) == expected
-    monkeypatch.setattr('sys.stdin', io.StringIO(lines))
+    monkeypatch.setattr('sys.stdin', io.TextIOWrapper(io.BytesIO(lines.encode())))
     assert outputs_of(predictor, {}) == expected
     assert outputs_of(predictor, {'text': ['this film', 'so bad'], 'pair': ['that book']})[0] == expected[0]
 

@@ -113,7 +113,7 @@ class SegmentMemory(MultiHead, kw_only=True):
         def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
             scoring = visible(scoring, context.replace(source=None))
             terms = tuple(OnceEach(term, q.shape[1]) for term in scoring.terms)
-            mask = HeldOrOwn(scoring.mask, context.positions // self.length)
+            mask = HeldOrOwn(scoring.mask, jnp.asarray(context.positions) // self.length)
             return kernel(q, k, v, scoring.replace(mask=mask, terms=terms), train), None
 
         return attend

@@ -4,9 +4,12 @@
 
 PATH/CLASS/*                    a share of each class is held out; or
 PATH/train/CLASS/*              with PATH/validation, valid, val or test beside it
+
+Hidden files and folders, and what editors and systems leave behind, are neither classes nor examples.
 """
 
 import itertools
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +18,12 @@ import numpy as np
 from jaxtyping import Int
 
 from saccade.data.cache import digest
+from saccade.data.corpus.files import visible_files
 from saccade.data.encoder.names import Names
 from saccade.data.stratified import stratified
 from saccade.types import UserError
 
+_LOG = logging.getLogger(__name__)
 _HELD_OUT = ('validation', 'valid', 'val', 'test')  # folders beside 'train', the first that is there
 
 
@@ -65,16 +70,27 @@ def labelled_splits(
         )
         for split, paths in splits.items()
     }
-    return found, digest(*([[str(path), path.stat().st_size] for path in paths] for paths in splits.values()))
+    return found, digest(*([[str(path), _size(path)] for path in paths] for paths in splits.values()))
 
 
 def by_class(folder: Path, endings: Collection[str], what: str) -> list[Path]:
-    """Return the files in the folders of a folder, in order.
+    """Return the files in the folders of a folder, in order, and warn how many others are left out.
 
     Raises:
         UserError: there are none.
     """
-    found = sorted(path for path in folder.glob('*/*') if path.suffix.lower() in endings)
+    there = visible_files(folder)
+    found = sorted(path for path in there if path.parent.parent == folder and path.suffix.lower() in endings)
     if not found:
         raise UserError(f'{folder}: holds no folder with {what}; each class has a folder of its name')
+    if len(found) < len(there):
+        others = len(there) - len(found)
+        _LOG.warning('%s: left out %d files that are no %s or not in the folder of a class', folder, others, what)
     return found
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise UserError(f'{path}: cannot be read ({error.strerror})') from error

@@ -6,11 +6,13 @@ The model is given the newest tokens of the transcript, as many as leave room fo
 """
 
 import contextlib
+import itertools
 import sys
 from collections.abc import Iterable, Iterator
 
 import jax
 
+from saccade.data.corpus.files import lines_of
 from saccade.decode.sample import USUAL_TOKENS, Writer
 from saccade.types import PRNGKey, UserError
 
@@ -61,5 +63,5 @@ def chat(
 def typed_lines() -> Iterator[str]:
     """Lines from the standard input, until an empty one or its end."""
     with contextlib.suppress(EOFError, KeyboardInterrupt):
-        while line := input('> ' if sys.stdin.isatty() else ''):
-            yield line
+        lines = iter(lambda: input('> '), '') if sys.stdin.isatty() else lines_of(sys.stdin.buffer, 'standard input')
+        yield from itertools.takewhile(bool, lines)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translation of texts by a sequence-to-sequence model with its tokenizer."""
 
+import io
 import itertools
 import logging
 import sys
@@ -15,7 +16,7 @@ import jax
 import numpy as np
 
 from saccade.build import refused
-from saccade.data.corpus.files import content_of, decoded
+from saccade.data.corpus.files import content_of, lines_of
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.greedy import Greedy
@@ -115,15 +116,15 @@ def texts_of(text: str | None, file: str | None) -> Iterator[str]:
     """A text; or the lines of a file, plain or .gz; or those of standard input where neither is given.
 
     Raises:
-        UserError: both are given, or the file cannot be read.
+        UserError: both are given, or a file or standard input cannot be read.
     """
     if text is not None and file:
         raise UserError('give --text=TEXT or --file=FILE, or neither to read standard input')
     if text is not None:
         return iter([text])
     if file:
-        return iter(decoded(content_of(Path(file)), Path(file)).removesuffix('\n').split('\n'))
-    return (line.rstrip('\r\n') for line in sys.stdin)
+        return lines_of(io.BytesIO(content_of(Path(file))), file)
+    return lines_of(sys.stdin.buffer, 'standard input')
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -552,12 +552,12 @@ def within_segments(mask: MaskBase, context: LayerContext) -> MaskBase:
         return mask
     aligned = keys is context
     if mask.anchored or not aligned:
-        mask = ByPosition(mask, context.positions, keys.positions, aligned)
+        mask = ByPosition(mask, jnp.asarray(context.positions), jnp.asarray(keys.positions), aligned)
     return mask & SameSegment(_segments(context), _segments(keys))
 
 
 def _segments(tokens: LayerContext | Source) -> Int[Array, 'B T']:
-    return jnp.ones_like(tokens.positions) if tokens.segments is None else tokens.segments
+    return jnp.ones_like(tokens.positions) if tokens.segments is None else jnp.asarray(tokens.segments)
 
 
 def all_of(masks: tuple[Part[Mask], ...]) -> MaskBase:

@@ -5,6 +5,7 @@
 from typing import Any
 
 import jax
+import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
@@ -18,12 +19,15 @@ class Source:
 
     Attributes:
         hidden: the tokens, in any width; None where their keys and values were made before, by a `CrossMixer`.
-        positions, segments: of each of them, as in `LayerContext`.
+        positions, segments: of each of them, as in `LayerContext`. Lists become NumPy arrays.
     """
 
     hidden: Float[Array, 'B S D'] | None
     positions: Int[Array, 'B S']
     segments: Int[Array, 'B S'] | None = None
+
+    def __post_init__(self) -> None:
+        _lists_to_arrays(self)
 
     @property
     def real(self) -> Bool[Array, 'B S'] | None:
@@ -37,7 +41,10 @@ class LayerContext:
 
     Attributes:
         positions: place of each token within its own segment.
-        segments: tokens attend only within equal segments; 0 is padding. None: every row is one segment.
+        segments: tokens attend only within equal segments; 0 is padding. None: every row is one segment. The tokens of
+            a segment are next to each other: padding is before, after or between segments and never inside one, where
+            convolutions and masks by place would count it. This is checked where the segments are known, and not while
+            tracing.
         source: where a mixer takes keys and values from; None for the tokens themselves.
         terms: score terms that all layers share.
         types: 1 for tokens of the second of two texts, else 0; None: there is one text.
@@ -46,6 +53,11 @@ class LayerContext:
         layer: number of the layer, from 0; None outside a stack of layers.
         layers: L, how many the stack has; None outside a stack.
         handed: what earlier layers hand on, by name; see `saccade.layers:earlier`.
+
+    Lists become NumPy arrays.
+
+    Raises:
+        UserError: a segment is in two pieces.
     """
 
     positions: Int[Array, 'B T']
@@ -57,6 +69,10 @@ class LayerContext:
     layer: Int[Array, ''] | None = None
     layers: int | None = struct.field(pytree_node=False, default=None)
     handed: dict[str, Any] = struct.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _lists_to_arrays(self)
+        _require_whole_segments(self.segments)
 
     def read(self, x: Hidden) -> Source:
         """Return what keys and values are made of: the source, or the tokens x themselves."""
@@ -83,3 +99,31 @@ class LayerContext:
     def numbered(self) -> Int[Array, 'B T']:
         """The segments; all 1 where every row is one segment."""
         return jax.numpy.ones_like(self.positions) if self.segments is None else self.segments
+
+
+def _lists_to_arrays(made: Any) -> None:
+    for name, value in vars(made).items():
+        if isinstance(value, list):
+            object.__setattr__(made, name, np.asarray(value))
+
+
+def _require_whole_segments(segments: Any) -> None:
+    """Refuse rows in which a segment goes on after padding or after another segment, where their numbers are known.
+
+    Raises:
+        UserError: there is one.
+    """
+    if isinstance(segments, jax.core.Tracer) or not isinstance(segments, np.ndarray | jax.Array):
+        return
+    if isinstance(segments, jax.Array) and not segments.is_fully_addressable:
+        return
+    known = np.asarray(segments)
+    begins = np.sort(np.where(np.diff(known, axis=-1, prepend=0) != 0, known, 0), axis=-1)
+    twice = (begins[..., 1:] == begins[..., :-1]) & (begins[..., 1:] != 0)
+    if twice.any():
+        place = tuple(int(at) for at in np.argwhere(twice)[0])
+        row, number = place[:-1], begins[..., 1:][place]
+        raise UserError(
+            f'segments{list(row)}: segment {number} is in two pieces; its tokens must be next to each other, and '
+            'padding before or after them'
+        )

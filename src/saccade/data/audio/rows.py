@@ -2,17 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of labelled sounds, one sound a row, whose frames are made when they are asked for."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import scipy.io.wavfile
 from jaxtyping import Float, Int
 
 from saccade.data.audio.log_mel import LogMel
+from saccade.data.audio.wav import read_wav
 from saccade.data.frames.rows import blank, row_of
 from saccade.data.split import Row, Split
 from saccade.types import UserError
@@ -43,32 +42,16 @@ class SoundFiles:
 
     def __getitem__(self, index: int) -> Float[np.ndarray, '_']:
         path = self.paths[index]
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter('error', scipy.io.wavfile.WavFileWarning)  # of a file that is cut short
-                warnings.filterwarnings('ignore', 'Chunk .* not understood', scipy.io.wavfile.WavFileWarning)
-                rate, samples = scipy.io.wavfile.read(path)
-        except FileNotFoundError:
-            raise UserError(f'{path}: there is no such file') from None
-        except (OSError, ValueError, EOFError, scipy.io.wavfile.WavFileWarning) as error:
-            raise UserError(f'{path}: cannot be read as a WAV file, and may be cut short: {error}') from error
+        if not path.exists():
+            raise UserError(f'{path}: there is no such file')
+        rate, samples = read_wav(path)
         if rate != self.rate:
             raise UserError(f'{path}: has {rate} samples a second, where data.rate is {self.rate}; resample it first')
-        return of_samples(samples)
+        return samples.mean(axis=-1)
 
     def place(self, index: int) -> str:
         """The path of a sound."""
         return str(self.paths[index])
-
-
-def of_samples(samples: np.ndarray) -> Float[np.ndarray, '_']:
-    """Return samples of any type of WAV files as numbers from -1 to 1, the mean of all channels."""
-    if samples.dtype == np.uint8:
-        samples = (samples.astype(np.float32) - 128) / 128
-    elif np.issubdtype(samples.dtype, np.integer):
-        samples = samples.astype(np.float32) / (1 + np.iinfo(samples.dtype).max)
-    samples = samples.astype(np.float32)
-    return samples if samples.ndim == 1 else samples.mean(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)

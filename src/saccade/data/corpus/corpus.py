@@ -17,6 +17,7 @@ from saccade.data.corpus import pydocs, text_files
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import Document
 from saccade.data.corpus.fasta import ENDINGS
+from saccade.data.corpus.files import is_leftover
 from saccade.data.corpus.motifs import Motifs
 from saccade.data.corpus.named import open_named
 from saccade.data.corpus.prepare import opened, prepare_own
@@ -98,7 +99,9 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
 
 def _holds_proteins(path: Path) -> bool:
     """Whether this is a FASTA file, or a folder with one."""
-    return any(format_of(file) in ENDINGS for file in (path.iterdir() if path.is_dir() else [path]))
+    if not path.is_dir():
+        return format_of(path) in ENDINGS
+    return any(format_of(file) in ENDINGS for file in path.iterdir() if not is_leftover(file.name))
 
 
 def _documents(folder: Path) -> dict[str, Documents]:

@@ -8,10 +8,10 @@
 
 Pearson and Lipman 1988, "Improved tools for biological sequence comparison", https://doi.org/10.1073/pnas.85.8.2444
 
-A header's first word is the id, and what follows it the description. Blanks and empty lines within a sequence are
-passed over, lower case (soft masking) is read as upper case, and a stop (*) at the end is left out. Residues are those
-of `data.tokenizer.amino_acid`. Proteins of one sequence are in one split, whatever their headers; similar sequences
-may still be in both, unless they were clustered before, as UniRef's are.
+A header's first word is the id, and what follows it, after a space or a tab, the description. Blanks and empty lines
+within a sequence are passed over, lower case (soft masking) is read as upper case, and a stop (*) at the end is left
+out. Residues are those of `data.tokenizer.amino_acid`. Proteins of one sequence are in one split, whatever their
+headers; similar sequences may still be in both, unless they were clustered before, as UniRef's are.
 """
 
 from collections.abc import Iterator
@@ -24,6 +24,8 @@ ENDINGS = ('.fasta', '.faa')  # .fa and .fas are texts in Persian among parallel
 COLUMNS = ('id', 'description', 'sequence')
 _CODES = {*RESIDUES, *RESIDUES.lower()}
 _GAPS = '-.'
+_NUCLEOTIDES = {*'ACGTUN'}  # which are amino acids too
+_MANY = 100  # residues that no protein has of these letters alone
 
 
 def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -31,8 +33,12 @@ def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
     Raises:
         UserError: a residue is unknown, a sequence has no header, or a header no sequence; file and line are named.
+            Or the sequences are those of nucleotides.
     """
     header, begun, parts = '', 0, []
+    letters = ''.join(line for line in text.upper().split('\n') if not line.startswith('>'))
+    if len(letters) >= _MANY and _NUCLEOTIDES.issuperset(letters):
+        raise UserError(f'{path}: has DNA or RNA, of {", ".join(sorted({*letters}))} alone; proteins are expected')
     for number, line in enumerate(text.split('\n'), start=1):
         if line.startswith('>'):
             if begun:
@@ -51,7 +57,7 @@ def proteins(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _protein(header: str, parts: list[str], place: str) -> dict[str, str]:
-    id, _, description = header[1:].strip().partition(' ')
+    id, description, *_ = [*header[1:].split(maxsplit=1), '', '']
     sequence = ''.join(parts).removesuffix('*').upper()
     if not sequence:
         raise UserError(f'{place}: the header {header!r} is followed by no sequence')

@@ -1,14 +1,35 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of the user's files: bytes, plain or gzipped (.gz), and their UTF-8 text."""
+"""The user's files: their bytes, plain or gzipped (.gz), text, lines and numbers, and the files of a folder.
 
+Text is UTF-8, or UTF-16 with a byte order mark. A line ends in LF or CRLF, and in nothing else that Unicode calls a
+line break (U+2028, U+0085, form feed ...). A CR by itself is a character of its line; but in a text that has no LF at
+all, as Mac OS 9 wrote them, each CR ends a line.
+"""
+
+import codecs
 import gzip
+import io
+import itertools
+import logging
+import os
+import re
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from saccade.types import UserError
 
+_LOG = logging.getLogger(__name__)
 _LARGEST = 1 << 30  # bytes; a TFDS example is a protocol buffer, which ends at 2 GiB
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_NUMBER = re.compile(r'[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?', re.ASCII)
+_LARGEST_NUMBER = float(np.finfo(np.float32).max)
+# What systems, file servers and archives put into folders, in lower case.
+_LEFTOVERS = {'thumbs.db', 'desktop.ini', 'icon\r', '__macosx', '@eadir', '$recycle.bin', 'system volume information'}
 
 
 def content_of(path: Path) -> bytes:
@@ -30,23 +51,110 @@ def content_of(path: Path) -> bytes:
 
 
 def is_binary(content: bytes) -> bool:
-    """Whether a file's bytes are no text: one of them is zero."""
-    return b'\0' in content
+    """Whether a file's bytes are no text: one of them is zero, and no mark says that they are UTF-16."""
+    return b'\0' in content and not content.startswith(_UTF_16)
 
 
-def decoded(content: bytes, path: Path) -> str:
+def decoded(content: bytes, path: Path | str) -> str:
     """Return the text of a file's bytes, without a byte order mark; line ends become newlines.
 
     Raises:
-        UserError: it is not UTF-8, or holds a zero byte, as no text does.
+        UserError: it is neither UTF-8 nor UTF-16 with a byte order mark, or holds a zero character, as no text does.
     """
-    if is_binary(content):
-        raise UserError(f'{path}: looks binary, with a zero byte at {content.index(0)}; UTF-8 text is expected')
+    text = _of_utf_16(content, path) if content.startswith(_UTF_16) else _of_utf_8(content, path)
+    text = text.removeprefix('\ufeff').replace('\r\n', '\n')
+    return text if '\n' in text else text.replace('\r', '\n')
+
+
+def _of_utf_8(content: bytes, path: Path | str, line: int = 1) -> str:
+    """The text of bytes of which the first is on a line of this number."""
     try:
         text = content.decode('utf-8')
     except UnicodeDecodeError as error:
-        byte = content[error.start]
+        byte, place = content[error.start], _place(path, line, content[: error.start])
+        raise UserError(f'{place} (0x{byte:02x}) is not UTF-8, which is expected: {error.reason}') from error
+    if '\0' in text:
+        place = _place(path, line, content[: content.index(0)])
+        raise UserError(f'{place} is zero: it looks binary, where UTF-8 text is expected')
+    return text
+
+
+def _of_utf_16(content: bytes, path: Path | str) -> str:
+    try:
+        text = content.decode('utf-16')
+    except UnicodeDecodeError as error:
         raise UserError(
-            f'{path}: byte {error.start} (0x{byte:02x}) is not UTF-8, which is expected: {error.reason}'
+            f'{path}: begins with the byte order mark of UTF-16, but byte {error.start + 1} is not: {error.reason}'
         ) from error
-    return text.removeprefix('\ufeff').replace('\r\n', '\n').replace('\r', '\n')
+    if '\0' in text:  # as in UTF-32, whose mark begins like this one
+        raise UserError(f'{path}: looks binary, or is UTF-32; UTF-8 text is expected')
+    return text
+
+
+def _place(path: Path | str, line: int, before: bytes) -> str:
+    """The place of the byte after these, in words."""
+    return f'{path}, line {line + before.count(10)}: byte {len(before) - before.rfind(10)}'
+
+
+def lines_of(stream: io.BufferedIOBase, path: Path | str) -> Iterator[str]:
+    """Yield the lines of a stream, each as soon as it is there, without their ends: those of `decoded`.
+
+    Raises:
+        UserError: as for `decoded`.
+    """
+    first = stream.readline()
+    if first.startswith(_UTF_16) or not first.endswith(b'\n'):
+        text = decoded(first + stream.read(), path)
+        yield from text.removesuffix('\n').split('\n') if text else ()
+        return
+    for number, line in enumerate(itertools.chain([first], stream), start=1):
+        text = decoded(first, path) if number == 1 else _of_utf_8(line, path, number).replace('\r\n', '\n')
+        yield text.removesuffix('\n')
+
+
+def number_of(value: Any) -> float | None:
+    """Return the number that a field of a record is, or None where it is none that float32 holds.
+
+    A string is a decimal number in ASCII digits, with a point and an exponent or without: no 1_000, no 1,5 and no nan.
+    A truth value is no number.
+    """
+    if isinstance(value, str):
+        text = value.strip(' \t')
+        value = float(text) if _NUMBER.fullmatch(text) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) <= _LARGEST_NUMBER else None
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a file or folder of this name is hidden, or is what an editor or a system leaves behind."""
+    backup = name.endswith('~') or name.startswith('~$') or (name.startswith('#') and name.endswith('#'))
+    return name.startswith('.') or backup or name.lower() in _LEFTOVERS
+
+
+def visible_files(folder: Path) -> list[Path]:
+    """Return the files below a folder by path, and warn how many are left out by `is_leftover`.
+
+    Linked folders are entered, each folder once.
+
+    Raises:
+        UserError: a folder cannot be read.
+    """
+    found, hidden, entered = [], 0, set()
+    for root, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
+        hidden += sum(map(is_leftover, (*folders, *names)))
+        folders[:] = [name for name in folders if not is_leftover(name)]
+        real = os.path.realpath(root)
+        if real in entered:
+            folders.clear()
+            continue
+        entered.add(real)
+        shown = [Path(root, name) for name in names if not is_leftover(name)]
+        found += [file for file in shown if file.is_file() or file.is_symlink()]  # no pipes, no sockets
+    if hidden:
+        _LOG.warning('%s: skipped %d hidden files or folders', folder, hidden)
+    return sorted(found, key=lambda file: file.relative_to(folder).as_posix())
+
+
+def _refuse(error: OSError) -> None:
+    raise UserError(f'{error.filename}: cannot be read ({error.strerror})') from error

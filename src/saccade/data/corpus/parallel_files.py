@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from saccade.data.cache import digest
-from saccade.data.corpus.files import content_of, decoded
+from saccade.data.corpus.files import content_of, decoded, is_leftover
 from saccade.data.corpus.record_files import FileRecords, format_of
 from saccade.data.corpus.records import Records, held_apart
 from saccade.types import UserError
 
-_FORMAT = 1  # part of a digest: another number wherever files are read to other pairs
+_FORMAT = 2  # part of a digest: another number wherever files are read to other pairs
 _SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
 _TEST = 'test'  # how the names of files begin that are for neither; each is a split of its own
 
@@ -102,7 +102,7 @@ def _languages(folder: Path, stem: str) -> dict[str, Path]:
 def _files(folder: Path) -> Iterator[Path]:
     """List files whose ending may be a language: it is not the ending of a known format."""
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if file.is_file() and not file.name.startswith('.') and _language(file) and not format_of(file):
+        if file.is_file() and not is_leftover(file.name) and _language(file) and not format_of(file):
             yield file
 
 

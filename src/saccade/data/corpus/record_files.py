@@ -1,12 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Records in files: CSV, TSV, JSON lines, the columns of CoNLL, and FASTA, plain or gzipped (.gz), in UTF-8.
+"""Records in files: CSV, TSV, JSON lines, the columns of CoNLL, and FASTA, plain or gzipped (.gz), text as in `files`.
 
     .csv          fields by the names in the first line; by '0', '1', ... where all columns asked for are such numbers,
                   and then there is no line of names
     .tsv          the same between tabs, where a quotation mark is a character like any other, as in GLUE's files
     .jsonl        an object a line
-    .conll, .txt  a word a line, its tag last, an empty line after a sentence: 'tokens' and 'tags'
+    .conll, .txt  a word a line, its tag last, an empty line after a sentence: 'tokens' and 'tags'. Columns are divided
+                  by tabs or else by spaces, and are as many in every line. A line before a sentence that begins with
+                  # and a blank is a comment, unless a word elsewhere has as many columns and the same last one
     .fasta, .faa  a protein after each header: 'id', 'description' and 'sequence', as in `fasta`
 
 The shape of .conll files is that of E. Tjong Kim Sang and F. De Meulder, 2003, https://aclanthology.org/W03-0419/.
@@ -18,11 +20,12 @@ import hashlib
 import io
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from saccade.data.cache import digest
 from saccade.data.corpus.fasta import COLUMNS, ENDINGS, proteins
@@ -120,7 +123,7 @@ def _require_apart(place: str, names: Iterable[str]) -> None:
 
 
 def _comma_separated(text: str, path: Path, columns: Sequence[str]) -> Numbered:
-    return _separated(path, columns, csv.reader(io.StringIO(text, newline=''), strict=True))
+    return _separated(path, columns, csv.reader(io.StringIO(text, newline='\n'), strict=True))
 
 
 def _tab_separated(text: str, path: Path, columns: Sequence[str]) -> Numbered:
@@ -141,7 +144,7 @@ def _separated(path: Path, columns: Sequence[str], reader: Any) -> Numbered:
 
 
 def _unnamed(columns: Sequence[str]) -> bool:
-    return bool(columns) and all(column.isdigit() for column in columns)
+    return bool(columns) and all(column.isascii() and column.isdigit() for column in columns)
 
 
 def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
@@ -168,6 +171,7 @@ def _json(line: str, place: str) -> Record:
 
     try:
         record = json.loads(line, object_pairs_hook=unambiguous)
+        require_characters(record, place)
     except json.JSONDecodeError as error:
         raise UserError(f'{place}: is no JSON: {error.msg} at character {error.pos + 1}') from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets in thousands of brackets
@@ -177,13 +181,66 @@ def _json(line: str, place: str) -> Record:
     return record
 
 
+def require_characters(record: Any, place: str) -> None:
+    r"""Refuse JSON in which a \ud800 or another half of a character stands by itself: no tokenizer can read it.
+
+    Raises:
+        UserError: there is one.
+    """
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise UserError(f'{place}: has {half!r}, which is half of a character and no text') from None
+
+
 def _words(text: str, path: Path, columns: Sequence[str]) -> Numbered:
     require_columns(str(path), columns, ('tokens', 'tags'))
-    for is_word, lines in itertools.groupby(enumerate(text.split('\n'), start=1), _is_word):
-        if is_word:
-            words = [(number, _fields(line, f'{path}, line {number}')) for number, line in lines]
-            tokens, tags = ([fields[column] for _, fields in words] for column in (0, -1))
-            yield words[0][0], {'tokens': tokens, 'tags': tags}
+    sentences = _sentences(text)
+    if sentences and all(_are_numbered(words) for words in sentences):
+        raise UserError(f'{path}: the first column numbers the words; the first one must be the word, the last its tag')
+    width = len(sentences[0][0].fields) if sentences else 0
+    for words in sentences:
+        for number, fields in words:
+            place = f'{path}, line {number}'
+            if len(fields) < 2:
+                raise UserError(f"{place}: '{fields[0]}' is one column, where a word and its tag are expected")
+            if len(fields) != width:
+                raise UserError(f'{place}: {len(fields)} columns, where the first word of the file has {width}')
+        tokens, tags = ([fields[column] for _, fields in words] for column in (0, -1))
+        yield words[0].number, {'tokens': tokens, 'tags': tags}
+
+
+class _Word(NamedTuple):
+    """Line of a word. Attributes: its number, from 1; its columns."""
+
+    number: int
+    fields: list[str]
+
+
+def _sentences(text: str) -> list[list[_Word]]:
+    """The words of each sentence, without comments."""
+    runs = itertools.groupby(enumerate(text.split('\n'), start=1), _is_word)
+    found = [[_Word(number, _fields(line)) for number, line in lines] for is_word, lines in runs if is_word]
+    opened = [len(list(itertools.takewhile(_may_comment, words))) for words in found]
+    endings = {_ending(word) for words, count in zip(found, opened, strict=True) for word in words[count:]}
+    kept = [
+        [word for word in words[:count] if _ending(word) in endings] + words[count:]
+        for words, count in zip(found, opened, strict=True)
+    ]
+    return [words for words in kept if words]
+
+
+def _may_comment(word: _Word) -> bool:
+    return word.fields[0] == '#' or word.fields[0].startswith('# ')
+
+
+def _ending(word: _Word) -> tuple[int, str]:
+    return len(word.fields), word.fields[-1]
+
+
+def _are_numbered(words: list[_Word]) -> bool:
+    return [word.fields[0] for word in words] == [str(number) for number in range(1, len(words) + 1)]
 
 
 def _proteins(text: str, path: Path, columns: Sequence[str]) -> Numbered:
@@ -195,11 +252,10 @@ def _is_word(numbered: tuple[int, str]) -> bool:
     return bool(numbered[1].strip()) and not numbered[1].startswith(_BETWEEN_DOCUMENTS)
 
 
-def _fields(line: str, place: str) -> list[str]:
-    fields = line.replace('\t', ' ').strip(' ').split(' ')
-    if len(fields) < 2:
-        raise UserError(f"{place}: '{line}' is one column, where a word and its tag are expected")
-    return fields
+def _fields(line: str) -> list[str]:
+    """The columns of a line, between tabs or, where it has none, between spaces."""
+    line = line.strip('\t ')
+    return [field.strip(' ') for field in line.split('\t')] if '\t' in line else re.split(' +', line)
 
 
 _FORMATS: Mapping[str, Callable[[str, Path, Sequence[str]], Numbered]] = {

@@ -24,6 +24,7 @@ from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_so
 from saccade.data.corpus.docstrings import Docstrings
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.fasta import ENDINGS
+from saccade.data.corpus.files import is_leftover
 from saccade.data.corpus.motifs import Motifs
 from saccade.data.corpus.named import open_named
 from saccade.data.corpus.prepare import opened, prepare_own
@@ -38,7 +39,7 @@ from saccade.data.corpus.record_files import (
 from saccade.data.dataset_base import Source
 from saccade.types import UserError
 
-_FORMAT = 1  # part of a digest: another number wherever files are read to other records
+_FORMAT = 2  # part of a digest: another number wherever files are read to other records
 _LOG = logging.getLogger(__name__)
 _SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
 
@@ -176,7 +177,7 @@ def held_apart(records: FileRecords, validation: float, by: Sequence[str] = ()) 
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.iterdir() if format_of(file) and not file.name.startswith('.'))
+    return sorted(file for file in folder.iterdir() if format_of(file) and not is_leftover(file.name))
 
 
 def _file_of(folder: Path, split: str, names: str) -> Path:

@@ -25,6 +25,7 @@ from saccade.data.corpus.files import content_of, decoded
 from saccade.data.corpus.named import open_named
 from saccade.data.corpus.prepare import opened, prepare_own
 from saccade.data.corpus.question import Answer, Question, features
+from saccade.data.corpus.record_files import require_characters
 from saccade.data.dataset_base import Source
 from saccade.types import UserError
 
@@ -150,6 +151,7 @@ def read_questions(file: Path) -> tuple[list[Question], str]:
     content = content_of(file)
     try:
         articles = json.loads(decoded(content, file))
+        require_characters(articles, str(file))
     except (ValueError, RecursionError) as error:  # of brackets in thousands of brackets
         raise UserError(f'{file}: is not JSON ({error})') from error
     return list(_questions(articles, str(file))), hashlib.sha256(content).hexdigest()
@@ -158,7 +160,8 @@ def read_questions(file: Path) -> tuple[list[Question], str]:
 def _questions(articles: Any, file: str) -> Iterator[Question]:
     for article, at_article in _items(articles, 'data', file):
         paragraphs = list(_items(article, 'paragraphs', at_article))
-        title = article.get('title') or at_article.removeprefix(file)  # a draw must not depend on where the file lies
+        # Without a title its place is one: a draw must not depend on where the file lies.
+        title = _field(article, 'title', str, at_article) if article.get('title') else at_article.removeprefix(file)
         for paragraph, at_paragraph in paragraphs:
             context = _field(paragraph, 'context', str, at_paragraph)
             for asked, at in _items(paragraph, 'qas', at_paragraph):
@@ -177,6 +180,7 @@ def _items(record: Any, name: str, at: str) -> Iterator[tuple[Any, str]]:
 
 
 def _field(record: Any, name: str, kind: Any, at: str) -> Any:
-    if not isinstance(record, dict) or not isinstance(record.get(name), kind):
+    value = record.get(name) if isinstance(record, dict) else None
+    if isinstance(value, bool) or not isinstance(value, kind):
         raise UserError(f"{at}: has no '{name}', which SQuAD's format has there")
-    return record[name]
+    return value

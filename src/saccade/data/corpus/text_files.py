@@ -4,13 +4,13 @@
 
 A file is cut in two by characters, the last for validation. In a folder each file is one document, and a hash
 of its path within the folder decides the split, unless files are named after the splits: train.txt and
-validation.txt, valid.txt or val.txt, and test.txt. Text is UTF-8, plain or gzipped (.gz); line ends become newlines.
+validation.txt, valid.txt or val.txt, and test.txt. Text is as in `data.corpus.files`, plain or gzipped (.gz); line ends
+become newlines. Hidden files and what editors leave behind are no documents.
 """
 
 import hashlib
 import json
 import logging
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from typing import Any
 import tensorflow_datasets as tfds
 
 from saccade.data.corpus.document import features, held_out
-from saccade.data.corpus.files import content_of, decoded, is_binary
+from saccade.data.corpus.files import content_of, decoded, is_binary, visible_files
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class TextFiles(tfds.core.ShardBasedBuilder, skip_registration=True):
     A GeneratorBasedBuilder sorts more than 1 GB through TensorFlow's files; this one needs no TensorFlow.
     """
 
-    VERSION = tfds.core.Version('1.0.0')
+    VERSION = tfds.core.Version('1.0.1')  # another one whenever files are read to other text
 
     def __init__(self, plan: Plan, data_dir: Path):
         self._plan = plan
@@ -128,7 +128,7 @@ def _plan_file(path: Path, validation: float) -> Plan:
 
 def _plan_folder(folder: Path, validation: float) -> Plan:
     """Split by the names of the files where they are named after the splits, else by a draw of each document."""
-    files = _files(folder)
+    files = visible_files(folder)
     named = {file: match['split'].lower() for file in files if (match := _NAMED.fullmatch(file.name))}
     named = {file: split for file, split in named.items() if file.parent == folder}
     if {'train'} < {*named.values()} - {'test'}:
@@ -146,19 +146,6 @@ def _plan_folder(folder: Path, validation: float) -> Plan:
         'train': [piece for piece in pieces if piece.id not in chosen],
         'validation': [piece for piece in pieces if piece.id in chosen],
     }
-
-
-def _files(folder: Path) -> list[Path]:
-    """List the files below a folder by path, leaving out what is hidden, and say how much that is."""
-    found, hidden = [], 0
-    for root, folders, names in os.walk(folder):
-        hidden += sum(name.startswith('.') for name in (*folders, *names))
-        folders[:] = [name for name in folders if not name.startswith('.')]
-        shown = [Path(root, name) for name in names if not name.startswith('.')]
-        found += [file for file in shown if file.is_file() or file.is_symlink()]  # no pipes, no sockets
-    if hidden:
-        _LOG.warning('%s: skipped %d hidden files or folders', folder, hidden)
-    return sorted(found, key=lambda file: file.relative_to(folder).as_posix())
 
 
 def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:

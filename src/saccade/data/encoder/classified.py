@@ -10,8 +10,8 @@ import numpy as np
 
 from saccade.data.corpus.records import Records, RecordSource
 from saccade.data.encoder.example_base import Examples
-from saccade.data.encoder.names import Names
-from saccade.types import IGNORED, UserError
+from saccade.data.encoder.names import Names, class_of
+from saccade.types import IGNORED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,4 @@ class Classified(Examples):
 
     def _labels(self, records: RecordSource) -> Iterator[str]:
         for index in range(len(records)):
-            label = records[index][self.label]
-            if not isinstance(label, str | int | float):
-                raise UserError(f"{records.place(index)}: '{self.label}' is no class, but {label!r}")
-            yield str(label)
+            yield class_of(records[index][self.label], self.label, records.place(index))

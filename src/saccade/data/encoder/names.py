@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Class names of the training split, and their numbers."""
 
+import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +52,19 @@ class Names:
                     f"{place(index)}: '{label}' is no class of the training split, which has {_listed(self.known)}"
                 )
         return np.array([numbers[label] for label in labels], np.int32)
+
+
+def class_of(value: Any, column: str, place: str) -> str:
+    """Return the class name in a field of a record: a text, or a number or a truth value as JSON spells it.
+
+    Raises:
+        UserError: it is something else, blank, or not finite.
+    """
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    if isinstance(value, int | float) and math.isfinite(value):
+        return json.dumps(value)
+    raise UserError(f"{place}: '{column}' is no class, but {value!r}")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text regression data: texts or pairs of texts with one number each, as the similarity of sentences."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from saccade.data.corpus.files import number_of
 from saccade.data.corpus.records import Records, RecordSource
 from saccade.data.encoder.example_base import Examples
 from saccade.types import UserError
@@ -31,10 +31,7 @@ class Valued(Examples):
     def _values(self, records: RecordSource) -> Iterator[float]:
         for index in range(len(records)):
             given = records[index][self.value]
-            try:
-                value = float(given)
-            except (TypeError, ValueError):
-                value = math.nan
-            if not math.isfinite(value):
+            value = number_of(given)
+            if value is None:
                 raise UserError(f"{records.place(index)}: '{self.value}' is no number, but {given!r}")
             yield value

@@ -8,7 +8,6 @@
 A node is the name of its type, or its features. An edge is the numbers of its two nodes, from 0, and may have a type.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saccade.data.cache import digest
+from saccade.data.corpus.files import number_of
 from saccade.data.corpus.record_files import FileRecords, Record, read_records
 from saccade.data.corpus.records import RecordSource, open_records
 from saccade.data.dataset_base import Source
-from saccade.data.encoder.names import Names
+from saccade.data.encoder.names import Names, class_of
 from saccade.data.graph.graph import Graph
 from saccade.data.graph.labelled_base import LabelledGraphs, LabelledGraphsBase
 from saccade.data.graph.processor import GraphProcessor
@@ -155,11 +155,8 @@ def _ends(edge: Any, nodes: int, place: str) -> tuple[int, int]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return not isinstance(value, str) and number_of(value) is not None
 
 
 def _label(records: FileRecords, index: int) -> str:
-    label = records[index]['label']
-    if not isinstance(label, str | int | float):
-        raise UserError(f"{records.place(index)}: 'label' is no class, but {label!r}")
-    return str(label)
+    return class_of(records[index]['label'], 'label', records.place(index))

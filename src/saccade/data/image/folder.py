@@ -63,7 +63,10 @@ class ImageFolder(LabelledImagesBase):
         if len(names) != self.classes:
             raise UserError(f'data.classes: {self.classes}, but {name} has {len(names)}')
         picked = pick(name, builder, self.validation)
-        splits = {split: LabelledImages(ImageRecords(of, 'image'), _labels(of), names) for split, of in picked.items()}
+        splits = {
+            split: LabelledImages(ImageRecords(of, 'image'), _labels(of, self.classes), names)
+            for split, of in picked.items()
+        }
         return splits, dataset_digest(builder, self.validation)
 
 
@@ -82,5 +85,9 @@ def images_by_class(folder: Path) -> tuple[ImageFiles, Int[np.ndarray, 'images']
     return ImageFiles(paths), labels.astype(np.int32), tuple(map(str, names))
 
 
-def _labels(picked: Picked) -> np.ndarray:
-    return np.array([int(picked[index]['label']) for index in range(len(picked))], np.int32)
+def _labels(picked: Picked, classes: int) -> np.ndarray:
+    labels = np.array([int(picked[index]['label']) for index in range(len(picked))], np.int32)
+    for index, label in enumerate(labels.tolist()):
+        if not 0 <= label < classes:
+            raise UserError(f'{picked.place(index)}: has the class {label}, where there are 0 to {classes - 1}')
+    return labels

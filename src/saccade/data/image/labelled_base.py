@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from saccade.data.cache import digest
 from saccade.data.corpus.record_files import FileRecords, read_records
-from saccade.data.corpus.records import RecordSource
+from saccade.data.corpus.records import RecordSource, strings
 from saccade.data.dataset_base import BySplit, DatasetBase, Source
 from saccade.data.image.described import DescribedImages
 from saccade.data.image.processor import ImageProcessor
@@ -79,7 +79,7 @@ class LabelledImagesBase(DescribedImages, DatasetBase):
             UserError: an image cannot be read, or is of a kind that the processor refuses.
         """
         (column,) = self.inputs.values()
-        images = ImageFiles([Path(records[index][column]).expanduser() for index in range(len(records))])
+        images = ImageFiles([Path(path).expanduser() for path in strings(records, column)])
         labels = np.full(len(images), IGNORED, np.int32)
         return ImageSplit(rows=ImageRows(images, labels, processor), targets=len(labels), names=names)
 

@@ -123,27 +123,47 @@ class ImageProcessor:
 
     def _of_mode(self, image: Image.Image, place: str) -> Image.Image:
         mode = _MODES[self.channels]
-        if image.mode == mode:
+        if image.mode == mode and not image.has_transparency_data:
             return image
+        if image.mode == 'F':
+            raise UserError(
+                f'{place}: has pixels of floating point, whose range is not known; save it with 8 or 16 bits'
+            )
         if image.mode in ('P', '1') and not image.has_transparency_data and mode == 'RGB':
             return image.convert(mode)  # nothing is lost
         if not self.convert:
+            clear = ' with transparency' if image.mode == mode else ''
             raise UserError(
-                f"{place}: is of Pillow's mode {image.mode}, where {mode} is expected; set data.convert=True to have "
-                'grey, transparent and 16-bit images converted'
+                f"{place}: is of Pillow's mode {image.mode}{clear}, where {mode} is expected; set data.convert=True to "
+                'have grey, transparent and 16-bit images converted'
             )
         if image.mode.startswith('I'):
-            image = Image.fromarray((np.asarray(image, np.uint32) // 257).astype(np.uint8))
-        if image.has_transparency_data:
-            image = image.convert('RGBA')
-            image = Image.alpha_composite(Image.new('RGBA', image.size, 'white'), image)
-        return image.convert(mode)
+            image = _of_8_bits(image, place)
+        try:
+            if image.has_transparency_data:
+                image = image.convert('RGBA')
+                image = Image.alpha_composite(Image.new('RGBA', image.size, 'white'), image)
+            return image.convert(mode)
+        except ValueError as error:
+            raise UserError(f'{place}: cannot be converted: {error}; save it as RGB or grey') from error
 
     def _resized(self, image: Image.Image) -> Image.Image:
         if self.resize is None:
             return image
         rows, columns = self.resize if isinstance(self.resize, tuple) else _shortest(image, self.resize)
         return image.resize((columns, rows), RESAMPLING[self.resampling])
+
+
+def _of_8_bits(image: Image.Image, place: str) -> Image.Image:
+    """An image of 16 bits with 8.
+
+    Raises:
+        UserError: its pixels have more than 16 bits.
+    """
+    pixels = np.asarray(image, np.int64)
+    if pixels.min() < 0 or pixels.max() >= 1 << 16:
+        raise UserError(f'{place}: has pixels from {pixels.min()} to {pixels.max()}; those of 16 bits are 0 to 65535')
+    return Image.fromarray((pixels // 257).astype(np.uint8))
 
 
 def _shortest(image: Image.Image, edge: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of labelled images, one image a row, decoded and processed when it is asked for."""
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int, UInt8
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from saccade.data.corpus.records import RecordSource
 from saccade.data.image.processor import ImageProcessor
@@ -32,7 +33,7 @@ class ImageSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ImageFiles:
-    """Images in files. Attributes: paths of them."""
+    """Images in files, upright as their EXIF orientation says. Attributes: paths of them."""
 
     paths: Sequence[Path]
 
@@ -43,13 +44,17 @@ class ImageFiles:
         path = self.paths[index]
         try:
             with Image.open(path) as image:
-                image.load()
-                return image
+                # The second image of an MPO, as cameras write JPEGs, is a preview or a map of brightness.
+                if getattr(image, 'is_animated', False) and image.format != 'MPO':
+                    raise UserError(
+                        f'{path}: has {image.n_frames} images or pages; save the one that is meant by itself'
+                    )
+                return ImageOps.exif_transpose(image)
         except FileNotFoundError:
             raise UserError(f'{path}: there is no such file') from None
         except UnidentifiedImageError:
             raise UserError(f'{path}: is no image that Pillow can read') from None
-        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        except (OSError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
             raise UserError(f'{path}: cannot be read as an image, and may be cut short: {error}') from error
 
     def place(self, index: int) -> str:
@@ -68,7 +73,10 @@ class ImageRecords:
         return len(self.records)
 
     def __getitem__(self, index: int) -> Image.Image:
-        return of_array(self.records[index][self.column])
+        pixels = self.records[index][self.column]
+        if pixels.dtype != np.uint8:
+            raise UserError(f'{self.place(index)}: has pixels of {pixels.dtype}, where uint8 is expected')
+        return of_array(pixels)
 
     def place(self, index: int) -> str:
         """Where a record stands."""
