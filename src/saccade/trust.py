@@ -177,6 +177,12 @@ def foreign(config: Any) -> list[str]:
     return sorted({use.partition(':')[0].partition('.')[0] for _, use in _uses(config) if not _is_ours(use)})
 
 
+def outside(config: Any) -> list[str]:
+    """Modules outside the package that a config names, without those of the standard library."""
+    modules = {use.partition(':')[0] for _, use in _uses(config) if not _is_ours(use)}
+    return sorted(module for module in modules if _is_elsewhere(module.partition('.')[0]))
+
+
 def _uses(config: Any) -> list[tuple[str, str]]:
     """Each `use` of a config, at any depth, with the field that it stands in."""
     found, left = [], [('', config)]
@@ -217,9 +223,13 @@ def _is_below(use: str, modules: Iterable[str]) -> bool:
 
 def _remedy(use: str) -> str:
     root = use.partition(':')[0].partition('.')[0]
-    if not _MODULE.fullmatch(root) or root in sys.stdlib_module_names or (_OURS / root).is_dir() or root == 'saccade':
-        return 'it is not opened'
-    return f'if you trust whoever wrote it, add --trust={root}'
+    return f'if you trust whoever wrote it, add --trust={root}' if _is_elsewhere(root) else 'it is not opened'
+
+
+def _is_elsewhere(root: str) -> bool:
+    """Whether a top-level module may be one of the user's: neither ours nor the standard library's."""
+    ours = root == 'saccade' or (_OURS / root).is_dir() or (_OURS / f'{root}.py').is_file()
+    return bool(_MODULE.fullmatch(root)) and root not in sys.stdlib_module_names and not ours
 
 
 def _shown(use: str) -> str:

@@ -101,6 +101,16 @@ def _commit(start: Start) -> str | None:
     return f'{start["commit"][:_COMMIT]}{state}' if 'commit' in start else None
 
 
+def _own_code(start: Start) -> str | None:
+    """Each module from outside the package, with its digest and with the commit and state of its file."""
+    said = []
+    for name, module in start.get('modules', {}).items():
+        commit, comma, state = module.get('git', UNKNOWN).partition(', ')
+        git = f'{commit[:_COMMIT]}, {state}' if comma else commit
+        said.append(f'{name} {module.get("sha256", UNKNOWN)[:_COMMIT]} ({git})')
+    return ', '.join(said) or None
+
+
 def _devices(start: Start) -> str | None:
     if 'device' not in start:
         return None
@@ -119,6 +129,7 @@ def _processor(start: Start) -> str | None:
 _FIELDS: Mapping[str, Callable[[Start], str | None]] = {
     'Saccade': _field('saccade'),
     'commit': _commit,
+    'own code': _own_code,
     'jax': _field('jax'),
     'jaxlib': _field('jaxlib'),
     'flax': _field('flax'),
