@@ -44,17 +44,25 @@ def test_runs_that_differ_are_grouped_by_what_differs(tmp_path):
     assert seen.lines()[0] == 'Runs differ in commit, jax, device.'
 
 
-def test_code_from_outside_the_package_is_shown_with_its_digest_and_its_repository(tmp_path):
-    def own(digest, git):
-        return start(modules={'my_lab.gate': {'file': '/a/my_lab/gate.py', 'sha256': 64 * digest, 'git': git}})
+def own(digest, git='no repository'):
+    return start(modules={'my_lab.gate': {'file': '/a/my_lab/gate.py', 'sha256': 64 * digest, 'git': git}})
 
+
+def test_code_from_outside_the_package_is_compared_by_its_digest_and_its_repository(tmp_path):
     resumed = [own('b', f'{40 * "d"}, dirty'), own('b', f'{40 * "e"}, clean')]
-    seen = found(tmp_path, [own('a', 'no repository')], resumed)
-    assert seen.columns == ('own code',)
+    seen = found(tmp_path, [own('a')], resumed, [start()])
+    assert seen.columns == ('code my_lab.gate',)
     assert [group.values for group in seen.groups] == [
-        ('my_lab.gate aaaaaaaaaa (no repository)',),
-        ('my_lab.gate bbbbbbbbbb (dddddddddd, dirty), then my_lab.gate bbbbbbbbbb (eeeeeeeeee, clean)',),
+        ('aaaaaaaaaa (no repository)',),
+        ('bbbbbbbbbb (dddddddddd, dirty), then bbbbbbbbbb (eeeeeeeeee, clean)',),
+        ('—',),
     ]
+
+
+def test_runs_that_do_not_import_a_module_do_not_differ_in_it(tmp_path):
+    seen = found(tmp_path, [own('a')], [own('a')], [start()])
+    assert seen.columns == ()
+    assert seen.shared['code my_lab.gate'] == 'aaaaaaaaaa (no repository)'
 
 
 def test_a_run_that_was_resumed_elsewhere_says_both(tmp_path):
