@@ -10,7 +10,7 @@ python launch/benchmark.py --what=memory                # of attention, by lengt
 python launch/benchmark.py --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
 python launch/benchmark.py --what=vocabulary            # memory of the loss, by size of the vocabulary
 python launch/benchmark.py --what=search                # of a bi-encoder beside a cross-encoder, by number of texts
-python launch/benchmark.py --what=utilisation               # of a config, on a GPU or TPU
+python launch/benchmark.py --what=utilisation           # of a config, on a GPU or TPU
 """
 
 import jax
