@@ -12,6 +12,7 @@ import importlib
 import inspect
 import itertools
 import math
+import os
 import pkgutil
 import types
 import typing
@@ -204,7 +205,7 @@ def _siblings(full: str) -> list[str]:
     except ImportError:
         package = saccade
     names = [module.name for module in pkgutil.walk_packages(getattr(package, '__path__', []), f'{package.__name__}.')]
-    here = [] if parent else [module.name for module in pkgutil.iter_modules(['.'])]
+    here = [] if parent else [module.name for module in pkgutil.iter_modules([os.getcwd()])]
     return here + [
         name.removeprefix('saccade.') for name in names if name.rpartition('.')[2].split('_')[-1] != _SHARED_BY_PARTS
     ]

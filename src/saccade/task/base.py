@@ -109,8 +109,18 @@ class TaskBase:
     def with_reports(
         self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return what `loss` does, by a forward pass that then holds the reports."""
+        """Return what `loss` does, by a forward pass that then holds the reports.
+
+        Raises:
+            UserError: `totals` returns something else than totals.
+        """
         totals = self.totals(forward, model, params, batch, key)
+        if not isinstance(totals, Mapping) or not isinstance(totals.get('loss'), Total):
+            raise UserError(
+                f"{Part(type(self)).name}.totals must return a dict of Total by name with 'loss' among them"
+            )
+        if wrong := [name for name, total in totals.items() if not isinstance(total, Total)]:
+            raise UserError(f"{Part(type(self)).name}.totals: '{wrong[0]}' must be Total(sum, weight), and is none")
         loss, losses = totals['loss'], jax.tree.leaves(forward.reported('losses'))
         means = _means(forward.reported('metrics'))
         totals = {name: Total(loss.weight * mean, loss.weight) for name, mean in means.items()} | totals
