@@ -66,6 +66,7 @@ _GIVEN_BY_CALLER = {  # how many arguments of a module's functions a config does
     'data.encoder.passages': 3,
     'metric.entity': 2,
     'metric.sequence': 2,
+    'ops.activation': 1,
     'ops.masking': 3,
     'ops.pool': 2,
     'ops.rotary': 1,
@@ -235,6 +236,7 @@ ROOMS = (
         'Functions that fields take',
         named={
             'gain': 'Gain',
+            'ops.activation': 'gelu',
             'ops.pool': 'first last mean maximum',
             'ops.embedding': 'one_hot',
             'ops.rotary': 'linear ntk yarn llama3 longrope highest halves neighbours',
