@@ -10,7 +10,7 @@ python launch/benchmark.py --what=memory                # of attention, by lengt
 python launch/benchmark.py --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
 python launch/benchmark.py --what=vocabulary            # memory of the loss, by size of the vocabulary
 python launch/benchmark.py --what=search                # of a bi-encoder beside a cross-encoder, by number of texts
-python launch/benchmark.py --what=mfu                   # of a config, on a GPU or TPU
+python launch/benchmark.py --what=utilisation           # of a config, on a GPU or TPU
 """
 
 import jax
@@ -23,18 +23,18 @@ from saccade.benchmark.decoding import PROMPTS, decoding
 from saccade.benchmark.kernels import LENGTHS as KERNEL_LENGTHS
 from saccade.benchmark.kernels import kernels
 from saccade.benchmark.memory import LENGTHS, memory
-from saccade.benchmark.mfu import Options, mfu
 from saccade.benchmark.report import Report
 from saccade.benchmark.search import COUNTS, MOST, search
 from saccade.benchmark.seq2seq import seq2seq
 from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES
 from saccade.benchmark.training import CAUSAL, MASKED, PEERS, training
+from saccade.benchmark.utilisation import Options, utilisation
 from saccade.benchmark.vocabulary import vocabulary
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
-_WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'kernels', 'vocabulary', 'search', 'mfu']
+_WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'kernels', 'vocabulary', 'search', 'utilisation']
 WHAT = flags.DEFINE_enum('what', None, _WHAT, 'What to measure.')
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
 CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.', 1)
@@ -46,10 +46,12 @@ LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory
 TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile kernels for, as v5e:2x2; none for what is here.')
 TEXTS = flags.DEFINE_multi_integer('texts', COUNTS, 'Numbers of texts for search.', 2)
 CROSSED = flags.DEFINE_integer('crossed', MOST, 'Most texts that the cross-encoder reads all pairs of.', 2)
-CONFIG = flags.DEFINE_string('config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment to measure the MFU of.')
-MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product sets the rate for MFU.', 1)
-TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of MFU.")
-FORCE = flags.DEFINE_bool('force', False, 'Measure MFU even on a CPU.')
+CONFIG = flags.DEFINE_string(
+    'config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment whose matrix utilisation to measure.'
+)
+MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product sets the rate.', 1)
+TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of utilisation.")
+FORCE = flags.DEFINE_bool('force', False, 'Measure utilisation even on a CPU.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -57,11 +59,11 @@ def main(overrides: list[str]) -> None:
     """Run the benchmark that the flags ask for, and print its report.
 
     Raises:
-        UserError: overrides are given for another benchmark than 'mfu', or a flag has no valid value.
+        UserError: overrides are given for another benchmark than 'utilisation', or a flag has no valid value.
     """
-    if overrides and WHAT.value != 'mfu':
-        raise UserError(f"'{overrides[0]}': only --what=mfu measures a config")
-    if WHAT.value == 'mfu':
+    if overrides and WHAT.value != 'utilisation':
+        raise UserError(f"'{overrides[0]}': only --what=utilisation measures a config")
+    if WHAT.value == 'utilisation':
         require_folder('trace', TRACE.value)
     if TOPOLOGY.value:
         jax.config.update('jax_platforms', 'cpu')  # of this process; libtpu only compiles
@@ -94,8 +96,10 @@ def measure(overrides: list[str]) -> Report:
         return vocabulary()
     if WHAT.value == 'search':
         return search(TEXTS.value, CROSSED.value)
-    if WHAT.value == 'mfu':
-        return mfu(CONFIG.value, overrides, Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value))
+    if WHAT.value == 'utilisation':
+        return utilisation(
+            CONFIG.value, overrides, Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value)
+        )
     raise UserError(f'give --what={", ".join(_WHAT[:-1])} or {_WHAT[-1]}')
 
 

@@ -6,7 +6,9 @@ python launch/train.py --config=experiments/causal_lm/quickstart.py --workdir=ru
 """
 
 import json
+import sys
 from contextlib import nullcontext
+from functools import partial
 
 import jax
 from absl import flags
@@ -61,7 +63,7 @@ def main(overrides: list[str]) -> None:
         raise UserError(
             '--processes and --process are of several that train together: give --coordinator=HOST:PORT too'
         )
-    config = extended(load_config(CONFIG.value, overrides), EXTEND.value)
+    config = extended(load_config(CONFIG.value, overrides, partial(print, file=sys.stderr)), EXTEND.value)
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
         final = train(
             config, WORKDIR.value, Options(_window(PROFILE.value, config['steps']), JSON.value, RESTART.value)

@@ -21,6 +21,7 @@ from saccade.data.image.folder import images_by_class
 from saccade.data.image.rows import ImageFiles, ImageSource
 from saccade.decode.zero_shot import PLACEHOLDER, ROWS, ZeroShot
 from saccade.metric.bootstrap import of_mean
+from saccade.nearest import listed
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
 from saccade.train.trained import CHECKPOINTS
@@ -69,7 +70,7 @@ def _labelled(opened: Opened) -> tuple[ImageSource, np.ndarray, tuple[str, ...]]
         split = opened.split(SPLIT.value)
         images, labels, names = split.rows.images, split.labels, split.names
     if CLASSES.value and len(CLASSES.value) != len(names):
-        raise UserError(f'--classes: {len(CLASSES.value)} are named, and there are {len(names)}: {", ".join(names)}')
+        raise UserError(f'--classes: {len(CLASSES.value)} are named, and there are {len(names)}: {listed(names)}')
     return images, labels, tuple(CLASSES.value or names)
 
 

@@ -262,3 +262,17 @@ def test_a_part_handed_to_many_layers_makes_weights_for_each():
     query = three['mixer']['query']
     assert not jnp.allclose(query[0], query[1])
     assert not jnp.allclose(query[1], query[2])
+
+
+@pytest.mark.parametrize('use', ['zzz.qqq:A', 'attention.zzz:A', 'norm.zzz:A', 'zzzqqq:A', 'data.text.zzz:A'])
+def test_a_module_that_is_not_there_is_answered_in_a_short_line(use):
+    with pytest.raises(UserError, match='there is no module') as refused:
+        load(use)
+    assert len(str(refused.value)) < 400
+
+
+def test_a_module_of_the_working_directory_may_have_been_meant(tmp_path, monkeypatch):
+    (tmp_path / 'my_gates.py').write_text('class Gate: pass')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"there is no module 'my_gate'; did you mean 'my_gates'\?"):
+        load('my_gate:Gate')

@@ -5,7 +5,7 @@
 from collections import Counter
 
 from saccade.build import load
-from saccade.nearest import ELSEWHERE, PARTS, nearest, ours, part_called
+from saccade.nearest import ELSEWHERE, PARTS, listed, nearest, ours, part_called
 
 
 def test_a_name_of_another_library_leads_to_ours():
@@ -14,6 +14,16 @@ def test_a_name_of_another_library_leads_to_ours():
     assert nearest('d_model', ['layers', 'width']) == "; did you mean 'width'?"
     assert nearest('widht', ['layers', 'width']) == "; did you mean 'width'?"
     assert nearest('zzz', ['layers', 'width']) == '; it has layers, width'
+
+
+def test_of_many_names_the_most_alike_are_listed():
+    names = [f'attention.kind_{number}' for number in range(300)] + ['norm.rms', 'norm.layer']
+    found = listed(names, 'norm.zzzzzz')
+    assert set(found.split(', ')[:2]) == {'norm.layer', 'norm.rms'}
+    assert found.endswith(' and 294 more')
+    assert len(found) < 250
+    assert listed(names[:40]) == ', '.join(names[:40])
+    assert nearest('zzz', names).endswith(' and 294 more')
 
 
 def test_no_name_leads_to_two_of_ours():

@@ -12,6 +12,7 @@ import importlib
 import inspect
 import itertools
 import math
+import os
 import pkgutil
 import types
 import typing
@@ -194,14 +195,18 @@ def _packages() -> frozenset[str]:
 
 
 def _siblings(full: str) -> list[str]:
-    """Modules that may have been meant, as a config names them: of the same package, or else all of our own."""
+    """Modules that may have been meant, as a config names them: of the same package, or else all of our own.
+
+    To our own are added those in the working directory, where a user's own are.
+    """
     parent = full.rpartition('.')[0]
     try:
         package = importlib.import_module(parent) if parent else saccade
     except ImportError:
         package = saccade
-    names = (module.name for module in pkgutil.walk_packages(getattr(package, '__path__', []), f'{package.__name__}.'))
-    return [
+    names = [module.name for module in pkgutil.walk_packages(getattr(package, '__path__', []), f'{package.__name__}.')]
+    here = [] if parent else [module.name for module in pkgutil.iter_modules([os.getcwd()])]
+    return here + [
         name.removeprefix('saccade.') for name in names if name.rpartition('.')[2].split('_')[-1] != _SHARED_BY_PARTS
     ]
 

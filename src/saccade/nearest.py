@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from saccade.renamed import present
 
+_MOST, _FEW = 40, 8  # names that a message lists: at most, and of more
+
 # Our name of a field -> what other libraries call it.
 ELSEWHERE = {
     'key_value_heads': 'kv_heads n_kv_heads num_kv_heads num_key_value_heads n_query_groups num_query_groups',
@@ -90,4 +92,13 @@ def nearest(name: str, names: Iterable[str]) -> str:
     match = [ours(name)] if ours(name) in names else difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if match:
         return f"; did you mean '{match[0]}'?"
-    return f'; it has {", ".join(names)}' if names else ''
+    return f'; it has {listed(names, name)}' if names else ''
+
+
+def listed(names: Iterable[str], near: str = '') -> str:
+    """Return names for a message, separated by commas: of many, the few that are spelt most like `near`."""
+    names = list(names)
+    if len(names) <= _MOST:
+        return ', '.join(names)
+    few = difflib.get_close_matches(near, names, n=_FEW, cutoff=0.0)
+    return f'{", ".join(few)} and {len(names) - _FEW} more'

@@ -190,6 +190,12 @@ def foreign(config: Any) -> list[str]:
     return sorted({use for _, use in _uses(config) if not _is_ours(use)})
 
 
+def outside(config: Any) -> list[str]:
+    """Modules outside the package that a config names, without those of the standard library."""
+    modules = {use.partition(':')[0] for _, use in _uses(config) if not _is_ours(use)}
+    return sorted(module for module in modules if _is_elsewhere(module.partition('.')[0]))
+
+
 def _uses(config: Any) -> list[tuple[str, str]]:
     """Each `use` of a config, at any depth, with the field that it stands in."""
     found, left = [], [('', config)]
@@ -228,11 +234,16 @@ def _is_trusted(use: str) -> bool:
     return any(use == name or module == name or module.startswith(f'{name}.') for name in trusted())
 
 
+def _is_elsewhere(root: str) -> bool:
+    """Whether a top-level module may be one of the user's: neither ours nor the standard library's."""
+    ours = root == 'saccade' or (_OURS / root).is_dir() or (_OURS / f'{root}.py').is_file()
+    return bool(_MODULE.fullmatch(root)) and root not in sys.stdlib_module_names and not ours
+
+
 def _is_installed(module: str) -> bool:
     """Whether a module is Python's, ours, or of a distribution that is installed."""
     root = module.partition('.')[0]
-    ours = root == 'saccade' or (_OURS / root).is_dir() or (_OURS / f'{root}.py').is_file()
-    return ours or root in sys.stdlib_module_names or root in packages_distributions()
+    return not _is_elsewhere(root) or root in packages_distributions()
 
 
 def _remedy(uses: Iterable[str]) -> str:

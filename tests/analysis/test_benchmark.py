@@ -16,13 +16,13 @@ from rich.console import Console
 from saccade.benchmark.compare import Comparison, alternate, choose
 from saccade.benchmark.decoding import PROMPTS, TIE, assert_same_tokens, decoding
 from saccade.benchmark.memory import PATHS, exponent, memory
-from saccade.benchmark.mfu import Options, mfu
 from saccade.benchmark.process import LateError, Worker, require
 from saccade.benchmark.report import Report
 from saccade.benchmark.seq2seq import seq2seq
 from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
 from saccade.benchmark.trace import costs, source
 from saccade.benchmark.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
+from saccade.benchmark.utilisation import Options, utilisation
 from saccade.benchmark.vocabulary import temp_bytes
 from saccade.benchmark.worker import serve
 from saccade.types import UserError
@@ -267,21 +267,21 @@ def test_one_length_has_no_exponent():
         memory((64, 64))
 
 
-def test_mfu_refuses_a_cpu():
+def test_utilisation_refuses_a_cpu():
     with pytest.raises(UserError, match='is for a GPU or TPU, and JAX finds only a CPU; --force'):
-        mfu('unread.py', (), Options(1, 1, 64, 'unwritten'))
+        utilisation('unread.py', (), Options(1, 1, 64, 'unwritten'))
 
 
 @pytest.mark.long
-def test_mfu_measures_traces_and_reads_the_trace(tmp_path):
+def test_utilisation_measures_traces_and_reads_the_trace(tmp_path):
     small = {'layers': 1, 'width': 32, 'block.mixer.heads': 2, 'vocabulary': 31}
     overrides = [f'--config.model.{field}={value}' for field, value in small.items()]
     overrides += ['--config.data.context_length=16', '--config.batch_size=4', '--config.accumulate=1']
     options = Options(rounds=2, steps=1, matrix=64, trace=str(tmp_path), force=True)
-    figures = mfu(str(ROOT / 'experiments/causal_lm/gpt2_124m.py'), overrides, options).figures
+    figures = utilisation(str(ROOT / 'experiments/causal_lm/gpt2_124m.py'), overrides, options).figures
     assert figures['tokens_per_step'] == 64
-    assert len(figures['rounds']['mfu']) == 2
-    assert figures['mfu'] > 0
+    assert len(figures['rounds']['matrix_utilisation']) == 2
+    assert figures['matrix_utilisation'] > 0
     # Chowdhery et al. 2022, appendix B: 6 P + 12 L N H T a token, where P counts matrices, and the embedding once.
     D, V, T = 32, 31, 16
     assert figures['model_flops_per_step'] == 64 * (6 * (12 * D * D + V * D) + 12 * D * T)

@@ -69,6 +69,26 @@ def test_a_field_is_described_where_its_base_or_a_sentence_tells_of_it():
     assert '| activation of the gate |' in section('feedforward.gated:Gated')
 
 
+def test_a_part_has_its_public_methods_with_their_arguments_and_meaning():
+    said, delta = section('attention.multi_head:MultiHead'), section('attention.delta:Delta')
+    assert '| method | meaning |' in said
+    assert '| `project(x, context, position, shared_kv)` | Return queries of x, and keys and values' in said
+    assert '`_attention' not in said
+    assert '| `__call__(x, real=None)` |  |' in section('norm.rms:RMSNorm')  # Python's own words are left out
+    assert '| `write_shares(x, copies=1)` | Return b, `copies` of each head' in delta
+    assert 'From `attention.memory_base:FixedState`: `head_counts`, `init_state`, `mix`, `sizes`.' in delta
+    assert '| method |' not in section('ops.pattern:big_bird')
+
+
+def test_a_page_ends_with_the_methods_of_base_classes():
+    rooms = {room.name: reference.room_page(room) for room in reference.ROOMS if room.name in ('attention', 'task')}
+    bases = rooms['attention'].partition('## Base classes')[2]
+    assert '### `attention.memory_base:FixedState`\n\n| method' in bases
+    assert '| `update_state(x, q, k, v, context, segments, state)` | Return each head' in bases
+    assert '### `attention.multi_head:MultiHead`' not in bases
+    assert '| `init(model, key, batch)` | Initialise the model' in rooms['task']
+
+
 def test_what_a_caller_gives_is_no_field():
     assert '`heads`' in section('train.init.partial:body')
     assert '`params`' not in section('train.init.partial:body')

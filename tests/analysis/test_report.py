@@ -22,6 +22,7 @@ from scipy import stats
 from saccade.analysis.report import curves, drawing, tables
 from saccade.analysis.report.compare import Comparison, Question, compare
 from saccade.analysis.report.interval import difference_intervals, mean_intervals
+from saccade.analysis.report.page import overview
 from saccade.analysis.report.runs import read_study
 from saccade.analysis.report.write import report
 from saccade.types import UserError
@@ -435,6 +436,15 @@ def test_a_seed_that_was_run_twice_counts_once(tmp_path):
 
 
 @pytest.mark.long
+def test_a_run_in_a_sweeps_folder_that_is_not_of_the_sweep_is_said_to_be_left_out(tmp_path):
+    study = write_study(tmp_path / 'study')
+    assert read_study(study).left_out == ()
+    write_run(study / 'mine', config(), records(0, 1))
+    found = compare(read_study(study), Question())
+    assert overview(found).endswith(' Left out: 1 run of no sweep here: mine.')
+    assert tables.summary(found)['left_out'] == ['mine']
+
+
 def test_nothing_finished_yet_is_said(tmp_path):
     write_run(tmp_path / 'a', config(), records(0, 1, last=20))
     found = report(tmp_path)

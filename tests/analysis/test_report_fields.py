@@ -8,6 +8,7 @@ from saccade.analysis.report.fields import differing
 
 COSINE = {'use': 'train.schedule:Cosine', 'peak': 0.001, 'floor': 0.0, 'warmup': 3}
 CONSTANT = {'use': 'train.schedule:Constant', 'peak': 0.001, 'warmup': 3}
+NORMAL = {'use': 'jax.nn.initializers:normal', 'stddev': 0.02}
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,19 @@ CONSTANT = {'use': 'train.schedule:Constant', 'peak': 0.001, 'warmup': 3}
             {'n': ['1', '2']},
         ),
         ([{'s': None}, {'s': {'use': 'a:A', 'n': 1}}], {'s': ['None', 'A(n=1)']}),
+        (
+            [{'s': {'use': 'a:A', 'x': 2.33}}, {'s': {'use': 'a:A', 'x': 1e-7}}, {'s': {'use': 'b:B'}}],
+            {'s': ['A(x=2.33)', 'A(x=1e-07)', 'B']},
+        ),
+        ([{'x': 0.1 + 0.2}, {'x': 0.3}], {'x': ['0.30000000000000004', '0.3']}),
+        (  # B has a default in the place of A's initialiser; it has no kernel at all
+            [{'s': {'use': 'a:A', 'kernel': 1, 'kernel_init': NORMAL}}, {'s': {'use': 'b:B'}}],
+            {'s': ['A(kernel_init=normal(stddev=0.02))', 'B']},
+        ),
+        (
+            [{'s': {'use': 'a:A', 'kernel_init': NORMAL}}, {'s': {'use': 'b:B', 'kernel_init': NORMAL}}],
+            {'s': ['A', 'B']},
+        ),
     ],
 )
 def test_differing_fields(configs, expected):

@@ -8,7 +8,8 @@ import json
 import re
 
 import pytest
-from report_study import config, start, write_run
+from report_study import config, records, start, write_run
+from rich.console import Console
 
 from saccade.analysis.report.compare import Question
 from saccade.analysis.report.matrix import matrix, overview, sweeps_in
@@ -135,3 +136,20 @@ def test_a_folder_of_runs_is_no_matrix(folder):
     assert [path.name for path in sweeps_in(folder)] == ['copying', 'parity']
     assert sweeps_in(folder / 'copying') == []
     assert sweeps_in(folder / 'missing') == []
+
+
+@pytest.mark.long
+def test_runs_next_to_sweeps_are_said_to_be_left_out(folder):
+    for name in ('a run', 'b_run'):
+        write_run(folder / name, config(), records(0, 1))
+    found = matrix_report(folder, Question())
+    assert found.summary()['left_out'] == ['a run', 'b_run']
+    console = Console(file=io.StringIO(), width=200)
+    found.show(console)
+    for text in (console.file.getvalue(), (folder / 'report/index.html').read_text()):
+        assert 'Left out: 2 runs of no sweep here: a run, b_run.' in text
+    assert 'Left out: 2 runs of no sweep here: a run, b\\_run.' in (folder / 'report/report.md').read_text()
+
+
+def test_without_such_runs_nothing_is_said_of_them(folder):
+    assert 'Left out' not in overview(matrix(folder, Question()))

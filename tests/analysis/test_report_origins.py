@@ -44,6 +44,27 @@ def test_runs_that_differ_are_grouped_by_what_differs(tmp_path):
     assert seen.lines()[0] == 'Runs differ in commit, jax, device.'
 
 
+def own(digest, git='no repository'):
+    return start(modules={'my_lab.gate': {'file': '/a/my_lab/gate.py', 'sha256': 64 * digest, 'git': git}})
+
+
+def test_code_from_outside_the_package_is_compared_by_its_digest_and_its_repository(tmp_path):
+    resumed = [own('b', f'{40 * "d"}, dirty'), own('b', f'{40 * "e"}, clean')]
+    seen = found(tmp_path, [own('a')], resumed, [start()])
+    assert seen.columns == ('code my_lab.gate',)
+    assert [group.values for group in seen.groups] == [
+        ('aaaaaaaaaa (no repository)',),
+        ('bbbbbbbbbb (dddddddddd, dirty), then bbbbbbbbbb (eeeeeeeeee, clean)',),
+        ('—',),
+    ]
+
+
+def test_runs_that_do_not_import_a_module_do_not_differ_in_it(tmp_path):
+    seen = found(tmp_path, [own('a')], [own('a')], [start()])
+    assert seen.columns == ()
+    assert seen.shared['code my_lab.gate'] == 'aaaaaaaaaa (no repository)'
+
+
 def test_a_run_that_was_resumed_elsewhere_says_both(tmp_path):
     seen = found(tmp_path, [start(host='node1'), start(host='node2'), start(host='node1')], [start()])
     assert seen.columns == ('host',)

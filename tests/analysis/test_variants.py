@@ -129,9 +129,9 @@ def test_the_variant_of_the_readme_keeps_its_contract_and_trains(variant):
     assert done.returncode == 0, done.stdout
     assert re.search(r'\b[12]\d passed', done.stdout)
     config = str(ROOT / 'experiments/causal_lm/quickstart.py')
-    mixer = re.search(r'--config\.model\.block\.mixer="(.*?)"', README.read_text())[1]
+    swap = re.search(r'`(--config\.model\.block\.mixer\.use=.*?)`', README.read_text())[1]
     small = [f'--config.{field}' for field in ('steps=2', 'model.layers=1', 'batch_size=2', 'eval_batches=1')]
-    arguments = (f'--config={config}', '--workdir=run', f'--config.model.block.mixer={mixer}', *small)
+    arguments = (f'--config={config}', '--workdir=run', swap, *small)
     done = run(variant, str(ROOT / 'launch/train.py'), *arguments)
     assert done.returncode == 0, done.stderr
     assert 'my_attention:Mine' in (variant / 'run/config.json').read_text()

@@ -138,6 +138,29 @@ def test_one_part_makes_a_catalogue_of_its_own():
     assert not found.mixers() | found.feedforwards()
 
 
+class Sized(nn.Module):
+    """A norm with defaults for fields that the package's parts have by the same names, and without one for `cap`."""
+
+    cap: float
+    size: int = 16
+    activation: str = 'mine'
+    heads: int = 8
+
+    def __call__(self, x, real=None):
+        return x
+
+
+class Exemplary(Sized):
+    example = {'size': 8, 'cap': 1.5}  # noqa: RUF012, as a reader would write it
+
+
+def test_defaults_of_a_part_from_elsewhere_are_its_own():
+    assert Catalogue.of(here('Sized'), '--variant').specs(NORM) == {'Sized': {'use': here('Sized'), 'cap': 5.0}}
+    assert Catalogue.of(here('Exemplary'), '--variant').specs(NORM) == {
+        'Exemplary': {'use': here('Exemplary'), 'size': 8, 'cap': 1.5}
+    }
+
+
 @pytest.mark.parametrize(
     ('name', 'words'),
     [

@@ -435,7 +435,7 @@ PLAIN: Sequence[tuple[str, str, str]] = (
     ('benchmark', '--what=training --size=nothing', 'nothing'),
     ('benchmark', '--what=memory --length=0', 'length'),
     ('benchmark', '--what=masked --config.model.width=3', 'config.model.width'),
-    ('benchmark', '--what=mfu --config={files}/syntax.py --force', 'syntax.py'),
+    ('benchmark', '--what=utilisation --config={files}/syntax.py --force', 'syntax.py'),
     ('preflight', f'--config={LANGUAGE} --topology=v5e:nonsense', 'nonsense'),
     ('preflight', f'--config={LANGUAGE} --topology=v5e:4x4 --measure', '--measure'),
     ('scaling', f'--config={LANGUAGE} --axis=nothing', 'nothing'),

@@ -21,12 +21,16 @@ from saccade.analysis.catalogue.catalogue import (
     TOKEN_POSITION,
     Catalogue,
     can,
+    is_ours,
 )
 from saccade.build import build
 from saccade.types import LayerContext, Rows
 
 CHOSEN = os.environ.get('SACCADE_VARIANT')  # by `--variant`
 CATALOGUE = Catalogue.of(CHOSEN, '--variant') if CHOSEN else Catalogue.ours()
+
+# Rules of the package's own parts: sources in docstrings, declared costs and axes.
+HOUSE_RULES = all(is_ours(part) for parts in CATALOGUE.parts.values() for part in parts)
 
 B, T, D = 2, 9, 16
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jax
 import pytest
-from discovery import CHOSEN, X, mixing, pointwise
+from discovery import HOUSE_RULES, X, mixing, pointwise
 
 from saccade.axes import declared, letters_of
 from saccade.build import build
@@ -22,7 +22,7 @@ def test_every_parameter_declares_its_axes(name):
     variables = jax.eval_shape(lambda: build(spec)().init(jax.random.key(0), X, *rest, *flags))
     axes = declared(variables)
     made = {path_of(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(variables.get('params', {}))}
-    if not CHOSEN:  # a part from elsewhere need not: what it does not declare every device has whole
+    if HOUSE_RULES:  # what a part from elsewhere does not declare, every device has whole
         assert axes.keys() == made.keys()
     assert {path: len(letters_of(axes[path])) for path in axes} == {path: made[path].ndim for path in axes}
 

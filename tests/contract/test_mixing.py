@@ -11,6 +11,7 @@ import pytest
 from discovery import (
     CATALOGUE,
     CONTEXT,
+    HOUSE_RULES,
     B,
     D,
     Subject,
@@ -139,9 +140,12 @@ def test_the_state_grows_with_its_capacity_as_is_declared(subject):
         state = jax.eval_shape(lambda: subject.module.apply(subject.params, X[:, :1], capacity, method='init_state'))
         return sum(leaf.size for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.floating))
 
-    parts = re.split(r' \+ (?![^(]*\))', can(subject.spec).state)  # sums within brackets stay together
+    declared = can(subject.spec).state
+    if not declared and not HOUSE_RULES:
+        pytest.skip('it does not declare the size of its state')
+    assert declared
+    parts = re.split(r' \+ (?![^(]*\))', declared)  # sums within brackets stay together
     grows = {'S' in part.split() for part in parts}
-    assert parts[0]
     if grows == {True, False}:
         assert numbers(96) - numbers(64) == numbers(64) - numbers(32) > 0
     else:
@@ -186,7 +190,7 @@ def test_what_a_mixer_serves_is_what_it_declares(name):
         assert is_served(name, CONTEXT.replace(terms=(RelativeKeys(normal((3, 4))),))) == declared.content
 
 
-@pytest.mark.parametrize('name', CATALOGUE.mixers())
+@pytest.mark.parametrize('name', CATALOGUE.mixers() if HOUSE_RULES else [])
 def test_a_mixer_declares_what_it_costs(name):
     declared = can(mixing()[name][0])
     assert declared.time

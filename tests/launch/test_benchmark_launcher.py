@@ -23,7 +23,7 @@ def test_figures_for_programs_are_one_object(runner):
     [
         (('--what=training', '--size=C'), '--size=C: there is no such size; there are A, B, deep'),
         (('--what=search', '--texts=5', '--texts=2000'), '--texts: an exponent needs two numbers of 2 to 1000 texts'),
-        (('--what=memory', '--config.width=3'), "'--config.width=3': only --what=mfu measures a config"),
+        (('--what=memory', '--config.width=3'), "'--config.width=3': only --what=utilisation measures a config"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_one_line(runner, arguments, words):

@@ -21,7 +21,7 @@ CONFIG = '--config=experiments/causal_lm/quickstart.py'
             '--alignment=/proc/x.png: it',
         ),
         ('report', ('--workdir=none', '--out=/proc/x'), '--out=/proc/x: it cannot be written to'),
-        ('benchmark', ('--what=mfu', '--trace=/proc/x'), '--trace=/proc/x: it cannot be written to'),
+        ('benchmark', ('--what=utilisation', '--trace=/proc/x'), '--trace=/proc/x: it cannot be written to'),
         ('benchmark', ('--what=training', '--rounds=0'), 'flag --rounds=0: 0'),
         ('benchmark', ('--what=training', '--steps=-1'), 'flag --steps=-1: -1'),
         ('five_steps', ('--seed=-1',), 'flag --seed=-1: -1'),

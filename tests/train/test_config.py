@@ -98,6 +98,33 @@ def test_a_part_is_swapped_whole_and_then_changed_within(file):
     assert config['model']['norm'] == {'use': 'norm.rms:RMSNorm', 'epsilon': 1e-3}
 
 
+def test_a_class_is_swapped_and_keeps_the_fields_that_both_classes_have():
+    said = []
+    whole = load_config(QUICKSTART)['model']['block']['mixer']
+    swap = '--config.model.block.mixer.use=attention.retention:Retention'
+    found = load_config(QUICKSTART, [swap, '--config.model.layers=9'], said.append)['model']['block']['mixer']
+    assert found == {
+        'use': 'attention.retention:Retention',
+        'heads': 6,
+        'position': whole['position'],
+        'kernel_init': whole['kernel_init'],
+        'output_init': {**whole['output_init'], 'stddev': pytest.approx(0.02 / (2 * 9) ** 0.5)},  # still follows layers
+    }
+    assert said == [
+        'config.model.block.mixer.use=attention.retention:Retention keeps heads, kernel_init, output_init, position; '
+        'drops kernel, mask'
+    ]
+
+
+def test_a_class_is_swapped_wherever_a_pattern_reaches_it():
+    said = []
+    model = load_config(QUICKSTART, ['--config.model.**.norm.use=norm.layer:LayerNorm'], said.append)['model']
+    assert model['norm'] == model['block']['norm'] == {'use': 'norm.layer:LayerNorm'}
+    assert said == [
+        f'config.model.{name}.use=norm.layer:LayerNorm keeps no field; drops none' for name in ('block.norm', 'norm')
+    ]
+
+
 def test_values_take_the_type_of_the_field(file):
     config = load_config(file, ['--config.rate=1', '--config.name=3', '--config.path=12'])
     assert config['rate'] == 1.0
@@ -219,7 +246,8 @@ def test_a_field_of_what_is_no_part_is_refused():
         ('--config.model.widht=3', "--config.model.widht: the config has no field 'widht'; did you mean 'width'?"),
         ('--config.modle.width=3', "did you mean 'model'?"),
         ('--config.rate.x=3', 'no fields below it'),
-        ('--config.model.norm.use=norm.rms:RMSNorm', "keep the old part's arguments; swap the part as a whole"),
+        ('--config.model.norm.use=norm.rms:RMSNrom', "norm.rms has no 'RMSNrom'; did you mean 'RMSNorm'?"),
+        ('--config.model.norm.use=RMSNorm', "--config.model.norm.use: 'RMSNorm' names no class"),
         ('--config.model.width=wide', "'wide' cannot be read as int"),
         ('--config.model.width=1.5', 'int'),
         ('--config.model.pattern.2.width=3', "the config has no field '2'; there are 0, 1"),

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Of models that were trained together, one may be used alone."""
+"""Of models that were trained together, one may be used alone; what a task adds to the parameters is kept too."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 
 from saccade.data.tokenizer.byte import Byte
+from saccade.task.causal_lm import CausalLM
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.trained import Trained, averaged, param_shapes
-from saccade.types import LayerContext, UserError
+from saccade.train.setup import make_learner
+from saccade.train.trained import Trained, averaged, kept, param_shapes
+from saccade.types import LayerContext, Part, UserError
 
 ELECTRA = str(Path(__file__).parents[2] / 'experiments/masked_lm/electra_small.py')
 
@@ -58,3 +61,39 @@ def test_the_average_is_the_mean_of_the_last_checkpoints(tmp_path):
             found = averaged(checkpoints, like, count)
             assert found.step == 8
             np.testing.assert_allclose(found.state['w'], np.mean([values[step] for step in used], axis=0), rtol=1e-6)
+
+
+class Adds(CausalLM):
+    def init(self, model, key, batch):
+        return {**super().init(model, key, batch), 'sharpness': jnp.ones((3,))}
+
+
+class Moves(CausalLM):
+    def init(self, model, key, batch):
+        return {'model': super().init(model, key, batch)}
+
+
+class Forgets(CausalLM):
+    def init(self, model, key, batch):
+        return {'sharpness': jnp.ones((3,))}
+
+
+def quickstart(task: type) -> Experiment:
+    return replace(Experiment.of(load_config('causal_lm/quickstart')), task=Part(task))
+
+
+def test_weights_of_a_task_are_among_the_parameters_of_the_run():
+    plain, found = (kept(quickstart(task)) for task in (CausalLM, Adds))
+    assert found[0] == {**plain[0], 'sharpness': jax.ShapeDtypeStruct((3,), jnp.float32)}
+    assert found[1] == plain[1]  # the axes are the model's
+    assert param_shapes(quickstart(Adds)) == found[0]
+    learner = make_learner(quickstart(Adds))
+    batch = quickstart(Adds).data().batch_like(2)
+    state = jax.eval_shape(learner.init, jax.random.key_data(jax.random.key(0)), batch)
+    assert jax.tree.map(lambda leaf: leaf.shape, state.params) == jax.tree.map(lambda leaf: leaf.shape, found[0])
+
+
+@pytest.mark.parametrize('task', [Moves, Forgets])
+def test_a_task_that_does_not_keep_the_models_parameters_is_refused(task):
+    with pytest.raises(UserError, match=rf"^config\.task: .*{task.__name__}\.init must keep .* and has no 'embedding'"):
+        kept(quickstart(task))

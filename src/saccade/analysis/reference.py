@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference pages of the documentation, in Markdown: parts, launchers and experiments, from their own docstrings.
 
-A part's page has its config name, its module's docstring, a table of its fields and the capabilities it declares.
+A part's page has its config name, its module's docstring, tables of its fields and of its public methods, and the
+capabilities it declares.
 """
 
 import ast
@@ -315,6 +316,7 @@ def room_page(room: Room) -> str:
             sections += [f'## {escaped(module.removeprefix("saccade."))}', words]
             for part in parts:
                 sections += [f'### {escaped(part.__name__)}', f'`{Part(part).name}`', part_section(part)]
+    sections += bases_section(list(itertools.chain(*modules.values())))
     return '\n\n'.join(filter(None, sections)) + '\n'
 
 
@@ -332,7 +334,65 @@ def part_section(part: Any, after_its_module: bool = False) -> str:
         for name, (hint, required) in list(fields(part).items())[given:]
     ]
     table = markdown(Table('', ('field', 'type', 'default', 'meaning'), rows)) if rows else 'It has no fields.'
-    return '\n\n'.join(filter(None, [words, table, capabilities(part)]))
+    return '\n\n'.join(filter(None, [words, table, methods(part), capabilities(part)]))
+
+
+def bases_section(parts: Sequence[Any]) -> list[str]:
+    """Return sections of the classes that parts inherit from and that are none themselves, with their methods."""
+    inherited = [base for part in parts if _is_class(part) for base in _ours(part)[1:]]
+    bases = [base for base in dict.fromkeys(inherited) if base not in parts and _methods(base)]
+    sections = [(f'### `{Part(base).name}`', methods(base)) for base in bases]
+    return ['## Base classes', *itertools.chain(*sections)] if sections else []
+
+
+def methods(part: Any) -> str:
+    """Return a table of the public methods that a class defines, then the names of those it inherits."""
+    if not _is_class(part):
+        return ''
+    own, *bases = _ours(part)
+    rows = [(f'`{name}{_cell(_arguments(made))}`', _meaning(part, name)) for name, made in _methods(own).items()]
+    lines, seen = [markdown(Table('', ('method', 'meaning'), rows))] if rows else [], {*_methods(own)}
+    for base in bases:
+        if names := [name for name in _methods(base) if name not in seen]:
+            lines.append(f'From `{Part(base).name}`: {", ".join(f"`{name}`" for name in names)}.')
+            seen |= {*names}
+    return '\n\n'.join(lines)
+
+
+def _ours(part: type) -> list[type]:
+    """A class and its bases, without those from elsewhere; protocols declare methods and define none."""
+    bases = [base for base in part.__mro__[1:] if base.__module__.startswith('saccade.')]
+    return [part, *(base for base in bases if not getattr(base, '_is_protocol', False))]
+
+
+def _meaning(part: type, name: str) -> str:
+    """The first line of a method's docstring, or of that of the method it overrides."""
+    docs = (vars(base)[name].__doc__ for base in _ours(part) if name in vars(base))
+    return escaped(inspect.cleandoc(next(filter(None, docs), '')).partition('\n')[0])
+
+
+def _methods(made: type) -> dict[str, Any]:
+    """Name -> function of the public methods and properties that a class defines itself; `setup` is Linen's."""
+    found = {}
+    for name, value in vars(made).items():
+        method = value.fget if isinstance(value, property) else getattr(value, '__func__', value)
+        if inspect.isfunction(method) and name != 'setup' and (name == '__call__' or not name.startswith('_')):
+            found[name] = value if isinstance(value, property) else method
+    return found
+
+
+def _arguments(method: Any) -> str:
+    """The arguments of a method by name, in brackets; nothing for a property."""
+    if isinstance(method, property):
+        return ''
+    _, *arguments = inspect.signature(method).parameters.values()
+    shown = [argument.replace(annotation=argument.empty) for argument in arguments]
+    return f'({", ".join(map(_argument, shown))})'
+
+
+def _argument(argument: inspect.Parameter) -> str:
+    has_default = argument.default is not argument.empty
+    return f'{argument.name}={value_words(argument.default)}' if has_default else str(argument)
 
 
 def capabilities(part: Any) -> str:

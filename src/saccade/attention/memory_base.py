@@ -37,6 +37,7 @@ from saccade.types import (
     UserError,
     Values,
     require_positive,
+    require_result,
     require_share,
 )
 
@@ -271,7 +272,9 @@ class FixedState(FixedStateBase):
             (q, k, v), convolved = self._convolve((q, k, v), context, train, state)
             memory = memory if state is None else state.memory
         q, k = (jnp.repeat(y, N // self.head_counts()[0], axis=-2) for y in (q, k))
-        y, memory = self.update_state(x, q, k, v, context, context.numbered, memory)
+        updated = self.update_state(x, q, k, v, context, context.numbered, memory)
+        require_result(self, 'update_state', updated, (jax.ShapeDtypeStruct((*x.shape[:2], N, V), x.dtype), memory))
+        y, memory = updated
         y = self.to_output(self._finish(x, y, context, V), x.shape[-1], train)
         return y, memory if self.convolution is None else ConvolvedState(memory, convolved)
 

@@ -50,6 +50,7 @@ from saccade.types import (
     UserError,
     Values,
     require_positive,
+    require_result,
     require_share,
 )
 
@@ -127,7 +128,9 @@ class MultiHead(nn.Module):
         self, x: Hidden, context: LayerContext, train: bool, attend: Attend, shared_kv: SharedKV | None
     ) -> tuple[Hidden, State, SharedKV]:
         position = self.position(name='position')
-        q, k, v = self.project(x, context, position, shared_kv)
+        projected = self.project(x, context, position, shared_kv)
+        require_result(self, 'project', projected, (..., ..., ...))
+        q, k, v = projected
         mixed, state = attend(self.kernel(name='kernel'), q, k, v, self.scoring(x.shape[-1], context, position))
         return self.project_output(x, mixed, context.real, train), state, (k, v)
 

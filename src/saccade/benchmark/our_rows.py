@@ -14,8 +14,8 @@ import numpy as np
 
 from saccade.attention.auto import choices
 from saccade.benchmark import kernels
-from saccade.benchmark.mfu import Options, matrix_rate, mfu
 from saccade.benchmark.report import machine
+from saccade.benchmark.utilisation import Options, matrix_rate, utilisation
 from saccade.decode.generate import generate
 from saccade.decode.sampling import Sampler
 from saccade.train.config import load_config
@@ -98,16 +98,16 @@ class Rows:
         return {'lengths': found, 'words': '; '.join(each)}
 
     def train(self, config: str, overrides: Sequence[str], rounds: int, steps: int, matrix: int, trace: str) -> Row:
-        """MFU and tokens/s of a config, the kernel of its layers, and its three largest costs."""
+        """Matrix utilisation and tokens/s of a config, the kernel of its layers, and its three largest costs."""
         options = Options(rounds, steps, matrix, trace, force=True)
         start = time.perf_counter()
         try:
             with choices() as made:
-                figures = mfu(config, overrides, options).figures
+                figures = utilisation(config, overrides, options).figures
         except UserError as error:
             return {'refused': str(error), 'words': f'refused: {error}'}
         chosen = sorted({choice.name for choice in made})
-        words = f'{figures["mfu"]:.1%} MFU, {figures["tokens_per_second"]:,.0f} tokens/s'
+        words = f'{figures["matrix_utilisation"]:.1%} of the matrix rate, {figures["tokens_per_second"]:,.0f} tokens/s'
         if chosen:
             words += f', chosen: {", ".join(chosen)}'
         costs = '; '.join(f'{cost["what"]} {cost["share"]:.0%}' for cost in figures['costs'])

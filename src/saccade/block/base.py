@@ -28,6 +28,7 @@ from saccade.types import (
     Source,
     State,
     UserError,
+    require_result,
 )
 
 Mix = Callable[[Mixer, Hidden], tuple[Hidden, Any]]
@@ -92,7 +93,7 @@ class BlockBase(nn.Module):
         raise NotImplementedError
 
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self.wire(x, train, context.real, lambda mixer, h: (mixer(h, context, train), None))[0]
+        return self.wire(x, train, context.real, lambda mixer, h: (applied(mixer, h, context, train), None))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return the mixer's initial state, for `capacity` tokens a row."""
@@ -105,6 +106,17 @@ class BlockBase(nn.Module):
     def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> State:
         """Return the initial state of decoding with a source: without cross-attention that of `init_state`."""
         return self.init_state(x, capacity)
+
+
+def applied(layer: nn.Module, x: Hidden, *rest: Any) -> Hidden:
+    """Apply a layer that keeps the shape of its input.
+
+    Raises:
+        UserError: it returns something else.
+    """
+    y = layer(x, *rest)
+    require_result(layer, '__call__', y, x)
+    return y
 
 
 @struct.dataclass
@@ -137,7 +149,7 @@ class SequentialBlock(BlockBase):
 
     def before(self, branch: str, x: Hidden, real: Real | None) -> Hidden:
         """Return the input of a branch: norm(x), unless a subclass has the norm elsewhere."""
-        return self.norm_of(branch)(x, real)
+        return applied(self.norm_of(branch), x, real)
 
     def after(self, branch: str, x: Hidden, y: Hidden, real: Real | None) -> Hidden:
         """Return x with a branch's output y added to it, as the block does that. To be overridden."""
@@ -153,7 +165,8 @@ class SequentialBlock(BlockBase):
         if cross_attend is not None:
             x = self.after('cross', x, cross_attend(self.cross(name='cross'), self.before('cross', x, real)), real)
         if self.feedforward is not None:
-            branch = self.feedforward(name='feedforward')(self.before('feedforward', x, real), train, real)
+            h = self.before('feedforward', x, real)
+            branch = applied(self.feedforward(name='feedforward'), h, train, real)
             x = self.after('feedforward', x, branch, real)
         return x, state
 
@@ -165,7 +178,7 @@ class SequentialBlock(BlockBase):
             x,
             train,
             context.real,
-            lambda mixer, h: (mixer(h, own, train), None),
+            lambda mixer, h: (applied(mixer, h, own, train), None),
             lambda cross, h: cross(h, across, train),
         )[0]
 

@@ -17,6 +17,7 @@ from einops import rearrange
 from jaxtyping import Float, Int
 
 from saccade.metric.bootstrap import Measured, Number, of_sums, ratio
+from saccade.nearest import listed
 from saccade.types import UserError
 
 Labels = Int[np.ndarray, 'examples']
@@ -51,7 +52,7 @@ def tally(labels: Labels, predicted: Labels, names: Sequence[str]) -> Float[np.n
         if len(strange):
             raise UserError(
                 f'{what} {classes[strange[0]]} of example {strange[0]} (from 0) is none of the {len(names)} classes '
-                f'0 to {len(names) - 1}: {", ".join(names)}'
+                f'0 to {len(names) - 1}: {listed(names)}'
             )
     true, guessed = (np.equal.outer(classes, np.arange(len(names))) for classes in (labels, predicted))
     return np.concatenate([true & guessed, guessed, true], axis=-1).astype(np.float64)

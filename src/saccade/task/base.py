@@ -129,8 +129,18 @@ class TaskBase:
     def with_reports(
         self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey
     ) -> dict[str, Total]:
-        """Return what `loss` does, by a forward pass that then holds the reports."""
+        """Return what `loss` does, by a forward pass that then holds the reports.
+
+        Raises:
+            UserError: `totals` returns something else than totals.
+        """
         totals = self.totals(forward, model, params, batch, key)
+        if not isinstance(totals, Mapping) or not isinstance(totals.get('loss'), Total):
+            raise UserError(
+                f"{Part(type(self)).name}.totals must return a dict of Total by name with 'loss' among them"
+            )
+        if wrong := [name for name, total in totals.items() if not isinstance(total, Total)]:
+            raise UserError(f"{Part(type(self)).name}.totals: '{wrong[0]}' must be Total(sum, weight), and is none")
         metrics = {name: of_layers[0].plus(*of_layers[1:]) for name, of_layers in forward.totals('metrics').items()}
         totals = {name: total.times(1 / total.weight.size) for name, total in metrics.items()} | totals
         losses = [*itertools.chain.from_iterable(forward.totals('losses').values())]

@@ -5,8 +5,12 @@
     --config.model.width=256
     --config.model.block.mixer.kernel="{'use': 'attention.plain:Plain', 'query_chunks': 4}"
 
-A part is swapped as a whole. Overrides are applied in order, so a later one may change a field of a part that an
-earlier one brought in. Any field of a part may be given, also one that the file leaves at its default:
+A part is swapped as a whole, or its class alone, which keeps the fields that both classes have:
+
+    --config.model.block.mixer.use=my_attention:Mine
+
+Overrides are applied in order, so a later one may change a field of a part that an earlier one brought in. Any field of
+a part may be given, also one that the file leaves at its default:
 
     --config.model.block.mixer.key_value_heads=2
     --config.model.embedding_init.stddev=0.01
@@ -26,7 +30,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -54,8 +58,15 @@ _EXAMPLE = 80  # characters of a value that a message repeats
 _IN_CONFIG = {Part: dict, ConfigDict: dict, tuple: list}
 
 
-def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
+def _unsaid(line: str) -> None:
+    """Say nothing."""
+
+
+def load_config(path: str, overrides: Sequence[str] = (), say: Callable[[str], None] = _unsaid) -> dict[str, Any]:
     """Return the resolved config of a file with `get_config()`, after overrides of the form `--config.a.b=value`.
+
+    Args:
+        say: takes one line for each class that was swapped: the fields that were kept, and those that were dropped.
 
     Raises:
         UserError: the file or a field does not exist, or a value does not fit its field.
@@ -70,7 +81,7 @@ def load_config(path: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     inherit(config)
     try:
         for override in overrides:
-            _apply(config, override)
+            _apply(config, override, say)
         return plain(config)
     except ArithmeticError as error:
         raise UserError(f'--config={path}: a field that follows from others cannot be worked out: {error}') from error
@@ -225,13 +236,17 @@ def value_of(config: Mapping[str, Any], field: str) -> Any:
     return _group(ConfigDict(config), parents).value(name)
 
 
-def _apply(config: ConfigDict, override: str) -> None:
+def _apply(config: ConfigDict, override: str, say: Callable[[str], None] = _unsaid) -> None:
     field, equals, text = override.removeprefix(PREFIX).partition('=')
     if not override.startswith(PREFIX) or not equals:
         raise UserError(f'{shortened(override)}: write an override as {PREFIX}field=value')
     for found in _reached(config, field):
         *parents, name = found.split('.')
-        _group(config, parents).put(name, text)
+        group = _group(config, parents)
+        if name == 'use' and group.target is not None:
+            say(group.swap(text))
+        else:
+            group.put(name, text)
 
 
 def _reached(config: ConfigDict, field: str) -> list[str]:
@@ -355,11 +370,6 @@ class _Group:
     def put(self, name: str, text: str) -> None:
         """Read a value from text, as the field's type and what it holds have it, and put it in the config."""
         key, where = self.key(name), f'--{self.path}.{name}'
-        if name == 'use':
-            raise UserError(
-                f"{where}: this would keep the old part's arguments; swap the part as a whole: "
-                f"--{self.path}=\"{{'use': '{text}', ...}}\""
-            )
         value = _parsed(text, self._admitted(key), where)
         require_range(value, self.hints.get(key, Any), where)
         if isinstance(self.held, list):
@@ -367,6 +377,20 @@ class _Group:
         else:
             with self.held.ignore_type():  # it knows the type of the old value, and the field may take others
                 self.held[key] = value
+
+    def swap(self, use: str) -> str:
+        """Put another class in the place of a part's, with the fields that it has too; return which these are.
+
+        Raises:
+            UserError: there is no such class.
+        """
+        known = fields(load_target(use, f'--{self.path}.use'), self.hint)
+        given = [name for name in self.held if name != 'use']
+        kept, dropped = ([name for name in given if (name in known) == both] for both in (True, False))
+        for name in dropped:
+            del self.held[name]
+        self.held['use'] = use
+        return f'{self.path}.use={use} keeps {", ".join(kept) or "no field"}; drops {", ".join(dropped) or "none"}'
 
     def _admitted(self, key: str | int) -> set[type]:
         """Return what values the field may have: of the types of its hint, and of the one it has."""

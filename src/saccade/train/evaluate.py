@@ -21,7 +21,7 @@ from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Evaluator, Params, Processor, Total, UserError
+from saccade.types import Estimate, Evaluator, Params, Processor, Total, UserError
 
 Rows = Mapping[str, np.ndarray]
 _NUMBER = '_number'  # of a row, beside what the row holds
@@ -173,6 +173,9 @@ def judged(
     Args:
         limit: batches at most; None: all.
         backend: the devices that share the batches; None for one device, which has all.
+
+    Raises:
+        UserError: `judge` returns something else than estimates.
     """
     task, model, params = experiment.task(), experiment.model(), cast(params, experiment.dtype)
     if not isinstance(task, Evaluator):
@@ -184,6 +187,8 @@ def judged(
         batches = _shared_batches(split, experiment.batch_size, limit, backend)
         predicted = _in_order([predict(params, rows) for rows in batches], split, experiment.batch_size, limit)
     measured = task.judge(predicted, split)
+    if wrong := [name for name, each in measured.items() if not isinstance(each, Estimate)]:
+        raise UserError(f"{experiment.task.name}.judge: '{wrong[0]}' must be an estimate with value, low and high")
     values = {name: each.value for name, each in measured.items()}
     intervals = {name: (each.low, each.high) for name, each in measured.items()}
     return replace(

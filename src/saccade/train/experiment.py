@@ -24,7 +24,8 @@ class Experiment:
         steps: training steps in all.
         batch_size: rows a step, over all devices and processes.
         log_every, eval_every, checkpoint_every: steps between; 0 for only at the end.
-        eval_batches: batches of an evaluation during training; 0 for the whole split.
+        eval_batches: batches of each evaluation before the last; 0 for the whole split. The last covers the whole
+            split, whatever this is: reports compare its metrics, and `launch/evaluate.py` gives the same.
         eval_lengths: lengths of a sequence, in tokens, at which the end of training measures the validation split
             too, as split 'validation_LENGTH', on `eval_batches` batches of about as many tokens.
         keep_last, keep_best: checkpoints kept.

@@ -27,7 +27,7 @@ from saccade.train.extension import extension_lines, rates_of
 from saccade.train.learner import TrainState
 from saccade.train.log.display import Display
 from saccade.train.log.log import Log, RunConsole, read
-from saccade.train.log.provenance import recorded
+from saccade.train.log.provenance import changed_code, recorded
 from saccade.train.optimizer import path_of
 from saccade.train.plan import Plan, peak_flops, row_lines
 from saccade.train.process.lock import locked
@@ -128,7 +128,7 @@ class Run:
     def _train(self, prepared: Prepared) -> dict[str, Any]:
         steps = self.experiment.steps
         with (
-            recorded(self.workdir.provenance) as record,
+            recorded(self.workdir.provenance, self.config) as record,
             Checkpoints(self.workdir.checkpoints, self.experiment.keep_last, self.experiment.keep_best) as checkpoints,
         ):
             state, start, lines = self._start(checkpoints)
@@ -155,6 +155,8 @@ class Run:
         """Write to the folder what it is the folder of."""
         if self.options.restart and jax.process_index() == 0 and (before := self.workdir.set_aside()):
             self.display.say(f'restart     what the run had written is in {before}')
+        if change := changed_code(self.workdir, self.config):
+            self.display.say(f'resume      {change}')
         # Another run may have begun there since the folder was checked.
         Workdir.open(self.workdir.path, self.config, free=self.free)
         require_shared(self.workdir.config)

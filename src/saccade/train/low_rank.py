@@ -21,6 +21,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 from jaxtyping import Array
 
 from saccade.axes import AxesByPath, KernelAxes, declaration
+from saccade.nearest import listed
 from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import MakeOptimizer
 from saccade.train.optimizer import each_leaf, finds
@@ -114,7 +115,7 @@ class LowRank:
             if path in kernels and finds(self.match, path, 'low_rank.match') and not self._is_whole(path)
         }
         if not shapes:
-            raise UserError(f"low_rank.match: '{self.match}' finds none of the hidden kernels {', '.join(kernels)}")
+            raise UserError(f"low_rank.match: '{self.match}' finds none of the hidden kernels {listed(kernels)}")
         return shapes
 
     def _pair(self, key: PRNGKey, stack: tuple[int, ...], D: int, F: int) -> dict[str, Array]:

@@ -18,6 +18,7 @@ from jaxtyping import PyTree
 
 from saccade.axes import AxesByPath
 from saccade.layers import IN_A_STACK, layer_numbers
+from saccade.nearest import listed
 from saccade.train.optimizer import AtWidth, each_leaf, finds
 from saccade.types import Params, Range, UserError
 
@@ -86,5 +87,5 @@ class Frozen:
         found = each_leaf(params, lambda path, leaf: finds(self.match, path, _MATCH))
         if not any(jax.tree.leaves(found)):
             paths = jax.tree.leaves(each_leaf(params, lambda path, leaf: path))
-            raise UserError(f"{_MATCH}: '{self.match}' finds none of {', '.join(paths)}")
+            raise UserError(f"{_MATCH}: '{self.match}' finds none of {listed(paths, self.match)}")
         return jax.tree.map(lambda frozen: float(not frozen), found)

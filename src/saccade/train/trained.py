@@ -3,8 +3,10 @@
 """Trained models, from a run's folder or from a Hugging Face directory."""
 
 import functools
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,13 @@ from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.digests import verified
 from saccade.train.experiment import Experiment
+from saccade.train.log.provenance import changed_code
 from saccade.train.optimizer import path_of
 from saccade.train.workdir import Workdir, absolute
 from saccade.trust import require_trusted
 from saccade.types import Params, Part, UserError
+
+_LOG = logging.getLogger(__name__)
 
 CHECKPOINTS = ('latest', 'best', 'average')  # of a run, one may ask for
 
@@ -99,6 +104,8 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
 def open_run(path: str, which: str = 'latest') -> Trained:
     """Open the folder of a run: its averaged parameters where it kept an average, else its parameters.
 
+    Warn if code of the user's own that the config names has changed since training.
+
     Args:
         which: 'latest' or 'best' checkpoint, or the 'average' of the last that are there.
 
@@ -110,6 +117,8 @@ def open_run(path: str, which: str = 'latest') -> Trained:
     require_trusted(config, f'{workdir.config}')
     experiment = Experiment.of(config)
     model = experiment.model()
+    if change := changed_code(workdir, config):
+        _LOG.warning(change)
     with Checkpoints(workdir.checkpoints) as checkpoints:
         like = kept_shapes(experiment)
         if which == 'average':
@@ -138,8 +147,9 @@ def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
 
 
 def param_shapes(experiment: Experiment) -> Params:
-    """Shapes of the parameters of an experiment's model."""
-    return _variables(experiment)['params']
+    """Shapes of the initial parameters: the model's, and those that the task adds."""
+    rows = experiment.data().batch_like(1)
+    return jax.eval_shape(partial(experiment.task().init, experiment.model(), jax.random.key(0)), rows)
 
 
 def kept_shapes(experiment: Experiment) -> Params:
@@ -148,15 +158,25 @@ def kept_shapes(experiment: Experiment) -> Params:
 
 
 def kept(experiment: Experiment) -> tuple[Params, AxesByPath]:
-    """Shapes of the parameters that a run keeps, and the axes of those that declare them, by path."""
-    variables, adapter = _variables(experiment), experiment.adapter
+    """Shapes of the parameters that a run keeps, and the axes of those that declare them, by path.
+
+    Raises:
+        UserError: the task does not keep the model's parameters where they are.
+    """
+    adapter, shapes, variables = experiment.adapter, param_shapes(experiment), _variables(experiment)
+    there = _shapes(shapes)
+    if moved := [path for path, shape in _shapes(variables['params']).items() if there.get(path) != shape]:
+        raise UserError(
+            f"config.task: {experiment.task.name}.init must keep the model's parameters by name and shape, and has no "
+            f"'{moved[0]}' of that shape; add weights of the task under a name of their own"
+        )
     axes = declared(variables)
-    init = functools.partial(adapter.init, axes=axes)
-    return jax.eval_shape(init, jax.random.key(0), variables['params']), adapter.axes(axes)
+    init = partial(adapter.init, axes=axes)
+    return jax.eval_shape(init, jax.random.key(0), shapes), adapter.axes(axes)
 
 
 def _variables(experiment: Experiment) -> dict[str, Any]:
-    """What initialisation makes for an experiment, as shapes."""
+    """Shapes of the model's parameters, and their axes, which `Task.init` does not return."""
     task, model, key = experiment.task(), experiment.model(), jax.random.key(0)
     return jax.eval_shape(lambda rows: model.init(key, *task.inputs(model, key, rows)), experiment.data().batch_like(1))
 

@@ -85,6 +85,7 @@ from saccade.types.model import (
     Seq2Seq,
 )
 from saccade.types.part import Part
+from saccade.types.result import require_result
 from saccade.types.task import (
     IGNORED,
     AcrossRows,
@@ -186,5 +187,6 @@ __all__ = [
     'Values',
     'Written',
     'require_positive',
+    'require_result',
     'require_share',
 ]

@@ -111,7 +111,10 @@ class Task(Protocol):
     """
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
-        """Initialise the model's parameters for batches of this shape."""
+        """Initialise the parameters of a run: the model's, by their own names, and any that the task adds.
+
+        What a task adds declares no axes, so it is whole on each device.
+        """
         ...
 
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Catalogue of parts: each is found by the protocol it satisfies in the packages of its kind, and has a small spec.
 
-A part that needs more than `VALUES` knows offers `example`, a class variable with arguments for its spec.
+A part that needs other values than those of `VALUES` has `example`, a class variable with arguments for its spec.
 """
 
 import dataclasses
@@ -62,11 +62,14 @@ class Kind:
     def spec(self, part: Any) -> dict[str, Any]:
         """A spec that builds a part small.
 
+        A part from outside the package keeps its own defaults: there `VALUES` serves fields without one.
+
         Raises:
             UserError: it needs an argument that no value is known for.
         """
         known, needed = {**VALUES, **dict(self.values)}, fields(part)
-        given = {name: known[name] for name in needed if name in known} | getattr(part, 'example', {})
+        small = [name for name, (_, required) in needed.items() if name in known and (required or is_ours(part))]
+        given = {name: known[name] for name in small} | getattr(part, 'example', {})
         for name, (_, required) in needed.items():
             if required and name not in given:
                 raise UserError(
@@ -115,7 +118,7 @@ MULTI_HEAD: dict[str, Any] = {
     'position': {'use': 'position.none:NoPosition'},
 }
 
-# What a field of this name is given, whether it is required or not.
+# Value of a field by its name.
 VALUES: dict[str, Any] = {
     'heads': 4,
     'key_value_heads': 2,
@@ -192,6 +195,11 @@ class Catalogue:
         mixture = FEEDFORWARD.spec(Mixture)
         routed = {f'Mixture, {name}': {**mixture, 'router': given} for name, given in self.specs(ROUTER).items()}
         return _joined(self.specs(FEEDFORWARD), routed)
+
+
+def is_ours(part: Any) -> bool:
+    """Whether the package defines a part."""
+    return part.__module__.startswith('saccade.')
 
 
 def kinds_of(part: Any) -> list[Kind]:

@@ -140,7 +140,7 @@ def _report(what: str, found: Sequence[Weight]) -> Report:
         some = list(members)
         together = Share.of(some, whole)
         roles.append({'role': role, **asdict(together)})
-        rows.append((f'[bold]{role}[/bold]', '', *together.words()))
+        rows.append((role, '', *together.words()))
         for weight in some:
             alone = Share.of([weight], whole)
             each.append({**asdict(weight), **asdict(alone)})

@@ -14,7 +14,7 @@ from saccade.analysis.report.fields import ABSENT, differing
 from saccade.analysis.report.interval import Interval, difference_intervals, mean_intervals
 from saccade.analysis.report.power import seeds_to_tell
 from saccade.analysis.report.runs import BASELINE, PLAN, Record, Study, Trial
-from saccade.nearest import nearest
+from saccade.nearest import listed, nearest
 from saccade.types import UserError
 
 PICTURED = 12  # variants that can be told apart in one picture
@@ -189,9 +189,8 @@ def _metric(trials: Sequence[Trial], question: Question) -> str:
     if not names:
         raise UserError(f'--split={question.split}: its records hold no metrics; name another split')
     if question.metric is not None and question.metric not in names:
-        raise UserError(
-            f'--metric={question.metric}: no run logs it for {question.split}; there are {", ".join(names)}'
-        )
+        logged = listed(names, question.metric)
+        raise UserError(f'--metric={question.metric}: no run logs it for {question.split}; there are {logged}')
     ends = [record for trial in trials if (record := trial.final(question.split))] or records
     everywhere = (name for name in _PREFERRED if all(name in record for record in ends))
     return question.metric or next(everywhere, names[0])

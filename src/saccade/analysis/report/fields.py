@@ -3,7 +3,8 @@
 """Differences between configs, in few words.
 
 A swapped part is one field, shown as its class with those of its arguments that differ and not all of its rivals have;
-an argument that all of them have is a field of its own. So a sweep over schedules and their peaks has two columns.
+an argument that all of them have is a field of its own. So a sweep over schedules and their peaks has two columns. An
+initialiser is shown where any rival lacks it: what takes its place is a default of the rival's class.
 """
 
 import json
@@ -13,6 +14,7 @@ from typing import Any
 ABSENT = '—'
 
 _MISSING = object()
+_INITIALISER = '_init'  # how the names of their fields end
 
 Path = tuple[str, ...]
 
@@ -50,15 +52,18 @@ def _tree(value: Any) -> Mapping[str, Any] | None:
 
 
 def _swapped(spec: Mapping[str, Any], rivals: Sequence[Mapping[str, Any]], shared: Sequence[str]) -> str:
-    """Return a part's class with the arguments that differ from a rival's, or that a rival of the same class lacks."""
-    arguments = [
-        f'{key}={_text(value, 17)}'
-        for key, value in spec.items()
-        if key not in ('use', *shared)
-        and any(
-            rival.get(key, _MISSING) != value for rival in rivals if key in rival or rival.get('use') == spec.get('use')
-        )
-    ]
+    """Return a part's class with the arguments that differ from a rival's, or that a similar rival lacks."""
+
+    def differs(key: str, value: Any) -> bool:
+        might = [
+            rival
+            for rival in rivals
+            if key in rival or rival.get('use') == spec.get('use') or key.endswith(_INITIALISER)
+        ]
+        return any(rival.get(key, _MISSING) != value for rival in might)
+
+    own = {key: value for key, value in spec.items() if key not in ('use', *shared)}
+    arguments = [f'{key}={_text(value, None)}' for key, value in own.items() if differs(key, value)]
     namesakes = {rival.get('use') for rival in rivals if _class(rival) == _class(spec)}
     name = _class(spec) if len(namesakes) == 1 else str(spec.get('use', 'dict'))
     return f'{name}({", ".join(arguments)})' if arguments else name
@@ -71,7 +76,7 @@ def _class(spec: Mapping[str, Any]) -> str:
 def _texts(values: Sequence[Any]) -> list[str]:
     """The values in as few digits as tell them apart; as JSON where only that does, as for 1 and '1'."""
     exact = [_exact(value) for value in values]
-    attempts = ([_text(value, digits) for value in values] for digits in (4, 8, 17))
+    attempts = ([_text(value, digits) for value in values] for digits in (4, 8, None))
     return next((texts for texts in attempts if len(set(texts)) == len(set(exact))), exact)
 
 
@@ -81,11 +86,12 @@ def _exact(value: Any) -> str:
     return json.dumps(float(value) if type(value) is int else value, sort_keys=True)
 
 
-def _text(value: Any, digits: int = 4) -> str:
+def _text(value: Any, digits: int | None = 4) -> str:
+    """A value in words, its numbers of this many significant digits; None for the fewest that are read back alike."""
     if value is _MISSING:
         return ABSENT
     if isinstance(value, float):
-        return f'{value:.{digits}g}'
+        return repr(value).removesuffix('.0') if digits is None else f'{value:.{digits}g}'
     if isinstance(value, Mapping):
         inner = ', '.join(f'{key}={_text(item, digits)}' for key, item in value.items() if key != 'use')
         return f'{_class(value)}({inner})' if inner else _class(value)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from saccade.analysis.report.compare import Comparison, Question, Standing, compare
 from saccade.analysis.report.critical import Critical, over_tasks
-from saccade.analysis.report.runs import read_study
+from saccade.analysis.report.runs import left_out_words, read_study, runs_in
 from saccade.analysis.report.tables import places, with_interval
 from saccade.analysis.report.words import UNKNOWN, amount, fixed
 from saccade.sweep.record import sweep_file
@@ -27,10 +27,14 @@ FIRST = 'accuracy'  # the metric, where all sweeps have it and none is asked for
 
 @dataclass(frozen=True)
 class Matrix:
-    """Matrix of variants and tasks. Attributes: folder of the sweeps; comparisons, of each by its folder's name."""
+    """Matrix of variants and tasks.
+
+    Attributes: folder of the sweeps; comparisons, of each by its folder's name; left_out, runs next to the sweeps.
+    """
 
     folder: Path
     comparisons: Mapping[str, Comparison]
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def cells(self) -> Mapping[str, Mapping[str, Standing]]:
@@ -135,7 +139,8 @@ def matrix(workdir: str | Path, question: Question) -> Matrix:
     """
     folders = sweeps_in(workdir)
     asked = question if question.metric else replace(question, metric=FIRST)
-    return Matrix(absolute(workdir), {folder.name: _compared(folder, asked) for folder in folders})
+    comparisons = {folder.name: _compared(folder, asked) for folder in folders}
+    return Matrix(absolute(workdir), comparisons, tuple(runs_in(absolute(workdir))))
 
 
 def _compared(folder: Path, question: Question) -> Comparison:
@@ -146,12 +151,13 @@ def _compared(folder: Path, question: Question) -> Comparison:
 
 
 def overview(found: Matrix) -> str:
-    """How much there is, and which variant is nearest to the best in the most tasks."""
+    """How much there is, which variant is nearest to the best in the most tasks, and which runs are left out."""
     tasks, variants = len(found.comparisons), len(found.cells)
+    others = f' {left_out_words(found.left_out)}'.rstrip()
     if not variants:
-        return f'{tasks} sweeps, of which no run has finished.'
+        return f'{tasks} sweeps, of which no run has finished.{others}'
     lead = _first(found, [*found.cells])
-    return f'{variants} variants in {tasks} sweeps. {lead}'
+    return f'{variants} variants in {tasks} sweeps. {lead}{others}'
 
 
 def _first(found: Matrix, variants: Sequence[str]) -> str:

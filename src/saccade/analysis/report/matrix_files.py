@@ -40,7 +40,8 @@ class MatrixReport:
         """Every cell, and where the files are, as one JSON object."""
         critical = self.matrix.critical
         pairs = {'said': critical.said, 'pairs': critical.records()}
-        return {'cells': self.matrix.records(), 'pairs': pairs, 'files': [str(file) for file in self.files]}
+        cells, others = self.matrix.records(), list(self.matrix.left_out)
+        return {'cells': cells, 'pairs': pairs, 'left_out': others, 'files': [str(file) for file in self.files]}
 
     def show(self, console: Console) -> None:
         """Print the matrix and where the files are."""

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from saccade.analysis.report.runs import Trial
@@ -63,13 +64,17 @@ def origins(trials: Sequence[Trial]) -> Origins:
     """Compare the provenance of all runs that have begun."""
     begun = [trial for trial in trials if trial.config]
     recorded = [trial for trial in begun if trial.starts]
+    modules = sorted({name for trial in recorded for start in trial.starts for name in start.get('modules', {})})
+    own = {f'code {name}': partial(_module, name) for name in modules}
     # A run that was resumed elsewhere has several values of a field, in the order of its starts.
     values = {
         name: [', then '.join(dict.fromkeys(say(start) or UNKNOWN for start in trial.starts)) for trial in recorded]
-        for name, say in _FIELDS.items()
+        for name, say in {**_FIELDS, **own}.items()
     }
-    same = {name: texts[0] for name, texts in values.items() if len(set(texts)) == 1}
-    columns = tuple(name for name, texts in values.items() if len(set(texts)) > 1)
+    # A variant that does not import a module does not differ in it.
+    distinct = {name: sorted(set(texts) - ({UNKNOWN} if name in own else set())) for name, texts in values.items()}
+    same = {name: texts[0] for name, texts in distinct.items() if len(texts) == 1}
+    columns = tuple(name for name, texts in distinct.items() if len(texts) > 1)
     groups: dict[tuple[str, ...], list[str]] = {}
     for trial, *texts in zip(recorded, *(values[name] for name in columns), strict=True):
         groups.setdefault(tuple(texts), []).append(trial.name)
@@ -99,6 +104,16 @@ def _field(name: str) -> Callable[[Start], str | None]:
 def _commit(start: Start) -> str | None:
     state = {True: ' (clean)', False: ' (with uncommitted changes)'}.get(start.get('clean'), '')
     return f'{start["commit"][:_COMMIT]}{state}' if 'commit' in start else None
+
+
+def _module(name: str, start: Start) -> str | None:
+    """The digest of a module from outside the package, with the commit and state of its file."""
+    module = start.get('modules', {}).get(name)
+    if module is None:
+        return None
+    commit, comma, state = module.get('git', UNKNOWN).partition(', ')
+    git = f'{commit[:_COMMIT]}, {state}' if comma else commit
+    return f'{module.get("sha256", UNKNOWN)[:_COMMIT]} ({git})'
 
 
 def _devices(start: Start) -> str | None:

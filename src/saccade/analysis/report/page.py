@@ -30,7 +30,7 @@ from saccade.analysis.report.lengths import lengths
 from saccade.analysis.report.multiplier import Multipliers, multipliers, picture
 from saccade.analysis.report.origins import Origins, origins, started
 from saccade.analysis.report.power import ALPHA, POWER
-from saccade.analysis.report.runs import Trial
+from saccade.analysis.report.runs import Trial, left_out_words
 from saccade.analysis.report.trade import trade
 from saccade.analysis.report.tuning import search_of
 from saccade.analysis.report.words import amount, counted, fixed, metric_name
@@ -144,7 +144,7 @@ def markdown(comparison: Comparison, folder: Path, now: datetime) -> str:
     failures = [_failure(trial) for trial in comparison.study.trials if trial.state(comparison.split) == 'failed']
     parts = [
         f'# {marked(comparison.study.title)}',
-        overview(comparison),
+        marked(overview(comparison)),
         marked(verdict(comparison)),
         *_origins(origins(comparison.study.trials)),
         table(tables.ranking(comparison)),
@@ -249,12 +249,13 @@ def _tuning(comparison: Comparison) -> list[Any]:
 
 
 def overview(comparison: Comparison) -> str:
-    """How much there is, in a line."""
+    """How much there is, and which runs are left out, in a line."""
     known = sorted({standing.known for standing in comparison.standings})
     seeds = f'{counted(known[0], "seed")} each' if len(known) == 1 else f'{known[0]} to {known[-1]} seeds each'
     states = ', '.join(f'{count} {state}' for state, count in comparison.states.items() if count or state == 'finished')
     runs = counted(len(comparison.study.trials), 'run')
-    return f'{counted(len(comparison.standings), "variant")}, {seeds}; {runs}: {states}.'
+    others = f' {left_out_words(comparison.study.left_out)}'.rstrip()
+    return f'{counted(len(comparison.standings), "variant")}, {seeds}; {runs}: {states}.{others}'
 
 
 def verdict(comparison: Comparison) -> str:

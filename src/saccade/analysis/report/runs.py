@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade.analysis.report.fields import differing
+from saccade.analysis.report.words import counted
 from saccade.sweep.record import Run, Sweep, read_sweep
 from saccade.train.log import provenance
 from saccade.train.log.log import read
@@ -94,7 +95,8 @@ class Trial:
 class Study:
     """Study: a folder of runs.
 
-    Attributes: folder; title; trials, in the sweep's order or by name; base, the config a sweep departs from.
+    Attributes: folder; title; trials, in the sweep's order or by name; base, the config a sweep departs from; left_out,
+    names of runs in a sweep's folder that are not part of the sweep.
     """
 
     folder: Path
@@ -102,6 +104,7 @@ class Study:
     trials: tuple[Trial, ...]
     base: Mapping[str, Any] = field(repr=False)
     source: str = ''
+    left_out: tuple[str, ...] = ()
 
 
 def read_study(workdir: str | Path) -> Study:
@@ -131,7 +134,19 @@ def _of_sweep(folder: Path, sweep: Sweep) -> Study:
     if not sweep.runs:
         raise UserError(f'{folder}: its sweep.json names no runs; start the sweep again with launch/sweep.py')
     trials = tuple(_of_run(folder / run.name, run) for run in sweep.runs)
-    return Study(folder, sweep.title or folder.name, trials, sweep.base, source=sweep.sweep)
+    own = {run.name for run in sweep.runs}
+    others = tuple(name for name in runs_in(folder) if name not in own)
+    return Study(folder, sweep.title or folder.name, trials, sweep.base, sweep.sweep, others)
+
+
+def runs_in(folder: Path) -> list[str]:
+    """Names of the runs directly below a folder."""
+    return sorted(file.parent.name for file in folder.glob('[!.]*/config.json'))
+
+
+def left_out_words(names: Sequence[str]) -> str:
+    """Name the runs that a report of sweeps leaves out; nothing where there are none."""
+    return f'Left out: {counted(len(names), "run")} of no sweep here: {", ".join(names)}.' if names else ''
 
 
 def _of_run(folder: Path, run: Run) -> Trial:
@@ -152,7 +167,7 @@ def _of_run(folder: Path, run: Run) -> Trial:
 
 
 def _of_folders(folder: Path) -> Study:
-    runs = sorted(file.parent for file in folder.glob('[!.]*/config.json'))
+    runs = [folder / name for name in runs_in(folder)]
     if not runs:
         raise UserError(
             f'{folder}: holds no runs: neither a sweep.json nor folders with a config.json; '

@@ -170,6 +170,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
     return {
         'title': comparison.study.title,
         'workdir': str(comparison.study.folder),
+        'left_out': list(comparison.study.left_out),
         'split': comparison.split,
         'metric': comparison.metric,
         'best': comparison.best,

@@ -24,6 +24,7 @@ from saccade.data.corpus.prepare import opened, prepare_own
 from saccade.data.corpus.record_files import format_of
 from saccade.data.corpus.records import RecordSource, open_records
 from saccade.data.dataset_base import Source
+from saccade.nearest import listed
 from saccade.types import UserError
 
 
@@ -119,7 +120,9 @@ def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: floa
     features = builder.info.features
     strings = [key for key, feature in features.items() if feature.shape == () and feature.np_dtype == np.object_]
     if 'text' not in strings and len(strings) != 1:
-        raise UserError(f"{name}: has no feature 'text' and not one string alone; it has {', '.join(sorted(features))}")
+        raise UserError(
+            f"{name}: has no feature 'text' and not one string alone; it has {listed(sorted(features), 'text')}"
+        )
     text = 'text' if 'text' in strings else strings[0]
     picked = pick(name, builder, validation)
     splits = {split: Documents(each.source, each.rows, each.split, text) for split, each in picked.items()}

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 from saccade.data.cache import digest
 from saccade.data.corpus.fasta import COLUMNS, ENDINGS, proteins
 from saccade.data.corpus.files import content_of, decoded
+from saccade.nearest import listed
 from saccade.types import UserError
 
 Record = Mapping[str, Any]
@@ -112,7 +113,9 @@ def require_columns(place: str, columns: Sequence[str], there: Collection[str]) 
         if column not in there:
             match = difflib.get_close_matches(column, there, n=1, cutoff=0.5)
             meant = f"; did you mean '{match[0]}'?" if match else ';'
-            raise MissingColumnError(f"{place}: has no column '{column}'{meant} it has {', '.join(there) or 'none'}")
+            raise MissingColumnError(
+                f"{place}: has no column '{column}'{meant} it has {listed(there, column) or 'none'}"
+            )
 
 
 def _require_apart(place: str, names: Iterable[str]) -> None:

@@ -27,6 +27,7 @@ from saccade.data.corpus.prepare import opened, prepare_own
 from saccade.data.corpus.question import Answer, Question, features
 from saccade.data.corpus.record_files import require_characters
 from saccade.data.dataset_base import Source
+from saccade.nearest import listed
 from saccade.types import UserError
 
 _NAMED = re.compile(r'(?P<split>train|dev|validation|valid|val)(-v[\d.]+)?\.json(\.gz)?', re.IGNORECASE)
@@ -102,7 +103,7 @@ def open_questions(name: str | None, path: str | None, cache: Path, validation: 
 def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> Inquiry:
     lacking = [field for field in features() if field not in builder.info.features]
     if lacking:
-        there = ', '.join(sorted(builder.info.features))
+        there = listed(sorted(builder.info.features), lacking[0])
         raise UserError(f'{name}: has no feature {" and no ".join(lacking)}, as squad has; it has {there}')
     picked = pick(name, builder, validation)
     if picked['train'].split != picked['validation'].split:

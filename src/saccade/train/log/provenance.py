@@ -12,9 +12,8 @@ import json
 import os
 import platform
 import shlex
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,23 +24,25 @@ import jax
 import jaxlib
 
 import saccade
-from saccade.train.workdir import write_atomically, writing
+from saccade.train.log.command import git, output
+from saccade.train.log.own_code import changed, own_code
+from saccade.train.workdir import Workdir, write_atomically, writing
 from saccade.types import UserError
 
-_PATIENCE = 1.0  # seconds for each command that is asked
 _CPU_MODELS = ('model name', 'Model', 'cpu model')  # as /proc/cpuinfo has it, by architecture
 _NUMBERS = ('clean', 'devices', 'processes', 'cores')  # what is no text in a record
 _LONGEST = 500  # characters of an error
 
 
 @contextmanager
-def recorded(file: Path) -> Iterator[dict[str, Any]]:
+def recorded(file: Path, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Keep a record of this start of a run, and complete it at the end. Only process 0 writes.
 
     The body sets the `status` of the record it is given to 'finished' or 'stopped'; an exception makes it 'failed'.
 
     Args:
         file: the run's provenance.jsonl; earlier starts stay in it.
+        config: the run's, whose modules from outside the package are recorded.
 
     Raises:
         UserError: the disk is full or cannot be written to. An exception of the body goes before it.
@@ -51,7 +52,7 @@ def recorded(file: Path) -> Iterator[dict[str, Any]]:
         return
     with writing(file.parent):
         earlier = _lines(file)
-    record = provenance()
+    record = provenance(config)
     _write(file, earlier, record)
     try:
         yield record
@@ -63,11 +64,12 @@ def recorded(file: Path) -> Iterator[dict[str, Any]]:
     _write(file, earlier, {**record, 'end': _now()})
 
 
-def provenance() -> dict[str, Any]:
-    """Return what is known of this process; None for what is not.
+def provenance(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of this process and of the code that a config names; None for what is not.
 
     commit and clean are those of the repository that the package lies in: clean where nothing that git tracks has
     changed, and the package holds no file that git does not know. A package that was installed has neither.
+    modules is the code from outside the package (`own_code`).
     """
     commit, clean = _commit(Path(saccade.__file__).parent)
     devices, version = jax.devices(), None
@@ -77,6 +79,7 @@ def provenance() -> dict[str, Any]:
         'saccade': version,
         'commit': commit,
         'clean': clean,
+        'modules': own_code(config),
         'jax': jax.__version__,
         'jaxlib': jaxlib.__version__,
         'flax': flax.__version__,
@@ -111,7 +114,7 @@ def processor() -> str | None:
         return f'{found.get("model name", "x86")} (family {found["cpu family"]}, model {found.get("model")})'
     named = next((found[name] for name in _CPU_MODELS if name in found), None)
     if named is None and sys.platform == 'darwin':
-        named = _output(['sysctl', '-n', 'machdep.cpu.brand_string'])
+        named = output(['sysctl', '-n', 'machdep.cpu.brand_string'])
     return named.strip() if named else platform.machine() or None
 
 
@@ -122,35 +125,37 @@ def read(file: Path) -> list[dict[str, Any]]:
         with suppress(ValueError):
             records.append(json.loads(line))
     return [
-        {name: value for name, value in record.items() if isinstance(value, int if name in _NUMBERS else str)}
+        {name: value for name, value in record.items() if _is_valid(name, value)}
         for record in records
         if isinstance(record, dict)
     ]
 
 
+def changed_code(workdir: Workdir, config: Mapping[str, Any]) -> str | None:
+    """Return one line that names the files of the user's own that have changed since the run's last start, if any."""
+    starts = read(workdir.provenance)
+    files = changed(config, starts[-1].get('modules', {})) if starts else []
+    return f'{workdir.path}: code that the run was trained with has changed: {", ".join(files)}' if files else None
+
+
+def _is_valid(name: str, value: Any) -> bool:
+    if name != 'modules':
+        return isinstance(value, int if name in _NUMBERS else str)
+    facts = value.values() if isinstance(value, dict) else [None]
+    return all(isinstance(of, dict) and all(isinstance(text, str) for text in of.values()) for of in facts)
+
+
 def _commit(package: Path) -> tuple[str | None, bool | None]:
     """Return the commit of a package, and whether it is unchanged since; None where git does not track it."""
-    asked = _output(['git', '-C', str(package), 'rev-parse', '--show-prefix', 'HEAD', 'HEAD:./__init__.py'])
+    asked = git(package, 'rev-parse', '--show-prefix', 'HEAD', 'HEAD:./__init__.py')
     if asked is None:
         return None, None
     *prefix, commit, _ = asked.splitlines()
-    status = _output(['git', '-C', str(package), '--no-optional-locks', 'status', '--porcelain', '-z'])
+    status = git(package, 'status', '--porcelain', '-z')
     if status is None:
         return commit, None
     changes, unknown = [entry for entry in status.split('\0') if entry], '?? ' + '\n'.join(prefix)
     return commit, not any(not entry.startswith('?? ') or entry.startswith(unknown) for entry in changes)
-
-
-def _output(command: Sequence[str]) -> str | None:
-    """What a command prints; None where it is not there, fails or takes too long."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith('GIT_')}  # as of a hook
-    try:
-        done = subprocess.run(
-            command, capture_output=True, env=environment, timeout=_PATIENCE, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return os.fsdecode(done.stdout) if done.returncode == 0 else None
 
 
 def _lines(file: Path) -> list[bytes]:

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Model FLOPs utilisation of training: what the model needs, over what matrix products reach in the same run.
+"""Matrix utilisation of training: FLOP/s that the model needs, divided by those of matrix products in the same run.
 
     utilisation = FLOPs that the model needs a step / seconds a step / FLOP/s of matrix products
 
-Chowdhery et al. 2022, "PaLM: Scaling Language Modeling with Pathways", appendix B, https://arxiv.org/abs/2204.02311
+The MFU that a run logs (Chowdhery et al. 2022, "PaLM: Scaling Language Modeling with Pathways", appendix B,
+https://arxiv.org/abs/2204.02311) divides by the chip's peak, which no product reaches, so it is lower.
 What is computed again does not count. The FLOPs are counted in the trace, as `ops.flops.model_flops` says; the paper's
 6 P + 12 L N H T a token is that for a decoder whose attention skips nothing.
 """
@@ -53,14 +54,16 @@ class Options:
     force: bool = False
 
 
-def mfu(config_path: str, overrides: Sequence[str], options: Options) -> Report:
+def utilisation(config_path: str, overrides: Sequence[str], options: Options) -> Report:
     """Measure the training step of an experiment in bfloat16.
 
     Raises:
         UserError: there is only a CPU, and it is not forced; or the config is wrong.
     """
     if jax.default_backend() == 'cpu' and not options.force:
-        raise UserError('--what=mfu is for a GPU or TPU, and JAX finds only a CPU; --force runs it all the same')
+        raise UserError(
+            '--what=utilisation is for a GPU or TPU, and JAX finds only a CPU; --force runs it all the same'
+        )
     config = load_config(config_path, [f'{PREFIX}dtype=bfloat16', *overrides])
     experiment = Experiment.of(config)
     backend = make_backend(experiment)
@@ -136,21 +139,23 @@ def _report(
         'device': device,
         'tokens_per_step': tokens,
         'tokens_per_second': median(tokens / taken for taken in seconds),
-        'mfu': median(shares),
+        'matrix_utilisation': median(shares),
         'matrix_flops_per_second': median(rates),
         'model_flops_per_step': needed,
         'hardware_flops_per_step': flops(*step),
-        'rounds': {'seconds': seconds, 'matrix_flops_per_second': rates, 'mfu': shares},
+        'rounds': {'seconds': seconds, 'matrix_flops_per_second': rates, 'matrix_utilisation': shares},
         'costs': [asdict(cost) for cost in found[:3]],
         'trace': options.trace,
     }
-    return Report('mfu', figures, (_speeds(figures), _largest(found, options.steps)), (f'Trace: {options.trace}',))
+    return Report(
+        'utilisation', figures, (_speeds(figures), _largest(found, options.steps)), (f'Trace: {options.trace}',)
+    )
 
 
 def _speeds(figures: Mapping[str, Any]) -> Table:
     rows = [
         ('tokens/s', f'{figures["tokens_per_second"]:,.0f}'),
-        ('MFU of the matrix rate', f'{figures["mfu"]:.1%}'),
+        ('share of the matrix rate', f'{figures["matrix_utilisation"]:.1%}'),
         ('matrix rate, TFLOP/s', f'{figures["matrix_flops_per_second"] / 1e12:,.3f}'),
         ('FLOPs a step, of the model', f'{figures["model_flops_per_step"]:.4g}'),
         ('FLOPs a step, with what is computed again', f'{figures["hardware_flops_per_step"]:.4g}'),
