@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from saccade.build import build
+from saccade.ops.linear_attention import LogScaledState, exponential_gates
 from saccade.types import LayerContext
 
 F32_RELATIVE = 1e-4  # of the largest element
+UNDERFLOW = 1e-36  # products of float32 below this lose digits
 B, T, D, N, H, V = 2, 7, 8, 2, 4, 6
 SIZES = {'heads': N, 'value_width': V, 'chunk': 3}
 GATED_LINEAR = {'use': 'attention.gated_linear:GatedLinear', 'decay_rank': 3, 'temperature': 2.0, **SIZES}
@@ -134,6 +136,15 @@ def test_hgrn2_is_its_equations(lower_bound):
     assert_near(run(spec, params), y @ p['output'].reshape(N * V, D))
 
 
+@pytest.mark.parametrize('lower_bound', [0.3, 0.9])
+def test_hgrn2_writes_what_it_forgets_where_no_norm_hides_its_scale(lower_bound):
+    spec = HGRN2 | {'lower_bound': lower_bound, 'output_norm': None}
+    params = params_of(spec)
+    p, _, q, k, v = in_double(params)
+    forget = lower_bound + (1 - lower_bound) * sigmoid(k)
+    assert_near(run(spec, params), np.einsum('btnv,nvd->btd', read(silu(q), 1 - forget, v, forget), p['output']))
+
+
 def test_hgrn2_that_forgets_all_reads_the_token_itself():
     params = params_of(HGRN2 | {'output_norm': None})
     x = jnp.abs(X)
@@ -241,6 +252,44 @@ def test_mlstm_is_finite_at_gates_of_any_size(size):
 
     value, gradients = jax.jit(jax.value_and_grad(loss))({**params, **biases})
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((value, gradients)))
+
+
+@pytest.mark.parametrize(
+    ('input_gate', 'forget_gate'),
+    [
+        ((-50, 60), (0, 0)),
+        ((-50, 60), (-50, 60)),
+        ((-150, 200), (60, -50)),
+        ((200, -150), (4, 4)),
+        ((200, -150), (4, -50)),
+    ],
+)
+@pytest.mark.parametrize('chunk', [1, 5])
+def test_mlstm_is_its_loop_where_gates_rise_and_fall_within_a_row(input_gate, forget_gate, chunk):
+    """Beside a loop in double precision, which needs no stabiliser; each token is compared at its own size."""
+    length, random = 23, np.random.default_rng(2)
+    q, k, v = (random.normal(size=(B, length, N, size)).astype(np.float32) for size in (H, H, V))
+    gain, forget = (
+        np.linspace(*ends, length, dtype=np.float32)[:, None] + random.normal(size=(B, length, N)).astype(np.float32)
+        for ends in (input_gate, forget_gate)
+    )
+    expected = np.zeros((B, length, N, V))
+    for b, n in np.ndindex(B, N):
+        memory, keys = np.zeros((H, V)), np.zeros(H)
+        for t in range(length):
+            kept, key = sigmoid(np.float64(forget[b, t, n])), np.exp(np.float64(gain[b, t, n])) * k[b, t, n]
+            memory, keys = kept * memory + np.outer(key, v[b, t, n]), kept * keys + key
+            expected[b, t, n] = q[b, t, n] @ memory / max(abs(q[b, t, n] @ keys), 1.0)
+
+    def heads(q, k, v, gain, forget):
+        state, segments = LogScaledState.empty(B, N, H, V + 1), jnp.ones((B, length), jnp.int32)
+        return exponential_gates(q, k, v, gain, jax.nn.log_sigmoid(forget), segments, state, chunk)[0]
+
+    inputs = tuple(map(jnp.asarray, (q, k, v, gain, forget)))
+    given, size = jax.jit(heads)(*inputs), np.abs(expected).max(axis=-1, keepdims=True)
+    assert (np.abs(given - expected) <= F32_RELATIVE * size + UNDERFLOW).all()
+    gradients = jax.jit(jax.grad(lambda *inputs: jnp.square(heads(*inputs)).sum(), range(5)))(*inputs)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
 
 
 @pytest.mark.long
