@@ -65,6 +65,10 @@ def rms(x, scale):
     return scale * x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-6)
 
 
+def normed(x, p, name):
+    return rms(x, p[name]['scale']) if name in p else x
+
+
 def unit(x):
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
@@ -107,13 +111,19 @@ def convolved(p, heads):
     return [part.reshape(was.shape) for part, was in zip(parts, heads, strict=True)]
 
 
-def test_gated_linear_attention_is_its_equations():
-    params = params_of(GATED_LINEAR)
+def without_the_norm_too(name):
+    """Test with the norm of the heads, and without, since a norm hides every factor before it."""
+    return pytest.mark.parametrize('norm', [{}, {name: None}], ids=['norm', 'bare'])
+
+
+@without_the_norm_too('head_norm')
+def test_gated_linear_attention_is_its_equations(norm):
+    params = params_of(GATED_LINEAR | norm)
     p, x, q, k, v = in_double(params)
     logits = np.einsum('btr,rnh->btnh', x @ p['decay_down'], p['decay_up']) + p['decay_bias']
-    heads = rms(read(q, k / np.sqrt(H), v, sigmoid(logits) ** 0.5), p['head_norm']['scale'])
+    heads = normed(read(q, k / np.sqrt(H), v, sigmoid(logits) ** 0.5), p, 'head_norm')
     heads *= silu(np.einsum('btd,dnv->btnv', x, p['gate']))
-    assert_near(run(GATED_LINEAR, params), np.einsum('btnv,nvd->btd', heads, p['output']))
+    assert_near(run(GATED_LINEAR | norm, params), np.einsum('btnv,nvd->btd', heads, p['output']))
 
 
 def test_gated_linear_attention_with_rates_that_no_token_sets_is_retention():
@@ -125,24 +135,16 @@ def test_gated_linear_attention_with_rates_that_no_token_sets_is_retention():
     assert_near(given, run(RETENTION | {'rates': rates.tolist(), 'head_norm': RMS}, plain))
 
 
+@without_the_norm_too('output_norm')
 @pytest.mark.parametrize('lower_bound', [0.0, 0.3])
-def test_hgrn2_is_its_equations(lower_bound):
-    spec = HGRN2 | {'lower_bound': lower_bound}
+def test_hgrn2_is_its_equations(lower_bound, norm):
+    spec = HGRN2 | {'lower_bound': lower_bound} | norm
     params = params_of(spec)
     p, _, q, k, v = in_double(params)
     forget = lower_bound + (1 - lower_bound) * sigmoid(k)
     heads = read(silu(q), 1 - forget, v, forget)
-    y = rms(heads.reshape(B, T, N * V), p['output_norm']['scale'])
+    y = normed(heads.reshape(B, T, N * V), p, 'output_norm')
     assert_near(run(spec, params), y @ p['output'].reshape(N * V, D))
-
-
-@pytest.mark.parametrize('lower_bound', [0.3, 0.9])
-def test_hgrn2_writes_what_it_forgets_where_no_norm_hides_its_scale(lower_bound):
-    spec = HGRN2 | {'lower_bound': lower_bound, 'output_norm': None}
-    params = params_of(spec)
-    p, _, q, k, v = in_double(params)
-    forget = lower_bound + (1 - lower_bound) * sigmoid(k)
-    assert_near(run(spec, params), np.einsum('btnv,nvd->btd', read(silu(q), 1 - forget, v, forget), p['output']))
 
 
 def test_hgrn2_that_forgets_all_reads_the_token_itself():
@@ -154,16 +156,17 @@ def test_hgrn2_that_forgets_all_reads_the_token_itself():
     assert_near(given, np.einsum('btn,btnv,nvd->btd', silu(q).sum(axis=-1), v, params['output']))
 
 
-def test_mamba2_is_its_equations():
-    params = params_of(MAMBA2)
+@without_the_norm_too('output_norm')
+def test_mamba2_is_its_equations(norm):
+    params = params_of(MAMBA2 | norm)
     p, x, *heads = in_double(params)
     q, k, v = (silu(y) for y in convolved(p['convolution'], heads))
     q, k = (np.repeat(y, N, axis=2) for y in (q, k))  # one group
     step = softplus(x @ p['step'] + p['step_bias'])[..., None]
     y = read(q, k, step * v, np.exp(-np.exp(p['log_rate'][:, None]) * step)) + p['skip'][:, None] * v
     y *= silu(np.einsum('btd,dnv->btnv', x, p['gate']))
-    y = rms(y.reshape(B, T, N * V), p['output_norm']['scale'])
-    assert_near(run(MAMBA2, params), y @ p['output'].reshape(N * V, D))
+    y = normed(y.reshape(B, T, N * V), p, 'output_norm')
+    assert_near(run(MAMBA2 | norm, params), y @ p['output'].reshape(N * V, D))
 
 
 def test_mamba2_with_steps_of_one_and_nothing_around_is_retention():
@@ -177,16 +180,16 @@ def test_mamba2_with_steps_of_one_and_nothing_around_is_retention():
     assert_near(given, run(RETENTION | {'rates': rates.tolist(), 'head_norm': None, 'gate': None}, shared))
 
 
-def test_kimi_delta_attention_is_its_equations():
-    params = params_of(KIMI)
+@without_the_norm_too('head_norm')
+def test_kimi_delta_attention_is_its_equations(norm):
+    params = params_of(KIMI | norm)
     p, x, q, k, v = in_double(params)
     q, k, v = unit(silu(q)), unit(silu(k)), silu(v)
     steps = np.einsum('btr,rnh->btnh', x @ p['step_down'], p['step_up']) + p['step_bias']
     kept = np.exp(-np.exp(p['log_rate'])[:, None] * softplus(steps))
     y = corrected(q, k[:, :, None], v[:, :, None], sigmoid(x @ p['write'])[:, :, None], kept)
-    y = rms(y, p['head_norm']['scale'])
-    y *= sigmoid(np.einsum('btr,rnv->btnv', x @ p['gate_down'], p['gate_up']))
-    assert_near(run(KIMI, params), np.einsum('btnv,nvd->btd', y, p['output']))
+    y = normed(y, p, 'head_norm') * sigmoid(np.einsum('btr,rnv->btnv', x @ p['gate_down'], p['gate_up']))
+    assert_near(run(KIMI | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
 def test_kimi_delta_attention_whose_features_decay_alike_is_gated_delta_net():
@@ -199,13 +202,14 @@ def test_kimi_delta_attention_whose_features_decay_alike_is_gated_delta_net():
     assert_near(run(KIMI | {'decay_rank': None, 'gate': None}, alike), run(DELTA, params))
 
 
-def test_delta_product_is_its_equations():
-    params = params_of(PRODUCT)
+@without_the_norm_too('head_norm')
+def test_delta_product_is_its_equations(norm):
+    params = params_of(PRODUCT | norm)
     p, x, q, k, v = in_double(params)
     k, v, share = (y.reshape(B, T, 3, N, *y.shape[3:]) for y in (unit(silu(k)), silu(v), 2 * sigmoid(x @ p['write'])))
     kept = np.exp(-np.exp(p['log_rate']) * softplus(x @ p['step'] + p['step_bias']))[..., None]
-    y = rms(corrected(unit(silu(q)), k, v, share, kept), p['head_norm']['scale'])
-    assert_near(run(PRODUCT, params), np.einsum('btnv,nvd->btd', y, p['output']))
+    y = normed(corrected(unit(silu(q)), k, v, share, kept), p, 'head_norm')
+    assert_near(run(PRODUCT | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
 @pytest.mark.long
