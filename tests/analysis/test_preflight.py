@@ -13,7 +13,7 @@ from saccade.analysis.preflight.chips import Chips
 from saccade.analysis.preflight.collectives import Sent
 from saccade.analysis.preflight.measured import Measured
 from saccade.analysis.preflight.preflight import Preflight, Way
-from saccade.analysis.preflight.roofline import chip_of
+from saccade.analysis.preflight.roofline import Roofline, chip_of
 from saccade.train.backend import OnMesh
 from saccade.train.plan import peak_bytes
 from saccade.types import UserError
@@ -85,6 +85,33 @@ def test_a_step_is_predicted_by_the_rates_of_a_chip_and_set_beside_what_it_took(
     assert any(
         '2 ms at least, bound by memory traffic' in note and 'MFU 25% at most' in note for note in found._notes()
     )
+
+
+def test_a_step_that_sends_more_than_it_computes_is_bound_by_the_links_of_its_chips():
+    """1 ms of products, 0.5 ms of memory traffic, and 3 + 1 ms to send the bytes of two kinds of collectives."""
+    sent = [Sent('all-gather', 7, 1_350_000_000), Sent('all-reduce', 2, 450_000_000)]
+    way = Way('', 2**20, True, sent, traffic=1_675_000_000)
+    chips = replace(
+        CHIPS, devices=(SimpleNamespace(platform='cuda', device_kind='NVIDIA H100'),) * 2, kind='NVIDIA H100'
+    )
+    found = Preflight('it', chips, {}, 2 * 494_500_000_000, 2 * 989_000_000_000, 1, {}, [way], Measured(1, 1, 0.005))
+    assert found.figures()['roofline'] == pytest.approx({
+        'kind': 'NVIDIA H100', 'flops': 494.5e9, 'products': 1e-3, 'memory': 0.5e-3, 'links': 4e-3, 'least': 4e-3,
+        'most': 5.5e-3, 'bound': 'communication', 'mfu_most': 0.125, 'mfu_least': 1 / 11,
+    })  # fmt: skip
+    *_, predicted, beside = found.report().tables
+    assert [row[-1] for row in predicted.rows] == ['1', '0.5', '4']
+    assert beside.rows[0] == ('ms', '4', '5', '1.250')
+    assert any('4 ms at least, bound by communication' in note and 'MFU 12% at most' in note for note in found._notes())
+
+
+@pytest.mark.parametrize(
+    ('rates', 'bound'),
+    [((3.0, 2.0, 1.0), 'matrix products'), ((2.0, 3.0, 1.0), 'memory traffic'), ((1.0, 2.0, 3.0), 'communication')],
+)
+def test_a_roofline_is_bound_by_what_takes_longest(rates, bound):
+    found = Roofline('NVIDIA H100', 1.0, *rates)
+    assert (found.least, found.most, found.bound) == (3, 6, bound)
 
 
 @pytest.mark.parametrize('changes', [dict(kind='cpu'), dict(kind='NVIDIA H100')], ids=['chip', 'traffic'])

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from saccade.build import build
+from saccade.ops.linear_attention import LogScaledState, exponential_gates
 from saccade.types import LayerContext
 
 F32_RELATIVE = 1e-4  # of the largest element
+UNDERFLOW = 1e-36  # products of float32 below this lose digits
 B, T, D, N, H, V = 2, 7, 8, 2, 4, 6
 SIZES = {'heads': N, 'value_width': V, 'chunk': 3}
 GATED_LINEAR = {'use': 'attention.gated_linear:GatedLinear', 'decay_rank': 3, 'temperature': 2.0, **SIZES}
@@ -63,6 +65,10 @@ def rms(x, scale):
     return scale * x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-6)
 
 
+def normed(x, p, name):
+    return rms(x, p[name]['scale']) if name in p else x
+
+
 def unit(x):
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
@@ -105,13 +111,19 @@ def convolved(p, heads):
     return [part.reshape(was.shape) for part, was in zip(parts, heads, strict=True)]
 
 
-def test_gated_linear_attention_is_its_equations():
-    params = params_of(GATED_LINEAR)
+def without_the_norm_too(name):
+    """Test with the norm of the heads, and without, since a norm hides every factor before it."""
+    return pytest.mark.parametrize('norm', [{}, {name: None}], ids=['norm', 'bare'])
+
+
+@without_the_norm_too('head_norm')
+def test_gated_linear_attention_is_its_equations(norm):
+    params = params_of(GATED_LINEAR | norm)
     p, x, q, k, v = in_double(params)
     logits = np.einsum('btr,rnh->btnh', x @ p['decay_down'], p['decay_up']) + p['decay_bias']
-    heads = rms(read(q, k / np.sqrt(H), v, sigmoid(logits) ** 0.5), p['head_norm']['scale'])
+    heads = normed(read(q, k / np.sqrt(H), v, sigmoid(logits) ** 0.5), p, 'head_norm')
     heads *= silu(np.einsum('btd,dnv->btnv', x, p['gate']))
-    assert_near(run(GATED_LINEAR, params), np.einsum('btnv,nvd->btd', heads, p['output']))
+    assert_near(run(GATED_LINEAR | norm, params), np.einsum('btnv,nvd->btd', heads, p['output']))
 
 
 def test_gated_linear_attention_with_rates_that_no_token_sets_is_retention():
@@ -123,14 +135,15 @@ def test_gated_linear_attention_with_rates_that_no_token_sets_is_retention():
     assert_near(given, run(RETENTION | {'rates': rates.tolist(), 'head_norm': RMS}, plain))
 
 
+@without_the_norm_too('output_norm')
 @pytest.mark.parametrize('lower_bound', [0.0, 0.3])
-def test_hgrn2_is_its_equations(lower_bound):
-    spec = HGRN2 | {'lower_bound': lower_bound}
+def test_hgrn2_is_its_equations(lower_bound, norm):
+    spec = HGRN2 | {'lower_bound': lower_bound} | norm
     params = params_of(spec)
     p, _, q, k, v = in_double(params)
     forget = lower_bound + (1 - lower_bound) * sigmoid(k)
     heads = read(silu(q), 1 - forget, v, forget)
-    y = rms(heads.reshape(B, T, N * V), p['output_norm']['scale'])
+    y = normed(heads.reshape(B, T, N * V), p, 'output_norm')
     assert_near(run(spec, params), y @ p['output'].reshape(N * V, D))
 
 
@@ -143,16 +156,17 @@ def test_hgrn2_that_forgets_all_reads_the_token_itself():
     assert_near(given, np.einsum('btn,btnv,nvd->btd', silu(q).sum(axis=-1), v, params['output']))
 
 
-def test_mamba2_is_its_equations():
-    params = params_of(MAMBA2)
+@without_the_norm_too('output_norm')
+def test_mamba2_is_its_equations(norm):
+    params = params_of(MAMBA2 | norm)
     p, x, *heads = in_double(params)
     q, k, v = (silu(y) for y in convolved(p['convolution'], heads))
     q, k = (np.repeat(y, N, axis=2) for y in (q, k))  # one group
     step = softplus(x @ p['step'] + p['step_bias'])[..., None]
     y = read(q, k, step * v, np.exp(-np.exp(p['log_rate'][:, None]) * step)) + p['skip'][:, None] * v
     y *= silu(np.einsum('btd,dnv->btnv', x, p['gate']))
-    y = rms(y.reshape(B, T, N * V), p['output_norm']['scale'])
-    assert_near(run(MAMBA2, params), y @ p['output'].reshape(N * V, D))
+    y = normed(y.reshape(B, T, N * V), p, 'output_norm')
+    assert_near(run(MAMBA2 | norm, params), y @ p['output'].reshape(N * V, D))
 
 
 def test_mamba2_with_steps_of_one_and_nothing_around_is_retention():
@@ -166,16 +180,16 @@ def test_mamba2_with_steps_of_one_and_nothing_around_is_retention():
     assert_near(given, run(RETENTION | {'rates': rates.tolist(), 'head_norm': None, 'gate': None}, shared))
 
 
-def test_kimi_delta_attention_is_its_equations():
-    params = params_of(KIMI)
+@without_the_norm_too('head_norm')
+def test_kimi_delta_attention_is_its_equations(norm):
+    params = params_of(KIMI | norm)
     p, x, q, k, v = in_double(params)
     q, k, v = unit(silu(q)), unit(silu(k)), silu(v)
     steps = np.einsum('btr,rnh->btnh', x @ p['step_down'], p['step_up']) + p['step_bias']
     kept = np.exp(-np.exp(p['log_rate'])[:, None] * softplus(steps))
     y = corrected(q, k[:, :, None], v[:, :, None], sigmoid(x @ p['write'])[:, :, None], kept)
-    y = rms(y, p['head_norm']['scale'])
-    y *= sigmoid(np.einsum('btr,rnv->btnv', x @ p['gate_down'], p['gate_up']))
-    assert_near(run(KIMI, params), np.einsum('btnv,nvd->btd', y, p['output']))
+    y = normed(y, p, 'head_norm') * sigmoid(np.einsum('btr,rnv->btnv', x @ p['gate_down'], p['gate_up']))
+    assert_near(run(KIMI | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
 def test_kimi_delta_attention_whose_features_decay_alike_is_gated_delta_net():
@@ -188,13 +202,14 @@ def test_kimi_delta_attention_whose_features_decay_alike_is_gated_delta_net():
     assert_near(run(KIMI | {'decay_rank': None, 'gate': None}, alike), run(DELTA, params))
 
 
-def test_delta_product_is_its_equations():
-    params = params_of(PRODUCT)
+@without_the_norm_too('head_norm')
+def test_delta_product_is_its_equations(norm):
+    params = params_of(PRODUCT | norm)
     p, x, q, k, v = in_double(params)
     k, v, share = (y.reshape(B, T, 3, N, *y.shape[3:]) for y in (unit(silu(k)), silu(v), 2 * sigmoid(x @ p['write'])))
     kept = np.exp(-np.exp(p['log_rate']) * softplus(x @ p['step'] + p['step_bias']))[..., None]
-    y = rms(corrected(unit(silu(q)), k, v, share, kept), p['head_norm']['scale'])
-    assert_near(run(PRODUCT, params), np.einsum('btnv,nvd->btd', y, p['output']))
+    y = normed(corrected(unit(silu(q)), k, v, share, kept), p, 'head_norm')
+    assert_near(run(PRODUCT | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
 @pytest.mark.long
@@ -241,6 +256,44 @@ def test_mlstm_is_finite_at_gates_of_any_size(size):
 
     value, gradients = jax.jit(jax.value_and_grad(loss))({**params, **biases})
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((value, gradients)))
+
+
+@pytest.mark.parametrize(
+    ('input_gate', 'forget_gate'),
+    [
+        ((-50, 60), (0, 0)),
+        ((-50, 60), (-50, 60)),
+        ((-150, 200), (60, -50)),
+        ((200, -150), (4, 4)),
+        ((200, -150), (4, -50)),
+    ],
+)
+@pytest.mark.parametrize('chunk', [1, 5])
+def test_mlstm_is_its_loop_where_gates_rise_and_fall_within_a_row(input_gate, forget_gate, chunk):
+    """Beside a loop in double precision, which needs no stabiliser; each token is compared at its own size."""
+    length, random = 23, np.random.default_rng(2)
+    q, k, v = (random.normal(size=(B, length, N, size)).astype(np.float32) for size in (H, H, V))
+    gain, forget = (
+        np.linspace(*ends, length, dtype=np.float32)[:, None] + random.normal(size=(B, length, N)).astype(np.float32)
+        for ends in (input_gate, forget_gate)
+    )
+    expected = np.zeros((B, length, N, V))
+    for b, n in np.ndindex(B, N):
+        memory, keys = np.zeros((H, V)), np.zeros(H)
+        for t in range(length):
+            kept, key = sigmoid(np.float64(forget[b, t, n])), np.exp(np.float64(gain[b, t, n])) * k[b, t, n]
+            memory, keys = kept * memory + np.outer(key, v[b, t, n]), kept * keys + key
+            expected[b, t, n] = q[b, t, n] @ memory / max(abs(q[b, t, n] @ keys), 1.0)
+
+    def heads(q, k, v, gain, forget):
+        state, segments = LogScaledState.empty(B, N, H, V + 1), jnp.ones((B, length), jnp.int32)
+        return exponential_gates(q, k, v, gain, jax.nn.log_sigmoid(forget), segments, state, chunk)[0]
+
+    inputs = tuple(map(jnp.asarray, (q, k, v, gain, forget)))
+    given, size = jax.jit(heads)(*inputs), np.abs(expected).max(axis=-1, keepdims=True)
+    assert (np.abs(given - expected) <= F32_RELATIVE * size + UNDERFLOW).all()
+    gradients = jax.jit(jax.grad(lambda *inputs: jnp.square(heads(*inputs)).sum(), range(5)))(*inputs)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
 
 
 @pytest.mark.long

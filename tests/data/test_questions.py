@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions from files, TFDS and the generator: their rows and windows, where answers stand, and what is refused."""
 
+import gzip
 import json
 import logging
 import socket
@@ -366,6 +367,22 @@ def test_what_is_not_in_the_format_is_refused_by_its_place(tmp_path, content, me
     (tmp_path / 'a.json').write_text(content)
     with pytest.raises(UserError, match=message):
         open_questions(None, str(tmp_path / 'a.json'), tmp_path, 0.1)
+
+
+@pytest.mark.parametrize('name', ['asked.json', 'asked.json.gz'])
+def test_questions_to_predict_need_no_answers_and_their_answers_are_not_read(tmp_path, name):
+    """Beside answers that training refuses: one that does not stand where it is said to, and one of another form."""
+    asked, wrong = squad(('one', [(CONTEXT, [qa('a', 'q'), qa('b', 'r')])])), qa('c', 's', ('w3', 12))
+    for record in asked['data'][0]['paragraphs'][0]['qas']:
+        del record['answers']
+    asked['data'][0]['paragraphs'] += [{'context': 'short', 'qas': [wrong, qa('d', 't') | {'answers': None}]}]
+    content = json.dumps(asked).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith('.gz') else content)
+    records = Questions(tokenizer=WORDS, context_length=17, stride=5, longest_question=4).read(tmp_path / name)
+    assert [tuple(record.values()) for record in records] == [
+        ('q', CONTEXT), ('r', CONTEXT), ('s', 'short'), ('t', 'short'),
+    ]  # fmt: skip
+    assert [records.place(index) for index in range(len(records))] == [f'question {id}' for id in 'abcd']
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

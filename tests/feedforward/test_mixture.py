@@ -390,6 +390,23 @@ def test_noise_moves_the_routes_in_training_alone_and_comes_of_the_key():
     assert np.abs(trained - other).max() > 0.01
 
 
+def test_the_noise_of_a_logit_is_normal_with_a_spread_of_the_softplus_of_what_the_token_says():
+    """By the gates of many equal tokens that all experts serve: their logarithms differ as the logits do."""
+    count, experts = 20_000, 3
+    router = build({**CHOICE, 'noisy': True})()
+    kernel, noise, token = normal(1, D, experts), normal(2, D, experts), normal(3, D)
+    routes = router.apply(
+        {'params': {'kernel': kernel, 'noise': noise}}, jnp.tile(token, (count, 1)), experts, experts, True,
+        jnp.ones(count, bool), rngs={'dropout': KEY},
+    )  # fmt: skip
+    logs = np.zeros((count, experts))
+    logs[routes.token, routes.expert] = np.log(np.asarray(routes.gate, np.float64))
+    apart, logits, spread = logs[:, 1:] - logs[:, :1], token @ kernel, np.logaddexp(0, token @ noise)
+    expected = np.hypot(spread[1:], spread[0])
+    np.testing.assert_allclose(apart.std(axis=0), expected, rtol=0.03)  # six standard errors
+    np.testing.assert_allclose(apart.mean(axis=0), logits[1:] - logits[0], atol=0.05 * expected.max())
+
+
 def test_without_noise_routes_are_the_same_whatever_the_key():
     module = build(spec(6, 2))()
     params = drawn(module)

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (texts in other scripts)
 """Answers as SQuAD counts them, against the definition and examples worked by hand."""
 
 import string
@@ -27,6 +28,8 @@ def slow_f1(true, answer):
         if word in left:
             left.remove(word)
             common += 1
+    if not (words or count):
+        return 1.0
     if not common:
         return 0.0
     precision, recall = common / len(words), common / count
@@ -74,11 +77,11 @@ def test_the_nearest_true_answer_counts_wherever_it_stands():
         assert exact_match(gold, 'Green') == 1
 
 
-@pytest.mark.parametrize('gold', [[], [''], ['', '']])
+@pytest.mark.parametrize('gold', [[], [''], ['', ''], ['A'], ['?', 'the']])
 def test_a_question_without_an_answer_is_answered_by_nothing_alone(gold):
     for score in (exact_match, f1):
         assert score(gold, '') == 1
-        assert score(gold, 'The') == 1  # as the official evaluation has it: nothing is left
+        assert score(gold, 'The') == 1  # as version 2.0 of the official evaluation has it: nothing is left
         assert score(gold, 'something') == 0
 
 
@@ -86,8 +89,27 @@ def test_nothing_is_no_answer_to_a_question_with_one():
     assert (exact_match(['cat'], ''), f1(['cat'], '')) == (0, 0)
 
 
-def test_an_answer_of_articles_has_no_words_in_common_with_itself():
-    assert (exact_match(['A'], 'a'), f1(['A'], 'a')) == (1, 0)  # as version 1.1 of the official evaluation has it
+def test_an_answer_of_articles_alone_is_right_as_in_version_2_of_the_official_evaluation():
+    assert (exact_match(['A'], 'A'), f1(['A'], 'A')) == (1, 1)  # version 1.1 has F1 0
+    assert (exact_match(['A', 'cat'], 'A'), f1(['A', 'cat'], 'A')) == (0, 0)  # only 'cat' is left of the true answers
+    assert (exact_match(['A', 'cat'], 'cat'), f1(['A', 'cat'], 'a cat')) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ('true', 'answer', 'share'),
+    [
+        ('हिन्दी भाषा', 'हिन्दी भाषा', 1),
+        ('हिन्दी भाषा', 'हिन्दी', 2 / 3),
+        ('東京タワー', '東京', 0),  # no white space: one word
+        ('ประเทศไทย', 'ไทย', 0),
+        ('مدينة القاهرة', 'القاهرة', 2 / 3),
+        ('Ａ', 'ａ', 1),  # full width: no article
+        ('été', 'e\u0301te\u0301', 0),  # as the official evaluation: normal forms are kept
+    ],
+)
+def test_other_scripts_have_the_words_that_white_space_makes(true, answer, share):
+    assert f1([true], answer) == pytest.approx(share)
+    assert exact_match([true], answer) == (share == 1)
 
 
 def test_a_split_is_the_mean_of_its_questions():

@@ -137,8 +137,24 @@ def test_few_examples_have_finite_intervals(count):
 
 def test_a_prediction_that_is_no_number_shows():
     measured = correlated(numbers(1, 2, 3), numbers(1, math.nan, 3))
+    for name in ('pearson', 'spearman', 'mean_squared_error'):
+        assert math.isnan(measured[name].value)
+
+
+@pytest.mark.parametrize(
+    ('predicted', 'by_rank'), [([1, math.inf, 3], 0.5), ([-math.inf, 2, math.inf], 1), ([math.inf] * 3, 0)]
+)
+def test_an_infinite_prediction_is_no_constant(predicted, by_rank):
+    measured = correlated(numbers(1, 2, 3), numbers(*predicted))
     assert math.isnan(measured['pearson'].value)
-    assert math.isnan(measured['mean_squared_error'].value)
+    assert measured['mean_squared_error'].value == math.inf
+    assert measured['spearman'].value == pytest.approx(by_rank)
+
+
+@pytest.mark.parametrize('size', [1e-300, 1e300])
+def test_a_scale_makes_no_difference(size):
+    values, predicted = drawn(3)
+    assert pearson(values, size * predicted) == pytest.approx(pearson(values, predicted), abs=EXACT)
 
 
 def test_half_precision_is_measured_in_double():

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (texts in other scripts)
 """What texts are worth: BLEU and chrF as sacrebleu has them, ROUGE and exact match by hand."""
 
 import itertools
@@ -83,6 +84,39 @@ def test_rouge_by_hand():
 
 def test_words_are_letters_and_digits_of_any_script_in_lower_case():
     assert words("It's 3 Äpfel_Birnen: ДА!") == ['it', 's', '3', 'äpfel', 'birnen', 'да']
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ('हिन्दी में किताबें।', ['हिन्दी', 'में', 'किताबें']),
+        ('தமிழ் மொழி', ['தமிழ்', 'மொழி']),
+        ('ที่นี่ ดี', ['ที่นี่', 'ดี']),
+        ('العَرَبِيَّة، لغة', ['العَرَبِيَّة', 'لغة']),
+        ('می\u200cخواهم', ['می\u200cخواهم']),
+        ('中文，ABC 12。', ['中', '文', 'abc', '12']),
+        ('東京タワーで', ['東', '京', 'タ', 'ワ', 'ー', 'で']),
+        ('한국어 문장', ['한국어', '문장']),
+        ('e\u0301te\u0301 ÉTÉ', ['été', 'été']),
+        ('👩\u200d👧 ❤️ ok', ['ok']),
+        ('', []),
+        ('... !?', []),
+    ],
+)
+def test_words_keep_their_marks_in_every_script(text, expected):
+    assert words(text) == expected
+
+
+def test_rouge_of_a_text_without_spaces_counts_its_characters():
+    found = ROUGE()(['今天天气很好'], ['今天天气不好'])
+    assert found['rouge_1'].value == pytest.approx(5 / 6)
+    assert found['rouge_2'].value == pytest.approx(3 / 5)
+    assert found['rouge_l'].value == pytest.approx(5 / 6)
+
+
+def test_rouge_of_words_that_differ_in_their_marks_is_not_that_of_their_letters():
+    assert ROUGE()(['कि'], ['की'])['rouge_1'].value == 0
+    assert ROUGE()([''], [''])['rouge_1'].value == 0
 
 
 def test_repeated_words_count_as_often_as_both_have_them():

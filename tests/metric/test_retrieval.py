@@ -31,6 +31,16 @@ def test_a_model_that_says_the_same_of_all_finds_nothing():
     assert retrieved(ranks(same, same, np.arange(20)))['recall_at_10'].value == 0.0
 
 
+def test_a_score_that_is_no_number_is_found_last():
+    """A model that diverged finds nothing, and a text that cannot be compared stands before the right one."""
+    lost = np.full((20, 3), np.nan)
+    assert {name: each.value for name, each in retrieved(ranks(lost, lost, np.arange(20))).items()} == pytest.approx(
+        {'recall_at_1': 0, 'recall_at_5': 0, 'recall_at_10': 0, 'mrr': 1 / 20}
+    )
+    corpus = np.array([[1.0, 0.0], [np.nan, 0.0], [0.0, 1.0]])
+    assert ranks(corpus[[0, 2]], corpus, np.array([0, 2])).tolist() == [2, 2]
+
+
 def test_no_queries_are_refused():
     with pytest.raises(UserError, match='no queries'):
         retrieved(ranks(np.zeros((0, 2)), np.zeros((3, 2)), np.zeros(0, np.int64)))

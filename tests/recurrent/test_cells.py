@@ -134,6 +134,32 @@ def test_an_slstm_is_exact_at_gates_of_any_size(size):
     assert np.isfinite(jax.grad(lambda gate: last(gate).sum())(size))
 
 
+@pytest.mark.parametrize(
+    ('input_gate', 'forget_gate'),
+    [
+        ((-50, 60), (0, 0)),
+        ((-50, 60), (-50, 60)),
+        ((-150, 200), (60, -50)),
+        ((200, -150), (4, 4)),
+        ((200, -150), (4, -50)),
+    ],
+)
+def test_an_slstm_is_its_loop_where_gates_rise_and_fall_within_a_row(input_gate, forget_gate):
+    """Beside a loop in double precision, which needs no stabiliser; two features of a token set the gates alone."""
+    module, x = cell('slstm:SLSTM'), normal((B, T, E))
+    for feature, ends in enumerate((input_gate, forget_gate)):
+        x = x.at[..., feature].set(jnp.linspace(*ends, T))
+    params = drawn(module, scale=0.25)
+    by_feature = params['params']['inputs'].at[:2].set(0.0)
+    for feature in range(2):
+        by_feature = by_feature.at[feature, feature * D : (feature + 1) * D].set(1.0)
+    params['params']['inputs'] = by_feature
+    found, expected = ran(module, params, x)[0], looped('slstm:SLSTM', params, x)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    gradients = jax.grad(lambda params: jnp.square(ran(module, params, x)[0]).sum())(params)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))
+
+
 def test_each_square_of_the_recurrent_weights_starts_orthogonal():
     module = cell('gru:GRU')
     W = module.init(jax.random.key(0), module.start(B), jnp.zeros((B, E)))['params']['recurrent']

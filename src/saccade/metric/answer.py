@@ -6,6 +6,11 @@ Case, ASCII punctuation, articles and white space make no difference. A question
 nearest counts. P. Rajpurkar et al., 2016, SQuAD, section 6.1, https://arxiv.org/abs/1606.05250. A question without a
 true answer is answered by nothing, and by nothing else: P. Rajpurkar et al., 2018, Know what you don't know,
 https://arxiv.org/abs/1806.03822. Both are shares here, where SQuAD's own evaluation prints percentages.
+
+Two versions of the evaluation exist, and differ only in answers of which normalisation leaves nothing, as "A" or "?".
+Ours is version 2.0: such a true answer is dropped, a question left with none has no answer, and two empty answers have
+F1 1. Version 1.1 keeps it as an empty text, with exact match 1 and F1 0. Words are separated by white space, so an
+answer in Chinese, Japanese or Thai is usually one word, and its F1 is its exact match.
 """
 
 import re
@@ -25,7 +30,7 @@ def answered(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[st
     """Return `exact_match` and `f1`.
 
     Args:
-        gold: the true answers of each question; none, or empty ones, where there is no answer.
+        gold: true answers of each question; those of which normalisation leaves nothing do not count.
 
     Raises:
         UserError: there are no questions.
@@ -53,13 +58,10 @@ def normalised(text: str) -> str:
 
 
 def _nearest(score: Callable[[str, str], float], gold: Sequence[str], predicted: str) -> float:
-    answer = normalised(predicted)
-    if not any(gold):
-        return float(not answer)
-    return max(score(normalised(true), answer) for true in gold)
+    answer, answers = normalised(predicted), filter(None, map(normalised, gold))
+    return max((score(true, answer) for true in answers), default=float(not answer))
 
 
 def _word_f1(true: str, answer: str) -> float:
     words, guessed = Counter(true.split()), Counter(answer.split())
-    common = (words & guessed).total()
-    return 2 * common / max(1, words.total() + guessed.total())
+    return 2 * (words & guessed).total() / (words.total() + guessed.total())

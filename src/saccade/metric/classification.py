@@ -4,10 +4,10 @@
 
     F1_k = 2 hits_k / (p_k + t_k),   Matthews = (n h - Σ p_k t_k) / sqrt((n² - Σ p_k²) (n² - Σ t_k²))
 
-Of n examples h are hits, t_k are of class k and p_k are predicted to be; sums are over the C classes. For two
-classes this is Matthews, 1975, https://doi.org/10.1016/0005-2795(75)90109-9, for more the R_K of Gorodkin, 2004,
-https://doi.org/10.1016/j.compbiolchem.2004.09.006. What would be 0 / 0 is 0. Everything is a function of the sums
-of hits_k, p_k and t_k over examples, so the tally of each example is all that is resampled.
+Of n examples h are hits, t_k are of class k and p_k are predicted to be; sums are over the C classes. For two classes
+this is Matthews, 1975, https://doi.org/10.1016/0005-2795(75)90109-9, for more the R_K of Gorodkin, 2004,
+https://doi.org/10.1016/j.compbiolchem.2004.09.006. What would be 0 / 0 is 0, as in scikit-learn. Everything is a
+function of the sums of hits_k, p_k and t_k over examples, so the tally of each example is all that is resampled.
 """
 
 from collections.abc import Sequence

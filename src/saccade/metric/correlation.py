@@ -3,7 +3,8 @@
 """Regression metrics: Pearson and Spearman correlation, mean squared error.
 
 Spearman's is Pearson's of the ranks, equal numbers sharing the mean of theirs. A correlation with a constant, which
-is 0 / 0, is 0: a model that says the same of every example tells nothing of any.
+is 0 / 0, is 0: a model that says the same of every example tells nothing of any. SciPy returns NaN there. Where a
+number is NaN, both correlations are NaN; where one is infinite, Pearson's is.
 """
 
 import numpy as np
@@ -49,12 +50,15 @@ def _paired(values: Values, predicted: Values) -> Pairs:
 
 
 def _correlation(pairs: Pairs) -> Number:
-    # Numbers of mean 0 and deviation 1, or 0 where they are all the same.
+    # Numbers of mean 0 and norm 1, or 0 where all are the same. The spread is divided out first: squares may overflow.
     largest = np.abs(pairs).max(axis=-2, keepdims=True)
-    constant = np.ptp(pairs, axis=-2, keepdims=True) <= _ROUNDING * largest
-    deviation = np.where(constant, 1, pairs.std(axis=-2, keepdims=True))
-    standardised = np.where(constant, 0, (pairs - pairs.mean(axis=-2, keepdims=True)) / deviation)
-    return np.clip(standardised.prod(axis=-1).mean(axis=-1), -1, 1)
+    with np.errstate(invalid='ignore'):  # infinity less infinity is NaN, and so is the correlation
+        spread = np.ptp(pairs, axis=-2, keepdims=True)
+        constant = (spread <= _ROUNDING * largest) & np.isfinite(largest)
+        centred = (pairs - pairs.mean(axis=-2, keepdims=True)) / np.where(constant, 1, spread)
+    norm = np.linalg.norm(centred, axis=-2, keepdims=True)
+    standardised = np.where(constant, 0, centred / np.where(constant, 1, norm))
+    return np.clip(standardised.prod(axis=-1).sum(axis=-1), -1, 1)
 
 
 def _rank_correlation(pairs: Pairs) -> Number:

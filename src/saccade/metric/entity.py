@@ -5,7 +5,8 @@
 Tags are BIO: B-X begins an entity of type X, I-X goes on with it, O is outside. An entity is found when its type, its
 start and its stop are right, all three. E. Tjong Kim Sang and F. De Meulder, 2003, Introduction to the CoNLL-2003
 shared task, https://aclanthology.org/W03-0419/. Tags that no annotator would write are read as its
-program conlleval reads them: an I-X that has nothing of type X to go on with begins an entity.
+program conlleval reads them: an I-X that has nothing of type X to go on with begins an entity. So does seqeval by
+default; its strict mode drops such an entity.
 """
 
 from collections.abc import Sequence

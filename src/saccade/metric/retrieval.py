@@ -4,9 +4,9 @@
 
     recall@k = share of the queries whose text is among the k best,   MRR = mean of 1 / rank
 
-A rank counts from 1. Texts whose score equals that of the right one stand before it, so that a model which says the
-same of all finds nothing. E. Voorhees, 1999, The TREC-8 question answering track report,
-https://trec.nist.gov/pubs/trec8/papers/qa_report.pdf
+A rank counts from 1. Texts whose score equals that of the right one, or cannot be compared with it because one of the
+two is NaN, are ranked before it, so that a model which says the same of all finds nothing. E. Voorhees, 1999, The
+TREC-8 question answering track report, https://trec.nist.gov/pubs/trec8/papers/qa_report.pdf
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def ranks(queries: Vectors, corpus: Vectors, right: Int[np.ndarray, '_']) -> Int
     for start in range(0, len(queries), _BLOCK):
         scores = np.einsum('AD,BD->AB', queries[start : start + _BLOCK], corpus, optimize=True)
         own = np.take_along_axis(scores, right[start : start + _BLOCK, None], axis=-1)
-        found.append((scores >= own).sum(axis=-1))
+        found.append((~(scores < own)).sum(axis=-1))
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 

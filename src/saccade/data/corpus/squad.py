@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -150,28 +150,46 @@ def read_questions(file: Path) -> tuple[list[Question], str]:
         UserError: it cannot be read, or is not in this format.
     """
     content = content_of(file)
+    questions = [
+        replace(question, answers=_answers(record, place)) for question, record, place in _asked(content, file)
+    ]
+    return questions, hashlib.sha256(content).hexdigest()
+
+
+def read_asked(file: Path) -> AskedQuestions:
+    """Return the questions of a file in SQuAD's format, whose `answers` may be missing and are not read.
+
+    Raises:
+        UserError: it cannot be read, or is not in this format.
+    """
+    return AskedQuestions([question for question, _, _ in _asked(content_of(file), file)])
+
+
+def _asked(content: bytes, file: Path) -> Iterator[tuple[Question, Any, str]]:
+    """Yield each question without its answers, its JSON record, and the place of that record."""
     try:
         articles = json.loads(decoded(content, file))
         require_characters(articles, str(file))
     except (ValueError, RecursionError) as error:  # of brackets in thousands of brackets
         raise UserError(f'{file}: is not JSON ({error})') from error
-    return list(_questions(articles, str(file))), hashlib.sha256(content).hexdigest()
-
-
-def _questions(articles: Any, file: str) -> Iterator[Question]:
-    for article, at_article in _items(articles, 'data', file):
+    for article, at_article in _items(articles, 'data', str(file)):
         paragraphs = list(_items(article, 'paragraphs', at_article))
         # Without a title its place is one: a draw must not depend on where the file lies.
-        title = _field(article, 'title', str, at_article) if article.get('title') else at_article.removeprefix(file)
+        title = (
+            _field(article, 'title', str, at_article) if article.get('title') else at_article.removeprefix(str(file))
+        )
         for paragraph, at_paragraph in paragraphs:
             context = _field(paragraph, 'context', str, at_paragraph)
             for asked, at in _items(paragraph, 'qas', at_paragraph):
                 number, question = str(_field(asked, 'id', str | int, at)), _field(asked, 'question', str, at)
-                answers = tuple(
-                    Answer(_field(answer, 'text', str, place), _field(answer, 'answer_start', int, place))
-                    for answer, place in _items(asked, 'answers', at)
-                )
-                yield Question(number, title, question, context, answers)
+                yield Question(number, title, question, context, ()), asked, at
+
+
+def _answers(record: Any, at: str) -> tuple[Answer, ...]:
+    return tuple(
+        Answer(_field(answer, 'text', str, place), _field(answer, 'answer_start', int, place))
+        for answer, place in _items(record, 'answers', at)
+    )
 
 
 def _items(record: Any, name: str, at: str) -> Iterator[tuple[Any, str]]:

@@ -22,7 +22,7 @@ from saccade.data.cache import each, groups
 from saccade.data.corpus.question import Question
 from saccade.data.corpus.record_files import read_records
 from saccade.data.corpus.records import RecordSource, strings
-from saccade.data.corpus.squad import AskedQuestions, Inquiry, open_questions, read_questions
+from saccade.data.corpus.squad import Inquiry, open_questions, read_asked
 from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.chunk import chunks
 from saccade.data.rows.frame import Frame
@@ -234,9 +234,9 @@ class Questions(QuestionsBase):
         return {'question': 'What is the home of Ada?', 'context': 'Ada has a red car. The home of Ada is London.'}
 
     def read(self, path: Path) -> RecordSource:
-        """Read a file of questions: in SQuAD's format where it ends in .json, else of records."""
+        """Read a file of questions, without answers: in SQuAD's format if it ends in .json, else of records."""
         if path.name.lower().removesuffix('.gz').endswith('.json'):
-            return AskedQuestions(read_questions(path)[0])
+            return read_asked(path)
         return read_records(path, _TEXTS)
 
     def _open(self, cache: Path) -> Inquiry:
