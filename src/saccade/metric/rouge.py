@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saccade.metric.bootstrap import Measured, of_mean
+from saccade.types import Metric, fraction
 
 _WORD = re.compile(r'[^\W_]+')
 
@@ -27,6 +28,11 @@ class ROUGE:
     """ROUGE-N and ROUGE-L. Attributes: orders, the lengths of the n-grams that are counted, in words."""
 
     orders: tuple[int, ...] = (1, 2)
+
+    @property
+    def reports(self) -> tuple[Metric, ...]:
+        """Declarations of the metrics that it returns."""
+        return *(fraction(f'rouge_{order}') for order in self.orders), fraction('rouge_l')
 
     def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Measured]:
         """Return `rouge_1` and so on, and `rouge_l`.

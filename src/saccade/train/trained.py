@@ -16,6 +16,7 @@ from saccade.build import build
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints, Restored
+from saccade.train.declared import ranking
 from saccade.train.digests import verified
 from saccade.train.experiment import Experiment
 from saccade.train.optimizer import path_of
@@ -101,7 +102,7 @@ def open_run(path: str, which: str = 'latest') -> Trained:
     require_trusted(config, f'{workdir.config}')
     experiment = Experiment.of(config)
     model = experiment.model()
-    with Checkpoints(workdir.checkpoints) as checkpoints:
+    with Checkpoints(workdir.checkpoints, best_by=ranking(experiment)) as checkpoints:
         like = kept_shapes(experiment)
         if which == 'average':
             restored = averaged(checkpoints, like, experiment.keep_last)

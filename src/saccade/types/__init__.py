@@ -73,6 +73,7 @@ from saccade.types.errors import (
 )
 from saccade.types.layer import Block, Embedding, FeedForward, Norm, Router, Runner, TokenPosition
 from saccade.types.log import Sink
+from saccade.types.metric import Best, Metric, declares, fraction
 from saccade.types.model import (
     Compared,
     EncoderModel,
@@ -107,6 +108,7 @@ __all__ = [
     'Augmentation',
     'BareSoftmaxVariant',
     'Batch',
+    'Best',
     'Block',
     'Bucketed',
     'CachedKeys',
@@ -135,6 +137,7 @@ __all__ = [
     'LayerContext',
     'Logits',
     'Mask',
+    'Metric',
     'Metrics',
     'Mixed',
     'Mixer',
@@ -185,6 +188,8 @@ __all__ = [
     'UserError',
     'Values',
     'Written',
+    'declares',
+    'fraction',
     'require_positive',
     'require_share',
 ]
