@@ -23,11 +23,9 @@ from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder, or one whose subfolders are runs or sweeps.")
-METRIC = flags.DEFINE_string('metric', None, 'Rank by this metric; bits_per_byte by default, or else loss.')
+METRIC = flags.DEFINE_string('metric', None, 'Rank by this; default: bits_per_byte, or what ranks the checkpoints.')
 SPLIT = flags.DEFINE_string('split', 'validation', 'The split it is measured on.')
-BEST = flags.DEFINE_enum(
-    'best', None, ['lowest', 'highest'], 'Which is best; of accuracies, scores and speeds the highest.'
-)
+BEST = flags.DEFINE_enum('best', None, ['lowest', 'highest'], 'Best end of the metric; the one that the runs declare.')
 BASELINE = flags.DEFINE_string('baseline', None, 'Give compute and wall-clock multipliers over this variant.')
 OUT = flags.DEFINE_string('out', None, 'Write here; the default is the folder `report` in --workdir.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')

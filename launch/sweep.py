@@ -109,7 +109,7 @@ class Launch:
             The plan with what was found, None where the search was stopped; and the last round as it then is.
 
         Raises:
-            UserError: no run of a variant has finished.
+            UserError: of a variant, no setting has finished all its seeds.
         """
         tune, variants, settings, rounds = plan.tune, [variant.name for variant in plan.variants], None, []
         for steps, count in tune.counts.items():
@@ -117,6 +117,7 @@ class Launch:
             searched = self.carry_out(rounds[-1], plan.search(steps, settings))
             if any(run.status == 'waiting' for run in searched.runs):
                 return None, searched
+            _require_any(rounds[-1], searched)
             found = read_search(rounds, variants, Question(tune.metric, tune.split, tune.best))
             settings = found.rounds[steps].kept(tune.kept(count))
         chosen = found.rounds[steps].chosen()
@@ -166,6 +167,14 @@ def main(overrides: list[str]) -> None:
     if JSON.value:
         print(json.dumps(asdict(sweep)))
     sys.exit(0 if DRY_RUN.value or all(run.status == 'finished' for run in sweep.runs) else 1)
+
+
+def _require_any(folder: SweepFolder, searched: Sweep) -> None:
+    """Refuse to choose where every run of a search has failed, and say how each of them ended."""
+    if any(run.status == 'finished' for run in searched.runs):
+        return
+    each = '; '.join(': '.join([run.name, *run.last_lines[-1:]]) for run in searched.runs)
+    raise UserError(f'{folder.path}: every run of the search has failed, so nothing can be chosen: {each}')
 
 
 def _next(folder: SweepFolder, plan: Plan) -> Sweep:

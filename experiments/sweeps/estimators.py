@@ -4,7 +4,7 @@
 
     python launch/sweep.py --config=experiments/translation/pointer.py --sweep=experiments/sweeps/estimators.py \\
         --workdir=runs/estimators --jobs=2
-    python launch/report.py --workdir=runs/estimators --metric=exact_match --best=highest
+    python launch/report.py --workdir=runs/estimators --metric=exact_match
 
 Soft attention and none at all stand beside the three; their bias and variance are `launch/claims.py --what=estimators`.
 """

@@ -7,8 +7,8 @@
 
 BERT masks 15% of them; Wettig et al. 2023, "Should You Mask 15% in Masked Language Modeling?", find 40% better for
 large models, https://arxiv.org/abs/2202.08005. More masks are more to learn from in a row, and less to tell it from.
-Each run is measured at its own rate, and few masks are easier than many: so compare the accuracy of the pairs, or what
-is fine-tuned from the runs, and not their losses.
+Each run is measured at its own rate, and few masks are easier than many: so compare the accuracy of the pairs
+(`--metric=pair_accuracy`), or what is fine-tuned from the runs, and not their losses.
 """
 
 

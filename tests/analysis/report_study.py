@@ -10,12 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from saccade.sweep.record import Run, Sweep, write_sweep
+from saccade.train.log.declarations import Declarations
+from saccade.types import Metric, fraction
 
 TOKENS = 256  # a step
 BASELINE = 1.56  # bits per byte
 PARAMETERS = {1: 1000, 2: 2000, 4: 4000}
 FAILED, UNFINISHED, WAITING = ('heads=4', 2), ('heads=2', 1), ('heads=8', 0)
 LAST_LINES = ('Traceback <most> recent & so on', 'error: step 7: the loss is not finite')
+DECLARED = (
+    Metric('loss', 'lowest', 0.0, unit='nats'),
+    Metric('bits_per_byte', 'lowest', 0.0, unit='bits'),
+    fraction('accuracy'),
+)
 SAMPLE = 'def <script>alert("run")</script> & more'
 
 
@@ -56,33 +63,40 @@ def start(**changes: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def declare(folder: Path, metrics: Sequence[Metric] = DECLARED, best_by: str = 'loss') -> None:
+    """Declare the metrics of a run."""
+    Declarations(best_by, {metric.name: metric for metric in metrics}).write(folder / 'declared_metrics.json')
+
+
 def write_run(
     folder: Path,
     settings: Mapping[str, Any],
     logged: Sequence[Mapping[str, Any]],
     starts: Sequence[Mapping[str, Any]] = (),
+    declared: Sequence[Metric] = DECLARED,
 ) -> None:
     """Put the files of a run in place."""
     folder.mkdir(parents=True)
     (folder / 'config.json').write_text(json.dumps(settings))
     (folder / 'metrics.jsonl').write_text(''.join(json.dumps(record) + '\n' for record in logged))
+    declare(folder, declared)
     (folder / 'samples.jsonl').write_text(json.dumps({'step': 1, 'text': SAMPLE}) + '\n')
     (folder / 'printed.log').write_text('printed')
     if starts:
         (folder / 'provenance.jsonl').write_text(''.join(json.dumps(record) + '\n' for record in starts))
 
 
-def write_study(folder: Path, title: str = 'How many heads? <b>&') -> Path:
-    """A sweep over heads with a run that failed, one cut short and one that has not begun."""
+def write_study(folder: Path, title: str = 'How many heads? <b>&', whole: bool = False) -> Path:
+    """A sweep over heads with a run that failed, one cut short and one that has not begun; a `whole` one has none."""
     runs = []
-    for heads in (1, 2, 4, 8):
+    for heads in (1, 2, 4) if whole else (1, 2, 4, 8):
         for seed in range(1 if heads == 8 else 3):
-            name, key = f'heads={heads},seed={seed}', (f'heads={heads}', seed)
+            name, key = f'heads={heads},seed={seed}', None if whole else (f'heads={heads}', seed)
             status = 'failed' if key == FAILED else 'waiting' if key in (UNFINISHED, WAITING) else 'finished'
             runs.append(
                 Run(
                     name,
-                    variant=key[0],
+                    variant=f'heads={heads}',
                     seed=seed,
                     overrides=(),
                     steps=40,

@@ -134,6 +134,18 @@ def test_every_flag_of_every_launcher_has_its_default_and_its_help():
     assert '| `--temperature` | float | `0.8` | Logits are divided by it; 0 is greedy. |' in page
 
 
+@pytest.mark.long
+def test_the_page_of_metrics_has_what_is_declared():
+    page = reference.metrics_page()
+    assert re.search(r'^\| `accuracy` \| highest \| from 0 to 1 \|  \|  \| .*`task.causal_lm:CausalLM`', page, re.M)
+    assert '| `accuracy` | highest | from 0 to 1 |  | batch_size | `task.contrastive:Contrastive`' in page
+    assert '| `bleu` | highest | from 0 to 100 |  |  | `metric.translation:BLEU` |' in page
+    assert '| `learning_rate` | neither | from 0 |  |  | `train.learner:Learner` |' in page
+    assert '| `rouge_l` | highest | from 0 to 1 |' in page
+    assert '| `cross_entropy` | lowest | from 0 | nats |' in page
+    assert '| `image_to_text_mrr` | highest | from 0 to 1 |  | the whole split |' in page
+
+
 def test_every_experiment_has_its_docstring():
     page = reference.experiments_page(ROOT / 'experiments')
     files = [file for file in (ROOT / 'experiments').rglob('*.py') if 'def get_' in file.read_text()]

@@ -99,7 +99,7 @@ def test_few_tasks_or_variants_are_said_and_not_drawn():
 def test_a_variant_that_is_not_in_all_tasks_is_left_out_by_name():
     scores = SCORES | {'new': {'set 00': 0.9}}
     found = over_tasks(scores)
-    assert found.said.endswith('Left out, as not in all tasks: new.')
+    assert found.said.endswith('Left out, as not all their seeds finished in all tasks: new.')
     assert 'new' not in found.variants
 
 

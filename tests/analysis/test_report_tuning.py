@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a search found: the best of each variant, what is said of it in a report, and a variant that never trained."""
 
+import math
 import re
 from datetime import datetime
 
 import pytest
-from report_study import config, records, start, write_run
+from report_study import LAST_LINES, config, records, start, write_run
 
 from saccade.analysis.report import page
 from saccade.analysis.report.compare import Question, compare
@@ -20,7 +21,7 @@ LOSSES = {
     ('one', 'peak=1'): [3.0, 3.2],
     ('one', 'peak=2'): [2.0, 2.2],
     ('one,more', 'peak=1'): [1.0, 1.2],
-    ('one,more', 'peak=2'): [4.0, None],
+    ('one,more', 'peak=2'): [4.0, 4.2],
 }
 HEADS = {'one': 1, 'one,more': 2}
 CHOSEN = {'one': 'peak=2', 'one,more': 'peak=1'}
@@ -34,7 +35,8 @@ def write(folder, runs, steps=40, base=None):
         status = 'failed' if loss is None else 'finished'
         flags = (f'heads={settings["model"]["block"]["mixer"]["heads"]}', f'peak={settings.get("schedule")}')
         flags = (*flags, f'--config.steps={steps}', f'--config.seed={seed}')
-        listed.append(Run(name, variant, seed, flags, steps, status, 1 if loss is None else 0))
+        ending = (1, LAST_LINES) if loss is None else (0, ())
+        listed.append(Run(name, variant, seed, flags, steps, status, *ending))
         settings = settings | {'steps': steps}
         logged = records(seed, 1, steps // 2 if loss is None else steps)
         if loss is not None:
@@ -75,17 +77,36 @@ def test_the_best_mean_is_chosen_for_each_variant(study):
     assert found(study, metric='loss', best='highest').chosen() == {'one': 'peak=1', 'one,more': 'peak=2'}
 
 
-def test_a_mean_is_of_the_seeds_that_finished(study):
-    means = found(study, metric='loss').means
-    assert means['one']['peak=1'] == pytest.approx(3.1)
-    assert means['one,more'] == pytest.approx({'peak=1': 1.1, 'peak=2': 4.0})
+def searched(folder, losses):
+    """Write a search over the settings of one variant, and read it."""
+    write(folder / 'tuning', [
+        (f'one,{setting}', 100 + number, settings('one', setting, 100 + number), loss)
+        for setting, found in losses.items() for number, loss in enumerate(found)
+    ])  # fmt: skip
+    return tuning(read_study(folder / 'tuning'), ['one'], Question(metric='loss'))
 
 
-def test_a_variant_that_never_trained_is_refused(tmp_path):
-    runs = [('one,peak=1', 7, settings('one', 'peak=1', 7), 3.0), ('two,peak=1', 7, config(7, 2), None)]
-    write(tmp_path / 'tuning', runs)
-    with pytest.raises(UserError, match='tuning: no run of two has finished, so it cannot be tuned'):
-        tuning(read_study(tmp_path / 'tuning'), ['one', 'two'], Question(metric='loss')).chosen()
+@pytest.mark.parametrize('lacking', [None, math.nan, math.inf])
+def test_a_setting_of_which_a_seed_failed_or_diverged_is_never_chosen(tmp_path, lacking):
+    search = searched(tmp_path, {'peak=1': [3.0, 3.2], 'peak=2': [1.0, lacking], 'peak=3': [2.9, 2.9]})
+    assert search.means == {'one': pytest.approx({'peak=1': 3.1, 'peak=2': None, 'peak=3': 2.9})}
+    assert search.chosen() == {'one': 'peak=3'}
+    assert search.kept(2) == {'one': ['peak=1', 'peak=3']}
+    assert search.kept(3) == {'one': ['peak=1', 'peak=3']}
+    heads, row = Search({None: search}).table({'one': 'peak=3'})
+    assert dict(zip(heads, row, strict=True))['peak=2'] == '— (1 of 2 seeds)'
+
+
+def test_a_variant_of_which_every_setting_lacks_a_seed_is_refused_and_the_seeds_are_listed(tmp_path):
+    search = searched(tmp_path, {'peak=1': [3.0, None], 'peak=2': [math.nan, 1.0]})
+    for choose in (search.chosen, lambda: search.kept(1)):
+        with pytest.raises(UserError) as refused:
+            choose()
+        assert str(refused.value) == (
+            f'{tmp_path}/tuning: no setting of one has finished all its seeds, so it cannot be tuned: '
+            'peak=1, seed 101: failed at step 20 of 40, error: step 7: the loss is not finite; '
+            'peak=2, seed 100: diverged, its loss is nan'
+        )
 
 
 def test_a_report_shows_what_was_tried_and_stars_what_its_runs_have(study):
@@ -94,7 +115,7 @@ def test_a_report_shows_what_was_tried_and_stars_what_its_runs_have(study):
     (heads, _, first, second) = re.findall(r'^\|.*$', markdown.partition('## Tuning')[2].partition('##')[0], re.M)
     assert [cell.strip() for cell in heads.split('|')[1:-1]] == ['variant', 'peak=1', 'peak=2']
     assert [cell.strip().replace('\\', '') for cell in first.split('|')[1:-1]] == ['one', '3.10', '2.10 *']
-    assert [cell.strip().replace('\\', '') for cell in second.split('|')[1:-1]] == ['one,more', '1.10 *', '4.00']
+    assert [cell.strip().replace('\\', '') for cell in second.split('|')[1:-1]] == ['one,more', '1.10 *', '4.10']
     assert '<h2>Tuning</h2>' in html
     assert '2.10 *' in html
     assert {standing.variant for standing in written.comparison.standings} == {*HEADS}

@@ -8,6 +8,7 @@ import jax
 import pytest
 from wholes import Pair, Swap, experiment_of, named, reported
 
+from saccade.train.declared import declared, reports_of
 from saccade.types import UserError
 
 
@@ -29,4 +30,7 @@ def assert_reports_arrive(pair: Pair, swap: Swap) -> None:
         assert '\n' not in refusal
         pytest.skip(f'refused: {refusal}')
     assert seen.get('metrics', set()) <= set(totals)
+    parts = [part.target for part in experiment.model.walk()]
+    assert {metric.name for part in parts for metric in reports_of(part)} == seen.get('metrics', set())
+    assert set(totals) <= declared(experiment).metrics.keys()
     assert not seen.get('losses') or task.bare in totals

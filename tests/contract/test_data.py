@@ -199,6 +199,9 @@ def test_every_dataset_is_that_of_an_experiment():
 def test_within_a_segment_positions_rise_by_one_from_0_and_padding_is_at_the_end(name, prepared):
     data, found = prepared(SHIPPED[name])
     assert isinstance(data, Data)
+    for split in found.splits.values():
+        declared = {metric.name for metric in getattr(data, 'reports', ())}
+        assert declared == split.derived({'loss': 1.0}).keys() == {metric.name for metric in split.reports}
     lengths, most = set(), 0
     for split in found.splits.values():
         for batch in some_batches(split):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from saccade.train.log.declarations import read_declarations
 from saccade.train.log.log import read
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
@@ -60,6 +61,8 @@ def test_a_run_that_lost_its_last_checkpoint_takes_the_same_steps_again(runner, 
     assert first.returncode == 0, first.stderr
     wanted = steps(workdir)
     assert list(wanted) == [1, 2, 3, 4, 5, 6]
+    logged = {name for line in read(workdir / 'metrics.jsonl') for name in line} - {'step', 'split'}
+    assert logged <= read_declarations(workdir / 'declared_metrics.json').metrics.keys()
     shutil.rmtree(workdir / 'checkpoints/6')
     again = runner.run('train', *command)
     assert 'resume' in again.stdout, again.stderr

@@ -16,6 +16,8 @@ from saccade.sweep import conduct, plan
 from saccade.sweep.engine import Event
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.plan import Plan
+from saccade.train.log.declarations import Declarations
+from saccade.types import Metric, UserError
 
 CONFIG = str(Path(__file__).parents[2] / 'experiments/causal_lm/quickstart.py')
 BEST = {'narrow': 3e-3, 'wide': 3e-4}
@@ -55,6 +57,7 @@ class Pretended:
             'loss': loss,
         }
         (job.log.parent / 'metrics.jsonl').write_text(json.dumps(record) + '\n')
+        Declarations('loss', {'loss': Metric('loss', 'lowest')}).write(job.log.parent / 'declared_metrics.json')
         return [Event(job.name), Event(job.name, 0)]
 
     def stop(self):
@@ -107,3 +110,26 @@ def test_a_search_that_is_stopped_goes_on_and_chooses_the_same(planned, tmp_path
     ready, _ = launch(folder, planned, begun)
     assert ready.sweep == expected.sweep
     assert len(begun) == len(set(begun)) == 12  # none was trained twice
+
+
+class Failing(Pretended):
+    """An engine whose runs all fail, with a last line that says why."""
+
+    def poll(self):
+        job = self.jobs.pop(0)
+        job.log.parent.mkdir(parents=True)
+        job.log.write_text('begun\nerror: step 2: the loss is not finite\n')
+        return [Event(job.name), Event(job.name, 2)]
+
+
+def test_a_search_of_which_every_run_failed_says_how_each_ended(planned, tmp_path):
+    folder = SweepFolder.of(tmp_path / 'sweep')
+    engine = lambda _: lambda lock: Failing([], 10_000)  # noqa: E731
+    with pytest.raises(UserError) as refused:
+        Launch(Console(quiet=True), engine).tuned(folder.tuning, planned)
+    said = str(refused.value)
+    assert said.startswith(
+        f'{folder.tuning.path}/steps=2: every run of the search has failed, so nothing can be chosen: '
+    )
+    assert 'narrow,peak=0.0001,seed=7: error: step 2: the loss is not finite; ' in said
+    assert said.count('the loss is not finite') == 8

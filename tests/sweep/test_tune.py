@@ -71,6 +71,11 @@ def test_several_fields_are_searched_together(make):
     assert 'wide,peak=0.003,weight_decay=0.1,seed=8' in {run.name for run in planned.search().runs}
 
 
+def test_a_metric_is_declared_by_a_part_or_has_its_best_end(make):
+    assert make(runs=RUNS, tune=dict(by=RATES, seeds=[7], metric='accuracy')).tune.best is None
+    assert make(runs=RUNS, tune=dict(by=RATES, seeds=[7], metric='wit', best='highest')).tune.best == 'highest'
+
+
 def test_no_sweep_without_tuning_has_a_search(make):
     assert make(runs=RUNS).tune is None
 
@@ -82,6 +87,10 @@ REFUSED = {
     'tune.seeds: write a list of different whole numbers, not [7, 7]': dict(by=RATES, seeds=[7, 7]),
     'tune.seeds: 0 is a seed of the comparison too': dict(by=RATES, seeds=[0, 7]),
     "tune.best: must be 'lowest' or 'highest', not 'most'": dict(by=RATES, seeds=[7], best='most'),
+    "tune.metric: 'wit' is declared by no part; it has accuracy": dict(by=RATES, seeds=[7], metric='wit'),
+    "tune.metric: 'acuracy' is declared by no part; did you mean 'accuracy'?": dict(
+        by=RATES, seeds=[7], metric='acuracy'
+    ),
     'tune.by: it is empty': dict(by={}, seeds=[7]),
     'tune.by.schedule.peak: it is empty': dict(by={'schedule.peak': []}, seeds=[7]),
     'tune.by: model.width is set by runs; it cannot be tuned as well': dict(by={'model.width': [48]}, seeds=[7]),

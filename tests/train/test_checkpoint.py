@@ -25,7 +25,7 @@ from flax import struct
 
 from saccade.train import checkpoint
 from saccade.train.checkpoint import Checkpoints
-from saccade.types import UserError
+from saccade.types import Metric, UserError
 
 
 @struct.dataclass
@@ -126,6 +126,16 @@ def test_the_latest_and_the_best_stay(tmp_path, keep_last, keep_best, losses, st
             checkpoints.save(step, state, None if loss is None else {'loss': loss})
     assert checkpoints.steps() == stay
     assert sorted(path.name for path in tmp_path.iterdir()) == [str(step) for step in stay]
+
+
+@pytest.mark.parametrize(('best', 'stay'), [('highest', [2, 4]), ('lowest', [1, 4])])
+def test_the_best_go_by_the_metric_that_is_named_and_by_its_own_end(tmp_path, best, stay):
+    with Checkpoints(tmp_path, keep_last=1, best_by=Metric('mrr', best)) as checkpoints:
+        for step, (loss, mrr) in enumerate([(4, 0.1), (3, 0.9), (2, 0.5), (5, 0.2)], start=1):
+            checkpoints.save(step, {'params': jnp.full(2, step)}, {'loss': loss, 'mrr': mrr})
+    assert checkpoints.steps() == stay
+    with Checkpoints(tmp_path, best_by=Metric('mrr', best)) as checkpoints:
+        assert checkpoints.restore_part('params', jnp.zeros(2, int), 'best').step == stay[0]
 
 
 def test_nothing_would_stay():

@@ -13,7 +13,8 @@ import pytest
 from saccade.train.backend import JitBackend
 from saccade.train.checkpoint import Checkpoints
 from saccade.train.learner import TrainState
-from saccade.train.loop import IN_FLIGHT, Meter, Run
+from saccade.train.loop import Run
+from saccade.train.meter import IN_FLIGHT, Meter
 from saccade.train.plan import Plan
 from saccade.train.workdir import Workdir
 from saccade.types import UserError

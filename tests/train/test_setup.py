@@ -164,6 +164,15 @@ SYSTEM = "[{'use': 'os:system', 'command': 'touch executed'}]"
             'no gradient transformation',
         ),
         ('causal_lm', {'schedule': CONSTANT}, 'makes no schedule'),
+        (
+            'causal_lm',
+            {'keep_best_by': 'acuracy'},
+            "config.keep_best_by: 'acuracy': no part of the config declares such a metric; did you mean 'accuracy'",
+        ),
+        ('causal_lm', {'keep_best_by': 'mrr'}, "'mrr': no part of the config declares such a metric; it has accuracy"),
+        ('causal_lm', {'keep_best_by': 'learning_rate'}, 'ranks nothing: neither its lowest nor its highest value'),
+        ('causal_lm', {'keep_best_by': 'tokens_per_second'}, "no evaluation logs 'tokens_per_second'"),
+        ('masked_lm', {'keep_best_by': 'length_accuracy'}, "no evaluation logs 'length_accuracy'"),  # of the baseline
         ('causal_lm', {'model__block': '[]'}, 'block is empty'),
         ('causal_lm', {'model__block__feedforward__ratio': 0.001}, 'a ratio of 0.001 leaves nothing of a width of 192'),
         ('causal_lm', {'model__embedding_init': "{'use': 'jax.nn:gelu'}"}, 'gelu is not what its field takes'),

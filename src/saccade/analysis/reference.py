@@ -22,6 +22,7 @@ import optax
 
 from saccade.analysis.catalogue.catalogue import KINDS, Catalogue, Kind
 from saccade.analysis.catalogue.matrix import COLUMNS, NONE, counts, tables
+from saccade.analysis.catalogue.metrics import metric_table
 from saccade.analysis.catalogue.readme import markdown
 from saccade.benchmark.report import Table
 from saccade.build import defaults, fields, load
@@ -273,6 +274,7 @@ def write(root: Path, folder: Path) -> None:
     written = {
         **rooms,
         'capabilities': capabilities_page(),
+        'metrics': metrics_page(),
         'launchers': launchers_page(root / 'launch'),
         'experiments': experiments_page(root / 'experiments'),
     }
@@ -566,6 +568,20 @@ def _evaluated(node: ast.expr, tree: ast.Module) -> Any:
             value = ast.List(each.value.keys, ast.Load()) if isinstance(each.value, ast.Dict) else each.value
             scope[each.targets[0].id] = _evaluated(value, tree)
     return eval(compile(ast.fix_missing_locations(ast.Expression(node)), '<flag>', 'eval'), scope)
+
+
+def metrics_page() -> str:
+    """Return the page of metrics: each with its best end, its range and its unit, as the code declares them."""
+    table = metric_table()
+    rows = [(f'`{name}`', *said, ', '.join(f'`{use}`' for use in uses.split(', '))) for name, *said, uses in table.rows]
+    said = (
+        'What a run logs, as the code that computes it declares it. `best` is the end that reports, searches and '
+        '`keep_best` take for the best; intervals end at the range. A run writes its own declarations to '
+        '`declared_metrics.json`. A metric that is not declared needs `--best=lowest` or `--best=highest`. What '
+        'depends on `batch_size` is comparable between runs of one size only. Denoisers of several modes log '
+        '`loss_MODE` and `accuracy_MODE` too, of each mode.'
+    )
+    return f'# Metrics\n\n{said}\n\n{markdown(Table("", table.columns, rows))}\n'
 
 
 def launchers_page(folder: Path) -> str:

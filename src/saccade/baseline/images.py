@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from saccade.types import UserError
+from saccade.types import UserError, declares, fraction
 
 _NEIGHBOURS, _HIDDEN = 3, (64,)
 
 
+@declares(fraction('accuracy'), fraction('linear_accuracy'), fraction('mlp_accuracy'))
 def classifiers(train: Any, validation: Any, vocabulary: int | None) -> dict[str, float]:
     """Return the accuracy of 3 nearest neighbours as `accuracy`, and those of the others under their names.
 

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from saccade.data.corpus.motifs import FREQUENCIES, PARTNERS, PATTERNS, layout
 from saccade.data.tokenizer.amino_acid import RESIDUES, STANDARD
 from saccade.ops.masking import choose_tokens, row_keys
-from saccade.types import UserError
+from saccade.types import Metric, UserError, declares, fraction
 
 _PARTNER = np.array([STANDARD.index(PARTNERS[residue]) for residue in STANDARD])
 _FREQUENCIES = np.array([FREQUENCIES[residue] for residue in STANDARD]) / sum(FREQUENCIES.values())
@@ -29,6 +29,10 @@ _FREQUENCIES = np.array([FREQUENCIES[residue] for residue in STANDARD]) / sum(FR
 Kind = tuple[str, int]  # the residues of an element, and where their partners stand
 
 
+_MEASURED = Metric('loss', 'lowest', 0.0, unit='nats'), fraction('accuracy')  # what `_measured` returns, after a name
+
+
+@declares(*(each.prefixed(name) for name in ('masked', 'best') for each in _MEASURED))
 def best_possible(train: Any, validation: Any, vocabulary: int, share: float) -> dict[str, float]:
     """Return the accuracy and loss [nats] of the most frequent residues, and of the best prediction, as `best_*`.
 

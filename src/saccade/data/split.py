@@ -4,12 +4,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 
-from saccade.types import Processor
+from saccade.types import Metric, Processor
+
+PERPLEXITY = Metric('perplexity', 'lowest', 1.0)  # of splits whose loss is nats a token
 
 Row = dict[str, np.ndarray | np.generic]
 
@@ -64,7 +66,10 @@ class Split:
         targets: what is predicted, as many as there are of `unit`.
         unit: what a target is, in the plural.
         buckets: the rows by their length, to learn from in batches of one length each; empty to take them as they are.
+        reports: declarations of what `derived` returns; its dataset has them too.
     """
+
+    reports: ClassVar[tuple[Metric, ...]] = ()
 
     rows: RowSource
     targets: int

@@ -26,6 +26,7 @@ from saccade.types import (
     Count,
     FeedForward,
     Hidden,
+    Metric,
     Part,
     PRNGKey,
     Real,
@@ -52,6 +53,10 @@ class Mixture(nn.Module):
     shared: Part[FeedForward] | None = None
     block: Count = 64
     dropout: Share = 0.0
+    reports: ClassVar[tuple[Metric, ...]] = (
+        Metric('dropped', 'lowest', 0.0, 1.0, among='batch'),
+        Metric('overflow', 'lowest', 0.0, 1.0, among='batch'),
+    )
     example: ClassVar[dict] = {
         'experts': 4,
         'active': 2,

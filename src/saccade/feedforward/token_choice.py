@@ -23,7 +23,7 @@ from saccade.axes import parameter
 from saccade.ops.padding import of_tokens
 from saccade.ops.project import project
 from saccade.ops.routing import Routes, balance_loss, load, router_z_loss, routes_by_token
-from saccade.types import NotNegative, Part, Positive, UserError
+from saccade.types import Metric, NotNegative, Part, Positive, UserError
 
 
 class TokenChoice(nn.Module):
@@ -49,6 +49,11 @@ class TokenChoice(nn.Module):
     kernel_init: Part = Part(nn.initializers.lecun_normal)
     sees_others: ClassVar[bool] = False
     mixes_rows: ClassVar[str] = 'the loads of its experts'
+    reports: ClassVar[tuple[Metric, ...]] = (
+        Metric('balance_loss', 'lowest', 0.0, among='batch'),
+        Metric('router_z_loss', 'lowest', 0.0),
+        Metric('expert_load_max', 'lowest', 0.0, among='batch'),
+    )
     example: ClassVar[dict] = {'score': {'use': 'jax.nn:softmax'}, 'renormalised': True}
 
     @nn.compact

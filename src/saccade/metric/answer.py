@@ -21,11 +21,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from saccade.metric.bootstrap import Measured, of_mean
+from saccade.types import declares, fraction
 
 _ARTICLES = re.compile(r'\b(a|an|the)\b')
 _NO_PUNCTUATION = str.maketrans('', '', string.punctuation)
 
 
+@declares(fraction('exact_match'), fraction('f1'))
 def answered(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, Measured]:
     """Return `exact_match` and `f1`.
 

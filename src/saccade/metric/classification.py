@@ -18,12 +18,13 @@ from jaxtyping import Float, Int
 
 from saccade.metric.bootstrap import Measured, Number, of_sums, ratio
 from saccade.nearest import listed
-from saccade.types import UserError
+from saccade.types import Metric, UserError, declares, fraction
 
 Labels = Int[np.ndarray, 'examples']
 Tally = Float[np.ndarray, '... _']  # [... 3C]: hits, predicted and true, each by class
 
 
+@declares(fraction('accuracy'), fraction('f1'), Metric('matthews', 'highest', -1.0, 1.0))
 def classified(labels: Labels, predicted: Labels, names: Sequence[str]) -> dict[str, Measured]:
     """Return `accuracy`, `f1` and `matthews`; F1 is that of the second of two classes, the mean of more.
 

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy.stats import rankdata
 
 from saccade.metric.bootstrap import Measured, Number, of_examples
+from saccade.types import Metric, declares
 
 Values = Float[np.ndarray, 'examples']
 Pairs = Float[np.ndarray, '... examples 2']
@@ -19,6 +20,11 @@ Pairs = Float[np.ndarray, '... examples 2']
 _ROUNDING = 1e-12  # relative spread below which numbers differ by rounding alone
 
 
+@declares(
+    Metric('pearson', 'highest', -1.0, 1.0),
+    Metric('spearman', 'highest', -1.0, 1.0),
+    Metric('mean_squared_error', 'lowest', 0.0),
+)
 def correlated(values: Values, predicted: Values) -> dict[str, Measured]:
     """Return `pearson`, `spearman` and `mean_squared_error`, the last in squares of the values' unit.
 

@@ -15,11 +15,12 @@ import numpy as np
 from jaxtyping import Int
 
 from saccade.metric.bootstrap import Measured, Number, Sums, of_sums, ratio
-from saccade.types import UserError
+from saccade.types import UserError, declares, fraction
 
 Tags = Sequence[str]
 
 
+@declares(fraction('f1'), fraction('precision'), fraction('recall'), fraction('token_accuracy'))
 def tagged(gold: Sequence[Tags], predicted: Sequence[Tags]) -> dict[str, Measured]:
     """Return `f1`, `precision` and `recall` of entities, and `token_accuracy`, for sentences of tags.
 

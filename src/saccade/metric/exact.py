@@ -4,15 +4,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from saccade.metric.bootstrap import Measured, of_mean
+from saccade.types import Metric, fraction
 
 
 @dataclass(frozen=True)
 class ExactMatch:
     """Exact match; white space at either end makes no difference."""
+
+    reports: ClassVar[tuple[Metric, ...]] = (fraction('exact_match'),)
 
     def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Measured]:
         """Return `exact_match`.

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from saccade.metric.bootstrap import Measured, of_mean
-from saccade.types import UserError
+from saccade.types import UserError, declares, fraction
 
 RECALLS = (1, 5, 10)
 _BLOCK = 256  # queries whose scores are held at once
@@ -33,6 +33,7 @@ def ranks(queries: Vectors, corpus: Vectors, right: Int[np.ndarray, '_']) -> Int
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
+@declares(*(fraction(f'recall_at_{k}', 'split') for k in RECALLS), fraction('mrr', 'split'))
 def retrieved(found: Int[np.ndarray, '_'], recalls: Sequence[int] = RECALLS) -> dict[str, Measured]:
     """Return `mrr`, and `recall_at_k` for each k, of these ranks.
 

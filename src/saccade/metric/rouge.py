@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saccade.metric.bootstrap import Measured, of_mean
+from saccade.types import Metric, fraction
 
 _KANA_OR_HAN = re.compile(r'([\u3040-\u30ff\uff66-\uff9f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])')
 _JOINERS = '\u200c\u200d'  # within words of Persian and of Indic scripts
@@ -34,6 +35,11 @@ class ROUGE:
     """ROUGE-N and ROUGE-L. Attributes: orders, the lengths of the n-grams that are counted, in words."""
 
     orders: tuple[int, ...] = (1, 2)
+
+    @property
+    def reports(self) -> tuple[Metric, ...]:
+        """Declarations of the metrics that it returns."""
+        return *(fraction(f'rouge_{order}') for order in self.orders), fraction('rouge_l')
 
     def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Measured]:
         """Return `rouge_1` and so on, and `rouge_l`.

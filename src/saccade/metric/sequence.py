@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from saccade.metric.bootstrap import Measured, of_mean, of_sums, ratio
+from saccade.types import declares, fraction
 
 Labels = Sequence[str]
 
 
+@declares(fraction('token_accuracy'), fraction('exact_match'))
 def matched(gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, Measured]:
     """Return `token_accuracy` and `exact_match`, the share of the sequences that are right in every place.
 

@@ -13,13 +13,13 @@ signature says little, since the tokens that are counted decide it.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sacrebleu import metrics as sacrebleu
 
 from saccade.metric.bootstrap import Sums, of_sums
-from saccade.types import UserError
+from saccade.types import Metric, UserError
 
 TOKENIZERS = tuple(sorted(sacrebleu.BLEU.TOKENIZERS))
 
@@ -45,6 +45,8 @@ class BLEU:
 
     tokenize: str = '13a'
     lowercase: bool = False
+
+    reports: ClassVar[tuple[Metric, ...]] = (Metric('bleu', 'highest', 0.0, 100.0),)
 
     def __post_init__(self) -> None:
         if self.tokenize not in TOKENIZERS:
@@ -74,6 +76,8 @@ class ChrF:
     words: int = 0
     beta: int = 2
     lowercase: bool = False
+
+    reports: ClassVar[tuple[Metric, ...]] = (Metric('chrf', 'highest', 0.0, 100.0),)
 
     def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Signed]:
         """Return `chrf`.

@@ -26,6 +26,7 @@ import numpy as np
 from rich.table import Table
 
 from saccade.build import plain
+from saccade.nearest import nearest
 from saccade.sweep.match import Match, Settings
 from saccade.sweep.naming import names, short_fields
 from saccade.sweep.record import Run, Sweep
@@ -33,6 +34,7 @@ from saccade.sweep.sizes import size_of
 from saccade.sweep.space import NAME, Point, points
 from saccade.sweep.tune import Tune
 from saccade.train.config import PREFIX, load_config, run_file, value_of
+from saccade.train.declared import declared
 from saccade.train.experiment import Experiment
 from saccade.train.process.terminal import verbatim
 from saccade.train.setup import Cost
@@ -220,10 +222,10 @@ class _Variants:
         self._refuse_clashes()
 
     def require_tunable(self, tune: Tune | None) -> None:
-        """Refuse to tune what the sweep sets itself, or what no config of it can have.
+        """Refuse to tune what the sweep sets itself, what no config of it can have, or by a metric without a direction.
 
         Raises:
-            UserError: so it is.
+            UserError: the sweep sets a field that is tuned, a setting does not fit, or no config declares the metric.
         """
         for field in tune.fields if tune else ():
             if any(_sets(point | self._seeded, field) for point in self._points):
@@ -232,6 +234,21 @@ class _Variants:
             self._require_shorter(tune.rungs[-1])
         for point in tune.points.values() if tune else ():
             Experiment.of(load_config(self._config, [*self._overrides, *as_overrides(point)]))
+
+        if tune and tune.metric and tune.best is None:
+            self._require_declared(tune.metric)
+
+    def _require_declared(self, metric: str) -> None:
+        known: set[str] = set()
+        for point in ({}, *self._points):
+            experiment = Experiment.of(load_config(self._config, [*self._overrides, *as_overrides(point)]))
+            known |= {name for name, each in declared(experiment).metrics.items() if each.best}
+            if metric in known:
+                return
+        raise UserError(
+            f"tune.metric: '{metric}' is declared by no part{nearest(metric, known)}; of a metric of your own, say "
+            "best='lowest' or best='highest' in tune"
+        )
 
     def _require_shorter(self, steps: int) -> None:
         if any(_sets(point, 'steps') for point in self._points):

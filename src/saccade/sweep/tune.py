@@ -3,13 +3,16 @@
 """Tuning of each variant before it is compared: a search over learning rates, say, on seeds of its own.
 
     tune=dict(by={'schedule.peak': [3e-4, 1e-3, 3e-3, 1e-2]}, seeds=[100])
-    tune=dict(by={...}, seeds=[100, 101], metric='accuracy', split='validation_256', best='highest')
+    tune=dict(by={...}, seeds=[100, 101], metric='accuracy', split='validation_256')
     tune=dict(by={...}, seeds=[100], halving=dict(steps=[250, 500, 1000], eta=2))
 
 Every variant is trained with each combination of the values. The best of them, by the mean over these seeds, is what it
 is compared with on the sweep's own seeds, so that no variant is compared by the runs that it was chosen by. Arora et
 al. 2023, "Zoology", https://arxiv.org/abs/2312.04927, tune four rates for each; recurrent mixers learn recall in a
 narrow window of rates alone (Okpekpe, Orvieto 2025, https://arxiv.org/abs/2508.19029).
+
+A setting of which a seed failed or diverged is never chosen. A metric of one's own that no part declares needs `best`,
+'lowest' or 'highest', too.
 
 With `halving` it is successive halving (Jamieson, Talwalkar 2015, "Non-stochastic Best Arm Identification and
 Hyperparameter Optimization", https://arxiv.org/abs/1502.07943): all settings are trained for few steps, the best 1/eta

@@ -17,8 +17,21 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from saccade.ops.vocabulary import OutputProjection
-from saccade.task.base import Forward, PredictsTokens, TokenScores, context_of, over_targets, surprise
-from saccade.types import IGNORED, Batch, Count, LanguageModel, Params, PRNGKey, Total, require_positive
+from saccade.task.base import SCORED, Forward, PredictsTokens, TokenScores, context_of, over_targets, surprise
+from saccade.types import (
+    IGNORED,
+    Batch,
+    Count,
+    LanguageModel,
+    Metric,
+    Params,
+    PRNGKey,
+    Total,
+    fraction,
+    require_positive,
+)
+
+ANSWERED = *SCORED, fraction('solved')  # what `answered` returns
 
 _READ = 1000  # rows that a baseline reads of a split
 
@@ -36,6 +49,7 @@ class Answering(PredictsTokens):
 
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'labels', 'segments', 'positions')
+    reports: ClassVar[tuple[Metric, ...]] = ANSWERED
 
     def __post_init__(self) -> None:
         super().__post_init__()

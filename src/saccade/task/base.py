@@ -13,7 +13,7 @@ the layers. Each keeps its own weight, so that microbatches and devices give the
 import functools
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -30,6 +30,7 @@ from saccade.types import (
     Inputs,
     LayerContext,
     Logits,
+    Metric,
     NotNegative,
     Params,
     Part,
@@ -37,9 +38,14 @@ from saccade.types import (
     Share,
     Total,
     UserError,
+    fraction,
     require_positive,
     require_share,
 )
+
+# What `scored` and `over_targets` return; and the same where a row is compared with the others of its batch.
+LOSS, ACCURACY = SCORED = Metric('loss', 'lowest', 0.0, unit='nats'), fraction('accuracy')
+IN_BATCH = tuple(replace(metric, among='batch') for metric in SCORED)
 
 LEARNED, LOGGED = ('losses', 'choices'), ('metrics',)  # collections of a training step, and of every forward pass
 
@@ -103,12 +109,16 @@ class TaskBase:
     Attributes:
         bare: the name of the task's own loss where parts add losses to it.
         trains, heads, reads: what it needs of the model and of the data; see `types.Task`.
+        reports, evaluates, best_by: declarations of its metrics, and which of them ranks; see `types.Task`.
     """
 
     bare: ClassVar[str] = 'cross_entropy'
     trains: ClassVar[tuple[type, str]]
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     reads: ClassVar[tuple[str, ...]]
+    reports: ClassVar[tuple[Metric, ...]]
+    evaluates: ClassVar[tuple[Metric, ...]] = ()
+    best_by: ClassVar[str] = 'loss'
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
         """Initialise the model's parameters for batches of this shape."""

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from saccade.ops.reinforce import Choices, surrogate
-from saccade.task.base import Forward, PredictsTokens, TokenScores, over_targets
-from saccade.types import Batch, LanguageModel, LayerContext, Params, PRNGKey, Total
+from saccade.task.base import SCORED, Forward, PredictsTokens, TokenScores, over_targets
+from saccade.types import Batch, LanguageModel, LayerContext, Metric, Params, PRNGKey, Total
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class CausalLM(PredictsTokens):
 
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions')
+    reports: ClassVar[tuple[Metric, ...]] = SCORED
     then: ClassVar[dict[str, str]] = {'sample from it': 'launch/generate.py {prompt}'}
 
     def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:

@@ -20,13 +20,14 @@ from jaxtyping import Array
 from saccade.metric.classification import classified
 from saccade.metric.classification import majority as most_frequent
 from saccade.ops.masking import row_keys
-from saccade.task.base import Forward, ReadsHead, by_example, scored, surprise
+from saccade.task.base import SCORED, Forward, ReadsHead, by_example, scored, surprise
 from saccade.types import (
     IGNORED,
     Augmentation,
     Batch,
     EncoderModel,
     Estimate,
+    Metric,
     Params,
     Part,
     PRNGKey,
@@ -72,6 +73,8 @@ class Classification(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'label', 'example')
+    reports: ClassVar[tuple[Metric, ...]] = SCORED
+    evaluates: ClassVar[tuple[Metric, ...]] = classified.reports
     then: ClassVar[dict[str, str]] = {'classify more': 'launch/predict.py {inputs}'}
 
     def __post_init__(self) -> None:

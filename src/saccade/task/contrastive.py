@@ -17,10 +17,10 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from saccade.ops.spread import gathered, numbers
-from saccade.task.base import Forward, scored
+from saccade.task.base import IN_BATCH, Forward, scored
 from saccade.task.image_text_base import ImageText
 from saccade.task.siamese_base import there
-from saccade.types import Batch, ImageTextModel, Params, PRNGKey, Total
+from saccade.types import Batch, ImageTextModel, Metric, Params, PRNGKey, Total
 
 _NEVER = -1e9  # the logit of padding; finite, so that 0 times the loss of a row of padding is 0
 
@@ -37,6 +37,7 @@ class Contrastive(ImageText):
     axis: str | None = None
 
     mixes_rows: ClassVar[str] = 'the captions and images to choose among'
+    reports: ClassVar[tuple[Metric, ...]] = IN_BATCH
 
     def across(self, axis: str) -> 'Contrastive':
         """The same task where the rows of a batch are spread over the devices of an axis."""

@@ -20,10 +20,10 @@ from jaxtyping import Array, Int
 from saccade.ops.denoising import Denoiser, Marks, Mixture, denoise
 from saccade.ops.masking import row_keys
 from saccade.ops.reinforce import choices_in
-from saccade.task.base import Forward, PredictsTokens
+from saccade.task.base import SCORED, Forward, PredictsTokens
 from saccade.task.causal_lm import totals_of
 from saccade.task.translation import given
-from saccade.types import Batch, Params, Part, PRNGKey, Seq2Seq, Total, UserError
+from saccade.types import Batch, Metric, Params, Part, PRNGKey, Seq2Seq, Total, UserError
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,12 @@ class Denoising(PredictsTokens):
 
     trains: ClassVar[tuple[type, str]] = (Seq2Seq, 'an encoder-decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'row', 'sentinels', 'start', 'end')
+    reports: ClassVar[tuple[Metric, ...]] = SCORED
+
+    @property
+    def evaluates(self) -> tuple[Metric, ...]:
+        """Declarations of the totals of each mode, where there are several."""
+        return tuple(each.suffixed(_bare(mode)) for mode in self._by_mode() for each in SCORED)
 
     @property
     def then(self) -> dict[str, str]:
@@ -63,7 +69,7 @@ class Denoising(PredictsTokens):
         for mode, mine in ({} if forward.train else self._by_mode()).items():
             chosen = jnp.isin(which, jnp.array(mine))[:, None]
             own = totals_of(scores, {**rows, 'segments': jnp.where(chosen, rows['segments'], 0)})
-            totals |= {f'{name}_{mode.strip("[]<>")}': total for name, total in own.items()}
+            totals |= {f'{name}_{_bare(mode)}': total for name, total in own.items()}
         return totals
 
     def corrupted(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[dict[str, Array], Int[Array, 'B']]:
@@ -103,6 +109,11 @@ class Denoising(PredictsTokens):
         modes = [part().mode for part in self.denoisers]
         numbers = {mode: [at for at, other in enumerate(modes) if other == mode] for mode in modes if mode is not None}
         return numbers if len(numbers) > 1 else {}
+
+
+def _bare(mode: str) -> str:
+    """The special token of a mode without its brackets."""
+    return mode.strip('[]<>')
 
 
 def _require_room(model: Seq2Seq, mixture: Mixture) -> None:

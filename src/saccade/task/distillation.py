@@ -20,9 +20,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.model.stack import HIDDEN, layer_states
-from saccade.task.base import Forward, context_of, over_targets
+from saccade.task.base import LOSS, SCORED, Forward, context_of, over_targets
 from saccade.task.masked_lm import MaskedLM
-from saccade.types import Batch, EncoderModel, Model, NotNegative, Params, Part, Positive, PRNGKey, Total
+from saccade.types import Batch, EncoderModel, Metric, Model, NotNegative, Params, Part, Positive, PRNGKey, Total
 
 
 @runtime_checkable
@@ -53,6 +53,12 @@ class Distillation(MaskedLM):
     bare: ClassVar[str] = 'task_loss'
     trains: ClassVar[tuple[type, str]] = (StudentAndTeacher, 'a student and a teacher')
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'student': ('masked',), 'teacher': ('masked',)}
+    reports: ClassVar[tuple[Metric, ...]] = (
+        LOSS,
+        LOSS.prefixed('soft'),
+        Metric('cosine_loss', 'lowest', 0.0, 2.0),
+        *(each.prefixed('masked') for each in SCORED),
+    )
     then: ClassVar[dict[str, str]] = {what: f'{command} --part=student' for what, command in MaskedLM.then.items()}
 
     def totals(self, forward: Forward, model: Any, params: Params, batch: Batch, key: PRNGKey) -> dict[str, Total]:

@@ -11,14 +11,21 @@ from jaxtyping import Array
 
 from saccade.metric.retrieval import ranks, retrieved
 from saccade.task.base import Forward, TaskBase, context_of
-from saccade.types import Batch, Compared, Estimate, ImageTextModel, Params, PRNGKey
+from saccade.types import Batch, Compared, Estimate, ImageTextModel, Metric, Params, PRNGKey
+
+WAYS = ('image_to_text', 'text_to_image')
 
 
 class ImageText(TaskBase):
-    """Base of the tasks of images and their captions."""
+    """Base of the tasks of images and their captions.
+
+    Runs and checkpoints are ranked by retrieval over the whole split, since the loss depends on the size of a batch.
+    """
 
     trains: ClassVar[tuple[type, str]] = (ImageTextModel, 'a dual encoder of images and texts')
     reads: ClassVar[tuple[str, ...]] = ('images', 'tokens', 'segments', 'positions', 'example')
+    evaluates: ClassVar[tuple[Metric, ...]] = tuple(each.prefixed(way) for way in WAYS for each in retrieved.reports)
+    best_by: ClassVar[str] = 'image_to_text_mrr'
     then: ClassVar[dict[str, str]] = {'classify images': 'launch/zero_shot.py --split=validation'}
 
     def inputs(self, model: ImageTextModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
@@ -38,9 +45,8 @@ class ImageText(TaskBase):
         """Return how well an image finds its caption among those of the whole split, and the reverse."""
         there = predictions['example'] >= 0
         image, text = predictions['image'][there], predictions['text'][there]
-        ways = {'image_to_text': (image, text), 'text_to_image': (text, image)}
         return {
             f'{way}_{name}': each
-            for way, (queries, corpus) in ways.items()
+            for way, (queries, corpus) in zip(WAYS, ((image, text), (text, image)), strict=True)
             for name, each in retrieved(ranks(queries, corpus, np.arange(len(corpus)))).items()
         }

@@ -20,8 +20,20 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.ops.masking import Chosen, budget, choose_tokens, corrupt, row_keys
-from saccade.task.base import Forward, PredictsTokens, context_of, over_targets, scored
-from saccade.types import IGNORED, Batch, EncoderModel, Params, Part, PRNGKey, Probability, Range, Total, UserError
+from saccade.task.base import LOSS, SCORED, Forward, PredictsTokens, context_of, over_targets, scored
+from saccade.types import (
+    IGNORED,
+    Batch,
+    EncoderModel,
+    Metric,
+    Params,
+    Part,
+    PRNGKey,
+    Probability,
+    Range,
+    Total,
+    UserError,
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,11 @@ class MaskedLM(PredictsTokens):
     trains: ClassVar[tuple[type, str]] = (EncoderModel, 'an encoder')
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('masked',)}
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'words', 'mask', 'row')
+    reports: ClassVar[tuple[Metric, ...]] = (
+        LOSS,
+        *(each.prefixed('masked') for each in SCORED),
+        *(each.prefixed('pair') for each in SCORED),  # where the encoder has a head 'pooled'
+    )
     then: ClassVar[dict[str, str]] = {
         'fill masks in': 'launch/fill_mask.py {text}',
         'compare texts': 'launch/embed.py {texts}',

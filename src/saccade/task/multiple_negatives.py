@@ -25,9 +25,9 @@ from saccade.metric.bag_of_words import ranks as bag_of_words_ranks
 from saccade.metric.retrieval import ranks, retrieved
 from saccade.ops.similarity import normalised
 from saccade.ops.spread import gathered, numbers
-from saccade.task.base import Forward, scored
+from saccade.task.base import IN_BATCH, Forward, scored
 from saccade.task.siamese_base import SEARCH, Siamese, there
-from saccade.types import Batch, EncoderModel, Estimate, Params, Positive, PRNGKey, Total
+from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Total
 
 _NEVER = -1e9  # the logit of padding; finite, so that 0 times the loss of a row of padding is 0
 
@@ -35,6 +35,8 @@ _NEVER = -1e9  # the logit of padding; finite, so that 0 times the loss of a row
 @dataclass(frozen=True)
 class MultipleNegatives(Siamese):
     """Multiple-negatives ranking by the head 'pooled', which gives vectors: its `classes` is None.
+
+    Runs and checkpoints are ranked by retrieval over the whole split, since the loss depends on the size of a batch.
 
     Attributes:
         temperature: t.
@@ -47,6 +49,9 @@ class MultipleNegatives(Siamese):
 
     mixes_rows: ClassVar[str] = 'the texts to choose among'
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'example')
+    reports: ClassVar[tuple[Metric, ...]] = IN_BATCH
+    evaluates: ClassVar[tuple[Metric, ...]] = retrieved.reports
+    best_by: ClassVar[str] = 'mrr'
     then: ClassVar[dict[str, str]] = SEARCH
 
     def across(self, axis: str) -> 'MultipleNegatives':

@@ -15,9 +15,9 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from saccade.ops.loss import cross_entropy
-from saccade.task.answering import answered
+from saccade.task.answering import ANSWERED, answered
 from saccade.task.base import Forward, ReadsHead, TokenScores
-from saccade.types import Batch, EncoderModel, Params, PRNGKey, Total
+from saccade.types import Batch, EncoderModel, Metric, Params, PRNGKey, Total
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Reconstruction(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('reconstructed',)}
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'labels', 'segments', 'positions')
+    reports: ClassVar[tuple[Metric, ...]] = ANSWERED
 
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey

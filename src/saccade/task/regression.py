@@ -19,7 +19,7 @@ from jaxtyping import Array
 
 from saccade.metric.correlation import correlated
 from saccade.task.base import Forward, ReadsHead, by_example
-from saccade.types import Batch, EncoderModel, Estimate, Params, PRNGKey, Total, UserError
+from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, PRNGKey, Total, UserError
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Regression(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'value', 'example')
-    loss_unit: ClassVar[str] = ''
+    reports: ClassVar[tuple[Metric, ...]] = (Metric('loss', 'lowest', 0.0),)
+    evaluates: ClassVar[tuple[Metric, ...]] = correlated.reports
     bare: ClassVar[str] = 'squared_error'
     then: ClassVar[dict[str, str]] = {'say a number': 'launch/predict.py {inputs}'}
 

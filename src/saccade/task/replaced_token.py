@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from saccade.ops.masking import budget, choose_tokens, corrupt, row_keys
-from saccade.task.base import Forward, TaskBase, context_of, scored
-from saccade.types import Batch, EncoderModel, Model, NotNegative, Params, Part, PRNGKey, Range, Total
+from saccade.task.base import LOSS, SCORED, Forward, TaskBase, context_of, scored
+from saccade.types import Batch, EncoderModel, Metric, Model, NotNegative, Params, Part, PRNGKey, Range, Total
 
 
 @runtime_checkable
@@ -44,6 +44,12 @@ class ReplacedToken(TaskBase):
     trains: ClassVar[tuple[type, str]] = (GeneratorAndDiscriminator, 'a generator and a discriminator')
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'generator': ('masked',), 'discriminator': ('tokens',)}
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'positions', 'words', 'mask', 'row')
+    reports: ClassVar[tuple[Metric, ...]] = (
+        LOSS,
+        *(each.prefixed('masked') for each in SCORED),
+        *(each.prefixed('replaced') for each in SCORED),
+        Metric('replaced_share', None, 0.0, 1.0),
+    )
     then: ClassVar[dict[str, str]] = {
         'fill masks in': 'launch/fill_mask.py --part=generator --text="The [MASK] argument must be a [MASK]."',
         'compare texts': 'launch/embed.py --part=discriminator --text="Return a list." --text="Close the file."',

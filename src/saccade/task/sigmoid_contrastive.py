@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from saccade.ops.sigmoid_pairs import sigmoid_pairs
-from saccade.task.base import Forward
+from saccade.task.base import IN_BATCH, Forward
 from saccade.task.image_text_base import ImageText
 from saccade.task.siamese_base import there
-from saccade.types import Batch, Count, ImageTextModel, Params, PRNGKey, Total
+from saccade.types import Batch, Count, ImageTextModel, Metric, Params, PRNGKey, Total
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class SigmoidContrastive(ImageText):
     axis: str | None = None
 
     mixes_rows: ClassVar[str] = 'the captions and images that are paired'
+    reports: ClassVar[tuple[Metric, ...]] = IN_BATCH
 
     def across(self, axis: str) -> 'SigmoidContrastive':
         """The same task where the rows of a batch are spread over the devices of an axis."""

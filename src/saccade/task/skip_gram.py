@@ -21,8 +21,20 @@ from jaxtyping import Array, Bool, Float, Int
 
 from saccade.model.word_vectors import Vectors
 from saccade.ops.padding import padding_last
-from saccade.task.base import Forward, TaskBase
-from saccade.types import Batch, Count, Model, NotNegative, Params, PRNGKey, Tokens, Total, UserError, require_positive
+from saccade.task.base import LOSS, Forward, TaskBase
+from saccade.types import (
+    Batch,
+    Count,
+    Metric,
+    Model,
+    NotNegative,
+    Params,
+    PRNGKey,
+    Tokens,
+    Total,
+    UserError,
+    require_positive,
+)
 
 Segments = Int[Array, 'B T']
 
@@ -51,6 +63,7 @@ class SkipGram(TaskBase):
     trains: ClassVar[tuple[type, str]] = (WordModel, 'word vectors')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'segments', 'frequency', 'noise')
     mixes_rows: ClassVar[str] = 'the noise words'
+    reports: ClassVar[tuple[Metric, ...]] = (LOSS,)
     then: ClassVar[dict[str, str]] = {'nearest words': 'launch/embed.py {nearest}'}
 
     def __post_init__(self) -> None:

@@ -24,8 +24,19 @@ from jaxtyping import Array, Bool, Float
 
 from saccade.metric.answer import answered
 from saccade.ops.span import best_spans
-from saccade.task.base import Forward, ReadsHead, scored
-from saccade.types import Batch, Count, EncoderModel, Estimate, Params, PRNGKey, Total, UserError, require_positive
+from saccade.task.base import ACCURACY, LOSS, Forward, ReadsHead, scored
+from saccade.types import (
+    Batch,
+    Count,
+    EncoderModel,
+    Estimate,
+    Metric,
+    Params,
+    PRNGKey,
+    Total,
+    UserError,
+    require_positive,
+)
 
 ENDS = ('start', 'stop')
 
@@ -80,6 +91,8 @@ class SpanQA(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'types', 'start', 'stop', 'example')
+    reports: ClassVar[tuple[Metric, ...]] = (LOSS, *(ACCURACY.prefixed(end) for end in ENDS))
+    evaluates: ClassVar[tuple[Metric, ...]] = answered.reports
     then: ClassVar[dict[str, str]] = {'answer': 'launch/predict.py {inputs}'}
 
     def __post_init__(self) -> None:

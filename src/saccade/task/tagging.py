@@ -19,8 +19,8 @@ import numpy as np
 from jaxtyping import Array
 
 from saccade.metric.entity import entities, tagged
-from saccade.task.base import Forward, ReadsHead, scored, surprise
-from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Params, Part, PRNGKey, Total
+from saccade.task.base import SCORED, Forward, ReadsHead, scored, surprise
+from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Metric, Params, Part, PRNGKey, Total
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,13 @@ class Tagging(ReadsHead):
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'labels', 'example')
+    reports: ClassVar[tuple[Metric, ...]] = SCORED
     then: ClassVar[dict[str, str]] = {'tag words': 'launch/predict.py {inputs}'}
+
+    @property
+    def evaluates(self) -> tuple[Metric, ...]:
+        """Declarations of what `measure` returns."""
+        return getattr(self.measure.target, 'reports', ())
 
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey

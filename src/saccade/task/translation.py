@@ -17,12 +17,13 @@ import numpy as np
 from jaxtyping import Array
 
 from saccade.ops.reinforce import choices_in
-from saccade.task.base import Forward, PredictsTokens
+from saccade.task.base import SCORED, Forward, PredictsTokens
 from saccade.task.causal_lm import CausalLM, context_of, totals_of
 from saccade.types import (
     Batch,
     Estimate,
     LayerContext,
+    Metric,
     Params,
     Part,
     PRNGKey,
@@ -47,7 +48,13 @@ class Translation(PredictsTokens):
 
     trains: ClassVar[tuple[type, str]] = (Seq2Seq, 'an encoder-decoder')
     reads: ClassVar[tuple[str, ...]] = (*CausalLM.reads, 'source', 'source_segments', 'source_positions', 'end')
+    reports: ClassVar[tuple[Metric, ...]] = SCORED
     then: ClassVar[dict[str, str]] = {'translate': 'launch/translate.py {text}'}
+
+    @property
+    def evaluates(self) -> tuple[Metric, ...]:
+        """Declarations of what the metrics of texts return."""
+        return tuple(each for metric in self.metrics for each in getattr(metric(), 'reports', ()))
 
     def inputs(self, model: Seq2Seq, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""

@@ -21,7 +21,7 @@ from saccade.metric.bootstrap import of_mean
 from saccade.ops.similarity import distance
 from saccade.task.base import Forward
 from saccade.task.siamese_base import SEARCH, Siamese, there
-from saccade.types import Batch, EncoderModel, Estimate, Params, Positive, PRNGKey, Total, UserError
+from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Total, UserError, fraction
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Triplet(Siamese):
     margin: Positive = 1.0
 
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'example')
-    loss_unit: ClassVar[str] = ''
+    reports: ClassVar[tuple[Metric, ...]] = (Metric('loss', 'lowest', 0.0), fraction('accuracy'))
+    evaluates: ClassVar[tuple[Metric, ...]] = (fraction('accuracy'),)
     bare: ClassVar[str] = 'triplet_loss'
     then: ClassVar[dict[str, str]] = SEARCH
 

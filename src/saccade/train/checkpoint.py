@@ -41,12 +41,13 @@ from jax.experimental import multihost_utils
 from jaxtyping import PyTree
 
 from saccade.train.workdir import differ, sync_folder, write_atomically, writing
-from saccade.types import UserError
+from saccade.types import Metric, UserError
 
 _SEAL = 'saccade.seal'
 _SEALED_WITHIN = 3600  # seconds in which each process must have read what it wrote
 _ALONE = ('params', 'ema')  # fields of the state that are restored without the others
 _REST = 'rest'
+_LOSS = Metric('loss', 'lowest')
 _SHELVES = ('damaged', 'superseded')
 # What a kill leaves of a save, by this class or by Orbax, or of a deletion.
 _LEFTOVER = re.compile(r'(0|[1-9][0-9]*)\.(deleted|saving|(saving\.)?orbax-checkpoint-tmp(-[0-9]+)?)')
@@ -67,13 +68,14 @@ class Restored:
 class Checkpoints:
     """Checkpoints of one run. Every process of the run makes one and calls it alike."""
 
-    def __init__(self, folder: Path, keep_last: int = 2, keep_best: int = 1) -> None:
+    def __init__(self, folder: Path, keep_last: int = 2, keep_best: int = 1, best_by: Metric = _LOSS) -> None:
         """Name the folder, which the first save makes.
 
         Args:
             folder: one that all processes share.
             keep_last: how many of the latest steps stay.
-            keep_best: how many of those with the lowest `loss` stay beside them.
+            keep_best: number of the best steps that are kept too.
+            best_by: metric that says which these are.
 
         Raises:
             UserError: not even the latest step would stay.
@@ -81,7 +83,7 @@ class Checkpoints:
         if keep_last < 1 or keep_best < 0:
             raise UserError(f'keep_last must be at least 1, not {keep_last}; keep_best at least 0, not {keep_best}')
         self._folder = Path(folder).resolve()  # it may be a link to a larger disk
-        self._keep_last, self._keep_best = keep_last, keep_best
+        self._keep_last, self._keep_best, self._best_by = keep_last, keep_best, best_by
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix='checkpoint')
         self._pending: _Pending | None = None
         self._current: int | None = None
@@ -113,7 +115,7 @@ class Checkpoints:
         Args:
             step: how many steps have been taken.
             state: arrays and typed keys; None where there is nothing.
-            metrics: `loss` tells which steps are best; a step without it is never among them.
+            metrics: of the evaluation; a step without the one that tells which steps are best is never among them.
             extra: anything small that JSON holds.
 
         Raises:
@@ -124,8 +126,8 @@ class Checkpoints:
             return
         folder = self._folder / f'{step}.saving'
         arrays = jax.tree.map(as_raw, state)
-        losses = {name: float(value) for name, value in (metrics or {}).items()}
-        about = json.loads(json.dumps({'step': step, 'metrics': losses, 'extra': dict(extra or {})}))
+        values = {name: float(value) for name, value in (metrics or {}).items()}
+        about = json.loads(json.dumps({'step': step, 'metrics': values, 'extra': dict(extra or {})}))
         size = sum(array.nbytes for array in jax.tree.leaves(arrays))
         with self._writing(size):
             self._make_way(step)
@@ -227,7 +229,7 @@ class Checkpoints:
     def _order(self, which: Literal['latest', 'best'] | int) -> Sequence[int]:
         """Steps to try, one after another."""
         if which == 'best':
-            return self._by_loss()
+            return self._best()
         steps = sorted(self._present(), reverse=True)
         return steps if which == 'latest' else [step for step in steps if step == which]
 
@@ -283,7 +285,7 @@ class Checkpoints:
 
     def _retire(self) -> None:
         steps = self.steps()
-        staying = {*steps[-self._keep_last :], *self._by_loss()[: self._keep_best]}
+        staying = {*steps[-self._keep_last :], *self._best()[: self._keep_best]}
         for step in set(steps) - staying:
             if not self._at(step).is_symlink():  # what it points to is the user's
                 shutil.rmtree(self._at(step).rename(self._folder / f'{step}.deleted'))
@@ -321,11 +323,12 @@ class Checkpoints:
                 continue
         return seals
 
-    def _by_loss(self) -> list[int]:
-        """Sealed steps with a finite loss, the best first; of equals the latest first."""
-        losses = {step: seal.metrics.get('loss', math.nan) for step, seal in self._seals().items()}
-        finite = [step for step, loss in losses.items() if math.isfinite(loss)]
-        return sorted(finite, key=lambda step: (losses[step], -step))
+    def _best(self) -> list[int]:
+        """Sealed steps with a finite metric, the best first; of equals the latest first."""
+        sign = -1 if self._best_by.best == 'highest' else 1
+        values = {step: seal.metrics.get(self._best_by.name, math.nan) for step, seal in self._seals().items()}
+        finite = [step for step, value in values.items() if math.isfinite(value)]
+        return sorted(finite, key=lambda step: (sign * values[step], -step))
 
 
 @dataclass(frozen=True)

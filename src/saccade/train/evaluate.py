@@ -16,6 +16,7 @@ from saccade.data.split import Prepared, Split
 from saccade.decode.predict import predictions
 from saccade.train.backend import Backend
 from saccade.train.config import overridden
+from saccade.train.declared import declared
 from saccade.train.digests import prepare_again, prepare_other
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
@@ -52,7 +53,7 @@ class Evaluation:
         intervals: of metrics that a task evaluates example by example, with 95% confidence over the examples.
         baseline: metrics of the experiment's baseline; None where it has none.
         estimate: the loss on random windows, where that was asked for.
-        loss_unit: what the loss is in; empty for that of the data, squared.
+        loss_unit: unit that the task declares of the loss; empty where it depends on the data.
         signatures: of metrics that were computed in one of several ways, by which others can compute them alike.
     """
 
@@ -178,6 +179,7 @@ def judged(
         UserError: `judge` returns something else than estimates.
     """
     task, model, params = experiment.task(), experiment.model(), cast(params, experiment.dtype)
+    found = replace(found, loss_unit=declared(experiment).metrics['loss'].unit)
     if not isinstance(task, Evaluator):
         return found
     if backend is None:
@@ -195,7 +197,6 @@ def judged(
         found,
         metrics=found.metrics | values,
         intervals=intervals,
-        loss_unit=getattr(task, 'loss_unit', found.loss_unit),
         signatures={name: each.signature for name, each in measured.items() if hasattr(each, 'signature')},
     )
 

@@ -28,7 +28,9 @@ class Experiment:
             split, whatever this is: reports compare its metrics, and `launch/evaluate.py` gives the same.
         eval_lengths: lengths of a sequence, in tokens, at which the end of training measures the validation split
             too, as split 'validation_LENGTH', on `eval_batches` batches of about as many tokens.
-        keep_last, keep_best: checkpoints kept.
+        keep_last, keep_best: checkpoints kept: so many of the latest, and so many of the best.
+        keep_best_by: metric of the validation split by which they are best, as 'accuracy'; None for the task's own,
+            which is `loss` but of dual encoders, whose loss depends on `batch_size`.
         backend: how a step is spread over devices.
         mesh: devices along each named axis; -1 is the rest.
         dtype: of the computation; parameters and optimizer state are float32.
@@ -71,6 +73,7 @@ class Experiment:
     eval_lengths: tuple[Count, ...] = ()
     keep_last: Count = 2
     keep_best: CountOrZero = 1
+    keep_best_by: str | None = None
     accumulate: Count = 1
     ema: Share = 0.0
     low_rank: Part[Adapter] | None = None

@@ -13,7 +13,7 @@ rows of a microbatch, or of a device. Over a mesh, by `jit`, a step's rows are a
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ from saccade.ops.dead_code import without_dead_code
 from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import Adapter, Whole
 from saccade.train.optimizer import each_leaf
-from saccade.types import Batch, Params, Task, Total
+from saccade.types import Batch, Metric, Params, Task, Total
 
 Metrics = dict[str, Array]
 
@@ -79,6 +79,12 @@ class Learner:
     adapter: Adapter = Whole()  # noqa: RUF009, it is frozen
     place: Callable[[Params], Params] = lambda params: params
     axes: AxesByPath = field(default_factory=dict)
+
+    reports: ClassVar[tuple[Metric, ...]] = (
+        Metric('loss', 'lowest'),
+        Metric('gradient_norm', None, 0.0),
+        Metric('learning_rate', None, 0.0),
+    )
 
     def init(self, key: Array, batch: Batch) -> TrainState:
         """Make the state before the first step; `key` is raw key data."""

@@ -3,22 +3,18 @@
 """Training loop: from a config to a trained model in the run's folder, with logs, evaluations and checkpoints."""
 
 import contextlib
-import math
-import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, SupportsFloat
+from typing import Any, NoReturn
 
 import jax
-import numpy as np
-from jaxtyping import PyTree
 
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Row
 from saccade.progress import listening
-from saccade.train.backend import Backend, replace_params
+from saccade.train.backend import replace_params
 from saccade.train.checkpoint import Checkpoints, Restored
+from saccade.train.declared import declared, ranking
 from saccade.train.digests import keep, require_same_data, verified
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
 from saccade.train.experiment import Experiment, cache_folder
@@ -28,17 +24,14 @@ from saccade.train.learner import TrainState
 from saccade.train.log.display import Display
 from saccade.train.log.log import Log, RunConsole, read
 from saccade.train.log.provenance import changed_code, recorded
-from saccade.train.optimizer import path_of
-from saccade.train.plan import Plan, peak_flops, row_lines
+from saccade.train.meter import Meter
+from saccade.train.plan import Plan, row_lines
 from saccade.train.process.lock import locked
 from saccade.train.process.processes import require_shared, stopped_together
-from saccade.train.setup import make_backend, require_lengths
+from saccade.train.setup import make_backend, require_lengths, require_ranking
 from saccade.train.trained import start_from, verified_folder
 from saccade.train.workdir import BEFORE, FREE, Workdir, absolute
 from saccade.types import Params, Prepared, Processor, UserError
-
-# Steps that may be queued on the device before the host waits: enough to hide the host, too few to hold much memory.
-IN_FLIGHT = 2
 
 
 @dataclass(frozen=True)
@@ -81,6 +74,7 @@ class Run:
         self.processor = self._processor()
         with self.display.phase('building'):
             require_lengths(experiment)
+            require_ranking(experiment)
         with self.display.phase('compiling'):
             self.backend = make_backend(experiment)
         self.tokens = experiment.tokens
@@ -126,10 +120,10 @@ class Run:
                 return self._train(prepared)
 
     def _train(self, prepared: Prepared) -> dict[str, Any]:
-        steps = self.experiment.steps
+        run, steps = self.experiment, self.experiment.steps
         with (
             recorded(self.workdir.provenance, self.config) as record,
-            Checkpoints(self.workdir.checkpoints, self.experiment.keep_last, self.experiment.keep_best) as checkpoints,
+            Checkpoints(self.workdir.checkpoints, run.keep_last, run.keep_best, ranking(run)) as checkpoints,
         ):
             state, start, lines = self._start(checkpoints)
             with self._log(start, lines) as log, stopped_together() as stopped:
@@ -160,6 +154,8 @@ class Run:
         # Another run may have begun there since the folder was checked.
         Workdir.open(self.workdir.path, self.config, free=self.free)
         require_shared(self.workdir.config)
+        if jax.process_index() == 0:
+            declared(self.experiment).write(self.workdir.declarations)
         keep(self.workdir, prepared)
 
     def _refuse_second(self, holder: str) -> NoReturn:
@@ -310,62 +306,6 @@ class Run:
         yield
         if step == last:
             jax.profiler.stop_trace()
-
-
-class Meter:
-    """Meter of the steps since it was last read: metrics, speed, and a check for numbers that are not finite."""
-
-    def __init__(self, plan: Plan, backend: Backend) -> None:
-        self._plan, self._backend, self._peak = plan, backend, peak_flops()
-        self._leaves = [path_of(path) for path, _ in jax.tree_util.tree_leaves_with_path(backend.like.params)]
-        self._unread: deque[tuple[int, PyTree]] = deque()
-        self.restart()
-
-    def restart(self) -> None:
-        """Start the clock anew, after something that was not training."""
-        self._since, self._steps = time.perf_counter(), 0.0
-
-    def add(self, step: int, metrics: PyTree, share: float) -> None:
-        """Take the metrics of a step that is such a share of the one that was planned.
-
-        Wait for the step IN_FLIGHT before it, and look at that: the device has the others to go on with.
-
-        Raises:
-            UserError: as `check`.
-        """
-        self._unread.append((step, metrics))
-        self._steps += share
-        if len(self._unread) > IN_FLIGHT:
-            self._require_finite(*self._unread.popleft())
-
-    def check(self) -> dict[str, np.ndarray]:
-        """Return the newest step's metrics, having looked at all since the last time.
-
-        Raises:
-            UserError: a loss or a gradient is not finite; the step and the first such leaf are named.
-        """
-        newest: PyTree = {}
-        while self._unread:
-            step, newest = self._unread.popleft()
-            self._require_finite(step, newest)
-        return self._backend.host(newest)
-
-    def _require_finite(self, step: int, metrics: PyTree) -> None:
-        squares, loss = self._backend.host((metrics['squares'], metrics['loss']))
-        bad = np.flatnonzero(~np.isfinite(squares))
-        if bad.size or not math.isfinite(loss):
-            where = f'the gradient of {self._leaves[bad[0]]}' if bad.size else 'the loss'
-            raise UserError(f'step {step}: {where} is not finite; lower the learning rate or clip the gradient')
-
-    def read(self) -> dict[str, SupportsFloat]:
-        """Return the newest step's metrics with the speed since the last reading."""
-        metrics: dict[str, SupportsFloat] = {name: value for name, value in self.check().items() if name != 'squares'}
-        seconds = time.perf_counter() - self._since
-        metrics['tokens_per_second'] = self._steps * self._plan.tokens / seconds
-        if self._peak:
-            metrics['mfu'] = self._steps * self._plan.flops / seconds / self._peak
-        self.restart()
-        return metrics
 
 
 def due(step: int, every: int) -> bool:

@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from saccade.train.mesh import SPLIT
 from saccade.train.optimizer import path_of
 from saccade.train.split_tokens import splits_tokens
 from saccade.train.variant import variant_lines
-from saccade.types import Params, Part, UserError
+from saccade.types import Metric, Params, Part, UserError
 
 # Dense bf16 peak of one chip in FLOP/s, by the start of JAX's device_kind; from the vendors' data sheets.
 PEAKS = {
@@ -76,6 +76,16 @@ class Plan:
     trained: list[str]
     replicated: list[str]
     split: list[str] = field(default_factory=list)
+
+    reports: ClassVar[tuple[Metric, ...]] = (
+        Metric('parameters', None, 0.0),
+        Metric('flops', 'lowest', 0.0, unit='FLOPs'),
+        Metric('hardware_flops', 'lowest', 0.0, unit='FLOPs'),
+        Metric('tokens', None, 0.0),
+        Metric('peak_bytes', 'lowest', 0.0, unit='bytes'),
+        Metric('temp_bytes', 'lowest', 0.0, unit='bytes'),
+        Metric('state_bytes', 'lowest', 0.0, unit='bytes'),
+    )
 
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':

@@ -12,8 +12,10 @@ import optax
 from jaxtyping import PyTree
 
 from saccade.build import fields
+from saccade.nearest import nearest
 from saccade.ops.flops import model_flops
 from saccade.train.backend import BACKENDS, Backend
+from saccade.train.declared import ranking, reports_of
 from saccade.train.experiment import Experiment
 from saccade.train.extension import schedule_of
 from saccade.train.gathered import gathering, outside_layers
@@ -134,6 +136,22 @@ def require_lengths(experiment: Experiment) -> None:
             raise UserError(f'config.eval_lengths: {length} tokens: {error}') from error
 
 
+def require_ranking(experiment: Experiment) -> None:
+    """Refuse a metric to rank checkpoints by that no evaluation logs.
+
+    Raises:
+        UserError: it is none of them; or as `train.declared:ranking`.
+    """
+    task, data, wanted = experiment.task(), experiment.data(), ranking(experiment).name
+    logged = {'loss', *(metric.name for metric in (*reports_of(task, 'evaluates'), *reports_of(data)))}
+    if wanted in logged:  # without tracing
+        return
+    loss = partial(task.loss, experiment.model(), key=jax.random.key(0), train=False)
+    logged |= {*jax.eval_shape(loss, param_shapes(experiment), data.batch_like(experiment.batch_size))}
+    if wanted not in logged:
+        raise UserError(f"config.keep_best_by: no evaluation logs '{wanted}'{nearest(wanted, logged)}")
+
+
 def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
     """Make the step of an experiment as one program over a mesh.
 
@@ -191,6 +209,7 @@ class Cost:
         """
         require_weights(experiment)
         require_lengths(experiment)
+        require_ranking(experiment)
         data, learner = experiment.data(), make_learner(experiment)
         rows = data.batch_like(experiment.batch_size)
         state = jax.eval_shape(lambda batch: learner.init(jax.random.key_data(jax.random.key(0)), batch), rows)

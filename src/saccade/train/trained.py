@@ -19,6 +19,7 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.decode.generation import Generation
 from saccade.hub import load as hub
 from saccade.train.checkpoint import Checkpoints, Restored
+from saccade.train.declared import ranking
 from saccade.train.digests import verified
 from saccade.train.experiment import Experiment
 from saccade.train.log.provenance import changed_code
@@ -119,7 +120,7 @@ def open_run(path: str, which: str = 'latest') -> Trained:
     model = experiment.model()
     if change := changed_code(workdir, config):
         _LOG.warning(change)
-    with Checkpoints(workdir.checkpoints) as checkpoints:
+    with Checkpoints(workdir.checkpoints, best_by=ranking(experiment)) as checkpoints:
         like = kept_shapes(experiment)
         if which == 'average':
             restored = averaged(checkpoints, like, experiment.keep_last)

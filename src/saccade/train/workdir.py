@@ -99,6 +99,11 @@ class Workdir:
         return self.path / 'metrics.jsonl'
 
     @property
+    def declarations(self) -> Path:
+        """The declarations of the metrics, `declared_metrics.json`."""
+        return self.path / 'declared_metrics.json'
+
+    @property
     def samples(self) -> Path:
         """The samples by step, `samples.jsonl`."""
         return self.path / 'samples.jsonl'
@@ -162,7 +167,8 @@ class Workdir:
         Raises:
             UserError: the disk is full or cannot be written to.
         """
-        written = [self.metrics, self.samples, self.provenance, self.events, self.checkpoints, self.path / 'wandb_id']
+        written = [self.metrics, self.declarations, self.samples, self.provenance, self.events, self.checkpoints]
+        written.append(self.path / 'wandb_id')
         there = [path for path in written if path.exists()]
         if not there:
             return None

@@ -73,6 +73,7 @@ from saccade.types.errors import (
 )
 from saccade.types.layer import Block, Embedding, FeedForward, Norm, Router, Runner, TokenPosition
 from saccade.types.log import Sink
+from saccade.types.metric import Best, Metric, declares, fraction
 from saccade.types.model import (
     Compared,
     EncoderModel,
@@ -108,6 +109,7 @@ __all__ = [
     'Augmentation',
     'BareSoftmaxVariant',
     'Batch',
+    'Best',
     'Block',
     'Bucketed',
     'CachedKeys',
@@ -136,6 +138,7 @@ __all__ = [
     'LayerContext',
     'Logits',
     'Mask',
+    'Metric',
     'Metrics',
     'Mixed',
     'Mixer',
@@ -186,6 +189,8 @@ __all__ = [
     'UserError',
     'Values',
     'Written',
+    'declares',
+    'fraction',
     'require_positive',
     'require_result',
     'require_share',

@@ -65,7 +65,10 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Data(Protocol):
-    """Dataset with splits, from which batches are made, and a processor."""
+    """Dataset with splits, from which batches are made, and a processor.
+
+    Its class may have `reports`, declarations of the metrics that `Split.derived` returns.
+    """
 
     context_length: int
 

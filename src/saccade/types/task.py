@@ -108,6 +108,11 @@ class Task(Protocol):
         heads: the output heads that it uses, by the field of the model that has them, '' for the model itself.
         reads: the names of the arrays that it uses of a batch.
         mixes_rows: in words, what depends on which rows come together, as the negatives of a contrastive loss do.
+        reports: declarations of the metrics that `loss` returns. One without a declaration is logged, and ranks nothing
+            unless its best end is given.
+        evaluates: declarations of the metrics that evaluations alone log, those of `Evaluator.judge` among them; like
+            `reports`, of an object where it depends on the fields.
+        best_by: the metric by which checkpoints and runs are ranked where nothing else is asked for; `loss` by default.
     """
 
     def init(self, model: Any, key: PRNGKey, batch: Batch) -> Params:
@@ -164,14 +169,20 @@ class Estimate(Protocol):
 
 @runtime_checkable
 class TextMetric(Protocol):
-    """Text metric: compares texts with their references; an estimate's `signature` says how it was computed."""
+    """Text metric: compares texts with their references; an estimate's `signature` says how it was computed.
+
+    Its attribute `reports` has the declarations of what it returns.
+    """
 
     def __call__(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, Estimate]: ...
 
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Evaluator: a task with metrics of predictions for whole examples, besides means over targets."""
+    """Evaluator: a task with metrics of predictions for whole examples, besides means over targets.
+
+    Its attribute `evaluates` has their declarations.
+    """
 
     def predict(self, model: Any, params: Params, batch: Batch) -> dict[str, Array]:
         """Return the predictions for each row; axis 0 of each array is B."""

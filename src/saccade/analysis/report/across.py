@@ -38,12 +38,14 @@ Lines = Mapping[str, Sequence[tuple[float, float]]]
 class Across:
     """Metric against a number that the sweep varies.
 
-    Attributes: field, which number it is; lines, by all else that differs, with the mean at each value; picture.
+    Attributes: field, which number it is; lines, by all else that differs, with the mean at each value; picture;
+    incomplete, variants whose mean is of fewer seeds, with how many of how many.
     """
 
     field: str
     lines: Lines
     picture: Picture
+    incomplete: tuple[str, ...] = ()
 
 
 def across(comparison: Comparison) -> Across | None:
@@ -62,7 +64,8 @@ def across(comparison: Comparison) -> Across | None:
     drawn = {name: sorted(points) for name, points in lines.items() if len(points) >= _FEWEST}
     drawn = dict(list(drawn.items())[:PICTURED])
     field = comparison.columns[place]
-    return Across(field, drawn, _picture(comparison, field, drawn)) if drawn else None
+    incomplete = tuple(standing.label for standing in comparison.incomplete)
+    return Across(field, drawn, _picture(comparison, field, drawn), incomplete) if drawn else None
 
 
 def _numbers(texts: Sequence[str]) -> list[float] | None:

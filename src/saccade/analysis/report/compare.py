@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
 from saccade.analysis.report.cost import seconds, speed
 from saccade.analysis.report.fields import ABSENT, differing
@@ -15,16 +14,12 @@ from saccade.analysis.report.interval import Interval, difference_intervals, mea
 from saccade.analysis.report.power import seeds_to_tell
 from saccade.analysis.report.runs import BASELINE, PLAN, Record, Study, Trial
 from saccade.nearest import listed, nearest
-from saccade.types import UserError
+from saccade.types import Best, Metric, UserError
 
 PICTURED = 12  # variants that can be told apart in one picture
 STATES = ('finished', 'failed', 'unfinished', 'not started')
 
-_PREFERRED = ('bits_per_byte', 'loss')
-_SHARES = ('accuracy', 'token_accuracy', 'solved', 'exact_match', 'f1', 'precision', 'recall')  # between 0 and 1
-_MORE_IS_BETTER = (*_SHARES, 'matthews', 'pearson', 'spearman', 'bleu', 'chrf', 'mrr', 'tokens_per_second', 'mfu')
-
-Best = Literal['lowest', 'highest']
+_OF_TEXT = 'bits_per_byte'  # ranks before a loss, as it does not depend on the tokenizer
 
 
 @dataclass(frozen=True)
@@ -32,8 +27,9 @@ class Question:
     """Question to a study.
 
     Attributes:
-        metric: by which variants are ranked; None: bits_per_byte where every finished run has it, or else loss.
-        best: which end of it; None: the lowest, but of accuracies, scores and speeds the highest.
+        metric: by which variants are ranked; None: bits_per_byte where every finished run has it, or else what their
+            checkpoints are ranked by, or loss.
+        best: which end of it; None: the one that the runs declare.
         over: the variant over which multipliers are given; None for none.
     """
 
@@ -71,12 +67,13 @@ class Standing:
     """Standing of one variant in the ranking.
 
     Attributes:
-        place: 1, 2, ... among all variants of the study.
+        place: 1, 2, ... among all variants of the study; those that are complete come first.
         fields: values of the differing fields, in words.
         scores: the metric at the end of the runs that finished, by seed.
         mean: of the scores; None where no run has finished, and then the variant is not ranked.
         difference: of the mean to the best variant's; None for that one.
         known: seeds that are to be run, finished or not.
+        wanted: number of seeds of a complete variant, the most that any variant has.
         seeds_to_tell: how many would tell it from the best variant; None where the interval does so already, or nothing
             is known of the difference.
     """
@@ -87,6 +84,7 @@ class Standing:
     trials: tuple[Trial, ...] = field(repr=False)
     scores: Mapping[int, float]
     known: int
+    wanted: int
     cost: Cost
     mean: float | None = None
     interval: Interval | None = None
@@ -94,12 +92,23 @@ class Standing:
     difference_interval: Interval | None = None
     seeds_to_tell: int | None = None
 
+    @property
+    def complete(self) -> bool:
+        """Whether all seeds have finished with a finite metric: a mean over those that did flatters the others."""
+        return len(self.scores) == self.wanted
+
+    @property
+    def label(self) -> str:
+        """The name of the variant; of an incomplete one, with how many seeds have finished of how many."""
+        return self.variant if self.complete else f'{self.variant} ({len(self.scores)} of {self.wanted} seeds)'
+
 
 @dataclass(frozen=True)
 class Comparison:
     """Comparison of variants.
 
     Attributes:
+        declared: the metric by which they are ranked.
         columns: names of the differing fields.
         standings: best first and unranked ones last.
         baseline: the metric of the runs' baseline, where all that have one agree on it.
@@ -108,12 +117,26 @@ class Comparison:
 
     study: Study
     split: str
-    metric: str
-    best: Best
+    declared: Metric
     columns: tuple[str, ...]
     standings: tuple[Standing, ...]
     baseline: float | None = None
     over: str | None = None
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric."""
+        return self.declared.name
+
+    @property
+    def best(self) -> Best:
+        """The end of the metric that is best."""
+        return self.declared.best
+
+    @property
+    def incomplete(self) -> tuple[Standing, ...]:
+        """The ranked variants of which seeds failed, diverged or are missing."""
+        return tuple(standing for standing in self.ranked if not standing.complete)
 
     @property
     def behind(self) -> tuple[Standing, ...]:
@@ -131,7 +154,7 @@ class Comparison:
 
     @property
     def ranked(self) -> tuple[Standing, ...]:
-        """The variants with a finished run, best first."""
+        """The variants with a finished run: the complete ones, best first, and then the others, best first."""
         return tuple(standing for standing in self.standings if standing.mean is not None)
 
     @property
@@ -149,10 +172,10 @@ def compare(study: Study, question: Question) -> Comparison:
 
     Raises:
         UserError: no run logs this split or metric, or no variant has the name to compare with; those there are are
-            named.
+            named. Or the runs do not declare which end of the metric is best, and the question does not say it.
     """
     metric = _metric(study.trials, question)
-    best = question.best or ('highest' if metric in _MORE_IS_BETTER else 'lowest')
+    declared = _declared(study.trials, metric, question.best)
     variants: dict[str, list[Trial]] = {}
     for trial in study.trials:
         variants.setdefault(trial.variant, []).append(trial)
@@ -161,7 +184,9 @@ def compare(study: Study, question: Question) -> Comparison:
     fields = _fields(variants)
     scores = {variant: final_scores(trials, question.split, metric) for variant, trials in variants.items()}
     speeds = _speed_intervals(variants, question.split)
-    order = sorted(variants, key=lambda variant: _key(scores[variant], best, variant))
+    known = {variant: len({trial.seed for trial in trials}) for variant, trials in variants.items()}
+    wanted = max(known.values())
+    order = sorted(variants, key=lambda variant: _key(scores[variant], wanted, declared.best, variant))
     standings = [
         Standing(
             place,
@@ -169,14 +194,15 @@ def compare(study: Study, question: Question) -> Comparison:
             fields=tuple(texts[variant] for texts in fields.values()),
             trials=tuple(variants[variant]),
             scores=scores[variant],
-            known=len({trial.seed for trial in variants[variant]}),
+            known=known[variant],
+            wanted=wanted,
             cost=_cost(variants[variant], question.split, speeds[variant]),
         )
         for place, variant in enumerate(order, start=1)
     ]
-    measured = tuple(_measured(standings, metric))
+    measured = tuple(_measured(standings, declared))
     baseline = _baseline(study.trials, metric)
-    return Comparison(study, question.split, metric, best, tuple(fields), measured, baseline, question.over)
+    return Comparison(study, question.split, declared, tuple(fields), measured, baseline, question.over)
 
 
 def _metric(trials: Sequence[Trial], question: Question) -> str:
@@ -192,8 +218,20 @@ def _metric(trials: Sequence[Trial], question: Question) -> str:
         logged = listed(names, question.metric)
         raise UserError(f'--metric={question.metric}: no run logs it for {question.split}; there are {logged}')
     ends = [record for trial in trials if (record := trial.final(question.split))] or records
-    everywhere = (name for name in _PREFERRED if all(name in record for record in ends))
+    ranking = sorted({trial.declared.best_by for trial in trials} - {''})
+    preferred = (_OF_TEXT, *(ranking if len(ranking) == 1 else ()), 'loss')
+    everywhere = (name for name in preferred if all(name in record for record in ends))
     return question.metric or next(everywhere, names[0])
+
+
+def _declared(trials: Sequence[Trial], name: str, best: Best | None) -> Metric:
+    """Return the declaration of a metric that the runs agree on, with the end that is asked for."""
+    found = {trial.declared.metrics[name] for trial in trials if name in trial.declared.metrics}
+    declared = found.pop() if len(found) == 1 else Metric(name, None)
+    if best is None and declared.best is None:
+        why = 'the runs declare it in different ways' if found else 'no run declares which end of it is best'
+        raise UserError(f'--metric={name}: {why}; say --best=lowest or --best=highest')
+    return replace(declared, best=best or declared.best)
 
 
 def _baseline(trials: Sequence[Trial], metric: str) -> float | None:
@@ -214,30 +252,35 @@ def _fields(variants: Mapping[str, Sequence[Trial]]) -> dict[str, dict[str, str]
     return {name: {**absent, **dict(zip(begun, texts, strict=True))} for name, texts in found.items()}
 
 
-def bounded(metric: str, interval: Interval | None) -> Interval | None:
-    """Return an interval of a mean without what the metric cannot be: a share is between 0 and 1."""
-    if interval is None or metric not in _SHARES:
-        return interval
-    return Interval(max(interval.low, 0.0), min(interval.high, 1.0))
+def bounded(metric: Metric, interval: Interval | None) -> Interval | None:
+    """Return an interval of a mean without what is outside the range of the metric."""
+    if interval is None:
+        return None
+    low = interval.low if metric.low is None else max(interval.low, metric.low)
+    return Interval(low, interval.high if metric.high is None else min(interval.high, metric.high))
 
 
 def final_scores(trials: Sequence[Trial], split: str, metric: str) -> dict[int, float]:
-    """The final metric by seed, in the order of seeds; a seed that was run twice counts once, by its mean."""
+    """The final metric by seed, in the order of seeds; a seed that was run twice counts once, by its mean.
+
+    A seed is left out where a run of it has finished with a metric that is not finite.
+    """
     found: dict[int, list[float]] = {}
     for trial in trials:
         value = _value(trial.final(split), metric)
-        if value is not None and math.isfinite(value):
+        if value is not None:
             found.setdefault(trial.seed, []).append(value)
-    return {seed: math.fsum(found[seed]) / len(found[seed]) for seed in sorted(found)}
+    return {seed: _mean(found[seed]) for seed in sorted(found) if all(map(math.isfinite, found[seed]))}
 
 
 def _value(record: Record | None, metric: str) -> float | None:
     return None if record is None or metric not in record else float(record[metric])
 
 
-def _key(scores: Mapping[int, float], best: Best, variant: str) -> tuple[bool, float, str]:
+def _key(scores: Mapping[int, float], wanted: int, best: Best, variant: str) -> tuple[bool, bool, float, str]:
+    """Order of the ranking: variants that are complete, others that have a finished run, and the rest."""
     sign = 1 if best == 'lowest' else -1
-    return (not scores, sign * _mean(scores.values()) if scores else 0.0, variant)
+    return not scores, len(scores) < wanted, sign * _mean(scores.values()) if scores else 0.0, variant
 
 
 def _speed_intervals(variants: Mapping[str, Sequence[Trial]], split: str) -> dict[str, Interval | None]:
@@ -269,7 +312,7 @@ def _cost(trials: Sequence[Trial], split: str, speed_interval: Interval | None) 
     )
 
 
-def _measured(standings: Sequence[Standing], metric: str) -> Iterator[Standing]:
+def _measured(standings: Sequence[Standing], metric: Metric) -> Iterator[Standing]:
     """Add what depends on all standings: means, intervals, differences to the best, seeds to tell apart."""
     scores = [standing.scores for standing in standings if standing.scores]
     intervals = mean_intervals([list(group.values()) for group in scores])
@@ -277,7 +320,8 @@ def _measured(standings: Sequence[Standing], metric: str) -> Iterator[Standing]:
     for standing, interval, beside in zip(standings, intervals, differences, strict=False):
         mean = _mean(standing.scores.values())
         difference = None if standing.place == 1 else mean - _mean(scores[0].values())
-        unclear = beside is not None and beside.holds(0.0)
+        # The seeds that an incomplete variant has left are no sample of its seeds.
+        unclear = standing.complete and standings[0].complete and beside is not None and beside.holds(0.0)
         yield replace(
             standing,
             mean=mean,

@@ -166,7 +166,7 @@ def over_tasks(scores: Mapping[str, Mapping[str, float]]) -> Critical:
     ]
     test = f"Friedman's test over {counted(len(tasks), 'task')}"
     left = [variant for variant in scores if variant not in complete]
-    without = f' Left out, as not in all tasks: {", ".join(left)}.' if left else ''
+    without = f' Left out, as not all their seeds finished in all tasks: {", ".join(left)}.' if left else ''
     if p > ALPHA:
         said = f'No two variants can be told apart over all tasks ({test}, p = {p:.2g}).{without}'
         return Critical(said, 'tasks', names, ranks, pairs)

@@ -21,7 +21,7 @@ class EqualCompute:
     """Metric at equal compute.
 
     Attributes: flops, that each has spent; rows, the ranked variants with their mean and interval there, the best
-    first; without a mean where a run was not evaluated by then.
+    first, incomplete ones after the others; without a mean where a run was not evaluated by then.
     """
 
     flops: float
@@ -49,11 +49,14 @@ def equal_compute(comparison: Comparison) -> EqualCompute | None:
         return None
     intervals = dict(zip(known, mean_intervals(list(known.values())), strict=True))
     means = {variant: sum(values) / len(values) for variant, values in known.items()}
-    rows = sorted(comparison.ranked, key=lambda row: (row.variant not in means, means.get(row.variant, 0.0), row.place))
+    rows = sorted(
+        comparison.ranked,
+        key=lambda row: (row.variant not in means, not row.complete, means.get(row.variant, 0.0), row.place),
+    )
     signed = (_signed(means.get(row.variant), intervals.get(row.variant), sign) for row in rows)
     both = zip(rows, signed, strict=True)
     return EqualCompute(
-        flops, tuple((row, mean, bounded(comparison.metric, interval)) for row, (mean, interval) in both)
+        flops, tuple((row, mean, bounded(comparison.declared, interval)) for row, (mean, interval) in both)
     )
 
 

@@ -55,7 +55,7 @@ def forest(comparison: Comparison) -> Picture | None:
 
 def _paint_row(axes: Axes, height: int, row: Standing, ends: tuple[float, float]) -> None:
     shade = colour(row.place)
-    write(axes, ends[0], height - 0.3, f'{row.place} {row.variant}', va='bottom', fontsize=9, clip_on=True)
+    write(axes, ends[0], height - 0.3, f'{row.place} {row.label}', va='bottom', fontsize=9, clip_on=True)
     if row.interval:
         axes.plot([row.interval.low, row.interval.high], [height, height], color=shade, lw=2.2, solid_capstyle='butt')
     axes.plot(list(row.scores.values()), [height] * len(row.scores), '|', color=INK, ms=8, mew=0.8)

@@ -31,10 +31,15 @@ from saccade.analysis.report.words import UNKNOWN, decimals, metric_name
 
 @dataclass(frozen=True)
 class Measured:
-    """Mean of a metric at one length. Attributes: mean of the metric over seeds; its interval, where there is one."""
+    """Mean of a metric at one length.
+
+    Attributes: mean of the metric over seeds; its interval, where there is one; seeds, how many of how many are
+    measured there, in words, empty for all.
+    """
 
     mean: float
     interval: Interval | None
+    seeds: str = ''
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Lengths:
 
     def text(self, cell: Measured | None) -> str:
         """A measure in words."""
-        return UNKNOWN if cell is None else with_interval(cell.mean, cell.interval, self.digits)
+        return UNKNOWN if cell is None else with_interval(cell.mean, cell.interval, self.digits) + cell.seeds
 
 
 def lengths(comparison: Comparison) -> Lengths | None:
@@ -90,9 +95,15 @@ def _column(comparison: Comparison, split: str) -> Mapping[int, Measured]:
     known = {place: values for place, values in scores.items() if values}
     intervals = mean_intervals(list(known.values()))
     return {
-        place: Measured(sum(values) / len(values), bounded(comparison.metric, interval))
+        place: Measured(sum(values) / len(values), bounded(comparison.declared, interval), _seeds(comparison, values))
         for (place, values), interval in zip(known.items(), intervals, strict=True)
     }
+
+
+def _seeds(comparison: Comparison, values: Sequence[float]) -> str:
+    """How many seeds are measured of how many; nothing for all."""
+    wanted = comparison.ranked[0].wanted
+    return '' if len(values) == wanted else f' ({len(values)} of {wanted} seeds)'
 
 
 def _picture(comparison: Comparison, tokens: Sequence[int], rows: Sequence[tuple[Standing, Sequence]]) -> Picture:

@@ -4,8 +4,9 @@
 
     share = (mean - chance) / (best - chance), between 0 and 1
 
-`best` is 1 for accuracies, and the best mean of all variants for other metrics; `chance` is the sweep's baseline. So
-tasks whose chances differ have one scale, by which cells are coloured and variants ordered.
+`best` is the greatest value of a metric that is best where it is highest, as 1 of an accuracy, and the best mean of all
+variants for other metrics; `chance` is the sweep's baseline. So tasks whose chances differ have one scale, by which
+cells are coloured and variants ordered, those that lack seeds or tasks after the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from saccade.analysis.report.compare import Comparison, Question, Standing, compare
 from saccade.analysis.report.critical import Critical, over_tasks
 from saccade.analysis.report.runs import left_out_words, read_study, runs_in
-from saccade.analysis.report.tables import places, with_interval
+from saccade.analysis.report.tables import places, seeds, with_interval
 from saccade.analysis.report.words import UNKNOWN, amount, fixed
 from saccade.sweep.record import sweep_file
 from saccade.train.workdir import absolute
@@ -43,20 +44,24 @@ class Matrix:
         for task, comparison in self.comparisons.items():
             for standing in comparison.ranked:
                 found.setdefault(standing.variant, {})[task] = standing
-        return {variant: found[variant] for variant in sorted(found, key=lambda each: -self._mean(found[each]))}
+        order = sorted(found, key=lambda each: (not self._complete(found[each]), -self._mean(found[each])))
+        return {variant: found[variant] for variant in order}
 
     def share(self, task: str, standing: Standing) -> float | None:
         """How far a variant is from chance to the best, from 0 to 1; None where chance is not known."""
         comparison = self.comparisons[task]
-        best = 1.0 if comparison.best == 'highest' else comparison.ranked[0].mean
+        bounded = comparison.best == 'highest' and comparison.declared.high is not None
+        best = comparison.declared.high if bounded else comparison.ranked[0].mean
         if comparison.baseline is None or best == comparison.baseline:
             return None
         return min(max((standing.mean - comparison.baseline) / (best - comparison.baseline), 0.0), 1.0)
 
     def mean_share(self, variant: str) -> float | None:
-        """The mean of a variant's shares, where it has one in every task."""
+        """The mean of a variant's shares, where it is complete and has one in every task."""
+        if not self._complete(self.cells[variant]):
+            return None
         found = [self.share(task, standing) for task, standing in self.cells[variant].items()]
-        return None if None in found or len(found) < len(self.comparisons) else sum(found) / len(found)
+        return None if None in found else sum(found) / len(found)
 
     def state_bytes(self, variant: str) -> int | float | None:
         """The most that a row leaves to decode with in any task; None where no run logged it."""
@@ -64,11 +69,12 @@ class Matrix:
         return max((size for size in found if size is not None), default=None)
 
     def text(self, variant: str, task: str) -> str:
-        """A cell in words: the mean, and its interval where there is one."""
+        """A cell in words: the mean, its interval where there is one, and how many seeds it is of where some lack."""
         standing = self.cells[variant].get(task)
         if standing is None:
             return UNKNOWN
-        return with_interval(standing.mean, standing.interval, max(places(self.comparisons[task]), 2))
+        mean = with_interval(standing.mean, standing.interval, max(places(self.comparisons[task]), 2))
+        return mean if standing.complete else f'{mean} ({seeds(standing)})'
 
     def rows(self) -> list[list[str]]:
         """The matrix in words: names of columns, chance, and a row for each variant."""
@@ -94,7 +100,7 @@ class Matrix:
         """Which differences are real, over the tasks."""
         signs = {task: 1 if each.best == 'highest' else -1 for task, each in self.comparisons.items()}
         scores = {
-            variant: {task: signs[task] * standing.mean for task, standing in standings.items()}
+            variant: {task: signs[task] * standing.mean for task, standing in standings.items() if standing.complete}
             for variant, standings in self.cells.items()
         }
         return over_tasks(scores)
@@ -111,10 +117,15 @@ class Matrix:
                 'chance': self.comparisons[task].baseline,
                 'share': self.share(task, standing),
                 'seeds': len(standing.scores),
+                'complete': standing.complete,
             }
             for variant, standings in self.cells.items()
             for task, standing in standings.items()
         ]
+
+    def _complete(self, standings: Mapping[str, Standing]) -> bool:
+        """Whether a variant has finished all seeds of every task."""
+        return len(standings) == len(self.comparisons) and all(each.complete for each in standings.values())
 
     def _mean(self, standings: Mapping[str, Standing]) -> float:
         return sum(self.share(task, standing) or 0.0 for task, standing in standings.items())

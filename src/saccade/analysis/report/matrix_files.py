@@ -25,7 +25,8 @@ from saccade.train.workdir import write_atomically, writing
 
 METHOD = (
     'A cell is the mean over seeds with its 95% interval. Its colour, and the mean share, say how far it is from '
-    'chance, which is the baseline, to the best possible. State bytes are what a row leaves to decode with.'
+    'chance, which is the baseline, to the best possible. Variants that lack seeds or tasks come last. State bytes are '
+    'what a row leaves to decode with.'
 )
 
 

@@ -67,11 +67,13 @@ class Course:
 class Multiplier:
     """Multiplier of a variant over a baseline.
 
-    Attributes: logs, the log ratio of each seed that has one; pairs, seeds that both have finished.
+    Attributes: logs, the log ratio of each seed that has one; pairs, seeds that both have finished, of the number that
+    is wanted.
     """
 
     logs: Mapping[int, float]
     pairs: int
+    wanted: int
 
     @property
     def mean(self) -> float | None:
@@ -81,7 +83,7 @@ class Multiplier:
     @property
     def interval(self) -> Interval | None:
         """Its interval, for enough seeds that all have a multiplier."""
-        if len(self.logs) < self.pairs:
+        if len(self.logs) < self.wanted:
             return None
         found = log_interval([*self.logs.values()])
         return found and Interval(math.exp(found.low), math.exp(found.high))
@@ -92,6 +94,8 @@ class Multiplier:
             return 'no seed that both have finished'
         if missing := self.pairs - len(self.logs):
             return f'{missing} of {counted(self.pairs, "seed")}: reached before the first evaluation'
+        if self.pairs < self.wanted:
+            return f'{self.pairs} of {counted(self.wanted, "seed")} that both have finished'
         few = self.pairs < FEWEST
         return f'{counted(self.pairs, "seed")}; an interval needs {FEWEST}' if few else ''
 
@@ -136,7 +140,7 @@ class Multipliers:
             'seeds',
             *(['note'] if self.noted else []),
         ]
-        return [heads, *([row.variant, *self.texts(found)] for row, found in self.rows)]
+        return [heads, *([row.label, *self.texts(found)] for row, found in self.rows)]
 
     def texts(self, found: Mapping[str, Multiplier]) -> list[str]:
         """A row in words: the multipliers, how many seeds they are of, and what is to be known of them."""
@@ -208,7 +212,7 @@ def _multiplier(comparison: Comparison, variant: Standing, baseline: Standing, c
     # A seed that was run twice counts once, by the mean of its pairs.
     ratios = {seed: [log_ratio(*pair) for pair in product(*(each[seed] for each in both))] for seed in seeds}
     logs = {seed: math.fsum(found) / len(found) for seed, found in ratios.items() if None not in found}
-    return Multiplier(logs, len(seeds))
+    return Multiplier(logs, len(seeds), variant.wanted)
 
 
 def _course(comparison: Comparison, trial: Trial, cost: str) -> Course | None:
@@ -249,7 +253,7 @@ def picture(found: Multipliers) -> Picture | None:
         named(axes, f'times less than {found.over} (more is better)')
         for height, (row, _) in enumerate(rows):
             place = axes.get_yaxis_transform()
-            write(axes, 0.0, height - 0.2, f'{row.place} {row.variant}', va='bottom', fontsize=9, transform=place)
+            write(axes, 0.0, height - 0.2, f'{row.place} {row.label}', va='bottom', fontsize=9, transform=place)
 
     canvases = [canvas.taller(0.6 + _ROW * len(rows)) for canvas in (NARROW, WIDE)]
     return Picture(title, draw('multipliers', title, paint, canvases))

@@ -51,7 +51,8 @@ METHOD = (
 
 SEARCHED = (
     'Each variant was trained with each of these settings, on seeds of the search alone, and compared with the best of '
-    'them (*) on other seeds. Figures are means over the seeds of the search.'
+    'them (*) on other seeds. Figures are means over the seeds of the search. A setting of which a seed failed or '
+    'diverged is never taken.'
 )
 
 HALVED = (
@@ -227,7 +228,7 @@ def _by_length(comparison: Comparison) -> list[str]:
     if found is None:
         return []
     heads = [f'{tokens} tokens{" (trained)" if place == 0 else ""}' for place, tokens in enumerate(found.lengths)]
-    rows = [[standing.variant, *map(found.text, cells)] for standing, cells in found.rows]
+    rows = [[standing.label, *map(found.text, cells)] for standing, cells in found.rows]
     return ['## At other lengths', table([['variant', *heads], *rows])]
 
 
@@ -264,7 +265,10 @@ def verdict(comparison: Comparison) -> str:
         return 'No run has finished, so there is nothing to rank yet.'
     best, *others = comparison.ranked
     mean = tables.with_interval(best.mean, best.interval, tables.places(comparison))
-    said = [f'The {comparison.best} {metric_name(comparison.metric)} is that of {best.variant}: {mean}.']
+    said = [
+        f'The {comparison.best} {metric_name(comparison.metric)}{_among(comparison)} is that of {best.variant}: {mean}.'
+    ]
+    others = [other for other in others if other.complete]
     known = [other for other in others if other.difference_interval]
     alike = [other for other in known if other.difference_interval.holds(0.0)]
     if alike:
@@ -277,11 +281,23 @@ def verdict(comparison: Comparison) -> str:
     said += _to_tell(alike)
     if unknown := len(others) - len(known):
         said.append(f'For {counted(unknown, "variant")} there is no interval: it takes two seeds or more that differ.')
+    if comparison.incomplete:
+        which = ', '.join(row.label for row in comparison.incomplete)
+        said.append(f'Incomplete, as seeds failed, diverged or are missing, and so ranked last: {which}.')
+    if comparison.declared.among == 'batch':
+        said.append(f'{metric_name(comparison.metric).capitalize()} depends on batch_size: compare runs of one size.')
     if comparison.baseline is not None:
         behind = ', '.join(standing.variant for standing in comparison.behind)
         result = f'no better are {behind}' if comparison.behind else 'every variant is better'
         said.append(f'The baseline has {fixed(comparison.baseline, tables.places(comparison))}; {result}.')
     return ' '.join(said)
+
+
+def _among(comparison: Comparison) -> str:
+    """Among which variants the best was found, where that is not all."""
+    if not comparison.incomplete:
+        return ''
+    return ' of variants that finished all seeds' if comparison.ranked[0].complete else ' so far'
 
 
 def source(comparison: Comparison, now: datetime) -> str:

@@ -14,6 +14,7 @@ from saccade.analysis.report.fields import differing
 from saccade.analysis.report.words import counted
 from saccade.sweep.record import Run, Sweep, read_sweep
 from saccade.train.log import provenance
+from saccade.train.log.declarations import Declarations, read_declarations
 from saccade.train.log.log import read
 from saccade.train.workdir import Workdir, absolute
 from saccade.types import UserError
@@ -38,6 +39,7 @@ class Trial:
         records: of metrics.jsonl, in order.
         steps: how many it is to take.
         exit, last_lines: of a process that failed.
+        declared: its metrics; nothing for a run that has not begun.
         starts: provenance of each start, as provenance.jsonl has it, oldest first; empty without a record.
     """
 
@@ -51,6 +53,7 @@ class Trial:
     failed: bool = False
     exit: int | None = None
     last_lines: tuple[str, ...] = ()
+    declared: Declarations = Declarations()  # noqa: RUF009, it is frozen
     starts: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
 
     @property
@@ -162,6 +165,7 @@ def _of_run(folder: Path, run: Run) -> Trial:
         failed=run.status == 'failed',
         exit=run.exit,
         last_lines=run.last_lines,
+        declared=_declared(folder),
         starts=_starts(folder),
     )
 
@@ -176,7 +180,17 @@ def _of_folders(folder: Path) -> Study:
     configs = [_config(run) for run in runs]
     variants = _named([{key: value for key, value in config.items() if key != 'seed'} for config in configs])
     trials = tuple(
-        Trial(run.name, variant, config['seed'], run, config['steps'], config, _records(run), starts=_starts(run))
+        Trial(
+            run.name,
+            variant,
+            config['seed'],
+            run,
+            config['steps'],
+            config,
+            _records(run),
+            declared=_declared(run),
+            starts=_starts(run),
+        )
         for run, variant, config in zip(runs, variants, configs, strict=True)
     )
     return Study(folder, folder.name, trials, base={})
@@ -200,6 +214,10 @@ def _config(folder: Path) -> Mapping[str, Any]:
         if not isinstance(config[name], int):
             raise UserError(f'{workdir.config}: {name} is {config[name]!r}, and must be a whole number')
     return config
+
+
+def _declared(folder: Path) -> Declarations:
+    return read_declarations(Workdir(folder).declarations)
 
 
 def _starts(folder: Path) -> tuple[Mapping[str, Any], ...]:

@@ -20,7 +20,8 @@ from saccade.sweep.space import NAME, points
 
 METHOD = (
     'A cell is the mean over seeds with its 95% interval. The mean share says how far it is from chance, which is the '
-    'baseline, to the best possible, over all tasks. State bytes are what a row leaves to decode with.'
+    'baseline, to the best possible, over all tasks. Variants that lack seeds or tasks come last. State bytes are what '
+    'a row leaves to decode with.'
 )
 
 
@@ -82,7 +83,7 @@ def _longer(found: Matrix) -> list[str]:
         return []
     heads = [f'{task}, {tokens} tokens' for task, each in known.items() for tokens in each.lengths]
     texts = {
-        (task, standing.variant): [fixed(cell and cell.mean, 2) for cell in cells]
+        (task, standing.variant): [f'{fixed(cell.mean, 2)}{cell.seeds}' if cell else UNKNOWN for cell in cells]
         for task, each in known.items()
         for standing, cells in each.rows
     }

@@ -73,7 +73,7 @@ def at_equal_compute(comparison: Comparison) -> list[list[str]]:
         return []
     digits = places(comparison)
     rows = [
-        [row.variant, with_interval(mean, interval, digits), str(row.place), amount(row.cost.flops)]
+        [row.label, with_interval(mean, interval, digits), str(row.place), amount(row.cost.flops)]
         for row, mean, interval in found.rows
     ]
     metric = f'{metric_name(comparison.metric)} at {amount(found.flops)} FLOPs [95% interval]'
@@ -124,9 +124,9 @@ def with_interval(value: float | None, interval: Interval | None, digits: int, s
 
 
 def seeds(standing: Standing) -> str:
-    """How many seeds a mean is of."""
+    """How many seeds a mean is of, and of how many where some failed, diverged or are missing."""
     finished = len(standing.scores)
-    return str(finished) if finished == standing.known else f'{finished} of {standing.known} seeds'
+    return str(finished) if standing.complete else f'{finished} of {standing.wanted} seeds, incomplete'
 
 
 def state(comparison: Comparison, trial: Trial) -> str:
@@ -214,6 +214,7 @@ def _standing(comparison: Comparison, standing: Standing) -> dict[str, Any]:
         **{name: interval and [interval.low, interval.high] for name, interval in ends.items()},
         'scores': {str(seed): score for seed, score in standing.scores.items()},
         'seeds': standing.known,
+        'complete': standing.complete,
         'seeds_to_tell': standing.seeds_to_tell,
         **asdict(standing.cost),
         'speed_interval': speed_interval and [speed_interval.low, speed_interval.high],

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a search found: for each variant the settings that were tried, what each gave, and which was taken."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,9 +12,9 @@ import numpy as np
 from jaxtyping import Num
 from scipy.stats import rankdata
 
-from saccade.analysis.report.compare import Comparison, Question, compare
-from saccade.analysis.report.runs import Study, read_study
-from saccade.analysis.report.words import UNKNOWN, decimals, fixed
+from saccade.analysis.report.compare import Comparison, Question, Standing, compare
+from saccade.analysis.report.runs import Study, Trial, read_study
+from saccade.analysis.report.words import UNKNOWN, decimals, fixed, metric_name
 from saccade.sweep.folder import SweepFolder
 from saccade.sweep.record import Run, Sweep, read_sweep
 from saccade.train.config import PREFIX
@@ -30,15 +31,15 @@ class Tuning:
 
     Attributes:
         comparison: of its runs.
-        means: for each variant, the mean that each setting gave, in the order in which they are tried; None where no
-            run has finished.
+        means: for each variant, the mean that each setting gave, in the order in which they are tried; None for a
+            setting of which a seed has failed, diverged or not finished: it is never chosen.
     """
 
     comparison: Comparison
     means: Mapping[str, Mapping[str, float | None]]
 
     def best(self, variant: str) -> str | None:
-        """Return the best setting of a variant; None where no run has finished."""
+        """Return the best setting of a variant; None where none has finished all its seeds."""
         sign = 1 if self.comparison.best == 'lowest' else -1
         found = {name: sign * mean for name, mean in self.means[variant].items() if mean is not None}
         return min(found, key=found.__getitem__, default=None)
@@ -47,20 +48,44 @@ class Tuning:
         """Return the best setting of each variant.
 
         Raises:
-            UserError: no run of a variant has finished.
+            UserError: of a variant no setting has finished all its seeds; the runs that have not are listed.
         """
         found = {variant: self.best(variant) for variant in self.means}
         for variant, setting in found.items():
             if setting is None:
-                folder = self.comparison.study.folder
-                raise UserError(f'{folder}: no run of {variant} has finished, so it cannot be tuned; see why it failed')
+                lacking = '; '.join(text for name in self.means[variant] for text in self.lacking(variant, name))
+                raise UserError(
+                    f'{self.comparison.study.folder}: no setting of {variant} has finished all its seeds, so it cannot '
+                    f'be tuned: {lacking}'
+                )
         return found
+
+    def lacking(self, variant: str, setting: str) -> list[str]:
+        """The runs of a setting that give no finite metric, and why, in words."""
+        trials = self.standing(variant, setting).trials
+        values = {trial.name: self.comparison.value(trial) for trial in trials}
+        return [
+            f'{setting}, seed {trial.seed}: {self._why(trial, values[trial.name])}'
+            for trial in trials
+            if values[trial.name] is None or not math.isfinite(values[trial.name])
+        ]
+
+    def standing(self, variant: str, setting: str) -> Standing:
+        """The standing of a variant with a setting."""
+        name = f'{variant},{setting}'
+        return next(standing for standing in self.comparison.standings if standing.variant == name)
+
+    def _why(self, trial: Trial, value: float | None) -> str:
+        if value is not None:
+            return f'diverged, its {metric_name(self.comparison.metric)} is {value}'
+        ended = 'failed' if trial.failed else 'not finished'
+        return ', '.join([f'{ended} at step {trial.step} of {trial.steps}', *trial.last_lines[-1:]])
 
     def kept(self, count: int) -> dict[str, list[str]]:
         """Return the best settings of each variant, so many at most, in the order in which they are tried.
 
         Raises:
-            UserError: no run of a variant has finished.
+            UserError: as `chosen`.
         """
         self.chosen()
         sign = 1 if self.comparison.best == 'lowest' else -1
@@ -168,13 +193,14 @@ class Search:
         )
 
     def _text(self, variant: str, setting: str) -> str:
-        last, mean = None, None
-        for steps, tuning in self.rounds.items():
-            if setting in tuning.means[variant]:
-                last, mean = steps, tuning.means[variant][setting]
+        last = next(steps for steps in reversed(self.rounds) if setting in self.rounds[steps].means[variant])
+        mean, standing = self.rounds[last].means[variant][setting], self.rounds[last].standing(variant, setting)
         known = [mean for each in self.rounds.values() for means in each.means.values() for mean in means.values()]
         spread = [mean for mean in known if mean is not None]
-        text = UNKNOWN if mean is None else fixed(mean, decimals([(max(spread) - min(spread)) / 20]))
+        if mean is None:
+            text = f'{UNKNOWN} ({len(standing.scores)} of {standing.wanted} seeds)'
+        else:
+            text = fixed(mean, decimals([(max(spread) - min(spread)) / 20]))
         return text if last is None else f'{text} ({last:,} steps)'
 
 
@@ -185,11 +211,11 @@ def tuning(study: Study, variants: Sequence[str], question: Question) -> Tuning:
         UserError: no run logs what is asked for.
     """
     comparison = compare(study, question)
-    means = {standing.variant: standing.mean for standing in comparison.standings}
+    means = {standing.variant: standing.mean for standing in comparison.standings if standing.complete}
     found: dict[str, dict[str, float | None]] = {variant: {} for variant in variants}
     for name in dict.fromkeys(trial.variant for trial in study.trials):
         variant = max((each for each in variants if name.startswith(f'{each},')), key=len)
-        found[variant][name.removeprefix(f'{variant},')] = means[name]
+        found[variant][name.removeprefix(f'{variant},')] = means.get(name)
     return Tuning(comparison, found)
 
 

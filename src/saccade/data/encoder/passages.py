@@ -26,7 +26,7 @@ from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import IGNORED, Part, UserError, require_positive
+from saccade.types import IGNORED, Metric, Part, UserError, declares, fraction, require_positive
 
 _SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # what is between words stays before the next
 
@@ -173,6 +173,10 @@ class PassageRows:
         return (slice(*numbers[2 * text : 2 * text + 2]) for text in range(self.texts))
 
 
+@declares(
+    *(Metric(f'{name}_loss', 'lowest', 0.0, unit='nats') for name in ('masked', 'pair')),
+    *(fraction(f'{name}_accuracy') for name in ('pair', 'length')),
+)
 def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, float]:
     """Return metrics of a baseline that knows how frequent each token is in training, and each label of a pair.
 

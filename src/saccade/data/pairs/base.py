@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, SupportsInt
+from typing import Any, ClassVar, SupportsInt
 
 import jax
 import numpy as np
@@ -24,11 +24,11 @@ from saccade.data.corpus.records import DatasetRecords, Records, RecordSource
 from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.rows.ragged import Ragged, encoded
-from saccade.data.split import Bucket, Row, Split, batch_of, bucketed
+from saccade.data.split import PERPLEXITY, Bucket, Row, Split, batch_of, bucketed
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import Part, UserError
+from saccade.types import Metric, Part, UserError
 
 _SIDES = ('source', 'target')
 _LOG = logging.getLogger(__name__)
@@ -84,6 +84,8 @@ class PairSplit(Split):
         """The text of tokens that were written."""
         return self.tokenizer.decode(ids)
 
+    reports: ClassVar[tuple[Metric, ...]] = (PERPLEXITY,)
+
     def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """Perplexity, by token."""
         return {'perplexity': math.exp(min(metrics['loss'], 700.0))}
@@ -113,6 +115,8 @@ class FromPairs(TokenizedBase):
     buckets: tuple[int, ...] = ()
     source_tokenizer: Part[Trainer] | None = None
     mode: str | None = None
+
+    reports: ClassVar[tuple[Metric, ...]] = PairSplit.reports
 
     def __post_init__(self) -> None:
         PairFrame(self.source_context_length, self.context_length, start=0, end=0)

@@ -7,6 +7,7 @@ one which is trained here and one which is published are used alike.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -16,7 +17,7 @@ from saccade.data.dataset_base import BySplit
 from saccade.data.split import Row, RowSource, Split, batch_of
 from saccade.data.text.stream import TextData
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.types import UserError
+from saccade.types import Metric, UserError
 
 SENTINEL = '<extra_id_{}>'
 
@@ -53,6 +54,8 @@ class MarkedText(TextData):
     sentinels: int
     modes: tuple[str, ...] = ()
     start: str | None = None
+
+    reports: ClassVar[tuple[Metric, ...]] = Split.reports  # its loss is of what is left out
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,7 @@ up, and every row brings a piece of it. Special and unknown tokens, and padding,
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -21,7 +21,7 @@ from saccade.data.dataset_base import BySplit
 from saccade.data.split import Row, RowSource, Split
 from saccade.data.text.stream import TextData, TextSplit
 from saccade.data.tokenizer.tokenizer import Tokenizer
-from saccade.types import UserError, require_positive
+from saccade.types import Metric, UserError, require_positive
 
 _HIGHEST = 2.0**64  # of a raw number of Philox
 
@@ -38,6 +38,8 @@ class SkipGramText(TextData):
 
     noise: int = 64
     power: float = 0.75
+
+    reports: ClassVar[tuple[Metric, ...]] = Split.reports  # its loss is of pairs of words
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -22,11 +22,11 @@ from saccade.data.corpus.corpus import Corpus, open_corpus
 from saccade.data.dataset_base import Arrays, BySplit
 from saccade.data.rows.pack import Pack, Rows
 from saccade.data.rows.ragged import smallest
-from saccade.data.split import Split
+from saccade.data.split import PERPLEXITY, Split
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import Part, UserError
+from saccade.types import Metric, Part, UserError
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,6 +44,8 @@ class TextSplit(Split):
     bytes: int
     tokens: int
     documents: int
+
+    reports: ClassVar[tuple[Metric, ...]] = (PERPLEXITY, Metric('bits_per_byte', 'lowest', 0.0, unit='bits'))
 
     def derived(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """Perplexity, and bits for each byte of the text."""
@@ -70,6 +72,8 @@ class TextData(TokenizedBase):
     name: str | None = None
     path: str | None = None
     validation: float = 0.1
+
+    reports: ClassVar[tuple[Metric, ...]] = TextSplit.reports
 
     def __post_init__(self):
         if self.context_length < 1:
