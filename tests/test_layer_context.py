@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import saccade
+from saccade.build import build
 from saccade.types import LayerContext, Source, UserError
 
 SEGMENTS = np.array([[0, 1, 1, 1, 0, 2, 2], [1, 1, 1, 1, 1, 1, 1]])
@@ -22,6 +23,17 @@ MIXERS = {
     'memory': saccade.SegmentMemory(heads=2, length=4, memory=2, mask=CAUSAL),
     'convolution': saccade.Convolution(size=3, depthwise=True),
     'state': saccade.Retention(heads=2),
+}
+STACK = {
+    'use': 'model.stack:Stack',
+    'layers': 1,
+    'run': {'use': 'model.stack:Unrolled'},
+    'block': {
+        'use': 'block.pre_norm:PreNorm',
+        'norm': {'use': 'norm.layer:LayerNorm'},
+        'mixer': {'use': 'recurrent.mixer.convolution:Convolution', 'size': 3, 'depthwise': True},
+        'feedforward': {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}},
+    },
 }
 KINDS = {'NumPy': np.asarray, 'lists': lambda x: x.tolist()}
 
@@ -80,11 +92,20 @@ def test_cross_attention_takes_lists():
     ],
 )
 @pytest.mark.parametrize('of_kind', [list, np.asarray, jnp.asarray], ids=['lists', 'NumPy', 'JAX'])
-def test_padding_inside_a_segment_is_refused(segments, message, of_kind):
-    with pytest.raises(UserError, match=message):
-        LayerContext(jnp.zeros((len(segments), len(segments[0])), int), of_kind(segments))
-    with pytest.raises(UserError, match=message):
-        LayerContext(jnp.zeros((len(segments), len(segments[0])), int)).replace(segments=of_kind(segments))
+def test_padding_inside_a_segment_of_a_whole_sequence_is_refused(segments, message, of_kind):
+    x = jnp.zeros((len(segments), len(segments[0]), 4))
+    context = LayerContext(jnp.zeros(x.shape[:2], int), of_kind(segments))
+    for part in (saccade.Convolution(size=3, depthwise=True), saccade.MultiHead(heads=2)):
+        with pytest.raises(UserError, match=message):
+            part.init(jax.random.key(0), x, context)
+        with pytest.raises(UserError, match=message):
+            jax.eval_shape(lambda x, part=part: part.init(jax.random.key(0), x, context), x)
+
+
+def test_padding_inside_a_segment_is_refused_by_a_stack_of_layers():
+    context = LayerContext(jnp.asarray(POSITIONS[:1]), jnp.array([[1, 1, 0, 1, 1, 1, 1]]))
+    with pytest.raises(UserError, match=r'^segments\[0\]: segment 1 is in two pieces'):
+        jax.eval_shape(lambda x: build(STACK)().init(jax.random.key(0), x, context, False), jnp.asarray(X[:1]))
 
 
 @pytest.mark.parametrize(
@@ -92,12 +113,13 @@ def test_padding_inside_a_segment_is_refused(segments, message, of_kind):
     [[[0, 0, 1, 1, 0]], [[1, 1, 0, 2, 2], [0, 0, 0, 0, 0]], [[2, 2, 1, 1, 3], [1, 1, 1, 1, 1]], [[0, 1, 0, 2, 0]]],
 )
 def test_padding_around_segments_is_not(segments):
-    context = LayerContext(jnp.zeros((len(segments), 5), int), np.array(segments))
-    np.testing.assert_array_equal(context.segments, segments)
+    LayerContext(jnp.zeros((len(segments), 5), int), np.array(segments)).require_whole_segments()
 
 
-def test_nothing_is_checked_while_tracing_and_the_shapes_of_segments_may_stand_for_them():
-    broken = jnp.array([[1, 0, 1]])
-    real = jax.jit(lambda segments: LayerContext(segments, segments).real)(broken)
-    assert real.tolist() == [[True, False, True]]
-    assert LayerContext(None, jax.ShapeDtypeStruct((1, 3), jnp.int32)).segments.shape == (1, 3)
+def test_nothing_is_checked_while_tracing_and_shapes_may_stand_for_segments():
+    def real(segments):
+        context = LayerContext(segments, segments)
+        context.require_whole_segments()
+        return context.real
+
+    assert jax.jit(real)(jnp.array([[1, 0, 1]])).tolist() == [[True, False, True]]

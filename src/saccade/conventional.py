@@ -109,6 +109,8 @@ def _anywhere(made: type) -> type:
         bound = signature.bind_partial(self, *given, **more)
         for name, value in bound.arguments.items():
             bound.arguments[name] = _on_device(value)
+            if isinstance(value, LayerContext):
+                value.require_whole_segments()
         first = [*bound.arguments.values()][1]  # after self, in the order of the signature
         x = bound.arguments.get('tokens', first)
         context = bound.arguments.get('context')

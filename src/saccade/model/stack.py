@@ -118,6 +118,7 @@ class Stack(nn.Module):
     last_blocks: tuple[Part[Block], ...] = ()
 
     def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+        context.require_whole_segments()
         return self._around(x, lambda x: (self._through(x, context, train), None))[0]
 
     def init_state(self, x: Hidden, capacity: int) -> tuple[State, ...]:

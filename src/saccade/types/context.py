@@ -42,9 +42,9 @@ class LayerContext:
     Attributes:
         positions: place of each token within its own segment.
         segments: tokens attend only within equal segments; 0 is padding. None: every row is one segment. The tokens of
-            a segment are next to each other: padding is before, after or between segments and never inside one, where
-            convolutions and masks by place would count it. This is checked where the segments are known, and not while
-            tracing.
+            a segment of a whole sequence are next to each other: padding is before, after or between segments and never
+            inside one, where convolutions and masks by place would count it. `require_whole_segments` checks it where
+            the segments are known, which they are not while tracing. Decoding steps pass over padding anywhere.
         source: where a mixer takes keys and values from; None for the tokens themselves.
         terms: score terms that all layers share.
         types: 1 for tokens of the second of two texts, else 0; None: there is one text.
@@ -55,9 +55,6 @@ class LayerContext:
         handed: what earlier layers hand on, by name; see `saccade.layers:earlier`.
 
     Lists become NumPy arrays.
-
-    Raises:
-        UserError: a segment is in two pieces.
     """
 
     positions: Int[Array, 'B T']
@@ -72,7 +69,6 @@ class LayerContext:
 
     def __post_init__(self) -> None:
         _lists_to_arrays(self)
-        _require_whole_segments(self.segments)
 
     def read(self, x: Hidden) -> Source:
         """Return what keys and values are made of: the source, or the tokens x themselves."""
@@ -90,6 +86,26 @@ class LayerContext:
         if self.source is not None:
             raise UserError(f'{name} reads its own sequence alone, and no other')
 
+    def require_whole_segments(self) -> None:
+        """Refuse rows in which a segment goes on after padding or after another segment, where they are known.
+
+        Raises:
+            UserError: there is one.
+        """
+        given = self.segments
+        if isinstance(given, jax.core.Tracer) or not isinstance(given, np.ndarray | jax.Array):
+            return
+        if isinstance(given, jax.Array) and not given.is_fully_addressable:
+            return
+        segments = np.asarray(given)
+        begins = np.sort(np.where(np.diff(segments, axis=-1, prepend=0) != 0, segments, 0), axis=-1)
+        rows, places = np.nonzero((begins[:, 1:] == begins[:, :-1]) & (begins[:, 1:] != 0))
+        if len(rows):
+            raise UserError(
+                f'segments[{rows[0]}]: segment {begins[rows[0], places[0]]} is in two pieces; its tokens must be next '
+                'to each other, and padding before or after them'
+            )
+
     @property
     def real(self) -> Bool[Array, 'B T'] | None:
         """True where a place holds a token, False for padding; None where all hold one."""
@@ -105,25 +121,3 @@ def _lists_to_arrays(made: Any) -> None:
     for name, value in vars(made).items():
         if isinstance(value, list):
             object.__setattr__(made, name, np.asarray(value))
-
-
-def _require_whole_segments(segments: Any) -> None:
-    """Refuse rows in which a segment goes on after padding or after another segment, where their numbers are known.
-
-    Raises:
-        UserError: there is one.
-    """
-    if isinstance(segments, jax.core.Tracer) or not isinstance(segments, np.ndarray | jax.Array):
-        return
-    if isinstance(segments, jax.Array) and not segments.is_fully_addressable:
-        return
-    known = np.asarray(segments)
-    begins = np.sort(np.where(np.diff(known, axis=-1, prepend=0) != 0, known, 0), axis=-1)
-    twice = (begins[..., 1:] == begins[..., :-1]) & (begins[..., 1:] != 0)
-    if twice.any():
-        place = tuple(int(at) for at in np.argwhere(twice)[0])
-        row, number = place[:-1], begins[..., 1:][place]
-        raise UserError(
-            f'segments{list(row)}: segment {number} is in two pieces; its tokens must be next to each other, and '
-            'padding before or after them'
-        )
