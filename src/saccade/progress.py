@@ -5,6 +5,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 _T = TypeVar('_T')
@@ -34,6 +35,42 @@ def listening(begin: Begin) -> Iterator[None]:
         yield
     finally:
         _begin.reset(token)
+
+
+class InterruptedWorkError(Exception):
+    """Counted work was left because something asked to stop."""
+
+
+@contextmanager
+def interrupted_by(stopped: Callable[[], bool]) -> Iterator[None]:
+    """Leave counted work within, after the item in hand, when `stopped` says so.
+
+    Raises:
+        InterruptedWorkError: work was left.
+    """
+    begin = _begin.get()
+
+    def begin_interruptible(name: str, total: int | None, unit: str) -> Phase:
+        return _Interruptible(begin(name, total, unit) if begin else None, stopped)
+
+    with listening(begin_interruptible):
+        yield
+
+
+@dataclass(frozen=True)
+class _Interruptible:
+    phase: Phase | None
+    stopped: Callable[[], bool]
+
+    def tell(self, done: int) -> None:
+        if self.phase:
+            self.phase.tell(done)
+        if self.stopped():
+            raise InterruptedWorkError
+
+    def end(self) -> None:
+        if self.phase:
+            self.phase.end()
 
 
 def counted(items: Iterable[_T], name: str, total: int | None = None, unit: str = '') -> Iterator[_T]:

@@ -136,6 +136,20 @@ class Checkpoints:
             writer.save(folder, args=ocp.args.Composite(**stores))
         self._pending = _Pending(step, size, self._background.submit(self._finish, writer, folder, about))
 
+    def add_metrics(self, step: int, metrics: Mapping[str, SupportsFloat], extra: Mapping[str, Any]) -> None:
+        """Add what was measured after the save of a step to its seal; steps that need not stay are deleted then.
+
+        Raises:
+            UserError: the disk is full or cannot be written to.
+        """
+        self.wait()
+        if jax.process_index() == 0:
+            seal = _read_seal(self._at(step))
+            values = {name: float(value) for name, value in metrics.items()}
+            about = {'step': step, 'metrics': {**seal.metrics, **values}, 'extra': {**seal.extra, **extra}}
+            write_seal(self._at(step), about, seal.files)
+            self._retire()
+
     def wait(self) -> None:
         """Block until what was saved is sealed on disk.
 

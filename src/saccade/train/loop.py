@@ -11,7 +11,7 @@ import jax
 
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Row
-from saccade.progress import listening
+from saccade.progress import InterruptedWorkError, interrupted_by, listening
 from saccade.train.backend import replace_params
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import declared, ranking
@@ -27,7 +27,7 @@ from saccade.train.log.provenance import changed_code, recorded
 from saccade.train.meter import Meter
 from saccade.train.plan import Plan, row_lines
 from saccade.train.process.lock import locked
-from saccade.train.process.processes import require_shared, stopped_together
+from saccade.train.process.processes import Stop, require_shared
 from saccade.train.setup import make_backend, require_lengths, require_ranking
 from saccade.train.trained import start_from, verified_folder
 from saccade.train.workdir import BEFORE, FREE, Workdir, absolute
@@ -55,7 +55,8 @@ def train(config: Mapping[str, Any], workdir: str, options: Options = Options())
     Raises:
         UserError: the config does not fit itself, the data, the devices or the folder; or training diverged.
     """
-    return Run(config, workdir, options).train()
+    with Stop().heard() as stop:
+        return Run(config, workdir, options).train(stop)
 
 
 class Run:
@@ -106,8 +107,11 @@ class Run:
         self.data.require_model(self.experiment.model, found)
         return found
 
-    def train(self) -> dict[str, Any]:
+    def train(self, stop: Stop | None = None) -> dict[str, Any]:
         """Train to the last step, resuming from the latest checkpoint, and return the final evaluation.
+
+        Args:
+            stop: asked after each step, and each batch of an evaluation, whether to stop.
 
         Raises:
             UserError: data or folder do not fit the config, another process trains the run, or training diverged.
@@ -117,22 +121,28 @@ class Run:
             first = jax.process_index() == 0
             with locked(self.workdir.lock, self._refuse_second) if first else contextlib.nullcontext():
                 self._begin(prepared)
-                return self._train(prepared)
+                return self._train(prepared, stop or Stop())
 
-    def _train(self, prepared: Prepared) -> dict[str, Any]:
+    def _train(self, prepared: Prepared, stop: Stop) -> dict[str, Any]:
         run, steps = self.experiment, self.experiment.steps
         with (
             recorded(self.workdir.provenance, self.config) as record,
             Checkpoints(self.workdir.checkpoints, run.keep_last, run.keep_best, ranking(run)) as checkpoints,
         ):
             state, start, lines = self._start(checkpoints)
-            with self._log(start, lines) as log, stopped_together() as stopped:
+            concluded = start == steps and self._is_evaluated(steps)
+            with self._log(start, lines) as log, stop.training() as stopped, interrupted_by(stop.now):
                 state, done = self._steps(state, start, prepared, checkpoints, log, stopped)
-                found = self._conclude(state, prepared, log if start < steps else None) if done == steps else None
-                self._save(checkpoints, done, state, found, log)
-                record['status'] = 'finished' if done == steps else 'stopped'
+                self._save(checkpoints, done, state, log)  # before an evaluation that may be long, or killed
+                found = None
+                if done == steps:
+                    with contextlib.suppress(InterruptedWorkError):
+                        found = self._conclude(state, prepared, None if concluded else log)
+                        checkpoints.add_metrics(done, found.metrics, {'lines': log.lines})
+                record['status'] = 'finished' if found else 'stopped'
         if found is None:
-            self.display.say(f'stopped by a signal after step {done}; saved. The same command continues.')
+            where = f'after step {done}' if done < steps else 'in the final evaluation'
+            self.display.say(f'stopped by a signal {where}; saved. The same command continues.')
             return {}
         self.display.say('\n'.join(found.lines()))
         return found.record()
@@ -238,26 +248,38 @@ class Run:
             log.plan(self.plan.metrics())
         meter = Meter(self.plan, self.backend)
         rates = rates_of(self.backend.learner.schedule, run.steps)
+        if 0 < start < run.steps and due(start, run.eval_every) and not self._is_evaluated(start):  # it was stopped
+            with contextlib.suppress(InterruptedWorkError):
+                found = self.measure(state, prepared, start, run.eval_batches)
+                self._report(found, state, prepared, log)
+                checkpoints.add_metrics(start, found.metrics, {'lines': log.lines})
         batches = train_batches(prepared.splits['train'], run.batch_size, run.seed, start, *self.backend.reads)
         while step < run.steps and not stopped(step):
             rows = next(batches)
             batch = self.backend.place(rows)
             with self._profiled(step + 1):
                 state, metrics = self.backend.train_step(state, batch, rates[step])
-            step, found = step + 1, None
+            step += 1
             log.step(step)
             meter.add(step, metrics, self._share(rows))
             if due(step, run.log_every) or step == run.steps:
                 log.write(step, 'train', meter.read())
+            found = None
             if due(step, run.eval_every) and step < run.steps:
-                found = self.measure(state, prepared, step, run.eval_batches)
-                self._report(found, state, prepared, log)
+                with contextlib.suppress(InterruptedWorkError):
+                    found = self.measure(state, prepared, step, run.eval_batches)
+                    self._report(found, state, prepared, log)
                 meter.restart()
             if due(step, run.checkpoint_every) and step < run.steps:
                 meter.check()
-                self._save(checkpoints, step, state, found, log)
+                self._save(checkpoints, step, state, log, found)
         meter.check()
         return state, step
+
+    def _is_evaluated(self, step: int) -> bool:
+        """Whether the log has the evaluation of a step: a signal may have ended it."""
+        records = read(self.workdir.metrics)
+        return any(record['step'] == step and record['split'] == 'validation' for record in records)
 
     def _share(self, rows: Row) -> float:
         """How much this process's rows of a batch are of the batch that the plan is of."""
@@ -278,7 +300,8 @@ class Run:
         found = self.measure(state, prepared, self.experiment.steps)
         baseline = baseline_of(self.experiment, prepared, found.split, found.step)
         if log is not None:
-            others = evaluate_lengths(self.experiment, self._weights(state), prepared.processor, found.step)
+            # All is measured before any of it is logged, so that what is interrupted leaves no half of it.
+            others = [*evaluate_lengths(self.experiment, self._weights(state), prepared.processor, found.step)]
             for other in (*([baseline] if baseline else []), *others):
                 log.write(other.step, other.split, other.metrics)
             self._report(found, state, prepared, log)
@@ -291,7 +314,9 @@ class Run:
             key = jax.random.fold_in(jax.random.key(self.experiment.seed), found.step)
             log.sample(found.step, self.sample(self.experiment.model(), self._weights(state), prepared.processor, key))
 
-    def _save(self, checkpoints: Checkpoints, step: int, state: TrainState, found: Evaluation | None, log: Log) -> None:
+    def _save(
+        self, checkpoints: Checkpoints, step: int, state: TrainState, log: Log, found: Evaluation | None = None
+    ) -> None:
         metrics, extra = {} if found is None else found.metrics, {'batches': step, 'lines': log.lines}
         checkpoints.save(step, _as_dict(self.backend.unload(state)), metrics, extra)
 

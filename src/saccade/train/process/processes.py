@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -115,17 +116,70 @@ def stop_signal() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(received)
 
 
-@contextmanager
-def stopped_together() -> Iterator[Callable[[int], bool]]:
-    """Whether to stop after so many steps: the same answer in all processes, whichever was told to."""
-    if jax.process_count() == 1:
-        with stop_signal() as stopped:
-            yield lambda step: stopped()
-        return
-    # SIGTERM is heard by JAX's runtime, which has the processes agree on a step that none has passed.
-    others = tuple(number for number in STOPS if number != signal.SIGTERM)
-    with _handled(lambda *_: os.kill(os.getpid(), signal.SIGTERM), others):
-        yield multihost_utils.reached_preemption_sync_point
+class Stop:
+    """Signals that end this process: each is answered by a line at once, and obeyed where nothing is lost.
+
+    Until `training` nothing is there to save, and a signal ends the process. From then on the run asks whether to stop,
+    after each step and, by `now`, after each batch of an evaluation. A thread does the answering, since Python's own
+    handlers wait while XLA compiles. Several processes stop after the same step; they do not stop in an evaluation.
+    """
+
+    def __init__(self) -> None:
+        self._received: list[int] = []
+        self._saves = False
+
+    @contextmanager
+    def heard(self) -> Iterator['Stop']:
+        """Listen to the signals; a process that trains with others leaves this to JAX's runtime."""
+        if jax.distributed.is_initialized():
+            yield self
+            return
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        threading.Thread(target=self._answer, args=(reader,), name='signals', daemon=True).start()
+        with _handled(lambda number, _: self._received.append(number), STOPS):
+            before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+            try:
+                yield self
+            finally:
+                signal.set_wakeup_fd(before)
+                os.close(writer)  # which ends the thread
+
+    @contextmanager
+    def training(self) -> Iterator[Callable[[int], bool]]:
+        """From now on there is something to save. Yields whether to stop after a step: all processes get one answer."""
+        self._saves = True
+        if not jax.distributed.is_initialized():
+            yield lambda step: self.now()
+            return
+        # SIGTERM is heard by JAX's runtime, which has the processes agree on a step that none has passed.
+        others = tuple(number for number in STOPS if number != signal.SIGTERM)
+        with _handled(lambda *_: os.kill(os.getpid(), signal.SIGTERM), others):
+            yield multihost_utils.reached_preemption_sync_point
+
+    def now(self) -> bool:
+        """Whether a signal was received."""
+        return bool(self._received)
+
+    def _answer(self, reader: int) -> None:
+        while numbers := os.read(reader, 1):
+            if numbers[0] not in STOPS:
+                continue
+            name = signal.Signals(numbers[0]).name
+            if self._saves:
+                os.write(2, f'{name}: stops after this step or batch; what is trained is saved\n'.encode())
+            else:
+                os.write(2, f'{name}: stopped before training; nothing was to be saved\n'.encode())
+                os._exit(128 + numbers[0])
+        os.close(reader)
+
+
+def _forget_signals() -> None:
+    """In a fork: what it is sent is not the business of the process that it comes from."""
+    signal.set_wakeup_fd(-1)
+
+
+os.register_at_fork(after_in_child=_forget_signals)
 
 
 def require_shared(file: Path) -> None:
