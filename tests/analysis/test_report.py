@@ -241,8 +241,11 @@ def test_the_verdict_says_how_many_seeds_would_tell(tmp_path):
     folder = write_study(tmp_path / 'sweep', whole=True)
     by_heads = scores(folder)
     order = sorted(by_heads, key=lambda heads: statistics.fmean(by_heads[heads].values()))
-    seeds = [fewest_seeds(by_heads[heads], by_heads[order[0]]) for heads in order[1:]]
-    each = ', '.join(f'{count} from heads={heads}' for count, heads in sorted(zip(seeds, order[1:], strict=True)))
+    beside = difference_intervals([by_heads[heads] for heads in order], best=0)
+    alike = [heads for heads, interval in zip(order[1:], beside[1:], strict=True) if interval.holds(0.0)]
+    assert alike
+    seeds = [fewest_seeds(by_heads[heads], by_heads[order[0]]) for heads in alike]
+    each = ', '.join(f'{count} from heads={heads}' for count, heads in sorted(zip(seeds, alike, strict=True)))
     assert f'about this many seeds of each would tell it apart: {each}.' in page.verdict(compared(folder))
 
 
