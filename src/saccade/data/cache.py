@@ -27,7 +27,7 @@ from saccade.progress import counted
 from saccade.types import Part, UserError
 
 # Part of a tokenizer's key: another number wherever its training changes.
-_FORMAT = 1
+_FORMAT = 2
 # Characters tokenised at a time; an encoding takes some hundred bytes of memory a character.
 _GROUP = 1 << 21
 _DIGESTS = 'digests.json'

@@ -15,7 +15,7 @@ from saccade.data.cache import digest, explained, kept, read_arrays, write_array
 from saccade.data.split import Prepared, Split
 from saccade.types import Model, Part, Processor
 
-_FORMAT = 2  # part of the cache key: another number wherever the arrays of a dataset or their meaning change
+_FORMAT = 3  # part of the cache key: another number wherever the arrays of a dataset or their meaning change
 
 Arrays = Mapping[str, np.ndarray]
 BySplit = Mapping[str, Arrays]
