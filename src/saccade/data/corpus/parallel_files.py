@@ -18,7 +18,7 @@ from saccade.data.corpus.record_files import FileRecords, format_of
 from saccade.data.corpus.records import Records, held_apart
 from saccade.types import UserError
 
-_FORMAT = 2  # part of a digest: another number wherever files are read to other pairs
+_FORMAT = 1  # part of a digest: another number wherever files are read to other pairs
 _SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
 _TEST = 'test'  # how the names of files begin that are for neither; each is a split of its own
 

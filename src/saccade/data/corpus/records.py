@@ -39,7 +39,7 @@ from saccade.data.corpus.record_files import (
 from saccade.data.dataset_base import Source
 from saccade.types import UserError
 
-_FORMAT = 2  # part of a digest: another number wherever files are read to other records
+_FORMAT = 1  # part of a digest: another number wherever files are read to other records
 _LOG = logging.getLogger(__name__)
 _SPLITS = {'train': 'train', 'validation': 'validation|valid|val|dev'}
 

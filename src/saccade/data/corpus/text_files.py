@@ -26,6 +26,7 @@ from saccade.data.corpus.files import content_of, decoded, is_binary, visible_fi
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
+_FORMAT = '1.0.0'  # part of a fingerprint: another one wherever all files are read to other text
 _SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while it writes
 _SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val'), 'test': ('test',)}
 _NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)\.txt(\.gz)?', re.IGNORECASE)
@@ -70,7 +71,7 @@ class TextFiles(tfds.core.ShardBasedBuilder, skip_registration=True):
     A GeneratorBasedBuilder sorts more than 1 GB through TensorFlow's files; this one needs no TensorFlow.
     """
 
-    VERSION = tfds.core.Version('1.0.1')  # another one whenever files are read to other text
+    VERSION = tfds.core.Version('1.0.1')  # another one whenever a file is read to other text: it is prepared anew
 
     def __init__(self, plan: Plan, data_dir: Path):
         self._plan = plan
@@ -112,7 +113,7 @@ def fingerprint(plan: Plan) -> str:
     pieces = {
         split: [[piece.id, piece.sha256, piece.start, piece.stop] for piece in pieces] for split, pieces in plan.items()
     }
-    return hashlib.sha256(json.dumps([str(TextFiles.VERSION), pieces]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([_FORMAT, pieces]).encode()).hexdigest()
 
 
 def _plan_file(path: Path, validation: float) -> Plan:
