@@ -66,6 +66,7 @@ def normal(shape: tuple[int, ...], number: int = 0) -> jax.Array:
 def assert_near(given: jax.Array, expected: jax.Array, relative: float) -> None:
     """Compare, with a tolerance relative to the largest element."""
     given, expected = np.asarray(given, np.float32), np.asarray(expected, np.float32)
+    assert np.isfinite(expected).all()  # NaN equals NaN below
     np.testing.assert_allclose(given, expected, rtol=0, atol=relative * np.abs(expected).max())
 
 

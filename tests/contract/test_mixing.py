@@ -37,6 +37,7 @@ F32_RELATIVE = 1e-5  # of the largest element
 CHUNKS = (4, 1, 4)
 PADDED_LEFT = jnp.array([[1, 1, 1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1, 1]])
 TWO_DOCUMENTS = jnp.array([[1, 1, 1, 1, 2, 2, 2, 2, 0]] * B)
+WITHIN_CHUNKS = jnp.array([[1, 1, 1, 1, 1, 1, 2, 2, 2], [1, 1, 1, 2, 2, 2, 2, 2, 2]])  # of 4, 1 and 4 tokens
 ONE_DOCUMENT = jnp.array([[1, 1, 1, 1, 0, 0, 0, 0, 0]] * B)  # of the same shape: the same program
 
 
@@ -95,20 +96,63 @@ def test_documents_packed_into_a_row_are_as_if_alone(subject):
         assert_near(packed[:, start : start + 4], alone[:, :4], F32_RELATIVE)
 
 
+@those_that('packed')
+def test_a_sequence_padded_on_the_left_is_as_if_alone(subject):
+    padded = subject.jitted(subject.params, X, numbered(PADDED_LEFT))[1, 3:]
+    after = jnp.roll(PADDED_LEFT, -3, axis=1)
+    alone = subject.jitted(subject.params, jnp.roll(X, -3, axis=1), numbered(after))[1, : T - 3]
+    assert_near(padded, alone, F32_RELATIVE)
+
+
+@those_that('packed')
+def test_a_sequence_of_padding_is_finite_and_changes_no_other(subject):
+    some, none = (numbered(jnp.ones((B, T), int).at[0].set(first)) for first in (1, 0))
+    expected, found = (subject.jitted(subject.params, X, context) for context in (some, none))
+    assert np.isfinite(found).all()
+    assert_near(found[1], expected[1], F32_RELATIVE)
+
+
+@pytest.mark.long
+@those_that('packed')
+def test_one_segment_is_a_sequence_without_segments(subject):
+    segments = numbered(jnp.ones((B, T), int))
+    assert_near(subject.jitted(subject.params, X, segments), subject.jitted(subject.params, X, CONTEXT), F32_RELATIVE)
+
+
+@pytest.mark.long
+@those_that('causal')
+def test_a_token_by_itself_is_the_first_of_a_sequence(subject):
+    alone = subject.jitted(subject.params, X[:, :1], LayerContext(positions(B, 1)))
+    assert_near(alone[:, 0], subject.jitted(subject.params, X, CONTEXT)[:, 0], F32_RELATIVE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('name', [name for name, (given, _, _) in mixing().items() if 'chunk' in given])
+def test_the_chunk_changes_nothing(name):
+    subject = subject_of(name)
+    expected = subject.jitted(subject.params, X, numbered(TWO_DOCUMENTS))
+    for chunk in (1, 3, T + 1):
+        module = build(subject.spec | {'chunk': chunk})()
+        found = jax.jit(module.apply, static_argnums=3)(subject.params, X, numbered(TWO_DOCUMENTS), False)
+        assert_near(found[:, :-1], expected[:, :-1], F32_RELATIVE)
+
+
 @those_that('cached')
 def test_steps_replay_the_whole(subject):
-    context = numbered(PADDED_LEFT)
-    whole = subject.jitted(subject.params, X, context)
+    """With padding on the left, and with documents that begin within a chunk."""
     step = jax.jit(lambda *chunk: subject.module.apply(subject.params, *chunk, method='step'))
-    state = subject.module.apply(subject.params, X[:, :1], T + 2, method='init_state')
-    parts, start = [], 0
-    for count in CHUNKS:
-        here = slice(start, start + count)
-        part, state = step(X[:, here], LayerContext(context.positions[:, here], context.segments[:, here]), state)
-        parts.append(part)
-        start += count
-    real = PADDED_LEFT != 0
-    assert_near(jnp.concatenate(parts, axis=1)[real], whole[real], F32_RELATIVE)
+    for segments in (PADDED_LEFT, WITHIN_CHUNKS) if can(subject.spec).packed else (PADDED_LEFT,):
+        context = numbered(segments)
+        whole = subject.jitted(subject.params, X, context)
+        state = subject.module.apply(subject.params, X[:, :1], T + 2, method='init_state')
+        parts, start = [], 0
+        for count in CHUNKS:
+            here = slice(start, start + count)
+            part, state = step(X[:, here], LayerContext(context.positions[:, here], context.segments[:, here]), state)
+            parts.append(part)
+            start += count
+        real = segments != 0
+        assert_near(jnp.concatenate(parts, axis=1)[real], whole[real], F32_RELATIVE)
 
 
 @those_that('cached')

@@ -420,6 +420,20 @@ def test_values_of_the_first_layer_reach_all_others_in_whole_sequences_and_in_st
     assert_near(jnp.concatenate(found, axis=1), whole)
 
 
+def test_values_are_a_mean_of_the_layers_own_and_of_the_first_layers():
+    """Values are linear in their kernel, so that multi-head attention with the mean of two kernels is the same."""
+    plain = block(dropout=0.0)['mixer']
+    module = build(residual(0.3)['pattern'][0]['mixer'])()
+    shapes = jax.eval_shape(lambda: module.init(jax.random.key(0), X, CONTEXT, False))['params']
+    random = np.random.default_rng(0)
+    params = jax.tree.map(lambda leaf: jnp.array(random.normal(size=leaf.shape), leaf.dtype), shapes)
+    other = jnp.array(random.normal(size=params['value'].shape), jnp.float32)
+    context = CONTEXT.replace(handed={'values': (jnp.array(True), jnp.einsum('BTD,DKH->BTKH', X, other))})
+    found, _ = module.apply({'params': params}, X, context, False, mutable=['handed'])
+    mean = {**params, 'value': 0.3 * other + 0.7 * params['value']}
+    assert_near(found, build(plain)().apply({'params': mean}, X, CONTEXT, False))
+
+
 @pytest.mark.long
 def test_no_share_of_the_values_of_the_first_layer_is_multi_head_attention():
     plain = residual(0.0)
