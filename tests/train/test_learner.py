@@ -117,6 +117,43 @@ def test_accumulated_microbatches_equal_one_batch(batch, parts):
     assert float(of_one['loss']) == pytest.approx(float(of_many['loss']), rel=SAME_NUMBERS)
 
 
+ROUTED = MODEL['block'] | {
+    'feedforward': dict(
+        use='feedforward.mixture:Mixture',
+        experts=4,
+        active=2,
+        expert=dict(use='feedforward.mlp:MLP', activation=dict(use='jax.nn:relu'), ratio=1.0),
+        router=dict(
+            use='feedforward.token_choice:TokenChoice',
+            score=dict(use='jax.nn:softmax'),
+            renormalised=True,
+            balance=0.0,
+            z=0.5,
+        ),
+    ),
+}
+
+
+@pytest.mark.long
+def test_a_loss_over_tokens_is_of_the_whole_batch_next_to_one_over_targets(batch):
+    """The z-loss of a router: microbatches and devices differ in their tokens, and otherwise in their targets."""
+    model = build(MODEL | {'layers': 1, 'block': ROUTED, 'embedding_init': NORMAL | {'stddev': 1.0}})()
+    whole, accumulating, parallel = (
+        dataclasses.replace(learner(**fields), model=model) for fields in ({}, {'accumulate': 2}, {'axis': 'devices'})
+    )
+    state = begin(whole, batch)
+    halves = {name: jnp.stack([rows[0::2], rows[1::2]]) for name, rows in batch.items()}
+    one, of_one = jax.jit(whole.train_step)(state, batch)
+    many, of_many = jax.jit(accumulating.train_step)(state, batch)
+    together, of_devices = jax.jit(jax.vmap(parallel.train_step, in_axes=(None, 0), axis_name='devices'))(state, halves)
+    assert differences(one.params, many.params) < 1e-6
+    assert differences(one.params, jax.tree.map(lambda leaf: leaf[0], together.params)) < 1e-6
+    for name in ('loss', 'cross_entropy', 'router_z_loss', 'dropped', 'overflow', 'gradient_norm'):
+        expected = pytest.approx(float(of_one[name]), rel=SAME_NUMBERS, abs=1e-6)
+        assert [float(of_many[name]), float(of_devices[name][0])] == [expected, expected], name
+    assert float(of_one['router_z_loss']) > 0.1
+
+
 def test_microbatches_trace_the_model_once_and_cost_no_more_products(batch):
     whole, accumulated = (learner(accumulate=parts) for parts in (1, 4))
     state = jax.eval_shape(whole.init, jax.random.key_data(jax.random.key(0)), batch)
