@@ -46,7 +46,7 @@ BESIDE = {
     'build': {'types', 'renamed', 'nearest'},
     'trust': {'types'},
     'data': {'types', 'renamed', 'nearest', 'progress', 'extras', 'ops'},
-    'metric': {'types'},
+    'metric': {'types', 'nearest'},
     'baseline': {'types', 'data', 'ops'},
 }
 BUILDS = {'train', 'sweep', 'hub', 'decode', 'benchmark', 'analysis', 'launch'}

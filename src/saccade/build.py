@@ -128,6 +128,13 @@ def modules(package: str) -> Iterator[types.ModuleType]:
             yield importlib.import_module(f'{found.__name__}.{file.name}')
 
 
+def all_modules(package: str) -> Iterator[types.ModuleType]:
+    """Import every file of one of Saccade's own packages, and of the packages within it."""
+    found = importlib.import_module(f'saccade.{package}')
+    for file in pkgutil.walk_packages(found.__path__, f'{found.__name__}.'):
+        yield importlib.import_module(file.name)
+
+
 def fields(target: Any, hint: Any = Any) -> dict[str, tuple[Any, bool]]:
     """Name -> (type hint, is required) of everything that a config may pass.
 

@@ -89,7 +89,7 @@ def test_special_tokens_spelled_out_are_text(make, known):
     ids=str,
 )
 def test_a_special_token_that_might_be_a_piece_is_refused(make):
-    with pytest.raises(UserError, match=f"specials: '{make.keywords['specials'][0]}' might be"):
+    with pytest.raises(UserError, match=f"specials: '{make.keywords['specials'][0]}' might be a "):
         make(99)
 
 

@@ -83,7 +83,7 @@ def test_a_special_token_that_a_text_spells_is_text_to_those_trained_here(case):
 
 
 def test_a_special_token_of_one_character_is_refused():
-    with pytest.raises(UserError, match="specials: '#' is a character that a text may have"):
+    with pytest.raises(UserError, match="specials: '#' might be a character of a text"):
         Character(end=None, specials=('#', '$'))
 
 

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What JAX's runtime is told of the processes of a run, and what is said where it finds none."""
 
+import os
 import signal
+import time
+import warnings
 
 import jax
 import pytest
 
 from saccade.train.process import processes
-from saccade.train.process.processes import STOPS, Meeting, stop_signal, stopped_together
+from saccade.train.process.processes import STOPS, Meeting, Stop, stop_signal
 from saccade.types import UserError
 
 
@@ -89,11 +92,33 @@ def test_any_signal_that_ends_a_process_asks_it_to_stop(number):
     assert signal.getsignal(number) == before
 
 
-def test_a_process_of_its_own_stops_when_it_is_told_to():
-    with stopped_together() as stopped:
+def test_a_process_of_its_own_stops_when_it_is_told_to(capfd):
+    before = signal.getsignal(signal.SIGUSR1), signal.set_wakeup_fd(-1)
+    with Stop().heard() as stop, stop.training() as stopped:
         assert not stopped(3)
+        assert not stop.now()
         signal.raise_signal(signal.SIGUSR1)
         assert stopped(4)
+        assert stop.now()
+        until = time.monotonic() + 20
+        while not (said := capfd.readouterr().err) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert said == 'SIGUSR1: stops after this step or batch; what is trained is saved\n'
+    assert (signal.getsignal(signal.SIGUSR1), signal.set_wakeup_fd(-1)) == before
+
+
+def test_a_signal_to_a_fork_is_not_answered_by_the_process_that_it_comes_from(capfd):
+    with Stop().heard() as stop, stop.training():
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')  # JAX's, of threads
+            other = os.fork()
+        if not other:
+            signal.raise_signal(signal.SIGUSR1)
+            os._exit(0)
+        os.waitpid(other, 0)
+        time.sleep(0.2)
+        assert not stop.now()
+    assert capfd.readouterr().err == ''
 
 
 @pytest.mark.long

@@ -198,7 +198,6 @@ def test_of_an_installed_library_the_named_module_alone_is_recorded(tmp_path, mo
     (library / 'my_part.py').write_text('')
     monkeypatch.syspath_prepend(library)
     assert list(provenance({'model': {'use': 'my_library:A'}})['modules']) == ['my_library']
-    del sys.modules['my_library'], sys.modules['my_part']
 
 
 def test_what_is_ours_or_pythons_own_is_no_code_of_the_users(lab):

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table of all metrics that Saccade declares: best end, range, unit, and what declares them."""
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from saccade.benchmark.report import Table
+from saccade.build import all_modules
 from saccade.types import Metric, Part
 
 ROOMS = ('train', 'task', 'metric', 'data', 'baseline', 'feedforward', 'attention', 'recurrent', 'block', 'model')
@@ -33,10 +32,9 @@ def metric_table() -> Table:
 def declarations() -> Iterator[tuple[Any, Metric]]:
     """Yield each class or function that declares metrics itself, with each of these."""
     for room in ROOMS:
-        package = importlib.import_module(f'saccade.{room}')
-        for file in pkgutil.walk_packages(package.__path__, f'{package.__name__}.'):
-            for owner in vars(importlib.import_module(file.name)).values():
-                if getattr(owner, '__module__', '') == file.name:
+        for module in all_modules(room):
+            for owner in vars(module).values():
+                if getattr(owner, '__module__', '') == module.__name__:
                     yield from ((owner, metric) for metric in _own(owner))
 
 

@@ -40,7 +40,7 @@ class Reserving:
             raise UserError(f'specials: {", ".join(map(repr, self.reserved))}: each needs a name of its own')
         for name in self.reserved:
             if len(name) == 1:
-                raise UserError(f'specials: {name!r} is a character that a text may have; use a name like {UNKNOWN}')
+                raise UserError(f'specials: {name!r} might be a character of a text; use a name like {UNKNOWN}')
 
     @property
     def reserved(self) -> list[str]:

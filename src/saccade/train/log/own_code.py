@@ -8,11 +8,10 @@ package. Of an installed library the named module alone is recorded, since its i
 
 import ast
 import hashlib
-import importlib
-import importlib.util
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +53,12 @@ def _sources(config: Mapping[str, Any]) -> dict[str, _Source]:
     """Return the source of each module of the user's own; modules without a file are left out."""
     found: dict[str, _Source] = {}
     for named in outside(config):
-        path = getattr(importlib.import_module(named), '__file__', None)
-        if path is None:
+        spec = find_spec(named)
+        if spec is None or spec.origin is None:
             continue
+        path = Path(spec.origin)
         # The folder on the import path: one up for each dot, and one more from the __init__.py of a package.
-        root = Path(path).parents[named.count('.') + (Path(path).stem == '__init__')]
+        root = path.parents[named.count('.') + (path.stem == '__init__')]
         installed, left = bool(_INSTALLED & set(root.parts)), [named]
         while left:
             name = left.pop()
@@ -88,7 +88,7 @@ def _imports(module: str, source: _Source) -> list[str]:
                 names += [alias.name for alias in node.names]
             if isinstance(node, ast.ImportFrom):
                 with suppress(ImportError):  # beyond its package, in a branch that never runs
-                    base = importlib.util.resolve_name('.' * node.level + (node.module or ''), package)
+                    base = resolve_name('.' * node.level + (node.module or ''), package)
                     names += [base, *(f'{base}.{alias.name}' for alias in node.names)]
     split = [name.split('.') for name in names]
     return ['.'.join(parts[: count + 1]) for parts in split for count in range(len(parts))]
