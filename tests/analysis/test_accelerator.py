@@ -221,7 +221,7 @@ def test_memory_of_kernels_is_linear_unless_all_scores_are_made():
 def test_what_the_package_requires_is_read_and_looked_for():
     needed = bootstrap.requirements()
     assert 'flax>=0.12' in needed['core']
-    assert 'array-record>=0.8' in needed['train']
+    assert 'array-record>=0.8.1' in needed['train']
     assert bootstrap.name_of('jax[cuda12]>=0.8') == 'jax'
     assert bootstrap.lacks(sys.executable, ['numpy>=2.0', 'no-such-package>=1']) == ['no-such-package>=1']
 
