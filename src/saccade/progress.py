@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 _T = TypeVar('_T')
 
 
+@runtime_checkable
 class Phase(Protocol):
     """A named phase of a run, with a count of what it has done, for the progress display."""
 
