@@ -48,8 +48,8 @@ def main(overrides: list[str]) -> None:
         found = open_gap_filler(trained, MODE.value).fill(TEXT.value)
         print(json.dumps(asdict(found)) if JSON.value else found.text)
         return
-    refuse_given('on a masked language model', MODE)
     filler = Filler(trained.model, trained.params, trained.tokenizer)
+    refuse_given('on a masked language model', MODE)
     choices, turns = filler.fill(TEXT.value, TOP.value), list(filler.turns(TEXT.value, TURNS.value))
     if JSON.value:
         print(json.dumps({'text': TEXT.value, 'turns': turns, 'masks': [asdict(each) for each in choices]}))
