@@ -16,6 +16,7 @@ from saccade.benchmark.accelerator import SCALES, accelerate, recording, table
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
 from saccade.train.process.terminal import say
+from saccade.types import UserError
 
 MINUTES = flags.DEFINE_float('minutes', 10.0, 'Time for all rows; the one at work when it ends is tried again.', 0.0)
 SIZE = flags.DEFINE_enum('size', 'full', list(SCALES), 'Sizes of models, matrices and rows.')
@@ -27,8 +28,11 @@ def main(overrides: list[str]) -> None:
     """Measure rows until the time is over, each written as it comes, and print them.
 
     Raises:
-        UserError: the file cannot be written, another command has it, or its rows are of another device or size.
+        UserError: overrides are given, the file cannot be written, another command has it, or its rows are of another
+            device or size.
     """
+    if overrides:
+        raise UserError(f"'{overrides[0]}': there is no config; the rows are those there are")
     file = Path(OUTPUT.value)
     file.parent.mkdir(parents=True, exist_ok=True)
     require_file('output', OUTPUT.value)

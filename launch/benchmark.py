@@ -30,12 +30,11 @@ from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, 
 from saccade.benchmark.training import CAUSAL, MASKED, PEERS, training
 from saccade.benchmark.utilisation import Options, utilisation
 from saccade.benchmark.vocabulary import vocabulary
+from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
-_WHAT = ['training', 'masked', 'seq2seq', 'decoding', 'memory', 'kernels', 'vocabulary', 'search', 'utilisation']
-WHAT = flags.DEFINE_enum('what', None, _WHAT, 'What to measure.')
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
 CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.', 1)
 RUN = flags.DEFINE_multi_enum('run', None, ['unrolled', 'scanned'], 'How to run our layers; each is a variant.')
@@ -52,6 +51,19 @@ CONFIG = flags.DEFINE_string(
 MATRIX = flags.DEFINE_integer('matrix', 8192, 'Rows of the square matrices whose product sets the rate.', 1)
 TRACE = flags.DEFINE_string('trace', 'runs/trace', "Folder for the profiler's trace of utilisation.")
 FORCE = flags.DEFINE_bool('force', False, 'Measure utilisation even on a CPU.')
+# By the benchmark: the flags that it reads.
+_READ = {
+    'training': (SIZE, CHUNKS, RUN, PEER, ROUNDS, STEPS),
+    'masked': (SIZE, RUN, PEER, ROUNDS, STEPS),
+    'seq2seq': (SIZE, PEER, ROUNDS, STEPS),
+    'decoding': (SIZE, ROUNDS, STEPS),
+    'memory': (LENGTH,),
+    'kernels': (LENGTH, TOPOLOGY),
+    'vocabulary': (),
+    'search': (TEXTS, CROSSED),
+    'utilisation': (CONFIG, ROUNDS, STEPS, MATRIX, TRACE, FORCE),
+}
+WHAT = flags.DEFINE_enum('what', None, list(_READ), 'What to measure.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
 
@@ -59,10 +71,17 @@ def main(overrides: list[str]) -> None:
     """Run the benchmark that the flags ask for, and print its report.
 
     Raises:
-        UserError: overrides are given for another benchmark than 'utilisation', or a flag has no valid value.
+        UserError: overrides are given for another benchmark than 'utilisation', or a flag has no valid value or no
+            effect.
     """
     if overrides and WHAT.value != 'utilisation':
         raise UserError(f"'{overrides[0]}': only --what=utilisation measures a config")
+    if WHAT.value is None:
+        *names, last = _READ
+        raise UserError(f'give --what={", ".join(names)} or {last}')
+    read = [flag.name for flag in _READ[WHAT.value]]
+    unread = {flag.name: flag for each in _READ.values() for flag in each if flag.name not in read}
+    refuse_given(f'with --what={WHAT.value}', *unread.values())
     if WHAT.value == 'utilisation':
         require_folder('trace', TRACE.value)
     if TOPOLOGY.value:
@@ -96,11 +115,8 @@ def measure(overrides: list[str]) -> Report:
         return vocabulary()
     if WHAT.value == 'search':
         return search(TEXTS.value, CROSSED.value)
-    if WHAT.value == 'utilisation':
-        return utilisation(
-            CONFIG.value, overrides, Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value)
-        )
-    raise UserError(f'give --what={", ".join(_WHAT[:-1])} or {_WHAT[-1]}')
+    options = Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value)
+    return utilisation(CONFIG.value, overrides, options)
 
 
 if __name__ == '__main__':

@@ -14,6 +14,7 @@ from rich.console import Console
 from saccade.analysis.inspect.embedding import Compared, Neighbours
 from saccade.decode.embed import Embedder
 from saccade.ops import pool
+from saccade.train.process.given import refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
 from saccade.train.trained import open_trained
@@ -37,12 +38,19 @@ def main(overrides: list[str]) -> None:
     """Print similarities of texts or of a word in its contexts, and the neighbours of a token.
 
     Raises:
-        UserError: overrides are given, there is nothing to embed, or --out cannot be written.
+        UserError: overrides are given, there is nothing to embed, a flag has no effect, or --out cannot be written.
     """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
     if not TEXT.value and (WORD.value or OUT.value or not NEAREST.value):
         raise UserError('give --text="...", once or more; or --nearest=TOKEN alone')
+    require_content(TEXT, WORD, NEAREST)
+    if not NEAREST.value:
+        refuse_given('without --nearest', COUNT)
+    if not TEXT.value:
+        refuse_given('without --text', LAYER, POOL, OVERLAP)
+    if WORD.value and not JSON.value:
+        refuse_given('with --word', POOL)
     if OUT.value:
         require_file('out', OUT.value)
     trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)

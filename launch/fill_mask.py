@@ -15,6 +15,7 @@ from dataclasses import asdict
 from absl import flags
 
 from saccade.decode.fill import Filler
+from saccade.train.process.given import refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.train.trained import open_trained
 from saccade.train.translating import open_gap_filler
@@ -34,18 +35,21 @@ def main(overrides: list[str]) -> None:
     """Print a text with its [MASK]s filled in.
 
     Raises:
-        UserError: overrides are given, or --text is missing.
+        UserError: overrides are given, --text is missing or empty, or a flag has no effect on this model.
     """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model fills in with the config it was trained with")
     if TEXT.value is None:
         raise UserError('give --text="...", with [MASK] in the place of what is to be filled in')
+    require_content(TEXT)
     trained = open_trained(WORKDIR.value, INIT_FROM.value).only(PART.value)
     if isinstance(trained.model, Seq2Seq):
+        refuse_given('on a model that reads a text and writes another', TOP, TURNS)
         found = open_gap_filler(trained, MODE.value).fill(TEXT.value)
         print(json.dumps(asdict(found)) if JSON.value else found.text)
         return
     filler = Filler(trained.model, trained.params, trained.tokenizer)
+    refuse_given('on a masked language model', MODE)
     choices, turns = filler.fill(TEXT.value, TOP.value), list(filler.turns(TEXT.value, TURNS.value))
     if JSON.value:
         print(json.dumps({'text': TEXT.value, 'turns': turns, 'masks': [asdict(each) for each in choices]}))

@@ -18,6 +18,7 @@ from saccade.decode.chat import chat, typed_lines
 from saccade.decode.generation import Generation
 from saccade.decode.sample import Writer
 from saccade.decode.sampling import Sampler
+from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.trained import open_trained
 from saccade.types import UserError
@@ -31,12 +32,11 @@ TEMPERATURE = flags.DEFINE_float('temperature', 0.8, 'Logits are divided by it; 
 TOP_K = flags.DEFINE_integer('top_k', 0, 'Most probable tokens kept; 0 for all.')
 TOP_P = flags.DEFINE_float('top_p', 1.0, 'Probability that the tokens kept cover; 1 for all.')
 MIN_P = flags.DEFINE_float('min_p', 0.0, 'Least probability kept, as a share of the highest; 0 for all.')
-GREEDY = flags.DEFINE_bool('greedy', False, 'Always the most probable token, whatever the temperature.')
+GREEDY = flags.DEFINE_bool('greedy', False, 'Always the most probable token.')
 BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of a search for the most probable texts; 0 draws at random.', 0, 1000)
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
 SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same text.', 0, 2**32 - 1)
 SETTINGS = (TEMPERATURE, TOP_K, TOP_P, MIN_P)  # of a Hugging Face folder where they are not given
-DRAWING = (*SETTINGS, GREEDY, SEED)
 CHAT = flags.DEFINE_bool('chat', False, 'Talk line by line, until an empty line or the end of the input.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
@@ -51,9 +51,8 @@ def main(overrides: list[str]) -> None:
         raise UserError(f"'{overrides[0]}': a model generates with the config it was trained with")
     if CHAT.value and (JSON.value or SAMPLES.value > 1):
         raise UserError('--chat is for people: it goes with neither --json nor --samples')
-    if BEAMS.value:
-        _require_no_drawing()
-    settings = {flag.name: flag.value for flag in SETTINGS if flags.FLAGS[flag.name].present}
+    _refuse_without_effect()
+    settings = {flag.name: flag.value for flag in SETTINGS if flag.present}
     if GREEDY.value:
         settings['temperature'] = 0.0
     Sampler(**settings)  # refused before a model is read
@@ -77,11 +76,16 @@ def main(overrides: list[str]) -> None:
         print('\n---\n'.join(PROMPT.value + sample.text for sample in samples))
 
 
-def _require_no_drawing() -> None:
-    """Refuse what has no meaning where nothing is drawn."""
-    given = [flag.name for flag in DRAWING if flags.FLAGS[flag.name].present]
-    if given:
-        raise UserError(f'--beams draws nothing: it goes without --{" and --".join(given)}')
+def _refuse_without_effect() -> None:
+    """Refuse flags that do not go with the way in which tokens are chosen."""
+    if not BEAMS.value:
+        refuse_given('without --beams', ALPHA)
+        if GREEDY.value:
+            refuse_given('with --greedy', *SETTINGS, SEED)
+        if TEMPERATURE.value == 0:
+            refuse_given('with --temperature=0', TOP_K, TOP_P, MIN_P, SEED)
+        return
+    refuse_given('with --beams', *SETTINGS, GREEDY, SEED)
     if CHAT.value:
         raise UserError('--chat draws its answers: it goes without --beams')
     if SAMPLES.value > BEAMS.value:

@@ -15,6 +15,7 @@ from rich.console import Console
 from saccade.analysis.inspect.inspection import inspect_config, inspect_run
 from saccade.analysis.inspect.over_images import draw_over_images
 from saccade.train.config import load_config
+from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
@@ -37,6 +38,7 @@ def main(overrides: list[str]) -> None:
     if PICTURE.value and not WORKDIR.value:
         raise UserError('--picture shows a trained model; give --workdir=FOLDER')
     if PICTURE.value:
+        refuse_given('with --picture', JSON)
         draw_over_images(WORKDIR.value, Path(PICTURE.value))
         print(f'drawn: {PICTURE.value}')
         return

@@ -23,6 +23,7 @@ from saccade.data.corpus.files import content_of, decoded
 from saccade.decode.inputs import placed_records
 from saccade.decode.predict import ROWS
 from saccade.train.predicting import open_predictor
+from saccade.train.process.given import require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
 from saccade.train.trained import CHECKPOINTS
@@ -48,12 +49,13 @@ def main(overrides: list[str]) -> None:
     """Print the prediction for each text.
 
     Raises:
-        UserError: overrides are given, or --workdir is missing.
+        UserError: overrides are given, --workdir is missing, or a text is empty.
     """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model predicts with the config it was trained with")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
+    require_content(TEXT, PAIR, QUESTION, CONTEXT, IMAGE, SOUND, CONTEXT_FILE, FILE)
     given = _given()
     rows = min(BATCH.value, max(map(len, given.values()))) if given else BATCH.value
     predictor = open_predictor(WORKDIR.value, CHECKPOINT.value, rows)

@@ -22,6 +22,7 @@ from absl import flags
 from saccade.decode.search import ROWS, Index, SearchCorpus, SentenceEncoder, labelled_pairs
 from saccade.decode.translator import texts_of
 from saccade.metric.retrieval import RECALLS, ranks, retrieved
+from saccade.train.process.given import require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
 from saccade.train.searching import Asked, open_search
@@ -46,7 +47,7 @@ def main(overrides: list[str]) -> None:
     """Print what is found for each query, or how well the right texts are found.
 
     Raises:
-        UserError: overrides are given, the corpus is missing, or queries are given twice.
+        UserError: overrides are given, the corpus is missing, a query is empty, or queries are given twice.
     """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
@@ -54,6 +55,7 @@ def main(overrides: list[str]) -> None:
         raise UserError('give --corpus=FILE, a text a line')
     if sum(map(bool, (QUERY.value, FILE.value, PAIRS.value))) > 1:
         raise UserError('give one of --query="...", --file and --pairs, or none to read standard input')
+    require_content(QUERY, FILE, PAIRS)
     corpus = SearchCorpus.read(Path(CORPUS.value))
     pairs = labelled_pairs(Path(PAIRS.value), corpus) if PAIRS.value else None
     asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, PART.value, INDEX.value, BATCH.value)

@@ -25,6 +25,7 @@ from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder, on a disk that all hosts share.")
+FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, nodes, gpus_per_node, ...')
 
 TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
@@ -42,7 +43,8 @@ def main(overrides: list[str]) -> None:
     settings, config = settings_of(SLURM.value), load_config(CONFIG.value, overrides)
     make_learner(Experiment.of(config))  # a mistake is better met here than when the job has waited its turn
     workdir = Workdir.check(WORKDIR.value, config)
-    command = (*TRAIN, f'--config={CONFIG.value}', f'--workdir={workdir.path}', *overrides)
+    forced = ['--force'] if FORCE.value else []
+    command = (*TRAIN, *forced, f'--config={CONFIG.value}', f'--workdir={workdir.path}', *overrides)
     job = Job(workdir.path.name, command, workdir.path / 'printed.log')
     show = partial(print, end='', flush=True)
     status = follow(Slurm(workdir.path, settings, print), job, show)

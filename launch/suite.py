@@ -22,6 +22,7 @@ from saccade.analysis.report.matrix import sweeps_in
 from saccade.analysis.report.matrix_files import matrix_report
 from saccade.analysis.report.standing import standing_page
 from saccade.sweep.suite import Suite
+from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file, require_folder
 from saccade.train.process.terminal import say
@@ -38,6 +39,7 @@ JOBS = flags.DEFINE_integer('jobs', None, 'Runs at a time, each on a GPU or an e
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, partition, ...')
 PAGE = flags.DEFINE_string('page', None, 'Write the standing page here, in Markdown.')
+FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print what each sweep would run, and start nothing.')
 
 SWEEP = (sys.executable, str(Path(__file__).absolute().with_name('sweep.py')))
@@ -47,12 +49,17 @@ def main(overrides: list[str]) -> None:
     """Carry out all sweeps, and exit with an error status if one has not finished.
 
     Raises:
-        UserError: --suite or --workdir is missing, the suite is not right, or the page cannot be written.
+        UserError: --suite or --workdir is missing, the suite is not right, a flag has no effect, or the page cannot be
+            written.
     """
     if not (SUITE.value and WORKDIR.value):
         raise UserError('give --suite=FILE and --workdir=FOLDER; experiments/suites has the files we ship')
     if SIZE.value is not None and BUDGET.value is not None:
         raise UserError('give --budget or --size, not both: a budget chooses a size')
+    if ENGINE.value == 'local':
+        refuse_given('without --engine=slurm', SLURM)
+    if DRY_RUN.value:
+        refuse_given('with --dry_run', PAGE)
     require_folder('workdir', WORKDIR.value)
     if PAGE.value:
         require_file('page', PAGE.value)
@@ -84,6 +91,7 @@ def _asked(tasks: int) -> list[str]:
         'jobs': JOBS.value,
         'engine': ENGINE.value,
         'dry_run': DRY_RUN.value or None,
+        'force': FORCE.value or None,
     }
     given = [f'--{name}={value}' for name, value in each.items() if value is not None]
     return [*given, *(f'--slurm={setting}' for setting in SLURM.value)]

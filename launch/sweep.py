@@ -36,6 +36,7 @@ from saccade.sweep.plan import Plan, read_sweep_file
 from saccade.sweep.record import Sweep
 from saccade.sweep.sizes import sizes_of
 from saccade.sweep.slurm import Slurm, settings_of
+from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.train.process.terminal import say, verbatim
@@ -47,6 +48,7 @@ WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder; each run has
 JOBS = flags.DEFINE_integer('jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores.')
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, partition, ...')
+FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 DRY_RUN = flags.DEFINE_bool('dry_run', False, 'Print the runs and their cost, and start nothing.')
 BUDGET = flags.DEFINE_float(
     'budget', None, 'Minutes: choose the largest of the sizes that the sweep lists which is predicted to fit.', 0.0
@@ -79,7 +81,7 @@ class Launch:
             if DRY_RUN.value:
                 raise UserError('--budget times short runs first, and --dry_run starts none: leave it out once')
             lines = display(self.console, folder.sizing)
-            timed = carry_out(folder.sizing, asked, self.engine(folder.sizing), TRAIN, lines)
+            timed = carry_out(folder.sizing, asked, self.engine(folder.sizing), _train(), lines)
         if any(run.status == 'waiting' for run in timed.runs):
             return None
         timing = Timing.of(folder.sizing, timed, whole, jobs)
@@ -97,7 +99,7 @@ class Launch:
 
     def carry_out(self, folder: SweepFolder, asked: Sweep) -> Sweep:
         """Carry out a sweep, and say how it ended and how to see what it shows."""
-        sweep = carry_out(folder, asked, self.engine(folder), TRAIN, display(self.console, folder))
+        sweep = carry_out(folder, asked, self.engine(folder), _train(), display(self.console, folder))
         flag = shlex.quote(f'--workdir={folder.path}')
         say(self.console, '\n'.join([*ending(sweep), f'See what it shows: python launch/report.py {flag}']))
         return sweep
@@ -139,10 +141,12 @@ def main(overrides: list[str]) -> None:
     """Carry out the sweep, and exit with an error status if a run has not finished.
 
     Raises:
-        UserError: --config, --sweep or --workdir is missing, or a variant is not valid.
+        UserError: --config, --sweep or --workdir is missing, a flag has no effect, or a variant is not valid.
     """
     if not (CONFIG.value and SWEEP.value and WORKDIR.value):
         raise UserError('give --config=FILE, --sweep=FILE and --workdir=FOLDER; experiments/ has the files we ship')
+    if ENGINE.value == 'local':
+        refuse_given('without --engine=slurm', SLURM)
     require_folder('workdir', WORKDIR.value)
     jax.config.update('jax_platforms', 'cpu')  # of this process, which only counts; the runs choose for themselves
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
@@ -175,6 +179,11 @@ def _require_any(folder: SweepFolder, searched: Sweep) -> None:
         return
     each = '; '.join(': '.join([run.name, *run.last_lines[-1:]]) for run in searched.runs)
     raise UserError(f'{folder.path}: every run of the search has failed, so nothing can be chosen: {each}')
+
+
+def _train() -> tuple[str, ...]:
+    """Return the command that trains a run, before its flags."""
+    return (*TRAIN, '--force') if FORCE.value else TRAIN
 
 
 def _next(folder: SweepFolder, plan: Plan) -> Sweep:

@@ -31,6 +31,7 @@ WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 PROFILE = flags.DEFINE_string('profile', None, 'First and last step of a profiler window, as in 10:20.')
 RESTART = flags.DEFINE_bool('restart', False, 'Start again from step 0; what the run had written is kept, moved aside.')
 PRINT_CONFIG = flags.DEFINE_bool('print_config', False, 'Print the resolved config as JSON, and do nothing else.')
+FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
 EXTEND = flags.DEFINE_multi_string(
     'extend', [], 'More steps for the run: rewarmed:STEPS, or constant:STEPS at its last learning rate.'
 )
@@ -65,9 +66,8 @@ def main(overrides: list[str]) -> None:
         )
     config = extended(load_config(CONFIG.value, overrides, partial(print, file=sys.stderr)), EXTEND.value)
     with Meeting(COORDINATOR.value, PROCESSES.value, PROCESS.value).joined() if several else nullcontext():
-        final = train(
-            config, WORKDIR.value, Options(_window(PROFILE.value, config['steps']), JSON.value, RESTART.value)
-        )
+        options = Options(_window(PROFILE.value, config['steps']), JSON.value, RESTART.value, FORCE.value)
+        final = train(config, WORKDIR.value, options)
     if JSON.value:
         print(json.dumps({'workdir': WORKDIR.value, **final}))
     elif final and jax.process_index() == 0:

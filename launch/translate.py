@@ -16,6 +16,7 @@ from absl import flags
 from saccade.analysis.inspect.alignment import Aligner
 from saccade.analysis.inspect.alignment_picture import require_ending, save
 from saccade.decode.translator import ROWS, texts_of
+from saccade.train.process.given import refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
 from saccade.train.trained import CHECKPOINTS
@@ -42,10 +43,16 @@ def main(overrides: list[str]) -> None:
     """Print the translation of each text, and save an alignment where --alignment is given.
 
     Raises:
-        UserError: overrides are given, or --alignment has no --text or cannot be written.
+        UserError: overrides are given, a text is empty, a flag has no effect, or --alignment has no --text or cannot
+            be written.
     """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model translates with the config it was trained with")
+    require_content(TEXT, FILE)
+    if BEAMS.value < 2:
+        refuse_given('with fewer than two --beams', ALPHA)
+    if not ALIGNMENT.value:
+        refuse_given('without --alignment', LAYER, HEAD)
     if ALIGNMENT.value:
         require_ending(Path(ALIGNMENT.value))
         require_file('alignment', ALIGNMENT.value)

@@ -22,6 +22,7 @@ from saccade.data.image.rows import ImageFiles, ImageSource
 from saccade.decode.zero_shot import PLACEHOLDER, ROWS, ZeroShot
 from saccade.metric.bootstrap import of_mean
 from saccade.nearest import listed
+from saccade.train.process.given import refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
 from saccade.train.trained import CHECKPOINTS
@@ -45,14 +46,17 @@ def main(overrides: list[str]) -> None:
     """Print the class of each image, or the accuracy on those whose class is known.
 
     Raises:
-        UserError: overrides are given, or not one each of model and images.
+        UserError: overrides are given, not one each of model and images, or a flag is empty or has no effect.
     """
     if overrides:
         raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
+    require_content(IMAGE, CLASSES, TEMPLATE)
     if bool(WORKDIR.value) == bool(INIT_FROM.value):
         raise UserError('give either --workdir, the folder of a run, or --init_from, a run or a Hugging Face directory')
     if sum(map(bool, (IMAGE.value, FOLDER.value, SPLIT.value))) != 1:
         raise UserError('give one of --image=FILE, --folder=FOLDER and --split=validation')
+    if not IMAGE.value:
+        refuse_given('without --image', TOP)
     if IMAGE.value and not CLASSES.value:
         raise UserError('give --classes="a dog,a cat", the names that an image may have')
     opened = open_zero_shot(WORKDIR.value or INIT_FROM.value, CHECKPOINT.value, BATCH.value)

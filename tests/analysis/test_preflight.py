@@ -15,7 +15,7 @@ from saccade.analysis.preflight.measured import Measured
 from saccade.analysis.preflight.preflight import Preflight, Way
 from saccade.analysis.preflight.roofline import Roofline, chip_of
 from saccade.train.backend import OnMesh
-from saccade.train.plan import peak_bytes
+from saccade.train.device_memory import peak_bytes
 from saccade.types import UserError
 
 CHIPS = Chips('2 x chip', (SimpleNamespace(platform='cpu'),) * 2, 2**30)

@@ -254,6 +254,7 @@ def override_cases() -> Iterator[Case]:
         (('--profile=3:90000',), 'the run ends at step'),
         (('--coordinator=localhost:abc', '--processes=2', '--process=0'), 'HOST:PORT'),
         (('--workdir=gs://bucket/run',), 'must be a local folder'),
+        (('--config.batch_size=4000000',), r'needs [\d,.]+ GiB a device, which has [\d,.]+ GiB; batch_size=\d+ fits'),
         (('--workdir=~nosuchuser/x',), 'no such folder'),
     ):
         yield Case('train', (*train, *arguments), words)
@@ -329,6 +330,7 @@ def sweep_cases() -> Iterator[Case]:
     for flag in ('--jobs=0', '--jobs=-1', '--jobs=100000'):
         yield Case('sweep', (*given, heads, flag), 'jobs')
     yield Case('sweep', (*given, heads, '--engine=slurm', '--slurm=time'), 'KEY=VALUE|slurm')
+    yield Case('sweep', (*given, heads, '--slurm=time=5'), '--slurm has no effect')
     yield Case('slurm', (f'--config={LANGUAGE}', '--workdir={new}', '--slurm=nonsense'), 'slurm')
     yield Case('slurm', (f'--config={LANGUAGE}', '--workdir={new}', '--slurm=time=5', f'--config.{RULE}.b1=2.0'), 'b1')
 
@@ -374,6 +376,11 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--prompt=' + 'word ' * 3000, 'context_length'),
         ('--prompt=\udcff', 'udcff'),
         ('--chat --json', '--chat'),
+        ('--alpha=0.5', '--alpha has no effect'),
+        ('--beams=2 --top_k=3', '--top_k has no effect'),
+        ('--greedy --top_p=0.5', '--top_p has no effect'),
+        ('--temperature=0 --seed=3', '--seed has no effect'),
+        ('--chat --max_tokens=100000', 'max_tokens|context'),
         ('--init_from={run}', '--workdir'),
     ),
     'evaluate': (
@@ -388,21 +395,30 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--text=x --word=nowhere', 'nowhere'),
         ('--nearest=notatokenatall', 'notatokenatall'),
         ('--text=x --part=teacher', 'part'),
-        ('--text=', 'text'),
+        ('--text=', '--text is empty'),
+        ('--text=x --word=', '--word is empty'),
+        ('--text=x --count=3', '--count has no effect'),
         ('--text=\udcff', 'udcff'),
     ),
     'search': (
+        (f'--corpus={ROOT}/README.md --query= ', '--query is empty'),
         ('--corpus={files}/not_there', 'not_there'),
         ('--index={files}', 'index'),
         ('--pairs={files}/empty.py', 'one of'),
         ('--top=0', 'top'),
         ('--part=teacher', 'part'),
     ),
-    'fill_mask': (('--text=x', 'Encoder|encoder|mask'), ('--text=[MASK] --part=student', 'part')),
+    'fill_mask': (
+        ('--text=x', 'Encoder|encoder|mask'),
+        ('--text=[MASK] --part=student', 'part'),
+        ('--text=', '--text is empty'),
+    ),
     'predict': (
         ('--text=x', 'CausalLM|generate'),
         ('--file={files}/not_there', 'CausalLM|generate|not_there'),
         ('--batch=0 --text=x', 'batch'),
+        ('--text=', '--text is empty'),
+        ('--file=', '--file is empty'),
     ),
     'decompose': (('', 'source|Seq2Seq|attention|reads'), ('--out=x.txt', '.html')),
     'translate': (
@@ -412,8 +428,16 @@ OF_RUNS: Mapping[str, Sequence[tuple[str, str]]] = {
         ('--file={files}/not_there', 'not_there'),
         ('--text=x --file={files}/empty.py', '--text|--file'),
         ('--alpha=nan --text=x', 'alpha'),
+        ('--text=', '--text is empty'),
+        ('--text=x --alpha=1', '--alpha has no effect'),
+        ('--text=x --layer=1', '--layer has no effect'),
+        ('--text=x --head=1', '--head has no effect'),
     ),
-    'inside': ((f'--config={LANGUAGE}', 'either'), ('--config.model.width=3', 'config.model.width')),
+    'inside': (
+        (f'--config={LANGUAGE}', 'either'),
+        ('--picture=x.png --json', '--json has no effect'),
+        ('--config.model.width=3', 'config.model.width'),
+    ),
     'params': ((f'--config={LANGUAGE}', 'one of'),),
     'report': (
         ('--metric=nothing', 'nothing|this is one run'),
@@ -428,14 +452,17 @@ PLAIN: Sequence[tuple[str, str, str]] = (
     ('five_steps', f'--seed={2**64}', 'seed'),
     ('claims', '--what=gradient --length=1', 'length'),
     ('claims', '--what=conversation --turns=1', 'turns'),
+    ('claims', '--what=gradient --turns=3', '--turns has no effect'),
     ('claims', '--what=gradient --out=x.txt', 'out|ends'),
     ('claims', '--what=gradient --out=/nonexistent/x.png', 'nonexistent'),
     ('benchmark', '--what=training --rounds=0', 'rounds'),
     ('benchmark', '--what=training --steps=-1', 'steps'),
     ('benchmark', '--what=training --size=nothing', 'nothing'),
     ('benchmark', '--what=memory --length=0', 'length'),
+    ('benchmark', '--what=memory --steps=2', '--steps has no effect'),
     ('benchmark', '--what=masked --config.model.width=3', 'config.model.width'),
     ('benchmark', '--what=utilisation --config={files}/syntax.py --force', 'syntax.py'),
+    ('accelerator', '--config.model.width=3', 'config.model.width'),
     ('preflight', f'--config={LANGUAGE} --topology=v5e:nonsense', 'nonsense'),
     ('preflight', f'--config={LANGUAGE} --topology=v5e:4x4 --measure', '--measure'),
     ('scaling', f'--config={LANGUAGE} --axis=nothing', 'nothing'),

@@ -15,7 +15,7 @@ import pytest
 
 from saccade.data.pipeline import eval_batches, random_windows, shuffled, train_batches
 from saccade.data.rows.pack import Padded
-from saccade.data.split import Bucket, bucketed
+from saccade.data.split import Bucket, Split, bucketed
 from saccade.data.text.stream import TextSplit
 from saccade.types import UserError
 
@@ -28,6 +28,19 @@ def _split(rows=ROWS):
     bounds = np.stack([np.arange(0, 2 * rows, 2), np.arange(2, 2 * rows + 2, 2)], axis=-1)
     packed = Padded().rows(tokens, Padded().index(bounds, 3, True), 3)
     return TextSplit(rows=packed, targets=rows, bytes=rows, tokens=2 * rows, documents=rows)
+
+
+class Examples:
+    """Rows of no stream: a single example."""
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, row):
+        return self.padding()
+
+    def padding(self):
+        return {'tokens': np.zeros(4, np.int32)}
 
 
 def _take(iterator, count):
@@ -173,6 +186,8 @@ def test_random_windows_start_anywhere_and_are_as_many_as_asked():
     assert (0, 1, 1, 2) in starts
     with pytest.raises(UserError, match='multiple of the batch of 4'):
         random_windows(_split(), 4, 18, seed=0)
+    with pytest.raises(UserError, match='windows: are of a stream of tokens'):
+        random_windows(Split(rows=Examples(), targets=1), 4, 16, seed=0)
 
 
 @pytest.mark.parametrize('processes', [2, 4])

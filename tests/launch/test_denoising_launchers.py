@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from refused import assert_refused
 
 CONFIG = Path(__file__).parents[2] / 'experiments/denoising/ul2.py'
 DENOISERS = (
@@ -56,3 +57,9 @@ def test_a_text_is_continued_in_another_and_a_mode_that_there_is_not_is_one_line
     assert (done.returncode, done.stdout) == (2, '')
     assert done.stderr.startswith("error: the tokenizer has no special token '[Q]'")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.long
+def test_choices_and_turns_are_of_a_masked_language_model(runner, denoised):
+    done = runner.run('fill_mask', f'--workdir={denoised[0]}', '--text=the [MASK]', '--top=2', '--turns=2')
+    assert_refused(done, '--top and --turns have no effect on a model that reads a text and writes another')

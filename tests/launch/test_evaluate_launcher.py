@@ -6,6 +6,7 @@ import json
 import math
 
 import pytest
+from refused import assert_refused
 
 from saccade.train.log.log import read
 
@@ -64,3 +65,9 @@ def test_a_folder_that_is_no_run_is_refused(runner, tmp_path):
         assert words in done.stderr
         assert done.stderr.count('\n') == 1
         assert '\x1b' not in done.stderr
+
+
+@pytest.mark.long
+def test_random_windows_of_data_without_a_stream_are_refused_in_one_line(runner, encoder):
+    done = runner.run('evaluate', f'--workdir={encoder}', '--windows=8')
+    assert_refused(done, 'windows: are of a stream of tokens, and these data are examples')

@@ -35,11 +35,15 @@ def test_programs_get_the_same_as_one_json_object(runner, encoder):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ('text', 'words'),
-    [('--text=the model', "the text has no [MASK], so there is nothing to fill in: 'the model'"), ('', 'give --text')],
+    ('arguments', 'words'),
+    [
+        (['--text=the model'], "the text has no [MASK], so there is nothing to fill in: 'the model'"),
+        ([], 'give --text'),
+        ([f'--text={TEXT}', '--mode=[R]'], '--mode has no effect on a masked language model'),
+    ],
 )
-def test_what_has_no_mask_is_one_line(runner, encoder, text, words):
-    done = runner.run('fill_mask', f'--workdir={encoder}', *filter(None, [text]))
+def test_what_has_no_mask_or_no_effect_is_one_line(runner, encoder, arguments, words):
+    done = runner.run('fill_mask', f'--workdir={encoder}', *arguments)
     assert done.returncode == 2
     assert words in done.stderr
     assert done.stderr.count('\n') == 1

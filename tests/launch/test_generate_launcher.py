@@ -50,9 +50,9 @@ def test_beams_find_texts_and_score_them(runner, finished):
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (('--temperature=1', '--top_k=3'), '--beams draws nothing: it goes without --temperature and --top_k'),
-        (('--greedy',), '--beams draws nothing: it goes without --greedy'),
-        (('--seed=1',), '--beams draws nothing: it goes without --seed'),
+        (('--temperature=1', '--top_k=3'), '--temperature and --top_k have no effect with --beams'),
+        (('--greedy',), '--greedy has no effect with --beams'),
+        (('--seed=1',), '--seed has no effect with --beams'),
         (('--chat',), '--chat draws its answers: it goes without --beams'),
         (('--samples=3',), '--samples=3: 2 beams find 2 texts; raise --beams'),
         (('--alpha=-1',), 'flag --alpha=-1'),

@@ -35,11 +35,12 @@ def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, tmp_path):
     sweep, suite, page = (tmp_path / name for name in ('sweep.py', 'suite.py', 'page.md'))
     sweep.write_text(SWEEP)
     suite.write_text(SUITE.format(config=str(ROOT / 'experiments/diagnostics/recall.py'), sweep=str(sweep)))
-    flags = [f'--suite={suite}', f'--workdir={tmp_path / "runs"}', f'--page={page}', '--jobs=1']
+    flags = [f'--suite={suite}', f'--workdir={tmp_path / "runs"}', f'--page={page}', '--jobs=1', '--force']
     done = runner.run('suite', *flags, '--size=half')
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == ('error: not finished: broken; see above why. The same command goes on')
     assert [run.status for run in read_sweep(tmp_path / 'runs/recall').runs] == ['finished']
+    assert 'train.py --force --config=' in (tmp_path / 'runs/recall/one,seed=0/provenance.jsonl').read_text()
     text = page.read_text()
     assert text.startswith('# What can it do?\n')
     assert f'--suite={suite}' in text

@@ -16,7 +16,7 @@ from saccade.train.checkpoint import Checkpoints
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
 from saccade.train.setup import make_learner
-from saccade.train.trained import Trained, averaged, kept, param_shapes
+from saccade.train.trained import Trained, averaged, kept, open_trained, param_shapes
 from saccade.types import LayerContext, Part, UserError
 
 ELECTRA = str(Path(__file__).parents[2] / 'experiments/masked_lm/electra_small.py')
@@ -97,3 +97,11 @@ def test_weights_of_a_task_are_among_the_parameters_of_the_run():
 def test_a_task_that_does_not_keep_the_models_parameters_is_refused(task):
     with pytest.raises(UserError, match=rf"^config\.task: .*{task.__name__}\.init must keep .* and has no 'embedding'"):
         kept(quickstart(task))
+
+
+def test_a_hugging_face_directory_has_no_checkpoints_to_choose_from(tmp_path):
+    (tmp_path / 'config.json').write_text('{"model_type": "gpt2"}')
+    for which in ('best', 'average'):
+        words = f'^--checkpoint={which} has no effect: {tmp_path} is a Hugging Face directory, with one model$'
+        with pytest.raises(UserError, match=words):
+            open_trained(init_from=str(tmp_path), which=which)

@@ -5,6 +5,8 @@
 import errno
 import json
 import os
+import shutil
+from types import SimpleNamespace
 
 import pytest
 from ml_collections import ConfigDict, FieldReference
@@ -168,12 +170,20 @@ def failing(folder, needed, error):
         raise RuntimeError('save failed') from error
 
 
-def test_a_full_disk_is_seen_behind_other_errors(tmp_path):
+def test_a_full_disk_is_seen_behind_other_errors(tmp_path, monkeypatch):
     quota = OSError(errno.EDQUOT, 'Disk quota exceeded')
-    with pytest.raises(UserError, match='missing: the disk is full: 1,000 bytes are needed'):
+    with pytest.raises(UserError, match=r'missing: the disk quota is exceeded: writing at least 1,000 bytes failed$'):
         failing(tmp_path / 'missing', 1000, quota)
+    attempt = OSError(errno.ENOSPC, 'No space left on device')
+    usage = SimpleNamespace(free=282_624)  # more than is needed: the failed attempt has been deleted
+    monkeypatch.setattr(shutil, 'disk_usage', lambda _: usage)
+    with pytest.raises(UserError) as refused:
+        failing(tmp_path, 95_252, attempt)
+    assert str(refused.value) == (
+        f'{tmp_path}: the disk is full: writing at least 95,252 bytes failed; 282,624 bytes are free after it'
+    )
     quoted = ValueError("RESOURCE_EXHAUSTED: no space left [os_error_code='28']")
-    with pytest.raises(UserError, match=rf'^{tmp_path}: the disk is full: [\d,]+ bytes are free'):
+    with pytest.raises(UserError, match=rf'^{tmp_path}: the disk is full: writing failed; 282,624 bytes are free'):
         failing(tmp_path, None, quoted)
     with pytest.raises(RuntimeError, match='save failed'):
         failing(tmp_path, None, ValueError('RESOURCE_EXHAUSTED: out of device memory'))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import grain
 import numpy as np
 
-from saccade.data.rows.pack import WindowRows
+from saccade.data.rows.pack import Rowed, WindowRows
 from saccade.data.split import Bucket, Row, RowSource, Split
 from saccade.progress import counted
 from saccade.types import UserError
@@ -81,8 +81,9 @@ def random_windows(split: Split, batch_size: int, windows: int, seed: int) -> It
     """Yield so many windows at random offsets of the stream, as nanoGPT estimates a loss.
 
     Raises:
-        UserError: the windows do not fill whole batches.
+        UserError: the rows are no parts of one stream of tokens, or the windows do not fill whole batches.
     """
+    _require(isinstance(split.rows, Rowed), 'windows: are of a stream of tokens, and these data are examples')
     _require(
         windows >= 1 and windows % batch_size == 0,
         f'windows: {windows} must be a multiple of the batch of {batch_size} rows',

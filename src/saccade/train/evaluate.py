@@ -122,12 +122,10 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
     prepared = prepare_other(workdir, experiment) if asked.data else prepare_again(workdir, experiment)
     experiment.data().require_model(experiment.model, prepared.processor)
     split, rows = _split(prepared, asked.split), experiment.batch_size
+    windows = random_windows(split, rows, asked.windows, experiment.seed) if asked.windows else None
     found = evaluated(experiment, trained.params, split, asked.split, trained.step)
     baseline = baseline_of(experiment, prepared, asked.split)
-    sampled = None
-    if asked.windows:
-        batches = random_windows(split, rows, asked.windows, experiment.seed)
-        sampled = evaluate(_scorer(experiment, trained.params), batches)['loss']
+    sampled = None if windows is None else evaluate(_scorer(experiment, trained.params), windows)['loss']
     return replace(found, baseline=baseline and baseline.metrics, estimate=sampled)
 
 

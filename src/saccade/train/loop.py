@@ -12,14 +12,16 @@ import jax
 from saccade.data.pipeline import eval_batches, train_batches
 from saccade.data.split import Row
 from saccade.progress import InterruptedWorkError, interrupted_by, listening
-from saccade.train.backend import replace_params
+from saccade.train.backend import Backend, replace_params
 from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import declared, ranking
+from saccade.train.device_memory import device_limit, refused_bytes
 from saccade.train.digests import keep, require_same_data, verified
 from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.extending import extends, require_same_rates
 from saccade.train.extension import extension_lines, rates_of
+from saccade.train.fitting import TOO_LARGE, too_large
 from saccade.train.learner import TrainState
 from saccade.train.log.display import Display
 from saccade.train.log.log import Log, RunConsole, read
@@ -42,11 +44,13 @@ class Options:
         profile: first and last step of a profiler window, written to the run's folder.
         quiet: print nothing.
         restart: start again from step 0, and move what the run had written to `before_restart/`.
+        force: train even if a step needs far more memory than a device has.
     """
 
     profile: tuple[int, int] | None = None
     quiet: bool = False
     restart: bool = False
+    force: bool = False
 
 
 def train(config: Mapping[str, Any], workdir: str, options: Options = Options()) -> dict[str, Any]:
@@ -77,9 +81,10 @@ class Run:
             require_lengths(experiment)
             require_ranking(experiment)
         with self.display.phase('compiling'):
-            self.backend = make_backend(experiment)
+            self.backend = self._backend()
         self.tokens = experiment.tokens
         self.plan = Plan.of(_what(config), self.backend, experiment.model, self.tokens)
+        self._require_memory()
         extended = [extension() for extension in experiment.extended]
         changes = extension_lines(experiment.schedule(), extended, experiment.steps)
         parts = {'config.model': experiment.model, 'config.task': experiment.task}
@@ -92,6 +97,32 @@ class Run:
         if self.workdir.config.exists():
             saved = [int(path.name) for path in self.workdir.checkpoints.glob('[0-9]*') if path.name.isdecimal()]
             require_same_rates(self.experiment, self.workdir.read_config()['steps'], max(saved, default=0))
+
+    def _backend(self) -> Backend:
+        """Compile the step.
+
+        Raises:
+            UserError: the compiler refuses it, as a TPU's does, because a device has less memory than it needs.
+        """
+        try:
+            return make_backend(self.experiment)
+        except jax.errors.JaxRuntimeError as error:
+            needed, limit = refused_bytes(error), device_limit()
+            if needed is None or limit is None:
+                raise
+            raise too_large(self.experiment, needed, limit) from error
+
+    def _require_memory(self) -> None:
+        """Refuse a step that needs far more memory than a device has.
+
+        Raises:
+            UserError: it does, and `force` is not set.
+        """
+        peak, limit = self.plan.peak_bytes, self.plan.limit
+        if limit is not None and peak > TOO_LARGE * limit and not self.options.force:
+            with self.display.phase('compiling a smaller batch'):
+                refusal = too_large(self.experiment, peak, limit)
+            raise refusal
 
     def _processor(self) -> Processor | None:
         """Return the processor of the run, or of the weights that it starts from; None: one is made from the data.

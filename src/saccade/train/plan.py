@@ -15,6 +15,7 @@ from saccade.axes import AxesByPath, letters_of
 from saccade.ops.devices import Devices, traced_for
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import Backend
+from saccade.train.device_memory import device_limit, peak_bytes, readable
 from saccade.train.learner import Learner, cast
 from saccade.train.mesh import SPLIT
 from saccade.train.optimizer import path_of
@@ -36,6 +37,7 @@ PEAKS = {
     'NVIDIA B200': 2250e12,
 }
 FEW = 3  # paths that a line names
+LARGE = 0.9  # share of a device's memory above which a plan warns
 # By a word of a name on the path of a parameter; the first that is there.
 ROLES = {
     'low_rank': 'low rank',
@@ -60,7 +62,8 @@ class Plan:
 
     flops is what the model needs, hardware_flops what the step does, which may compute some of it again. peak_bytes is
     all that a step needs, temp_bytes what it needs beside its arguments and results; state_bytes is what one row as
-    long as the context leaves to decode with, None where the model does not decode.
+    long as the context leaves to decode with, None where the model does not decode. limit is the memory of a device in
+    bytes, None where it is not known.
     """
 
     what: str
@@ -76,6 +79,7 @@ class Plan:
     trained: list[str]
     replicated: list[str]
     split: list[str] = field(default_factory=list)
+    limit: int | None = None
 
     reports: ClassVar[tuple[Metric, ...]] = (
         Metric('parameters', None, 0.0),
@@ -112,6 +116,7 @@ class Plan:
                 *replicated_lines(backend.like.params),
                 *undeclared_lines(backend.like.params, backend.learner.axes),
             ],
+            limit=device_limit(),
         )
 
     @property
@@ -144,8 +149,18 @@ class Plan:
             *self.trained,
             *self.replicated,
             f'a step      {self.tokens:,} tokens, {in_words(self.flops, self.hardware_flops)}',
-            f'memory      {self.peak_bytes / 2**20:,.0f} MiB a device at the peak{self._decoding()}',
+            f'memory      {readable(self.peak_bytes)} a device at the peak{self._of_limit()}{self._decoding()}',
+            *self._warning(),
         ]
+
+    def _of_limit(self) -> str:
+        return '' if self.limit is None else f', of {readable(self.limit)}'
+
+    def _warning(self) -> list[str]:
+        if self.limit is None or self.peak_bytes <= LARGE * self.limit:
+            return []
+        share = self.peak_bytes / self.limit
+        return [f'warning     a step needs {share:.0%} of the memory of a device: the run may be killed']
 
     def _decoding(self) -> str:
         return '' if self.state_bytes is None else f'; {self.state_bytes / 2**10:,.0f} KiB to decode a row'
@@ -155,19 +170,6 @@ def in_words(model: int, hardware: int) -> str:
     """Return the FLOPs that a model needs, and those that the step does where it computes something again."""
     again = '' if hardware == model else f'; {hardware:.3g} with what is computed again'
     return f'{model:.3g} FLOPs in matrix products{again}'
-
-
-def peak_bytes(memory: Any, platform: str) -> int:
-    """All that a compiled program needs of a device, what it takes over counted once.
-
-    Args:
-        memory: the compiler's own analysis.
-        platform: of the device, as JAX calls it.
-    """
-    if platform == 'tpu':  # whose compiler refuses by this figure; its temporary bytes are more than are there at once
-        return memory.peak_memory_in_bytes
-    held = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
-    return held + memory.temp_size_in_bytes
 
 
 def state_bytes(learner: Learner, params: Params) -> int | None:

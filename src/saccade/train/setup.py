@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training step of an experiment: as a pure function, compiled for the devices, or only counted."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +21,7 @@ from saccade.train.experiment import Experiment
 from saccade.train.extension import schedule_of
 from saccade.train.gathered import gathering, outside_layers
 from saccade.train.learner import Learner
-from saccade.train.mesh import AnyMesh, make_mesh
+from saccade.train.mesh import ROW_AXES, AnyMesh, make_mesh
 from saccade.train.split_tokens import splitting
 from saccade.train.trained import kept, param_shapes, spec_of, verified_folder
 from saccade.types import Bucketed, Params, Part, UserError
@@ -176,6 +177,14 @@ def make_backend(experiment: Experiment) -> Backend:
     sizes, one_program = dict(experiment.mesh), experiment.backend == 'jit'
     learner = learner_on(make_mesh(sizes, jax.devices()), experiment) if one_program else make_learner(experiment)
     return BACKENDS[experiment.backend](learner, batches_like(experiment), sizes)
+
+
+def row_shards(experiment: Experiment) -> int:
+    """Return the number of parts that the devices split the rows of a batch into."""
+    if experiment.backend != 'jit':
+        return jax.device_count()
+    mesh = make_mesh(dict(experiment.mesh), jax.devices())
+    return math.prod(mesh.shape[axis] for axis in ROW_AXES)
 
 
 def batches_like(experiment: Experiment) -> Sequence[PyTree]:

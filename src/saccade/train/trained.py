@@ -85,12 +85,14 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
         which: 'latest' or 'best' checkpoint of a run, or the 'average' of its last.
 
     Raises:
-        UserError: neither or both are given; the folder is missing or holds no model, or no tokenizer.
+        UserError: neither or both are given; the folder is missing or holds no model, or no tokenizer; `which` is not
+            'latest', of a Hugging Face directory.
     """
     if bool(workdir) == bool(init_from):
         raise UserError('give either --workdir, the folder of a run, or --init_from, a run or a Hugging Face directory')
     if workdir or not is_hub(init_from):
         return open_run(workdir or init_from, which)
+    require_latest(init_from, which)
     pretrained = hub.load(init_from)
     tokenizer, model = pretrained.open_tokenizer(), build(pretrained.spec, 'model')()
     settings = pretrained.generation, tokenizer, model.vocabulary, pretrained.chat_template
@@ -100,6 +102,16 @@ def open_trained(workdir: str | None = None, init_from: str | None = None, which
         raise UserError(f'{init_from}: generation_config.json or config.json: {error}') from None
     params = jax.tree.map(jnp.asarray, pretrained.params)
     return Trained(model, params, tokenizer, {'model': pretrained.spec}, generation=generation)
+
+
+def require_latest(init_from: str, which: str) -> None:
+    """Refuse to choose a checkpoint of a Hugging Face directory, which has only one.
+
+    Raises:
+        UserError: `which` is not 'latest'.
+    """
+    if which != 'latest':
+        raise UserError(f'--checkpoint={which} has no effect: {init_from} is a Hugging Face directory, with one model')
 
 
 def open_run(path: str, which: str = 'latest') -> Trained:

@@ -58,6 +58,8 @@ def open_translator(asked: Asked) -> Translator:
 def _frame(trained: Trained, asked: Asked) -> PairFrame:
     data = Experiment.of(trained.config).data() if 'data' in trained.config else None
     if isinstance(data, FromPairs):
+        if asked.start is not None:
+            raise UserError('--start has no effect: the data of the run say which token starts a target')
         return data.frame(trained.tokenizer)
     return text_frame(trained, asked.start or getattr(data, 'start', None))
 

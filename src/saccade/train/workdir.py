@@ -30,7 +30,8 @@ PROCESSORS = '*tokenizer.json', '*tokenizer_config.json', '*processor.json'
 BEFORE = 'before_restart'  # folder of what a run had written before it was made to start again
 EVERY_RUN_HAS = ('seed', 'steps', 'task', 'model', 'data')
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_QUOTA = (errno.EDQUOT,)
+_FULL = (errno.ENOSPC,)
 _REFUSED = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG)
 _SHELL_LOGS = ('.log', '.out', '.err')  # where a shell or a scheduler sends the output of the very run
 _SHOWN = 8
@@ -277,11 +278,13 @@ def open_own(path: Path, mode: str, **options: Any) -> IO[Any]:
 
 @contextmanager
 def writing(folder: Path, needed: int | None = None) -> Iterator[None]:
-    """Say in one line that the disk is full, or cannot be written to, whatever library met it.
+    """Say in one line that the disk or the quota is full, or cannot be written to, whatever library met it.
+
+    Free space is read after the failed attempt, which has been deleted by then, and may have been larger than `needed`.
 
     Args:
         folder: what was being written to.
-        needed: bytes, where they are known.
+        needed: least size of what is written, in bytes, where it is known.
 
     Raises:
         UserError: in place of the library's error.
@@ -289,10 +292,12 @@ def writing(folder: Path, needed: int | None = None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        failed = 'writing failed' if needed is None else f'writing at least {needed:,} bytes failed'
+        if _is(error, _QUOTA):
+            raise UserError(f'{folder}: the disk quota is exceeded: {failed}') from error
         if _is(error, _FULL):
-            needs = f'{needed:,} bytes are needed, ' if needed is not None else ''
             free = shutil.disk_usage(_nearest_folder(folder)).free
-            raise UserError(f'{folder}: the disk is full: {needs}{free:,} bytes are free') from error
+            raise UserError(f'{folder}: the disk is full: {failed}; {free:,} bytes are free after it') from error
         if _is(error, _REFUSED):
             raise UserError(f'{folder}: cannot be written to: {error}') from error
         raise

@@ -14,7 +14,7 @@ from saccade.data.image.tokenizer import open_tokenizer_and_images
 from saccade.decode.zero_shot import ZeroShot
 from saccade.hub import load as hub
 from saccade.train.experiment import Experiment, cache_folder
-from saccade.train.trained import is_hub, open_run
+from saccade.train.trained import is_hub, open_run, require_latest
 from saccade.train.workdir import Workdir, absolute
 from saccade.types import ImageTextModel, Part, UserError
 
@@ -52,6 +52,7 @@ def open_zero_shot(path: str, which: str, rows: int) -> Opened:
         UserError: there is neither, its model compares no images with texts, or it has no processor for both.
     """
     if is_hub(path):
+        require_latest(path, which)
         found = hub.load(path)
         model, params = build(found.spec, 'model')(), jax.tree.map(jnp.asarray, found.params)
         processor, length = open_tokenizer_and_images(absolute(path)), model.context_length

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 from jax.experimental import topologies
 
+from saccade.train.device_memory import device_limit
 from saccade.types import UserError
 
 # Memory of one chip in GiB, by the start of JAX's device_kind; from the vendor's data sheets.
@@ -50,10 +51,7 @@ class Chips:
     def here(cls) -> 'Chips':
         """Those of this host. Simulated ones share its memory."""
         device, count = jax.devices()[0], jax.device_count()
-        known = (device.memory_stats() or {}).get('bytes_limit')
-        if known is None and device.platform == 'cpu' and hasattr(os, 'sysconf'):
-            known = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // count
-        return cls(f'{count} x {device.device_kind}, here', jax.devices(), known, device.device_kind)
+        return cls(f'{count} x {device.device_kind}, here', jax.devices(), device_limit(), device.device_kind)
 
     @classmethod
     def of_slice(cls, topology: str) -> 'Chips':

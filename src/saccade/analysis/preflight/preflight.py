@@ -6,7 +6,6 @@ The very step that would run is compiled, as it is and with what saves memory: r
 """
 
 import functools
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -23,17 +22,15 @@ from saccade.benchmark.report import Report, Table
 from saccade.ops.devices import traced_for
 from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import OnMesh
+from saccade.train.device_memory import peak_bytes, refused_bytes
 from saccade.train.experiment import Experiment
 from saccade.train.mesh import make_mesh
-from saccade.train.plan import by_role, in_words, peak_bytes
+from saccade.train.plan import by_role, in_words
 from saccade.train.setup import batches_like, learner_on
 from saccade.types import UserError
 
 REMAT = 'nothing_saveable'
 _RUNNERS = 'model.stack:'
-# How the TPU's compiler says that a program is too large: with all that it needs, or with its temporary arrays alone.
-_USED = re.compile(r'(?:Used |HLO temporaries \()([\d.]+)([KMGT]?)(?: of|\) exceeds)')
-_UNITS = {'': 1, 'K': 2**10, 'M': 2**20, 'G': 2**30, 'T': 2**40}
 
 Config = Mapping[str, Any]
 
@@ -63,9 +60,9 @@ class Way:
         try:
             compiled = step.train_step(step.batches[0]).compile()
         except jax.errors.JaxRuntimeError as error:
-            if not (used := _USED.search(str(error))):
+            if (needed := refused_bytes(error)) is None:
                 raise
-            return cls(changes, int(float(used[1]) * _UNITS[used[2]]), False, [])
+            return cls(changes, needed, False, [])
         peak = peak_bytes(compiled.memory_analysis(), chips.platform)
         fits = None if chips.memory is None else peak <= chips.memory
         try:

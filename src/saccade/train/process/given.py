@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the flags that a launcher was given: none without effect, no empty text."""
+
+from absl.flags import FlagHolder
+
+from saccade.types import UserError
+
+
+def refuse_given(where: str, *flags: FlagHolder) -> None:
+    """Refuse flags on the command line that have no effect.
+
+    Args:
+        where: condition under which they have none, as in 'without --beams'.
+
+    Raises:
+        UserError: at least one of the flags was given.
+    """
+    given = [f'--{flag.name}' for flag in flags if flag.present]
+    if given:
+        raise UserError(f'{" and ".join(given)} {"have" if len(given) > 1 else "has"} no effect {where}')
+
+
+def require_content(*flags: FlagHolder) -> None:
+    """Refuse flags on the command line whose text, or one of whose texts, is empty or only white space.
+
+    Raises:
+        UserError: one of the flags was given without content.
+    """
+    for flag in flags:
+        texts = [flag.value] if isinstance(flag.value, str) else flag.value or ['']
+        if flag.present and not all(map(str.strip, texts)):
+            raise UserError(f'--{flag.name} is empty: write --{flag.name}="...", or leave it out')
