@@ -83,9 +83,10 @@ def scores(folder: Path, metric: str = 'bits_per_byte') -> dict[int, dict[int, f
 
 
 def expected_ranking(folder: Path) -> list[list[float]]:
-    """Mean, its interval, difference, its interval, seeds to tell it, and what it costs, best first."""
+    """Mean, its interval, difference, its interval, seeds to tell it, and costs: complete ones first, by mean."""
     found = scores(folder)
-    order = sorted(found, key=lambda heads: statistics.fmean(found[heads].values()))
+    wanted = max(map(len, found.values()))
+    order = sorted(found, key=lambda heads: (len(found[heads]) < wanted, statistics.fmean(found[heads].values())))
     best = statistics.fmean(found[order[0]].values())
     intervals = mean_intervals([list(found[heads].values()) for heads in order])
     differences = difference_intervals([found[heads] for heads in order], best=0)
@@ -98,7 +99,9 @@ def expected_ranking(folder: Path) -> list[list[float]]:
         plan = logged(runs[heads][0], 'plan')[0]
         rows.append([mean, interval.low, interval.high])
         rows[-1] += [mean - best, difference.low, difference.high] if difference else []
-        rows[-1] += [fewest_seeds(found[heads], found[order[0]])] if difference and difference.holds(0.0) else []
+        complete = len(found[heads]) == wanted
+        unclear = difference and difference.holds(0.0) and complete
+        rows[-1] += [fewest_seeds(found[heads], found[order[0]])] if unclear else []
         rows[-1] += [plan['parameters'], plan['flops'] / 256]
         rows[-1] += [statistics.fmean(speeds[place]), max(spreads[place].low, 0), spreads[place].high]
         rows[-1] += [plan['temp_bytes'], plan['state_bytes'] * 8 / 256]
@@ -409,7 +412,8 @@ def test_runs_of_a_folder_without_a_sweep_are_grouped_by_their_configs(tmp_path)
     unknown = next(row.cost for row in found.standings if row.variant.startswith('heads=2'))
     assert unknown.parameters is unknown.flops is unknown.seconds is unknown.speed is None
     page = (tmp_path / 'report/index.html').read_text()
-    assert 'takes two seeds or more' in page
+    last = re.search('and so ranked last: (.*?)\\.', page)[1]
+    assert sorted(last.split(', ')) == ['heads=1,width=64 (1 of 2 seeds)', 'heads=2,width=32 (1 of 2 seeds)']
     assert 'against parameters' not in page  # not all of them logged it
 
 

@@ -57,7 +57,7 @@ def ranking(comparison: Comparison, narrow: bool = False) -> list[list[str]]:
             *standing.fields,
             with_interval(standing.mean, standing.interval, digits),
             with_interval(standing.difference, standing.difference_interval, digits, sign=True),
-            seeds(standing),
+            finished(standing) if narrow else seeds(standing),
             *([amount(standing.seeds_to_tell)] if telling else []),
             *(_cost(comparison, standing, name) for name in columns.values()),
         ]
@@ -123,10 +123,14 @@ def with_interval(value: float | None, interval: Interval | None, digits: int, s
     )
 
 
+def finished(standing: Standing) -> str:
+    """Number of seeds that a mean is of, and of how many where some failed, diverged or are missing."""
+    return str(len(standing.scores)) if standing.complete else f'{len(standing.scores)} of {standing.wanted}'
+
+
 def seeds(standing: Standing) -> str:
-    """How many seeds a mean is of, and of how many where some failed, diverged or are missing."""
-    finished = len(standing.scores)
-    return str(finished) if standing.complete else f'{finished} of {standing.wanted} seeds, incomplete'
+    """The same in words."""
+    return finished(standing) if standing.complete else f'{finished(standing)} seeds, incomplete'
 
 
 def state(comparison: Comparison, trial: Trial) -> str:
