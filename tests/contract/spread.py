@@ -3,7 +3,7 @@
 """One step of plain gradient descent, from the same parameters and batch, on one device and spread over several.
 
 A process with eight simulated devices: it reads the name of a pair, or the kind and name of a part, one JSON list a
-line, and writes for each, as one line of JSON, what differs by how the step was spread.
+line, and writes for each, as one line of JSON, what differs by how the step was spread, or why it is refused.
 """
 
 import dataclasses
@@ -35,7 +35,6 @@ MESHES = {
 }
 FILLED = (1, 0.8, 1 / 3, 1, 1 / 8, 1 / 2, 1 / 24, 1 / 4)  # shares of the places of each row
 RATE = 2.0**20  # so that a step is all gradient: beside it the parameters are less than its rounding
-CONTEXTS = {'Denoising EncoderDecoder': 41}  # tokens, of which two devices can share both source and target
 SAME_NUMBERS = 1e-5  # of the norm of a leaf's gradient, and of a metric
 ROUNDING = 5e-7  # of the largest norm of a leaf: what float32 leaves of gradients that are 0
 
@@ -83,7 +82,6 @@ class Whole:
     def __init__(self, pair: Pair, swap: Swap | None = None) -> None:
         config = narrow(config_of(pair.file)) | {'batch_size': len(FILLED)}
         config['model'] = swap.into(config['model']) if swap else config['model']
-        config['data']['context_length'] = CONTEXTS.get(pair.name, config['data']['context_length'])
         self._experiment = Experiment.of(config)
         self._batch = jax.tree.map(np.asarray, batch_of(self._experiment, FILLED))
         if 'types' in self._batch:
@@ -130,36 +128,45 @@ def whole_with(kind: str, name: str) -> Whole:
         return Whole(by_name('MaskedLM Encoder'), swap)
 
 
+def split(whole: Whole, sizes: Mapping[str, int]) -> Stepped:
+    """Take a step over a mesh; what needs whole rows has heads and widths split in place of the sequence."""
+    try:
+        return whole.on_mesh(sizes)
+    except UserError as error:
+        if 'config.mesh.sequence' not in str(error):
+            raise
+        tensor = sizes.get('tensor', 1) * sizes['sequence']
+        return whole.on_mesh({**sizes, 'sequence': 1, 'tensor': tensor})
+
+
 def differences(whole: Whole) -> dict[str, Any]:
     """Return, by how the step was spread: `found`, what is not one device's; `said`, which parts say so at the start of
-    a run; `refused`, why it cannot be spread so; and the number of gradients that were compared.
+    a run; `compared`, the number of gradients.
     """
     one = whole.on_mesh({})
     ways: dict[str, tuple[tuple[int, int], Callable[[], Stepped]]] = {
         'accumulate=2': ((2, 1), lambda: whole.on_mesh({}, accumulate=2)),
         f'pmap over {DEVICES} devices': ((1, DEVICES), whole.on_replicas),
-        **{words: ((1, 1), lambda sizes=sizes: whole.on_mesh(sizes)) for words, sizes in MESHES.items()},
+        **{words: ((1, 1), lambda sizes=sizes: split(whole, sizes)) for words, sizes in MESHES.items()},
     }
-    results = {}
-    for how, (parts, step) in ways.items():
-        try:
-            found, refused = [*one.differences(step())], ''
-        except UserError as error:
-            found, refused = [], str(error)
-        results[how] = {
+    return {
+        how: {
             'said': row_lines(whole.parts, len(FILLED), *parts),
-            'found': found,
-            'refused': refused,
-            'compared': 0 if refused else len(one.gradient),
+            'found': [*one.differences(step())],
+            'compared': len(one.gradient),
         }
-    return results
+        for how, (parts, step) in ways.items()
+    }
 
 
 def main() -> None:
     for line in sys.stdin:
         names = json.loads(line)
-        whole = whole_with(*names) if len(names) == 2 else Whole(by_name(*names))
-        print(json.dumps(differences(whole)), flush=True)
+        try:
+            answer = differences(whole_with(*names) if len(names) == 2 else Whole(by_name(*names)))
+        except UserError as error:
+            answer = {'refused': str(error)}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == '__main__':
