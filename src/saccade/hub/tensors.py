@@ -13,6 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from saccade.hub.setting import shortened
+from saccade.paths import read_text
 from saccade.types import UserError
 
 SINGLE = 'model.safetensors'
@@ -78,7 +79,7 @@ def read_json(path: Path) -> dict[str, Any]:
         UserError: the file cannot be read, or holds no JSON object.
     """
     try:
-        value = json.loads(path.read_text(encoding='utf-8'))
+        value = json.loads(read_text(path))
     except OSError as error:
         raise UserError(f'{path.name}: cannot be read: {error.strerror}') from None
     except (ValueError, RecursionError) as error:
