@@ -42,10 +42,9 @@ def test_the_home_folder_of_nobody_is_one_line():
 
 
 def test_one_function_expands_paths():
-    """`output.py` names the flag of the path in its own line."""
     files = [file for folder in ('src', 'launch') for file in (REPOSITORY / folder).rglob('*.py')]
     found = {file.name for file in files if re.search(r'expanduser\(', file.read_text())}
-    assert found == {'paths.py', 'output.py'}
+    assert found == {'paths.py'}
 
 
 def byte_pairs(folder: Path) -> object:

@@ -79,8 +79,13 @@ class LogMel:
             return None
         try:
             found = json.loads(read_text(file))
-            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in found.items()})
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            return cls(
+                **{
+                    name: tuple(map(float, value)) if isinstance(value, list) else value
+                    for name, value in found.items()
+                }
+            )
+        except (OSError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
             raise UserError(f'{file}: is no processor of sound: {error!r}') from error
         except UserError as error:
             raise UserError(f'{file}: {error}') from None
