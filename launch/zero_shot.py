@@ -12,7 +12,6 @@ the names of the folders, or what the data say, unless --classes is given.
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 from absl import flags
@@ -22,6 +21,7 @@ from saccade.data.image.rows import ImageFiles, ImageSource
 from saccade.decode.zero_shot import PLACEHOLDER, ROWS, ZeroShot
 from saccade.metric.bootstrap import of_mean
 from saccade.nearest import listed
+from saccade.paths import expanded
 from saccade.train.process.given import refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
@@ -61,7 +61,7 @@ def main(overrides: list[str]) -> None:
         raise UserError('give --classes="a dog,a cat", the names that an image may have')
     opened = open_zero_shot(WORKDIR.value or INIT_FROM.value, CHECKPOINT.value, BATCH.value)
     if IMAGE.value:
-        _classify(opened.zero_shot, ImageFiles([Path(path).expanduser() for path in IMAGE.value]))
+        _classify(opened.zero_shot, ImageFiles([expanded(path) for path in IMAGE.value]))
     else:
         _measure(opened.zero_shot, *_labelled(opened))
 
@@ -69,7 +69,7 @@ def main(overrides: list[str]) -> None:
 def _labelled(opened: Opened) -> tuple[ImageSource, np.ndarray, tuple[str, ...]]:
     """Images, the number of the class of each, and the names of the classes."""
     if FOLDER.value:
-        images, labels, names = images_by_class(Path(FOLDER.value).expanduser())
+        images, labels, names = images_by_class(expanded(FOLDER.value))
     else:
         split = opened.split(SPLIT.value)
         images, labels, names = split.rows.images, split.labels, split.names

@@ -22,7 +22,7 @@ PLACES = {
 ROWS = (
     {'extras'},
     {'types', 'renamed', 'progress', 'commands'},
-    {'nearest'},
+    {'nearest', 'paths'},
     {'axes', 'layers'},
     {'gain'},
     {'ops'},
@@ -45,7 +45,7 @@ BESIDE = {
     'conventional': {'types', 'build', 'axes'},
     'build': {'types', 'renamed', 'nearest'},
     'trust': {'types'},
-    'data': {'types', 'renamed', 'nearest', 'progress', 'extras', 'ops'},
+    'data': {'types', 'renamed', 'nearest', 'paths', 'progress', 'extras', 'ops'},
     'metric': {'types', 'nearest'},
     'baseline': {'types', 'data', 'ops'},
 }

@@ -207,6 +207,26 @@ def ids(it: Victim, first: int) -> None:
     (it.path / 'tokenizer.json').write_text(json.dumps(text))
 
 
+def pipe(it: Victim, name: str) -> None:
+    (it.path / name).unlink(missing_ok=True)
+    os.mkfifo(it.path / name)
+
+
+def endless(it: Victim, name: str) -> None:
+    (it.path / name).unlink(missing_ok=True)
+    (it.path / name).symlink_to('/dev/zero')
+
+
+def change(it: Victim, **parts: Any) -> None:
+    """A tokenizer with other parts."""
+    (it.path / 'tokenizer.json').write_text(json.dumps(json.loads(it.tokenizer) | parts))
+
+
+_TEMPLATE = {
+    'type': 'TemplateProcessing',
+    'single': [{'SpecialToken': {'id': '[X]', 'type_id': 0}}, {'Sequence': {'id': 'A', 'type_id': 0}}],
+    'pair': [{'Sequence': {'id': 'A', 'type_id': 0}}, {'Sequence': {'id': 'B', 'type_id': 0}}],
+}
 _DEEP = 100_000 * '[' + 100_000 * ']'
 _ENTRY = {'dtype': 'F32', 'shape': [2], 'data_offsets': [0, 8]}
 REFUSED: dict[str, Callable[[Victim], Any]] = {
@@ -240,6 +260,10 @@ REFUSED: dict[str, Callable[[Victim], Any]] = {
     'no layers': lambda it: it.write(**{it.kind.layers: 0}),
     'config linked to itself': lambda it: it.relink('config.json'),
     'weights linked to themselves': lambda it: it.relink('model.safetensors'),
+    'config that is a pipe': lambda it: pipe(it, 'config.json'),
+    'config linked to /dev/zero': lambda it: endless(it, 'config.json'),
+    'weights that are a pipe': lambda it: pipe(it, 'model.safetensors'),
+    'weights linked to /dev/zero': lambda it: endless(it, 'model.safetensors'),
 }  # fmt: skip
 # These are refused where text is read.
 TOKENIZERS: dict[str, Callable[[Victim], Any]] = {
@@ -248,6 +272,18 @@ TOKENIZERS: dict[str, Callable[[Victim], Any]] = {
     'tokenizer with huge ids': lambda it: ids(it, 2**31),
     'tokenizer nested too deep': lambda it: (it.path / 'tokenizer.json').write_text(_DEEP),
     'tokenizer that is a pickle': lambda it: (it.path / 'tokenizer.json').write_bytes(it.pickled),
+    'tokenizer that is a pipe': lambda it: pipe(it, 'tokenizer.json'),
+    'tokenizer linked to /dev/zero': lambda it: endless(it, 'tokenizer.json'),
+    'tokenizer settings linked to /dev/zero': lambda it: endless(it, 'tokenizer_config.json'),
+    'tokenizer that panics when it is read': lambda it: change(
+        it, normalizer={'type': 'Precompiled', 'precompiled_charsmap': 'AAAA'}
+    ),
+    'tokenizer that panics when it encodes': lambda it: change(
+        it, post_processor={**_TEMPLATE, 'special_tokens': {}}
+    ),
+    'tokenizer that expands a letter': lambda it: change(
+        it, normalizer={'type': 'Replace', 'pattern': {'String': 'a'}, 'content': 100_000 * 'b'}
+    ),
     'tokenizer cut short': lambda it: (it.path / 'tokenizer.json').write_text(it.tokenizer[:-99]),
     'tokenizer of its own code': lambda it: (
         it.put_code(), (it.path / 'tokenizer.json').write_text('{"auto_map": {"AutoTokenizer": "tokenization_mine"}}')

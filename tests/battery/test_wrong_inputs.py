@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -346,12 +346,20 @@ FOLDERS: Mapping[str, Mapping[str, str | bytes]] = {
 }
 
 
+SPECIAL: Mapping[str, Callable[[Path], None]] = {
+    'pipe_config': lambda path: os.mkfifo(path),
+    'endless_config': lambda path: path.symlink_to('/dev/zero'),
+}
+NOBODY = '~nobody-of-this-name/x'
+
+
 def folder_cases() -> Iterator[Case]:
     for launcher, needed in READ_RUNS.items():
-        for folder in ('{new}', '{files}/empty.py', *(f'{{files}}/{name}' for name in FOLDERS)):
+        for folder in ('{new}', '{files}/empty.py', *(f'{{files}}/{name}' for name in (*FOLDERS, *SPECIAL))):
             yield Case(
                 launcher, (*needed, f'--workdir={folder}'), folder.rpartition('/')[2].strip('{}') + '|no such folder'
             )
+        yield Case(launcher, (*needed, f'--workdir={NOBODY}'), 'there is no home folder ~nobody-of-this-name')
         yield Case(launcher, (*needed, '--workdir={without_checkpoints}'), 'checkpoint')
         yield Case(launcher, (*needed, f'--workdir={"x" * 300}'), 'xxx')
     for path in ('{files}/empty.py/x', '/proc/x', '{files}/' + 'x' * 300, '{files}/no_run', '{files}/empty.py'):
@@ -472,6 +480,12 @@ PLAIN: Sequence[tuple[str, str, str]] = (
     ('train', f'--config={LANGUAGE} --workdir={{new}}\udcff', 'workdir'),
     ('params', '--init_from={files}/not_there', 'not_there'),
     ('params', '--init_from={files}', 'files'),
+    ('params', f'--init_from={NOBODY}', 'no home folder'),
+    ('params', '--init_from={files}/pipe_config', 'not a regular file'),
+    ('params', '--init_from={files}/endless_config', 'not a regular file'),
+    ('train', f'--config={LANGUAGE} --workdir={{new}} --config.data.path={NOBODY}', 'no home folder'),
+    ('train', f'--config={LANGUAGE} --workdir={NOBODY}', 'no home folder'),
+    ('report', f'--workdir={NOBODY}', 'no home folder'),
     ('generate', '--init_from={files}/list_config', 'list_config'),
     ('generate', '--init_from={files}/deep_config', 'deep_config'),
 )
@@ -555,6 +569,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
         (files / name).mkdir()
         for file, text in contents.items():
             (files / name / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+    for name, make in SPECIAL.items():
+        (files / name).mkdir()
+        make(files / name / 'config.json')
     text, run = folder / 'small.txt', folder / 'run'
     generator = random.Random(0)
     text.write_text(' '.join(generator.choice(['a', 'token', 'is', 'read', 'and', 'written']) for _ in range(4000)))

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of users: the end of a line, encodings, numbers and leftovers; a file and a stream of its bytes agree."""
 
+import gzip
 import io
 import math
+import tracemalloc
 
 import pytest
 
-from saccade.data.corpus.files import decoded, is_leftover, lines_of, number_of
+from saccade.data.corpus.files import content_of, decoded, is_leftover, lines_of, number_of
 from saccade.types import UserError
 
 NO_LINE_ENDS = 'a\x0bb\x0cc\x1cd\x1de\x1ef\x85g\u2028h\u2029i'
@@ -95,3 +97,24 @@ def test_what_float32_does_not_hold_or_is_spelled_otherwise_is_no_number(value):
 @pytest.mark.parametrize('name', ['a.txt', 'a~b', '#1.png', 'thumbs.png', 'macosx', '1#'])
 def test_ordinary_names_are_no_leftovers(name):
     assert not is_leftover(name)
+
+
+def test_gzip_is_bounded_while_it_is_unpacked(tmp_path):
+    file = tmp_path / 'a.txt.gz'
+    file.write_bytes(gzip.compress(b'a' * (1 << 27)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            UserError, match=r'a\.txt\.gz: \d+ bytes of gzip unpack to more than \d+, .*unpack it first'
+        ):
+            content_of(file)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_small_gzip_may_hold_one_line_many_times(tmp_path):
+    text = b'a line\n' * 2_000_000
+    (tmp_path / 'a.gz').write_bytes(gzip.compress(text))
+    assert (tmp_path / 'a.gz').stat().st_size * 200 < len(text)
+    assert content_of(tmp_path / 'a.gz') == text

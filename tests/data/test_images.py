@@ -109,6 +109,25 @@ def test_several_images_in_a_file_are_refused_and_the_preview_of_a_camera_is_not
     assert ImageFiles([tmp_path / 'camera.jpg'])[0].size == first.size
 
 
+def test_an_image_goes_by_a_few_formats_whatever_its_ending(tmp_path):
+    for number, format in enumerate(('EPS', 'PPM', 'TGA', 'PDF')):
+        coloured().save(tmp_path / f'{number}.png', format)
+        with pytest.raises(
+            UserError, match=rf'{number}\.png: is not an image in one of the formats PNG, JPEG, GIF, BMP'
+        ):
+            ImageFiles([tmp_path / f'{number}.png'])[0]
+    coloured().save(tmp_path / 'b.png', 'BMP')
+    assert ImageFiles([tmp_path / 'b.png'])[0].size == coloured().size
+
+
+@pytest.mark.parametrize('limit', [12, 23])  # of 24 pixels: above twice the limit Pillow raises, below it warns
+def test_too_many_pixels_are_one_line(tmp_path, monkeypatch, limit):
+    coloured().save(tmp_path / 'a.png')
+    monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', limit - 1)
+    with pytest.raises(UserError, match=r'a\.png: has too many pixels: Image size \(24 pixels\) exceeds limit'):
+        ImageFiles([tmp_path / 'a.png'])[0]
+
+
 def test_a_colour_that_is_transparent_is_laid_on_white(tmp_path):
     pixels = np.full((4, 6, 3), (10, 20, 30), np.uint8)
     pixels[0] = 200, 0, 0
@@ -147,7 +166,11 @@ def test_files_that_hold_no_image_are_refused_by_name(tmp_path):
     images = ImageFiles([tmp_path / name for name in names])
     assert isinstance(images, ImageSource)
     for index, (name, message) in enumerate(
-        zip(names, ('may be cut short', 'is no image that Pillow can read', 'there is no such file'), strict=True)
+        zip(
+            names,
+            ('may be cut short', 'is not an image in one of', 'there is no such file'),
+            strict=True,
+        )
     ):
         with pytest.raises(UserError, match=rf'{name}: .*{message}'):
             images[index]

@@ -68,7 +68,13 @@ def test_the_processor_standardizes_over_the_training_split_and_is_kept(tmp_path
     assert LogMel.load(tmp_path / 'none') is None
 
 
-@pytest.mark.parametrize('content', ['[]', '{"rate": 0}', '{"mels": 5', '{"pitch": 3}', '{"window": 8, "mels": 80}'])
+@pytest.mark.parametrize(
+    'content',
+    [
+        '[]', '{"rate": 0}', '{"mels": 5', '{"pitch": 3}', '{"window": 8, "mels": 80}', '{"window": 1000000000000000}',
+        '{"mean": ["x"]}',
+    ],
+)  # fmt: skip
 def test_a_damaged_processor_is_refused_by_its_name(tmp_path, content):
     (tmp_path / 'processor.json').write_text(content)
     with pytest.raises(UserError, match=r'processor\.json'):

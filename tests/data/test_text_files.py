@@ -242,7 +242,7 @@ def test_dangling_link_is_named(tmp_path):
 
 def test_file_too_large_for_a_document_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(files, '_LARGEST', 10)
-    with pytest.raises(UserError, match=r'a\.txt: holds 11 bytes; split it into files of at most 10 bytes'):
+    with pytest.raises(UserError, match=r'a\.txt: holds more than 10 bytes; split it into files of at most 10 bytes'):
         plan_documents(_write(tmp_path, a_txt='a' * 11) / 'a.txt', 0.5)
 
 

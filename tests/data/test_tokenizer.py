@@ -2,19 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokenizers: lossless where they say so, ids as documented, files that are whole."""
 
+import json
+import os
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import tokenizers
-from tokenizers import decoders, models, pre_tokenizers, processors
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from saccade.build import build
 from saccade.data.tokenizer.bpe import BPE
 from saccade.data.tokenizer.byte import Byte
 from saccade.data.tokenizer.character import Character
-from saccade.data.tokenizer.file import TokenizerFile
-from saccade.data.tokenizer.tokenizer import BERT, END, UNKNOWN, Tokenizer
+from saccade.data.tokenizer.file import TokenizerFile, open_tokenizer
+from saccade.data.tokenizer.foreign import one_line, opening
+from saccade.data.tokenizer.tokenizer import BERT, END, UNKNOWN, Tokenizer, backend_of
 from saccade.data.tokenizer.unigram import Unigram
 from saccade.data.tokenizer.word import Word
 from saccade.data.tokenizer.word_piece import WordPiece
@@ -227,6 +232,106 @@ def test_bad_files_are_named(tmp_path):
     (tmp_path / 'config.json').write_text('{"width": 3}')
     with pytest.raises(UserError, match=r'config\.json is not a tokenizer\.json'):
         Tokenizer.load(tmp_path / 'config.json')
+
+
+def pair() -> tokenizers.Tokenizer:
+    """A tokenizer with one merge."""
+    return tokenizers.Tokenizer(models.BPE({'a': 0, 'b': 1, 'ab': 2}, [('a', 'b')]))
+
+
+def write_changed(file: Path, **changes: Any) -> None:
+    """Write a tokenizer.json with other parts, and with other settings of its model."""
+    found = json.loads(pair().to_str())
+    found['model'] |= changes.pop('model', {})
+    file.write_text(json.dumps(found | changes))
+
+
+def replacing(pattern: str, content: str) -> dict[str, Any]:
+    return {'type': 'Replace', 'pattern': {'String': pattern}, 'content': content}
+
+
+PANICS = {
+    'prefix longer than a piece': {'model': {'continuing_subword_prefix': '#####'}},
+    'map of characters that is none': {'normalizer': {'type': 'Precompiled', 'precompiled_charsmap': 'AAAA'}},
+    'template of a token that is not there': {
+        'post_processor': {
+            'type': 'TemplateProcessing',
+            'single': [{'SpecialToken': {'id': '[X]', 'type_id': 0}}, {'Sequence': {'id': 'A', 'type_id': 0}}],
+            'pair': [{'Sequence': {'id': 'A', 'type_id': 0}}, {'Sequence': {'id': 'B', 'type_id': 0}}],
+            'special_tokens': {},
+        }
+    },
+    'decoder that strips more than there is': {'decoder': {'type': 'Strip', 'content': 'a', 'start': 2, 'stop': 2}},
+}
+
+
+@pytest.mark.parametrize('name', PANICS)
+@pytest.mark.parametrize('read', [open_tokenizer, Tokenizer.load])
+def test_a_panic_of_the_library_is_one_line_and_prints_nothing(tmp_path, capfd, name, read):
+    file = tmp_path / 'tokenizer.json'
+    write_changed(file, **PANICS[name])
+    with pytest.raises(UserError, match=rf'^{file}: the tokenizers library fails on this tokenizer: [^\n]+$'):
+        read(file)
+    assert capfd.readouterr().err == ''
+
+
+def test_a_panic_while_encoding_is_one_line(tmp_path):
+    file = tmp_path / 'tokenizer.json'
+    regex = {'type': 'Split', 'pattern': {'Regex': '(a+)+$'}, 'behavior': 'Isolated', 'invert': False}
+    write_changed(file, pre_tokenizer=regex)
+    tokenizer = open_tokenizer(file)
+    assert tokenizer.encode('ab') == [2]
+    for encode in (tokenizer.encode_batch, tokenizer.words, tokenizer.encode_places):
+        with pytest.raises(UserError, match=f'^{file}: the tokenizers library fails on this tokenizer: .*retry-limit'):
+            encode([40 * 'a' + 'b'])
+
+
+def test_opening_keeps_what_others_write_to_standard_error_and_what_ends_a_program(tmp_path, capfd):
+    with opening(tmp_path):
+        os.write(2, b'a warning\n')
+    with pytest.raises(UserError, match=r'missing\.json'), opening(tmp_path):
+        backend_of(tmp_path / 'missing.json')
+    assert capfd.readouterr().err == 'a warning\n'
+    for end in (KeyboardInterrupt, SystemExit):
+        with pytest.raises(end), one_line(tmp_path):
+            raise end
+
+
+@pytest.mark.parametrize(
+    ('changes', 'words'),
+    [
+        ({'normalizer': replacing('a', 100_000 * 'b')}, 'normalizer may make a text 100,000 times as long'),
+        ({'decoder': replacing('a', 100_000 * 'b')}, 'decoder may make a text 100,000 times as long'),
+        ({'normalizer': {'type': 'Prepend', 'prepend': 9 * 'b'}}, 'normalizer may make a text 9 times as long'),
+        (
+            {'normalizer': {'type': 'Sequence', 'normalizers': [replacing('a', 'bbb'), replacing('b', 'aaa')]}},
+            'normalizer may make a text 9 times as long',
+        ),
+    ],
+)
+def test_a_tokenizer_that_expands_texts_is_refused_when_it_is_opened(tmp_path, changes, words):
+    file = tmp_path / 'tokenizer.json'
+    write_changed(file, **changes)
+    with pytest.raises(UserError, match=f'^{file}: its {words}; at most 8 times is supported$'):
+        open_tokenizer(file)
+
+
+def test_replacements_that_published_tokenizers_have_are_taken(tmp_path):
+    file = tmp_path / 'tokenizer.json'
+    spaces = [{'type': 'Prepend', 'prepend': '\u2581'}, replacing(' ', '\u2581'), replacing('``', '"')]
+    write_changed(file, normalizer={'type': 'Sequence', 'normalizers': spaces})
+    assert open_tokenizer(file).encode('ab') == [2]
+
+
+def test_more_than_8_tokens_a_byte_are_refused():
+    backend = pair()
+    backend.normalizer = normalizers.Replace('a', 100_000 * 'b')
+    with pytest.raises(
+        UserError, match=r'^the tokenizer: makes 100000 tokens of 1 bytes; at most 8 a byte are possible'
+    ):
+        Tokenizer(backend).encode('a')
+    backend.normalizer = normalizers.Replace('a', 8 * 'b')
+    assert Tokenizer(backend).encode(10_000 * 'a') == 80_000 * [1]
 
 
 def test_save_that_fails_leaves_nothing(tmp_path):

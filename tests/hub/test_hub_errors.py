@@ -3,7 +3,9 @@
 """Every folder that cannot be loaded is met with one line that says what is wrong with it."""
 
 import json
+import os
 import re
+import struct
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -16,6 +18,7 @@ from saccade.data.tokenizer.byte import Byte
 from saccade.data.tokenizer.file import open_tokenizer
 from saccade.hub import setting
 from saccade.hub.load import load
+from saccade.hub.tensors import open_tensors
 from saccade.types import UserError
 
 
@@ -77,6 +80,23 @@ def test_a_folder_in_place_of_the_weights(gpt2):
     file.unlink()
     file.mkdir()
     refused(gpt2.path, 'model.safetensors: cannot be read')
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_place_of_the_weights(gpt2):
+    file = gpt2.write() / 'model.safetensors'
+    file.unlink()
+    os.mkfifo(file)
+    refused(gpt2.path, 'model.safetensors: cannot be read: it is not a regular file')
+
+
+@pytest.mark.parametrize('shape', [[1] * 70 + [2], [2**62, 0]])
+def test_a_tensor_of_a_shape_that_numpy_does_not_have(tmp_path, shape):
+    size = 8 if 0 not in shape else 0
+    header = json.dumps({'a': {'dtype': 'F32', 'shape': shape, 'data_offsets': [0, size]}}).encode()
+    (tmp_path / 'model.safetensors').write_bytes(struct.pack('<Q', len(header)) + header + bytes(size))
+    with open_tensors(tmp_path) as tensors, pytest.raises(UserError, match=r"^tensor 'a' cannot be read: .*array"):
+        tensors.read('a')
 
 
 def test_a_missing_shard(gpt2):

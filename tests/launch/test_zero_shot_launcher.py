@@ -106,7 +106,7 @@ def test_accuracy_is_measured_on_folders_and_splits(run, runner, folder):
         (('--image=a.png',), 'give --classes='),
         ((), 'give one of --image=FILE'),
         (('--image=none.png', '--classes=a,b'), 'none.png: there is no such file'),
-        (('--image={text}', '--classes=a,b'), 'no image that Pillow can read'),
+        (('--image={text}', '--classes=a,b'), 'is not an image in one of the formats'),
         (('--image=a.png', '--classes=a,a'), 'name each once'),
         (('--image=a.png', '--classes=a,b', '--template=a photo'), "'a photo' has no {}"),
         (('--split=none',), 'no such split, but train, validation, unseen'),

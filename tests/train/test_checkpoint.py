@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,40 @@ def test_a_step_that_was_renamed_copied_or_swapped_is_set_aside(tmp_path, caplog
         for name, sealed in sorted(wrong.items())
     ]
     assert {path.name for path in (tmp_path / 'damaged').iterdir()} == wrong.keys()
+
+
+def reseal(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change the fields of a seal, and write it with the digest that it then has."""
+    _, _, body = (folder / 'saccade.seal').read_bytes().partition(b'\n')
+    about = json.loads(body)
+    change(about)
+    checkpoint.write_seal(folder, about, about.pop('files'))
+
+
+def test_a_seal_with_an_unknown_field_is_of_a_newer_version_and_stays(tmp_path):
+    save_steps(tmp_path, 1, 2)
+    reseal(tmp_path / '2', lambda about: about.update(format=7))
+    with Checkpoints(tmp_path) as checkpoints:
+        for use in (checkpoints.steps, lambda: checkpoints.restore_latest(LIKE), lambda: checkpoints.restore(2, LIKE)):
+            with pytest.raises(UserError, match=r"2/saccade\.seal: written by a newer version of Saccade: .* 'format'"):
+                use()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['1', '2']
+
+
+def test_a_seal_without_a_field_is_damaged_and_set_aside(tmp_path, caplog):
+    save_steps(tmp_path, 1, 2)
+    reseal(tmp_path / '2', lambda about: about.pop('metrics'))
+    assert restored_step(tmp_path) == 1
+    assert "2: saccade.seal has no 'metrics'; moved to damaged/; step 1 is used instead" in caplog.messages[0]
+    assert (tmp_path / 'damaged/2').is_dir()
+
+
+def test_a_pipe_in_place_of_a_seal_is_damage(tmp_path, caplog):
+    save_steps(tmp_path, 1, 2)
+    (tmp_path / '2/saccade.seal').unlink()
+    os.mkfifo(tmp_path / '2/saccade.seal')
+    assert restored_step(tmp_path) == 1
+    assert 'saccade.seal cannot be read (it is not a regular file)' in caplog.messages[0]
 
 
 def test_a_file_in_place_of_a_step_is_set_aside(tmp_path):

@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_written_is_refused(place, path, words):
         ('/proc/x', 'it cannot be written to: '),
         (f'a/{LONG}', 'it cannot be written to: File name too long'),
         ('a\0b', 'a path cannot hold a null character'),
-        ('~nobody-of-this-name/x', 'it cannot be written to: Could not determine home directory'),
+        ('~nobody-of-this-name/x', 'there is no home folder ~nobody-of-this-name; '),
     ],
 )
 def test_a_folder_that_cannot_be_made_is_refused(place, path, words):

@@ -127,7 +127,7 @@ def test_a_user_without_a_home_folder_is_told_what_to_set(monkeypatch):
     for name in ('HOME', 'XDG_CACHE_HOME', 'SACCADE_CACHE'):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(pwd, 'getpwuid', nobody)
-    with pytest.raises(UserError, match='no home folder to keep prepared data in; set SACCADE_CACHE'):
+    with pytest.raises(UserError, match=r'^~/\.cache/saccade: there is no home folder ~; .*: set SACCADE_CACHE'):
         cache_folder()
 
 

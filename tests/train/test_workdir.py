@@ -203,10 +203,16 @@ def test_what_training_has_written_is_set_aside(tmp_path):
         assert sorted(path.name for path in run.path.iterdir()) == ['before_restart', 'config.json', 'tokenizer.json']
 
 
-@pytest.mark.parametrize('name', ['x' * 300, '~nobody-of-this-name/run'])
-def test_a_path_that_no_folder_can_have_is_refused(name):
+@pytest.mark.parametrize(
+    ('name', 'words'),
+    [
+        ('x' * 300, 'there can be no such folder: '),
+        ('~nobody-of-this-name/run', 'there is no home folder ~nobody-of-this-name; '),
+    ],
+)
+def test_a_path_that_no_folder_can_have_is_refused(name, words):
     for find in (Workdir.existing, lambda path: Workdir.check(path, make_config())):
-        with pytest.raises(UserError, match=f'^{name}: there can be no such folder: '):
+        with pytest.raises(UserError, match=f'^{name}: {words}'):
             find(name)
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
+from saccade.paths import read_text
 from saccade.progress import counted
 from saccade.types import Part, UserError
 
@@ -161,7 +162,7 @@ def _wrong(folder: Path) -> str:
     if not folder.is_dir():
         return 'is no folder'
     try:
-        written, there = dict(json.loads((folder / DIGESTS).read_text())), _digests(folder)
+        written, there = dict(json.loads(read_text(folder / DIGESTS))), _digests(folder)
     except (OSError, ValueError, TypeError, RecursionError) as error:
         return f'{DIGESTS}, by which its files are verified, cannot be read ({error})'
     for name in sorted(written.keys() | there.keys()):

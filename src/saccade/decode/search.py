@@ -30,6 +30,7 @@ from saccade.decode.embed import Layout
 from saccade.model.stack import HIDDEN, layer_states
 from saccade.ops.pool import mean
 from saccade.ops.similarity import normalised
+from saccade.paths import read_text
 from saccade.progress import counted
 from saccade.types import LayerContext, Model, Params, Part, UserError
 
@@ -225,7 +226,7 @@ def _clear(folder: Path, facts: Mapping[str, Any]) -> None:
     if others:
         raise UserError(f'--index={folder}: holds something else than an index ({others[0].name}); name a new folder')
     try:
-        written = dict(json.loads((folder / _FACTS).read_text()))
+        written = dict(json.loads(read_text(folder / _FACTS)))
     except (OSError, ValueError, TypeError):
         return
     changed = [name for name, value in facts.items() if written.get(name) != value]

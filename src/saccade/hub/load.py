@@ -19,6 +19,7 @@ from saccade.hub.family import Family, Head, find_family
 from saccade.hub.place import Shapes, place
 from saccade.hub.setting import Settings, read
 from saccade.hub.tensors import open_tensors, read_json
+from saccade.paths import expanded
 from saccade.types import Params, UserError
 
 
@@ -109,7 +110,7 @@ def _has_chat_template(folder: Path) -> bool:
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Path]:
     """Yield the folder, and name it in every error raised within."""
-    folder = Path(path).expanduser()
+    folder = expanded(path)
     if not folder.is_dir():
         raise UserError(f'{folder}: there is no such folder')
     try:

@@ -13,6 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from saccade.hub.setting import shortened
+from saccade.paths import read_text
 from saccade.types import UserError
 
 SINGLE = 'model.safetensors'
@@ -41,13 +42,17 @@ class Tensors:
         """Return the tensor in float32.
 
         Raises:
-            UserError: it does not hold floating-point numbers, or one of them is not finite.
+            UserError: it does not hold floating-point numbers, one of them is not finite, or NumPy has no array of its
+                shape.
         """
         dtype = self.files[name].get_slice(name).get_dtype()
         if dtype not in _FLOATING:
             raise UserError(f"tensor '{name}' is of type {dtype}; only {', '.join(_FLOATING)} can be loaded")
-        with np.errstate(over='ignore'):  # of a float64: it is not finite then
-            array = self.files[name].get_tensor(name).astype(np.float32)
+        try:
+            with np.errstate(over='ignore'):  # of a float64: it is not finite then
+                array = self.files[name].get_tensor(name).astype(np.float32)
+        except (ValueError, SafetensorError) as error:
+            raise UserError(f"tensor '{name}' cannot be read: {error}") from None
         if not np.isfinite(array).all():
             raise UserError(f"tensor '{name}' holds a number that is NaN, or infinite in float32; the file is damaged")
         return array
@@ -78,7 +83,7 @@ def read_json(path: Path) -> dict[str, Any]:
         UserError: the file cannot be read, or holds no JSON object.
     """
     try:
-        value = json.loads(path.read_text(encoding='utf-8'))
+        value = json.loads(read_text(path))
     except OSError as error:
         raise UserError(f'{path.name}: cannot be read: {error.strerror}') from None
     except (ValueError, RecursionError) as error:
@@ -105,6 +110,8 @@ def _paths(folder: Path) -> list[Path]:
 
 
 def _open(path: Path) -> Any:
+    if path.exists() and not path.is_file():
+        raise UserError(f'{path.name}: cannot be read: it is not a regular file')
     try:
         # JAX brings ml_dtypes, with which NumPy knows bfloat16.
         return safe_open(path, framework='numpy')

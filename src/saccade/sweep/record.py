@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
 
+from saccade.paths import read_text
 from saccade.renamed import present_text
 from saccade.train.workdir import write_atomically
 from saccade.types import UserError
@@ -91,7 +92,7 @@ def read_sweep(folder: Path) -> Sweep | None:
     if not file.exists():
         return None
     try:
-        stored = json.loads(present_text(file.read_text(encoding='utf-8')))
+        stored = json.loads(present_text(read_text(file)))
         _require_shallow(stored)
         _require(stored, _SWEEP_FIELDS, 'the sweep')
         for number, run in enumerate(stored['runs']):

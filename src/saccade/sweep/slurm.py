@@ -23,6 +23,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from saccade.paths import read_text
 from saccade.sweep.engine import Event, Job
 from saccade.train.workdir import open_own, write_atomically, writing
 from saccade.types import UserError
@@ -238,11 +239,11 @@ def _executor(folder: Path, settings: Mapping[str, Any]) -> Any:
 def _numbers(file: Path) -> dict[str, str]:
     """Numbers of the jobs that earlier launches have submitted, by the name of the run."""
     try:
-        numbers = json.loads(file.read_text()) if file.exists() else {}
+        numbers = json.loads(read_text(file)) if file.exists() else {}
         if not all(re.fullmatch(r'\d+(_\d+)?', number) for number in numbers.values()):
             raise ValueError('it holds what is no number of a job')
         return numbers
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(
             f'{file} is damaged ({error}): squeue shows the jobs that go on; scancel them, and delete the file'
         ) from None

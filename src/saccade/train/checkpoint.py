@@ -16,6 +16,7 @@ The folder holds a folder a step; `damaged/`, with steps that could not be used;
 a future that was abandoned when an earlier step was restored.
 """
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -40,6 +41,7 @@ from etils import epath
 from jax.experimental import multihost_utils
 from jaxtyping import PyTree
 
+from saccade.paths import read_regular
 from saccade.train.workdir import differ, sync_folder, write_atomically, writing
 from saccade.types import Metric, UserError
 
@@ -422,12 +424,24 @@ def write_seal(folder: Path, about: Mapping[str, Any], files: Mapping[str, Seque
 
 def _read_seal(folder: Path) -> _Seal:
     try:
-        digest, _, body = (folder / _SEAL).read_bytes().partition(b'\n')
-    except OSError:
+        digest, _, body = read_regular(folder / _SEAL).partition(b'\n')
+    except (FileNotFoundError, NotADirectoryError):
         raise _DamagedError(f'{_SEAL} is missing') from None
+    except OSError as error:
+        raise _DamagedError(f'{_SEAL} cannot be read ({error.strerror})') from None
     if digest != hashlib.blake2b(body).hexdigest().encode():
         raise _DamagedError(f'{_SEAL} is damaged')
-    seal = _Seal(**json.loads(body))
+    written, fields = json.loads(body), dataclasses.fields(_Seal)
+    unknown = written.keys() - {field.name for field in fields}
+    if unknown:
+        raise UserError(
+            f"{folder / _SEAL}: written by a newer version of Saccade: it has the field '{min(unknown)}', which this "
+            'version does not know; update Saccade'
+        )
+    missing = [field.name for field in fields if field.default is dataclasses.MISSING and field.name not in written]
+    if missing:
+        raise _DamagedError(f"{_SEAL} has no '{missing[0]}'")
+    seal = _Seal(**written)
     if seal.step is not None and folder.name != str(seal.step):
         raise _DamagedError(f'{_SEAL} is of step {seal.step}, so the folder was renamed or copied')
     return seal

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 
+from saccade.paths import read_text
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.workdir import Workdir, write_atomically
 from saccade.types import Prepared, UserError
@@ -100,7 +101,7 @@ def _read(workdir: Workdir) -> dict[str, Any] | None:
     """Return what was written at the first start; None where nothing was."""
     path = _path(workdir)
     try:
-        content = json.loads(path.read_text(encoding='utf-8'))
+        content = json.loads(read_text(path))
         made = content['processor'] if 'processor' in content else content['tokenizer']  # its name until version 0.1
         return {'processor': dict(made), 'data': dict(content['data'])}
     except FileNotFoundError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from saccade.build import bind, lacking
+from saccade.paths import expanded
 from saccade.train.adapter import Adapter, Whole
 from saccade.train.extension import Extension
 from saccade.types import Count, CountOrZero, Data, Model, OfOneSequence, Part, Range, Share, Sink, Task, UserError
@@ -175,8 +176,6 @@ def cache_folder() -> Path:
     """
     base = os.environ.get('XDG_CACHE_HOME') or '~/.cache'
     try:
-        return Path(os.environ.get('SACCADE_CACHE') or f'{base}/saccade').expanduser()
-    except RuntimeError:  # neither HOME nor an entry among the users
-        raise UserError(
-            'this user has no home folder to keep prepared data in; set SACCADE_CACHE to a folder'
-        ) from None
+        return expanded(os.environ.get('SACCADE_CACHE') or f'{base}/saccade')
+    except UserError as error:
+        raise UserError(f'{error}; prepared data are kept there: set SACCADE_CACHE to another folder') from None

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 from saccade.decode.predict import Predictor
+from saccade.paths import read_text
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
 from saccade.train.trained import open_run
@@ -42,7 +43,7 @@ def class_names(experiment: Experiment, workdir: Workdir) -> tuple[str, ...]:
         data = experiment.data()
         return data.prepare(cache_folder(), data.open_processor(workdir.path)).splits['train'].names
     try:
-        names = json.loads(workdir.classes.read_text(encoding='utf-8'))
+        names = json.loads(read_text(workdir.classes))
     except (OSError, ValueError) as error:
         raise UserError(f'{workdir.classes}: cannot be read as JSON: {error}') from error
     count = experiment.data().classes

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from saccade.decode.search import Index, SearchCorpus, SentenceEncoder, open_index
+from saccade.paths import expanded
 from saccade.train.trained import Trained, open_trained
 from saccade.types import UserError
 
@@ -46,7 +47,7 @@ def open_search(asked: Asked, corpus: SearchCorpus) -> tuple[SentenceEncoder, In
     trained = open_trained(asked.workdir, asked.init_from, asked.which).only(asked.part)
     encoder = SentenceEncoder(trained.model, trained.params, trained.tokenizer, asked.rows)
     beside = Path(asked.workdir or '') / 'search' / f'{corpus.path.name}{asked.part and f".{asked.part}"}'
-    folder = Path(asked.index).expanduser() if asked.index else beside
+    folder = expanded(asked.index) if asked.index else beside
     return encoder, open_index(folder, corpus, encoder.encode, model_digest(trained))
 
 

@@ -20,6 +20,7 @@ import jax
 from ml_collections import ConfigDict
 
 from saccade.build import plain
+from saccade.paths import expanded, read_text
 from saccade.renamed import present_spec
 from saccade.types import UserError
 
@@ -146,7 +147,7 @@ class Workdir:
             UserError: config.json is not JSON, or is not the config of a Saccade run.
         """
         try:
-            config = json.loads(self.config.read_text(encoding='utf-8'), object_hook=present_spec)
+            config = json.loads(read_text(self.config), object_hook=present_spec)
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f'{self.config}: cannot be read as JSON: {error}') from error
         missing = _missing(config)
@@ -312,10 +313,10 @@ def absolute(path: str | Path) -> Path:
     if '://' in str(path):
         raise UserError(f'{path}: must be a local folder; mount the bucket, or copy the folder there afterwards')
     try:
-        folder = Path(path).expanduser().absolute()
+        folder = expanded(path).absolute()
         folder.exists()
-    except (OSError, RuntimeError) as error:  # too long; a user without a home folder
-        raise UserError(f'{path}: there can be no such folder: {getattr(error, "strerror", None) or error}') from error
+    except OSError as error:  # too long
+        raise UserError(f'{path}: there can be no such folder: {error.strerror}') from error
     return folder
 
 

@@ -20,6 +20,7 @@ from saccade.analysis.report.matrix import Matrix, matrix, overview
 from saccade.analysis.report.matrix_pictures import against_state, by_length
 from saccade.analysis.report.words import metric_name
 from saccade.analysis.report.write import report
+from saccade.paths import expanded
 from saccade.train.process.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
@@ -71,7 +72,7 @@ def matrix_report(workdir: str | Path, question: Question, out: str | Path | Non
         UserError: a sweep has no runs yet, or a file is damaged or cannot be written.
     """
     found, now = matrix(workdir, question), datetime.now().astimezone()
-    folder = Path(out).expanduser().absolute() if out else found.folder / 'report'
+    folder = expanded(out).absolute() if out else found.folder / 'report'
     reports = {
         task: report(
             comparison.study.folder, Question(comparison.metric, comparison.split, comparison.best, comparison.over)

@@ -15,6 +15,7 @@ from saccade.analysis.report.compare import Comparison, Question, compare
 from saccade.analysis.report.multiplier import multipliers
 from saccade.analysis.report.origins import origins
 from saccade.analysis.report.runs import read_study
+from saccade.paths import expanded
 from saccade.train.process.terminal import say, verbatim
 from saccade.train.workdir import write_atomically, writing
 
@@ -65,7 +66,7 @@ def report(workdir: str | Path, question: Question = ANY, out: str | Path | None
         UserError: there is nothing to compare, or a file is damaged or cannot be written.
     """
     comparison, now = compare(read_study(workdir), question), datetime.now().astimezone()
-    folder = Path(out).expanduser().absolute() if out else comparison.study.folder / 'report'
+    folder = expanded(out).absolute() if out else comparison.study.folder / 'report'
     contents = {
         'index.html': page.html(comparison, folder, now),
         'report.md': page.markdown(comparison, folder, now),

@@ -12,6 +12,7 @@ from pathlib import Path
 from saccade.data.audio.labelled_base import LabelledSounds, LabelledSoundsBase
 from saccade.data.audio.rows import SoundFiles
 from saccade.data.labelled_folders import labelled_splits
+from saccade.paths import expanded
 from saccade.types import Count, Share
 
 
@@ -30,7 +31,7 @@ class SoundFolder(LabelledSoundsBase):
     validation: Share = 0.2
 
     def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledSounds], str]:
-        folder = Path(self.path).expanduser()
+        folder = expanded(self.path)
         found, changes = labelled_splits(folder, ('.wav', '.wave'), 'WAV files', self.classes, self.validation)
         splits = {
             name: LabelledSounds(SoundFiles(of.paths, self.rate), of.labels, of.names) for name, of in found.items()

@@ -20,6 +20,7 @@ from saccade.data.corpus.records import RecordSource, strings
 from saccade.data.dataset_base import BySplit, DatasetBase, Source
 from saccade.data.frames.rows import blank
 from saccade.data.split import Split, batch_of
+from saccade.paths import expanded
 from saccade.types import IGNORED, Count, Model, NotNegative, Part, UserError
 
 _SETTINGS = ('rate', 'window', 'hop', 'mels', 'low', 'high')
@@ -108,7 +109,7 @@ class LabelledSoundsBase(DatasetBase):
             UserError: a sound cannot be read, or has another rate.
         """
         (column,) = self.inputs.values()
-        sounds = SoundFiles([Path(path).expanduser() for path in strings(records, column)], self.rate)
+        sounds = SoundFiles([expanded(path) for path in strings(records, column)], self.rate)
         return self._split(LabelledSounds(sounds, np.full(len(sounds), IGNORED, np.int32), names), processor)
 
     @abstractmethod

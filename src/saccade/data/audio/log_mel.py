@@ -24,6 +24,7 @@ from jaxtyping import Float
 
 from saccade.data.frames.standardizer import Standardizer
 from saccade.data.whole_file import write_whole
+from saccade.paths import read_text
 from saccade.types import Count, NotNegative, UserError, require_positive
 
 FILE = 'processor.json'
@@ -77,9 +78,14 @@ class LogMel:
         if not file.is_file():
             return None
         try:
-            found = json.loads(file.read_text(encoding='utf-8'))
-            return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in found.items()})
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            found = json.loads(read_text(file))
+            return cls(
+                **{
+                    name: tuple(map(float, value)) if isinstance(value, list) else value
+                    for name, value in found.items()
+                }
+            )
+        except (OSError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
             raise UserError(f'{file}: is no processor of sound: {error!r}') from error
         except UserError as error:
             raise UserError(f'{file}: {error}') from None

@@ -18,6 +18,7 @@ from saccade.data.caption.captioned_base import CaptionedBase, CaptionedImages
 from saccade.data.corpus.record_files import FileRecords
 from saccade.data.corpus.records import open_records, strings
 from saccade.data.image.rows import ImageFiles
+from saccade.paths import expanded
 from saccade.types import Share, UserError
 
 
@@ -38,14 +39,14 @@ class CaptionFiles(CaptionedBase):
 
     def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
         found = open_records(None, self.path, cache, self.validation, (self.image, self.caption))
-        there = Path(self.path).expanduser()
+        there = expanded(self.path)
         folder = there if there.is_dir() else there.parent
         splits = {name: self._split(records, folder) for name, records in found.splits.items()}
         sizes = [[path.stat().st_size for path in split.images.paths] for split in splits.values()]
         return splits, digest(found.digest, sizes)
 
     def _split(self, records: FileRecords, folder: Path) -> CaptionedImages:
-        paths = [folder / Path(path).expanduser() for path in strings(records, self.image)]
+        paths = [folder / expanded(path) for path in strings(records, self.image)]
         for number, path in enumerate(paths):
             if not path.is_file():
                 raise UserError(f'{records.place(number)}: there is no image {path}')

@@ -25,6 +25,7 @@ from saccade.data.corpus.record_files import format_of
 from saccade.data.corpus.records import RecordSource, open_records
 from saccade.data.dataset_base import Source
 from saccade.nearest import listed
+from saccade.paths import expanded
 from saccade.types import UserError
 
 
@@ -86,7 +87,7 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
         return _open_dataset(name, opened(prepare_own(Motifs, cache)), validation)
     if name is not None:
         return _open_dataset(name, open_named(name, cache), validation)
-    path = Path(path).expanduser()
+    path = expanded(path)
     if (path / 'dataset_info.json').is_file():
         return _open_dataset(path.name, opened(path), validation)
     if _holds_proteins(path):

@@ -25,6 +25,10 @@ from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
 _LARGEST = 1 << 30  # bytes; a TFDS example is a protocol buffer, which ends at 2 GiB
+_CHUNK = 1 << 20  # bytes that are read at a time
+# gzip packs text some 4 times, and nothing more than 1030 times.
+_MOST_UNPACKED = 200  # bytes for a byte of a gzip file
+_FEW_UNPACKED = 1 << 24  # bytes that any gzip file may unpack to: a small one may well hold one line many times
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NUMBER = re.compile(r'[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?', re.ASCII)
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)
@@ -36,17 +40,41 @@ def content_of(path: Path) -> bytes:
     """Return the bytes of a file, unpacked where its name ends in .gz.
 
     Raises:
-        UserError: it cannot be read, is no whole gzip file, or is too large to be held.
+        UserError: it cannot be read, is no whole gzip file, or is too large to be held; a gzip file unpacks to more
+            than 16 MiB and 200 times its size.
     """
     try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix.lower() == '.gz' else content
+        with path.open('rb') as file:
+            content = _read(file, _LARGEST)
+        if path.suffix.lower() == '.gz':
+            content = _unpacked(content, path)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f'{path}: is not a whole gzip file ({error})') from error
     except OSError as error:
         raise UserError(f'{path}: cannot be read ({error.strerror})') from error
     if len(content) > _LARGEST:
-        raise UserError(f'{path}: holds {len(content)} bytes; split it into files of at most {_LARGEST} bytes')
+        raise UserError(f'{path}: holds more than {_LARGEST} bytes; split it into files of at most {_LARGEST} bytes')
+    return content
+
+
+def _read(file: io.BufferedIOBase, most: int) -> bytes:
+    """The content of a file; where that is more than `most` bytes, a little more than these."""
+    chunks, size = [], 0
+    while size <= most and (chunk := file.read(_CHUNK)):
+        chunks.append(chunk)
+        size += len(chunk)
+    return b''.join(chunks)
+
+
+def _unpacked(packed: bytes, path: Path) -> bytes:
+    most = max(_FEW_UNPACKED, _MOST_UNPACKED * len(packed))
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+        content = _read(file, min(most, _LARGEST))
+    if len(content) > most:
+        raise UserError(
+            f'{path}: {len(packed)} bytes of gzip unpack to more than {most}, as no ordinary text does; if it is one, '
+            'unpack it first'
+        )
     return content
 
 

@@ -16,6 +16,7 @@ import tensorflow_datasets as tfds
 from absl import logging as absl_logging
 
 from saccade.data.cache import kept
+from saccade.paths import read_text
 from saccade.types import UserError
 
 _CORE = 'tensorflow_datasets.core.features'
@@ -107,7 +108,7 @@ def require_known_features(folder: Path) -> None:
         ValueError: a file is no JSON.
     """
     for file in (each for name in ('features.json', 'dataset_info.json') for each in sorted(folder.rglob(name))):
-        named = _classes_named(json.loads(file.read_text(encoding='utf-8')))
+        named = _classes_named(json.loads(read_text(file)))
         others = [name for name in named if name not in FEATURES]
         if others:
             raise UserError(

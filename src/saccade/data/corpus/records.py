@@ -37,6 +37,7 @@ from saccade.data.corpus.record_files import (
     require_columns,
 )
 from saccade.data.dataset_base import Source
+from saccade.paths import expanded
 from saccade.types import UserError
 
 _FORMAT = 1  # part of a digest: another number wherever files are read to other records
@@ -113,7 +114,7 @@ def open_records(
         return _of_dataset(name, opened(prepare_own(Motifs, Path(cache))), validation, columns, tests)
     if name is not None:
         return _of_dataset(name, open_named(name, Path(cache)), validation, columns, tests)
-    there = Path(path).expanduser()
+    there = expanded(path)
     if (there / 'dataset_info.json').is_file():
         return _of_dataset(there.name, opened(there), validation, columns, tests)
     if there.is_dir():

@@ -28,6 +28,7 @@ from saccade.data.corpus.question import Answer, Question, features
 from saccade.data.corpus.record_files import require_characters
 from saccade.data.dataset_base import Source
 from saccade.nearest import listed
+from saccade.paths import expanded
 from saccade.types import UserError
 
 _NAMED = re.compile(r'(?P<split>train|dev|validation|valid|val)(-v[\d.]+)?\.json(\.gz)?', re.IGNORECASE)
@@ -89,7 +90,7 @@ def open_questions(name: str | None, path: str | None, cache: Path, validation: 
         return _open_dataset(name, opened(prepare_own(Facts, cache)), validation)
     if name is not None:
         return _open_dataset(name, open_named(name, cache), validation)
-    path = Path(path).expanduser()
+    path = expanded(path)
     if (path / 'dataset_info.json').is_file():
         return _open_dataset(path.name, opened(path), validation)
     if path.is_dir():

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from saccade.data.whole_file import write_whole
+from saccade.paths import read_text
 from saccade.types import UserError
 
 FILE = 'processor.json'
@@ -41,7 +42,7 @@ class Standardizer:
         if not file.is_file():
             return None
         try:
-            found = json.loads(file.read_text(encoding='utf-8'))
+            found = json.loads(read_text(file))
             made = cls(*(tuple(map(float, found[name])) for name in ('mean', 'deviation')))
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(f'{file}: is no standardizer of frames: {error!r}') from error

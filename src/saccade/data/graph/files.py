@@ -26,6 +26,7 @@ from saccade.data.graph.labelled_base import LabelledGraphs, LabelledGraphsBase
 from saccade.data.graph.processor import GraphProcessor
 from saccade.data.graph.rows import GraphSplit
 from saccade.data.stratified import stratified
+from saccade.paths import expanded
 from saccade.types import IGNORED, Count, CountOrZero, Share, UserError
 
 _COLUMNS = 'nodes', 'edges', 'label'
@@ -89,7 +90,7 @@ class GraphFiles(LabelledGraphsBase):
         )
 
     def _records(self, cache: Path) -> Mapping[str, FileRecords]:
-        path = Path(self.path).expanduser()
+        path = expanded(self.path)
         if path.is_dir():
             return open_records(None, str(path), cache, self.validation, _COLUMNS).splits
         found = read_records(path, _COLUMNS)

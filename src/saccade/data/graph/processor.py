@@ -14,6 +14,7 @@ from jaxtyping import Float
 from saccade.data.frames.standardizer import FILE, Standardizer
 from saccade.data.graph.graph import Graph
 from saccade.data.whole_file import write_whole
+from saccade.paths import read_text
 from saccade.types import UserError
 
 
@@ -57,7 +58,7 @@ class GraphProcessor:
         if not file.is_file():
             return None
         try:
-            found = json.loads(file.read_text(encoding='utf-8'))
+            found = json.loads(read_text(file))
             types = (tuple(map(str, found[name])) for name in ('node_types', 'edge_types'))
             scale = (tuple(map(float, found[name])) for name in ('mean', 'deviation'))
             made = cls(*types, *scale)

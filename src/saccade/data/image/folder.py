@@ -20,8 +20,9 @@ from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_so
 from saccade.data.corpus.named import open_named
 from saccade.data.corpus.prepare import opened
 from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase
-from saccade.data.image.rows import ImageFiles, ImageRecords
+from saccade.data.image.rows import FORMATS, ImageFiles, ImageRecords
 from saccade.data.labelled_folders import by_class, labelled_splits
+from saccade.paths import expanded
 from saccade.types import Count, Share, UserError
 
 _Labelled = tuple[Mapping[str, LabelledImages], str]
@@ -47,7 +48,7 @@ class ImageFolder(LabelledImagesBase):
         require_source(self.name, self.path, self.validation)
         if self.name is not None:
             return self._of_dataset(self.name, open_named(self.name, Path(cache)))
-        folder = Path(self.path).expanduser()
+        folder = expanded(self.path)
         if (folder / 'dataset_info.json').is_file():
             return self._of_dataset(folder.name, opened(folder))
         found, changes = labelled_splits(folder, _endings(), 'images', self.classes, self.validation)
@@ -71,7 +72,8 @@ class ImageFolder(LabelledImagesBase):
 
 
 def _endings() -> Collection[str]:
-    return Image.registered_extensions()
+    formats = (*FORMATS, 'MPO')  # which has an ending of its own
+    return {ending for ending, format in Image.registered_extensions().items() if format in formats}
 
 
 def images_by_class(folder: Path) -> tuple[ImageFiles, Int[np.ndarray, 'images'], tuple[str, ...]]:

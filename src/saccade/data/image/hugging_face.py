@@ -14,6 +14,7 @@ from typing import Any
 
 from PIL import Image
 
+from saccade.paths import read_text
 from saccade.types import UserError
 
 _USUAL = {
@@ -93,7 +94,7 @@ def _class(given: Mapping[str, Any], folder: Path) -> str:
             raise UserError(f'{key} {given[key]!r} is not supported; those of ViT, DeiT, CLIP and Siglip are')
         return name
     config = Path(folder) / 'config.json'
-    model = json.loads(config.read_text(encoding='utf-8')).get('model_type') if config.is_file() else None
+    model = json.loads(read_text(config)).get('model_type') if config.is_file() else None
     return model if model in _CLASSES else 'vit'
 
 

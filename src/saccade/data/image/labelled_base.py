@@ -20,6 +20,7 @@ from saccade.data.image.described import DescribedImages
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import ImageFiles, ImageRows, ImageSource, ImageSplit, blank
 from saccade.data.split import Split, batch_of
+from saccade.paths import expanded
 from saccade.types import IGNORED, Model, Part
 
 
@@ -79,7 +80,7 @@ class LabelledImagesBase(DescribedImages, DatasetBase):
             UserError: an image cannot be read, or is of a kind that the processor refuses.
         """
         (column,) = self.inputs.values()
-        images = ImageFiles([Path(path).expanduser() for path in strings(records, column)])
+        images = ImageFiles([expanded(path) for path in strings(records, column)])
         labels = np.full(len(images), IGNORED, np.int32)
         return ImageSplit(rows=ImageRows(images, labels, processor), targets=len(labels), names=names)
 

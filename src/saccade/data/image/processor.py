@@ -20,6 +20,7 @@ from PIL import Image
 
 from saccade.data.image.hugging_face import of_preprocessor, of_processor
 from saccade.data.whole_file import write_whole
+from saccade.paths import read_text
 from saccade.types import Count, UserError, require_positive
 
 FILE = 'processor.json'
@@ -75,7 +76,7 @@ class ImageProcessor:
         for name, read in _READERS.items():
             file = Path(folder) / name
             try:
-                fields = read(json.loads(file.read_text(encoding='utf-8')), folder) if file.is_file() else None
+                fields = read(json.loads(read_text(file)), folder) if file.is_file() else None
                 if fields is not None:
                     return cls(**fields)
             except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -25,6 +25,7 @@ from saccade.data.image.rows import ImageFiles, ImageSource
 from saccade.data.image.tokenizer import TokenizerAndImages
 from saccade.data.rows.frame import Frame
 from saccade.data.split import Row, Split, batch_of
+from saccade.paths import expanded
 from saccade.types import Part, UserError
 
 
@@ -115,7 +116,7 @@ class ImageQuestionsBase(QuestionsBase):
             UserError: a question or a context is no text, a context is empty, or the tokenizer lacks a character; an
                 image cannot be read, or is of a kind that the processor refuses.
         """
-        images = ImageFiles([Path(path).expanduser() for path in strings(records, 'image')])
+        images = ImageFiles([expanded(path) for path in strings(records, 'image')])
         return _seen(super().unanswered(records, names, processor), images, processor)
 
     def _make_processor(self, source: ImageInquiry, cache: Path) -> TokenizerAndImages:
@@ -144,5 +145,5 @@ def resolved(records: FileRecords) -> FileRecords:
         UserError: the path of an image is no text.
     """
     folder = records.path.parent
-    paths = [str(folder / Path(path).expanduser()) for path in strings(records, 'image')]
+    paths = [str(folder / expanded(path)) for path in strings(records, 'image')]
     return replace(records, records=[{**record, 'image': path} for record, path in zip(records, paths, strict=True)])

@@ -21,6 +21,7 @@ from saccade.data.corpus.record_files import FileRecords, read_records
 from saccade.data.corpus.records import open_records, strings
 from saccade.data.image.question_base import ImageInquiry, ImageQuestionsBase, resolved
 from saccade.data.image.rows import ImageFiles
+from saccade.paths import expanded
 from saccade.types import Share, UserError
 
 
@@ -38,7 +39,7 @@ class ImageQuestionFiles(ImageQuestionsBase):
 
     def _open(self, cache: Path) -> ImageInquiry:
         require_source(None, self.path, self.validation)
-        records = {name: resolved(found) for name, found in self._records(Path(self.path).expanduser(), cache).items()}
+        records = {name: resolved(found) for name, found in self._records(expanded(self.path), cache).items()}
         return ImageInquiry(
             {name: _questions(found) for name, found in records.items()},
             digest({name: found.digest for name, found in records.items()}, self.validation),

@@ -3,6 +3,7 @@
 """Rows of labelled images, one image a row, decoded and processed when it is asked for."""
 
 import struct
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,11 @@ from saccade.data.corpus.records import RecordSource
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.split import Row, Split
 from saccade.types import IGNORED, UserError
+
+# Pillow goes by the content, and for some formats starts a program: Ghostscript for PostScript. An MPO, as cameras
+# write it, opens as a JPEG.
+FORMATS = ('PNG', 'JPEG', 'GIF', 'BMP', 'WEBP', 'TIFF')
+warnings.filterwarnings('error', category=Image.DecompressionBombWarning)  # in one thread only, it would reach others
 
 
 @runtime_checkable
@@ -43,7 +49,7 @@ class ImageFiles:
     def __getitem__(self, index: int) -> Image.Image:
         path = self.paths[index]
         try:
-            with Image.open(path) as image:
+            with Image.open(path, formats=FORMATS) as image:
                 # The second image of an MPO, as cameras write JPEGs, is a preview or a map of brightness.
                 if getattr(image, 'is_animated', False) and image.format != 'MPO':
                     raise UserError(
@@ -53,8 +59,10 @@ class ImageFiles:
         except FileNotFoundError:
             raise UserError(f'{path}: there is no such file') from None
         except UnidentifiedImageError:
-            raise UserError(f'{path}: is no image that Pillow can read') from None
-        except (OSError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
+            raise UserError(f'{path}: is not an image in one of the formats {", ".join(FORMATS)}') from None
+        except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
+            raise UserError(f'{path}: has too many pixels: {error}') from error
+        except (OSError, SyntaxError, ValueError, struct.error) as error:
             raise UserError(f'{path}: cannot be read as an image, and may be cut short: {error}') from error
 
     def place(self, index: int) -> str:

@@ -14,7 +14,7 @@ class TokenizerAndImages(Tokenizer):
     """Tokenizer with the processor of the images that come with its texts. Attributes: images, that processor."""
 
     def __init__(self, tokenizer: Tokenizer, images: ImageProcessor):
-        super().__init__(tokenizer.backend, roles=tokenizer.roles)
+        super().__init__(tokenizer.backend, roles=tokenizer.roles, file=tokenizer.file)
         self.images = images
 
     @property

@@ -164,7 +164,7 @@ class FromPairs(TokenizedBase):
         if self.source_tokenizer is None:
             return of(self.tokenizer, slice(0, 2))
         written = of(self.tokenizer, slice(1, 2))
-        return Tokenizer(written.backend, of(self.source_tokenizer, slice(0, 1)), written.roles)
+        return Tokenizer(written.backend, of(self.source_tokenizer, slice(0, 1)), written.roles, written.file)
 
     def _texts(self, examples: RecordSource, sides: slice = slice(0, 2)) -> Iterator[str]:
         return itertools.chain.from_iterable(pair[sides] for pair in self._pairs(examples))

@@ -14,6 +14,7 @@ from saccade.data.corpus.dataset import require_source
 from saccade.data.corpus.parallel_files import open_parallel
 from saccade.data.corpus.records import Records, open_records
 from saccade.data.pairs.base import FromPairs
+from saccade.paths import expanded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,5 +41,5 @@ class Parallel(FromPairs):
     def _open(self, cache: Path) -> Records:
         given = None if self.path else self.name
         require_source(given, self.path, self.validation)
-        found = open_parallel(Path(self.path).expanduser(), self._columns, self.validation) if self.path else None
+        found = open_parallel(expanded(self.path), self._columns, self.validation) if self.path else None
         return found or open_records(given, self.path, cache, self.validation, self._columns, tests=True)

@@ -14,10 +14,12 @@ from typing import Any
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, processors
 
-from saccade.data.corpus.files import content_of, decoded
+from saccade.data.corpus.files import decoded
+from saccade.data.tokenizer.foreign import opening
 from saccade.data.tokenizer.settings import Settings, text_of
 from saccade.data.tokenizer.tokenizer import BERT, CONFIG, FILE, UNKNOWN, Tokenizer, backend_of, read_config
 from saccade.data.tokenizer.word_piece import word_piece_backend
+from saccade.paths import TOKENIZER_BYTES, expanded, read_regular
 from saccade.types import UserError
 
 FILES = (FILE, 'vocab.txt', 'vocab.json')  # of a folder, the first that is there
@@ -71,14 +73,14 @@ class TokenizerFile:
         """
         beside = (self._file.with_name(name) for name in _BESIDE)
         try:
-            contents = [file.read_bytes() for file in (self._file, *filter(Path.is_file, beside))]
+            contents = [read_regular(file, TOKENIZER_BYTES) for file in (self._file, *filter(Path.is_file, beside))]
         except OSError as error:
             raise UserError(f'cannot read the tokenizer {self._file}: {error.strerror}') from error
         return hashlib.sha256(b''.join(contents)).hexdigest()
 
     @property
     def _file(self) -> Path:
-        return Path(self.path).expanduser()
+        return expanded(self.path)
 
 
 def open_tokenizer(path: Path | str) -> Tokenizer:
@@ -96,7 +98,7 @@ def open_tokenizer(path: Path | str) -> Tokenizer:
 
 def find_tokenizer(folder: Path | str) -> Path | None:
     """Return the path of the tokenizer's file in a folder; None where there is none."""
-    folder = Path(folder).expanduser()
+    folder = expanded(folder)
     # Marian's vocab.json has no merges: its pieces are in source.spm and target.spm.
     there = (name for name in FILES if name != 'vocab.json' or (folder / _MERGES).is_file())
     return next((folder / name for name in there if (folder / name).is_file()), None)
@@ -106,14 +108,16 @@ def _opened(file: Path, given: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer of a file, with settings in place of those next to it."""
     settings = Settings.beside(file)
     settings.config.update(given)
-    if file.suffix == '.txt':
-        backend = _word_pieces(file, settings)
-    elif file.name == 'vocab.json':
-        backend = _byte_pairs(file, settings)
-    else:
-        backend = backend_of(file)
-    backend, source = settings.obeyed_by(backend), file.with_name(f'source_{file.name}')
-    return Tokenizer(backend, _opened(source, {}) if source.is_file() else None, settings.roles(backend))
+    with opening(file):
+        if file.suffix == '.txt':
+            backend = _word_pieces(file, settings)
+        elif file.name == 'vocab.json':
+            backend = _byte_pairs(file, settings)
+        else:
+            backend = backend_of(file)
+        backend, beside = settings.obeyed_by(backend), file.with_name(f'source_{file.name}')
+        source = _opened(beside, {}) if beside.is_file() else None
+        return Tokenizer(backend, source, settings.roles(backend), file).probed()
 
 
 def _word_pieces(file: Path, settings: Settings) -> tokenizers.Tokenizer:
@@ -121,13 +125,20 @@ def _word_pieces(file: Path, settings: Settings) -> tokenizers.Tokenizer:
     settings.require('tokenizer_class', *_WORD_PIECES, *map('{}Fast'.format, _WORD_PIECES))
     settings.require('do_basic_tokenize', True)
     settings.require('never_split', [])
-    tokens = decoded(content_of(file), file).removesuffix('\n').split('\n')
+    tokens = _text(file).removesuffix('\n').split('\n')
     if UNKNOWN not in tokens:
         raise UserError(f'{file} is not the vocabulary of a BERT: it has no line {UNKNOWN}')
     numbers = {token: number for number, token in enumerate(tokens)}
     backend = word_piece_backend(numbers, lowercase=True)
     backend.add_special_tokens([name for name in BERT if name in numbers])
     return backend
+
+
+def _text(file: Path) -> str:
+    try:
+        return decoded(read_regular(file, TOKENIZER_BYTES), file)
+    except OSError as error:
+        raise UserError(f'{file}: cannot be read ({error.strerror})') from error
 
 
 def _byte_pairs(file: Path, settings: Settings) -> tokenizers.Tokenizer:
@@ -138,7 +149,7 @@ def _byte_pairs(file: Path, settings: Settings) -> tokenizers.Tokenizer:
         raise UserError(f'{settings.file}: tokenizer_class is missing, which says how {file} is used')
     settings.config.update(_DEFAULTS[settings.config['tokenizer_class'].removesuffix('Fast')] | settings.config)
     merges, pairs = file.with_name(_MERGES), []
-    for number, line in enumerate(decoded(content_of(merges), merges).removesuffix('\n').split('\n'), start=1):
+    for number, line in enumerate(_text(merges).removesuffix('\n').split('\n'), start=1):
         pair = line.split(' ')
         if len(pair) == 2 and not line.startswith('#version'):
             pairs.append(tuple(pair))

@@ -17,6 +17,7 @@ from typing import Any
 import tokenizers
 from tokenizers import AddedToken, processors
 
+from saccade.data.tokenizer.foreign import parts_of
 from saccade.data.tokenizer.tokenizer import config_of, read_config
 from saccade.types import UserError
 
@@ -139,7 +140,7 @@ class Settings:
     def _with_parts(self, backend: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
         found = json.loads(backend.to_str())
         before = json.dumps(found)
-        for part in (*_parts(found['normalizer']), *_parts(found['pre_tokenizer'])):
+        for part in (*parts_of(found['normalizer']), *parts_of(found['pre_tokenizer'])):
             for name, key in _SET.get(part['type'], {}).items():
                 value = self.value(key)
                 if key in self.config and (value is not None or name == 'strip_accents'):
@@ -203,12 +204,3 @@ def _token(token: str | Mapping[str, Any]) -> AddedToken:
 def text_of(token: str | Mapping[str, Any]) -> str:
     """Return the text of a token, which a configuration holds as such or as an object."""
     return token if isinstance(token, str) else token['content']
-
-
-def _parts(part: Any) -> Iterator[dict[str, Any]]:
-    """Yield a normaliser or a pre-tokenizer, or those in a sequence."""
-    if part is not None:
-        yield part
-        for key in ('normalizers', 'pretokenizers'):
-            for inner in part.get(key, []):
-                yield from _parts(inner)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsInt
@@ -17,7 +18,9 @@ from typing import Any, NamedTuple, SupportsInt
 import tokenizers
 from tokenizers import models
 
+from saccade.data.tokenizer.foreign import MOST, one_line, opening, require_bounded
 from saccade.data.whole_file import write_whole
+from saccade.paths import TOKENIZER_BYTES, read_text
 from saccade.types import UserError
 
 FILE, CONFIG = 'tokenizer.json', 'tokenizer_config.json'
@@ -28,6 +31,10 @@ BERT = ('[PAD]', UNKNOWN, '[CLS]', '[SEP]', '[MASK]')
 # Where no configuration names the end of text, it is the first of these that is a special token. Phi-3 has both the
 # first and END, and there END ends a turn of a chat. BERT ends a text with the last.
 ENDS = ('<|endoftext|>', '<|end_of_text|>', '</s>', '<eos>', END, '[SEP]')
+
+
+_FEW = 1 << 16  # tokens of a batch that any text may have
+_PROBES = ('a', 'The quick brown fox, 13 times.\n', 'Ça déjà', 'Δx ≈ 文字')
 
 
 class Around(NamedTuple):
@@ -48,6 +55,7 @@ class Tokenizer:
             own, which is saved in the same folder.
         roles: special tokens by role, as {'eos_token': '</s>'}, in the keys of a tokenizer_config.json; empty for one
             that was trained here. `decoder_start_token` starts a target.
+        file: file that it was read from, which errors name; None for one that was trained here.
     """
 
     def __init__(
@@ -55,12 +63,14 @@ class Tokenizer:
         backend: tokenizers.Tokenizer,
         source: 'Tokenizer | None' = None,
         roles: Mapping[str, str] | None = None,
+        file: Path | None = None,
     ):
         backend.no_truncation()
         backend.no_padding()
         self.backend = backend
         self.source = self if source is None else source
         self.roles = dict(roles or {})
+        self.file = file
 
     @property
     def size(self) -> int:
@@ -90,7 +100,10 @@ class Tokenizer:
         # A post-processor holds the ids that it adds, so that any vocabulary shows them.
         probe = tokenizers.Tokenizer(models.WordLevel({'text': 0}, unk_token='text'))
         probe.post_processor = self.backend.post_processor
-        found = probe.encode('text')
+        with one_line(self._where):
+            found = probe.encode('text')
+        if 0 not in found.sequence_ids:
+            raise UserError(f'{self._where}: its post-processor leaves the text out')
         at = found.sequence_ids.index(0)
         return Around(tuple(found.ids[:at]), tuple(found.ids[at + 1 :]))
 
@@ -171,7 +184,8 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[SupportsInt]) -> str:
         """Return the text of ids. Special tokens, and ids beyond the vocabulary, are left out."""
-        return self.backend.decode([int(number) for number in ids], skip_special_tokens=True)
+        with one_line(self._where):
+            return self.backend.decode([int(number) for number in ids], skip_special_tokens=True)
 
     def token(self, number: SupportsInt) -> str:
         """Return a token as the vocabulary spells it, ## and the like included."""
@@ -202,10 +216,34 @@ class Tokenizer:
         Raises:
             UserError: there is no such file, or it is not a tokenizer.json.
         """
-        backend, beside = backend_of(Path(path)), _beside(Path(path))
-        return cls(backend, cls.load(beside) if beside.is_file() else None, read_config(config_of(Path(path))))
+        path = Path(path)
+        with opening(path):
+            backend, beside = backend_of(path), _beside(path)
+            source = cls.load(beside) if beside.is_file() else None
+            return cls(backend, source, read_config(config_of(path)), path).probed()
+
+    def probed(self) -> 'Tokenizer':
+        """Return this tokenizer after each of its parts was used once: one that fails is to fail when it is opened.
+
+        Raises:
+            UserError: a part fails.
+        """
+        for text in _PROBES:
+            with one_line(self._where), suppress(Exception):  # it need not know each character
+                ids = self._of_text.encode(text, add_special_tokens=False).ids
+                self.backend.decode_batch([ids, *([number] for number in ids)])
+        self.around  # noqa: B018, it is made when it is first asked for
+        return self
 
     def _encodings(self, texts: Sequence[str], method: str) -> list[tokenizers.Encoding]:
+        with one_line(self._where):
+            found = self._encoded(texts, method)
+        tokens, size = sum(map(len, found)), sum(len(text.encode('utf-8', 'surrogatepass')) for text in texts)
+        if tokens > max(_FEW, MOST * size):
+            raise UserError(f'{self._where}: makes {tokens} tokens of {size} bytes; at most {MOST} a byte are possible')
+        return found
+
+    def _encoded(self, texts: Sequence[str], method: str) -> list[tokenizers.Encoding]:
         try:
             return getattr(self._of_text, method)(list(texts), add_special_tokens=False)
         except Exception as error:  # the library raises no narrower class
@@ -214,7 +252,7 @@ class Tokenizer:
             lacking = (each for each in characters if self._of_text.token_to_id(self._normal(each)) is None)
             culprit = next(surrogates, None) or next(lacking, None)
             if culprit is None:
-                raise
+                raise UserError(f'{self._where}: a text cannot be encoded: {error}') from error
             raise UserError(
                 f'the tokenizer cannot encode {culprit!r} (U+{ord(culprit):04X}): '
                 f'it is not among its {self.size} tokens'
@@ -229,6 +267,10 @@ class Tokenizer:
         backend.encode_special_tokens = True
         return backend
 
+    @property
+    def _where(self) -> Path | str:
+        return self.file or 'the tokenizer'
+
     def _normal(self, character: str) -> str:
         return self.backend.normalizer.normalize_str(character) if self.backend.normalizer else character
 
@@ -237,16 +279,18 @@ def backend_of(file: Path) -> tokenizers.Tokenizer:
     """Read a tokenizer.json.
 
     Raises:
-        UserError: there is no such file, or it is not a tokenizer.json.
+        UserError: there is no such file, it is not a tokenizer.json, or it may expand a text without bound.
     """
     try:
-        text = file.read_text(encoding='utf-8')
+        text = read_text(file, TOKENIZER_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f'cannot read the tokenizer {file}: {error}') from error
     try:
-        return tokenizers.Tokenizer.from_str(text)
+        backend = tokenizers.Tokenizer.from_str(text)
     except Exception as error:  # the library raises no narrower class
         raise UserError(f'{file} is not a tokenizer.json: {error}') from error
+    require_bounded(backend, file)
+    return backend
 
 
 def read_config(file: Path) -> dict[str, Any]:
@@ -256,7 +300,7 @@ def read_config(file: Path) -> dict[str, Any]:
         UserError: the file cannot be read, or holds no JSON object.
     """
     try:
-        found = json.loads(file.read_text(encoding='utf-8'))
+        found = json.loads(read_text(file))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:

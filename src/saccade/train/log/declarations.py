@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from saccade.paths import read_text
 from saccade.train.workdir import write_atomically
 from saccade.types import Metric, UserError
 
@@ -40,7 +41,7 @@ def read_declarations(file: Path) -> Declarations:
     if not file.is_file():
         return Declarations()
     try:
-        found = json.loads(file.read_text(encoding='utf-8'))
+        found = json.loads(read_text(file))
         metrics = [Metric(**metric) for metric in found['metrics']]
         return Declarations(found['best_by'], {metric.name: metric for metric in metrics})
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

@@ -22,6 +22,7 @@ import jax
 import numpy as np
 from rich.console import Console
 
+from saccade.paths import RECORD_BYTES, read_regular
 from saccade.train.log.background import Background, close_all
 from saccade.train.log.display import Display
 from saccade.train.log.tensorboard import TensorBoard
@@ -247,7 +248,7 @@ def _reopen(path: Path, start: int) -> tuple[Any, int]:
 
 def _records(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
     try:
-        lines = path.read_bytes().splitlines() if path.exists() else []
+        lines = read_regular(path, RECORD_BYTES).splitlines() if path.exists() else []
     except OSError as error:
         raise UserError(f'{path}: cannot be read: {error.strerror}') from error
     for number, line in enumerate(lines, start=1):

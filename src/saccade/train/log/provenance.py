@@ -24,6 +24,7 @@ import jax
 import jaxlib
 
 import saccade
+from saccade.paths import RECORD_BYTES, read_regular
 from saccade.train.log.command import git, output
 from saccade.train.log.own_code import changed, own_code
 from saccade.train.workdir import Workdir, write_atomically, writing
@@ -159,7 +160,7 @@ def _commit(package: Path) -> tuple[str | None, bool | None]:
 
 
 def _lines(file: Path) -> list[bytes]:
-    return file.read_bytes().splitlines() if file.is_file() else []
+    return read_regular(file, RECORD_BYTES).splitlines() if file.is_file() else []
 
 
 def _write(file: Path, earlier: Sequence[bytes], record: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from saccade.paths import expanded
 from saccade.types import UserError
 
 
@@ -32,8 +33,12 @@ def require_folder(flag: str, path: str) -> None:
     Raises:
         UserError: so it is; the flag is named.
     """
+    try:
+        folder = expanded(path)
+    except UserError as error:
+        raise UserError(f'--{flag}={error}') from None
     with _named(flag, path):
-        folder = Path(path).expanduser().absolute()
+        folder = folder.absolute()
         there = next(each for each in (folder, *folder.parents) if each.exists())
         if not there.is_dir():
             raise UserError(f'--{flag}={path}: {there} is a file; name a folder')
@@ -47,6 +52,6 @@ def _named(flag: str, path: str) -> Iterator[None]:
         raise UserError(f'--{flag}={path}: a path cannot hold a null character')
     try:
         yield
-    except (OSError, ValueError, RuntimeError) as error:  # of a path that no system takes, or of nobody's home
+    except (OSError, ValueError) as error:  # of a path that no system takes
         reason = getattr(error, 'strerror', None) or error
         raise UserError(f'--{flag}={path}: it cannot be written to: {reason}') from None

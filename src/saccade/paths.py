@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Paths that a user gives, and files that are read whole: a pipe must not hang, nor a device fill the memory."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from saccade.types import UserError
+
+CONFIG_BYTES = 1 << 26  # 64 MiB: the largest config, index or manifest that is read
+TOKENIZER_BYTES = 1 << 29  # 512 MiB: those of large vocabularies have some 40 MB
+RECORD_BYTES = 1 << 32  # 4 GiB: the records of a run, a line each
+
+
+def expanded(path: str | Path) -> Path:
+    """Return a path with `~` and `~user` replaced by the home folder.
+
+    Raises:
+        UserError: that user has no home folder.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UserError(f'{path}: there is no home folder {Path(path).parts[0]}; write the whole path') from None
+
+
+def read_regular(path: Path, most: int = CONFIG_BYTES) -> bytes:
+    """Return the content of a regular file, or of one that a link leads to.
+
+    Raises:
+        OSError: the file cannot be read, is a pipe, a device or the like, or has more than `most` bytes.
+    """
+    # Without O_NONBLOCK, opening a pipe waits until another program writes to it.
+    with open(path, 'rb', opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, 'it is not a regular file', str(path))
+        if status.st_size > most:
+            raise OSError(errno.EFBIG, f'it has more than {most:,} bytes', str(path))
+        return file.read()
+
+
+def read_text(path: Path, most: int = CONFIG_BYTES) -> str:
+    """Return the UTF-8 text of such a file.
+
+    Raises:
+        OSError: as for `read_regular`.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    return read_regular(path, most).decode('utf-8')
