@@ -242,7 +242,7 @@ def test_an_image_that_cannot_be_read_is_said_when_it_is_asked_for(folder, tmp_p
     for number in range(2):
         (path.parent / f'{number}.png').write_bytes(b'none')
     splits = of_files(path).prepare(tmp_path / 'cache').splits
-    with pytest.raises(UserError, match=r'\.png: is no image that Pillow can read'):
+    with pytest.raises(UserError, match=r'\.png: is not an image in one of the formats'):
         splits['train'].rows[0]
 
 
