@@ -24,7 +24,7 @@ from saccade.build import defaults, fields, load
 from saccade.data.cache import spec
 from saccade.train.config import load_config
 from saccade.train.experiment import Experiment
-from saccade.train.setup import batches_like
+from saccade.train.setup import batches_like, make_learner
 from saccade.train.trained import param_shapes
 from saccade.train.workdir import Workdir
 from saccade.types import Part, UserError
@@ -182,6 +182,12 @@ def is_refused(file: Path, overrides: list[str], field: Field, shipped: Mapping[
     assert value_in(experiment, field.path) == field.others[0]
     for name in shipped.keys() & sizes.keys():
         (room, need), (before, needed) = sizes[name], shipped[name]
+        if name.startswith('classes of') and room < need:
+            with pytest.raises(UserError, match='must be at least'):
+                make_learner(experiment)
+            return True
+        if name.startswith('classes of'):  # a head may have more, and need not follow
+            continue
         if before == needed:
             assert room == need, f'{field.path}: {name}: {room} for {need}'
         elif room - need < before - needed:

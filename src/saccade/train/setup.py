@@ -54,16 +54,20 @@ def make_learner(experiment: Experiment) -> Learner:
 
 
 def _require_heads(experiment: Experiment) -> None:
-    """Refuse a model without a head that the task reads."""
+    """Refuse a model without a head that the task reads, or with one of fewer classes than the data have."""
     task, whole = experiment.task, experiment.model
+    needed = getattr(experiment.data(), 'classes', 0)
     for field, names in getattr(task.target, 'heads', {}).items():
         model, path = (whole[field], f'config.model.{field}') if field else (whole, 'config.model')
-        there = [name for name, _ in dict(model.arguments).get('heads', ())]
+        there = dict(dict(model.arguments).get('heads', ()))
         for name in names:
             if 'heads' in fields(model.target) and name not in there:
                 raise UserError(
                     f"config.task: {task.name} reads the head '{name}'; {path}.heads has {', '.join(there) or 'none'}"
                 )
+            classes = dict(there[name].arguments).get('classes', needed) if name in there else needed
+            if classes < needed:
+                raise UserError(f'{path}.heads.{name}.classes: must be at least {needed}, as config.data.classes')
 
 
 def shapes_at_width(experiment: Experiment, width: int) -> Params:
