@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from saccade.hub.family import Family, Weight
+from saccade.hub.keys import Keys
 
 _MIXER = 'layers/pattern_0/mixer'
 _FEEDFORWARD = 'layers/pattern_0/feedforward'
@@ -61,4 +62,4 @@ def spec(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-FAMILY = Family(spec, WEIGHTS, prefix='', copies={}, ignored='')
+FAMILY = Family(spec, WEIGHTS, prefix='', copies={}, ignored='', keys=Keys())
