@@ -31,10 +31,10 @@ def main(overrides: list[str]) -> None:
         UserError: overrides are of others than the data, or of the tokenizer; or --workdir is missing.
     """
     for override in overrides:
-        if not override.startswith(f'{PREFIX}data.') or override.startswith(f'{PREFIX}data.tokenizer'):
-            raise UserError(
-                f"'{override}': a run is evaluated with the config and tokenizer it was trained with, but for its data"
-            )
+        if not override.startswith(f'{PREFIX}data.'):
+            raise UserError(f"'{override}': a run is evaluated with the config it was trained with, but for its data")
+        if override.startswith(f'{PREFIX}data.tokenizer'):
+            raise UserError(f"'{override}': a run is evaluated with the tokenizer it was trained with")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
     asked = Asked(CHECKPOINT.value, SPLIT.value, WINDOWS.value, LENGTH.value, tuple(overrides))
