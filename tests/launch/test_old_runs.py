@@ -44,6 +44,9 @@ RUNS = {
         '--config.model.layers=2',
         '--config.model.block.mixer.heads=2',
         "--config.data.pairing={'use': 'data.encoder.pairing:OnePassage'}",
+        # As it had them then.
+        "--config.model.block.feedforward.activation={'use': 'jax.nn:gelu', 'approximate': False}",
+        "--config.model.heads.masked.activation={'use': 'jax.nn:gelu', 'approximate': False}",
     ),
     'encoder_decoder': (
         'translation/dates.py',
