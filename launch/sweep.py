@@ -61,10 +61,11 @@ TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
 
 @dataclass(frozen=True)
 class Launch:
-    """Launch of sweeps. Attributes: console; engine, made for the folder of a sweep."""
+    """Launch of sweeps. Attributes: console; engine, made for the folder of a sweep; command that trains a run."""
 
     console: Console
     engine: Callable[[SweepFolder], Callable[[int], AbstractContextManager[Engine]]]
+    command: tuple[str, ...] = TRAIN
 
     def fitting(self, folder: SweepFolder, overrides: list[str], jobs: int, minutes: float) -> Plan | None:
         """Time a short run of each variant, and return the plan of the largest size that fits; None where stopped.
@@ -81,7 +82,7 @@ class Launch:
             if DRY_RUN.value:
                 raise UserError('--budget times short runs first, and --dry_run starts none: leave it out once')
             lines = display(self.console, folder.sizing)
-            timed = carry_out(folder.sizing, asked, self.engine(folder.sizing), _train(), lines)
+            timed = carry_out(folder.sizing, asked, self.engine(folder.sizing), self.command, lines)
         if any(run.status == 'waiting' for run in timed.runs):
             return None
         timing = Timing.of(folder.sizing, timed, whole, jobs)
@@ -99,7 +100,7 @@ class Launch:
 
     def carry_out(self, folder: SweepFolder, asked: Sweep) -> Sweep:
         """Carry out a sweep, and say how it ended and how to see what it shows."""
-        sweep = carry_out(folder, asked, self.engine(folder), _train(), display(self.console, folder))
+        sweep = carry_out(folder, asked, self.engine(folder), self.command, display(self.console, folder))
         flag = shlex.quote(f'--workdir={folder.path}')
         say(self.console, '\n'.join([*ending(sweep), f'See what it shows: python launch/report.py {flag}']))
         return sweep
@@ -151,7 +152,7 @@ def main(overrides: list[str]) -> None:
     jax.config.update('jax_platforms', 'cpu')  # of this process, which only counts; the runs choose for themselves
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
     engine, jobs = {'local': _local, 'slurm': _slurm}[ENGINE.value](console)
-    launch = Launch(console, engine)
+    launch = Launch(console, engine, (*TRAIN, '--force') if FORCE.value else TRAIN)
     if BUDGET.value is not None and SIZE.value is not None:
         raise UserError('give --budget or --size, not both: a budget chooses a size')
     if BUDGET.value is None:
@@ -179,11 +180,6 @@ def _require_any(folder: SweepFolder, searched: Sweep) -> None:
         return
     each = '; '.join(': '.join([run.name, *run.last_lines[-1:]]) for run in searched.runs)
     raise UserError(f'{folder.path}: every run of the search has failed, so nothing can be chosen: {each}')
-
-
-def _train() -> tuple[str, ...]:
-    """Return the command that trains a run, before its flags."""
-    return (*TRAIN, '--force') if FORCE.value else TRAIN
 
 
 def _next(folder: SweepFolder, plan: Plan) -> Sweep:
