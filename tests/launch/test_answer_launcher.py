@@ -99,7 +99,7 @@ def test_a_run_of_another_task_is_refused(runner, finished):
         (('--context=a',), 'this run reads --question and --context, and is given --context'),
         (('--question=a',), 'this run reads --question and --context, and is given --question'),
         (('--question=a', '--context=b', '--context_file=c'), 'give either --context or --context_file'),
-        (('--question=a', '--context= '), 'text 1: the context has no word'),
+        (('--question=a', '--context= '), '--context is empty'),
         (('--question=a', '--context_file=/no/such'), '/no/such: cannot be read'),
         (('--question=a', '--context=b', '--config.steps=3'), 'a model predicts with the config it was trained with'),
     ],
