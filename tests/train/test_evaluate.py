@@ -56,7 +56,17 @@ class Backend(JitBackend):
         self.reads = rows_read(mesh, jax.process_index())
 
 
-experiment = SimpleNamespace(task=Task, model=lambda: None, dtype='float32', batch_size=8)
+class Nothing:
+    def __call__(self):
+        return None
+
+    def walk(self):
+        return ()
+
+
+experiment = SimpleNamespace(
+    task=Task, model=Nothing(), data=Nothing(), baseline=None, keep_best_by=None, dtype='float32', batch_size=8
+)
 params, split = {'w': jax.random.normal(jax.random.key(0), (16, 3))}, Split(rows=Rows(), targets=60)
 for limit in (None, 3, 1):
     found = judged(experiment, params, split, Evaluation(0, '', 60, '', {}), limit, Backend())
