@@ -56,7 +56,7 @@ def make_learner(experiment: Experiment) -> Learner:
 def _require_heads(experiment: Experiment) -> None:
     """Refuse a model without a head that the task reads, or with one of fewer classes than the data have."""
     task, whole = experiment.task, experiment.model
-    needed = getattr(experiment.data(), 'classes', 0)
+    needed = getattr(experiment.data(), 'classes', None) or 0  # None: of pairs that are not classified
     for field, names in getattr(task.target, 'heads', {}).items():
         model, path = (whole[field], f'config.model.{field}') if field else (whole, 'config.model')
         there = dict(dict(model.arguments).get('heads', ()))
@@ -65,7 +65,7 @@ def _require_heads(experiment: Experiment) -> None:
                 raise UserError(
                     f"config.task: {task.name} reads the head '{name}'; {path}.heads has {', '.join(there) or 'none'}"
                 )
-            classes = dict(there[name].arguments).get('classes', needed) if name in there else needed
+            classes = (dict(there[name].arguments).get('classes') if name in there else None) or needed
             if classes < needed:
                 raise UserError(f'{path}.heads.{name}.classes: must be at least {needed}, as config.data.classes')
 
