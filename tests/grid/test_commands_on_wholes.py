@@ -31,7 +31,7 @@ def test_another_length_is_served_or_refused(pair):
     except UserError as refusal:
         pytest.skip(f'refused: {refusal}')
     batch = other.data().batch_like(other.batch_size)
-    assert batch['tokens'].shape[1] >= 2 * LENGTH
+    assert batch['tokens'].shape[-1] >= 2 * LENGTH
     key = jax.random.key(0)
     jax.eval_shape(partial(other.task().loss, other.model(), key=key, train=False), param_shapes(other), batch)
 
