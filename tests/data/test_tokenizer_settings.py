@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import tokenizers
-from tokenizers import models, normalizers, pre_tokenizers, processors
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from saccade.data.rows.frame import Frame
 from saccade.data.rows.pair_frame import PairFrame
@@ -290,3 +290,39 @@ def test_a_file_that_is_no_configuration_is_named(tmp_path):
     with pytest.raises(UserError, match=r'tokenizer_config\.json is not the configuration of a tokenizer'):
         open_tokenizer(path)
     assert UNKNOWN not in open_tokenizer(folder(tmp_path, unigram(), tokenizer_config={})).specials
+
+
+@pytest.mark.parametrize(
+    'setting', [{'separate_vocabs': True}, {'fix_mistral_regex': True}, {'wordpieces_prefix': '@@'}]
+)
+def test_a_setting_that_would_change_the_ids_is_refused(tmp_path, setting):
+    with pytest.raises(UserError, match=f'{next(iter(setting))} is .*, which is not supported; only'):
+        open_tokenizer(folder(tmp_path, unigram(), tokenizer_config=setting))
+
+
+def test_a_key_that_is_not_known_is_named_in_a_warning(tmp_path, caplog):
+    known = {
+        'model_max_length': 512,
+        'unk_token': '<unk>',
+        'add_eos_token': False,
+        'clean_up_tokenization_spaces': True,
+    }
+    open_tokenizer(folder(tmp_path, unigram(), tokenizer_config=known))
+    assert not caplog.records
+    open_tokenizer(folder(tmp_path, unigram(), tokenizer_config=known | {'dropout': 0.1, 'romanise': True}))
+    assert [record.message for record in caplog.records] == [
+        f'{tmp_path / "tokenizer_config.json"}: dropout, romanise: not known, and without effect'
+    ]
+
+
+def test_spaces_before_punctuation_are_cleaned_up_in_decoded_texts(tmp_path):
+    spelled, text = words('<unk>', 'the', '_cat', '_,', '_the', '_.'), 'the cat , the .'
+    spelled.pre_tokenizer = pre_tokenizers.Metaspace('_', prepend_scheme='never', split=True)
+    spelled.decoder = decoders.Metaspace('_', prepend_scheme='never')
+    for setting, decoded in ((False, text), (True, 'the cat, the.')):
+        tokenizer = open_tokenizer(
+            folder(tmp_path, spelled, tokenizer_config={'clean_up_tokenization_spaces': setting})
+        )
+        assert tokenizer.decode(tokenizer.encode(text)) == decoded
+        tokenizer.save(tmp_path)
+        assert open_tokenizer(tmp_path / 'tokenizer.json').decode(tokenizer.encode(text)) == decoded

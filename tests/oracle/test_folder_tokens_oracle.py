@@ -5,6 +5,7 @@
 Weights are drawn so that the two highest logits differ by more than `LEAST_GAP` at each step.
 """
 
+import inspect
 import json
 import shutil
 import warnings
@@ -16,9 +17,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+import tokenizers
 
 import saccade
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
+from saccade.data.tokenizer.settings import Settings
 from saccade.decode.beam import Beam
 from saccade.decode.fill import Filler
 from saccade.decode.sample import Writer
@@ -75,6 +78,34 @@ def test_a_text_that_spells_special_tokens_has_none_of_them(tokenizer_folder):
             # The library's own Unigram takes the name for a piece, which SentencePiece does not.
             assert unigram or ids == theirs(text, add_special_tokens=False)['input_ids'], text
             assert not unigram or len(ids) > 1
+
+
+SPACED = "The cat , it 's mine . do n't ! we 've ' x ' ? they 're I 'm"
+
+
+@pytest.mark.parametrize(
+    'settings', [{}, {'clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output': True}]
+)
+def test_spaces_before_punctuation_are_cleaned_up(tokenizer_folder, tmp_path, settings):
+    shutil.copytree(tokenizer_folder, tmp_path, dirs_exist_ok=True)
+    published.change(tmp_path / 'tokenizer_config.json', clean_up_tokenization_spaces=True, **settings)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ours = open_tokenizer(find_tokenizer(tmp_path))
+    for text in (SPACED, *BATTERY):
+        ids = ours.encode(text)
+        assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=True), text
+
+
+def test_each_parameter_of_a_tokenizer_class_is_obeyed_required_or_harmless(tokenizer_folder, caplog):
+    theirs = transformers.AutoTokenizer.from_pretrained(tokenizer_folder)
+    ours = Settings.beside(find_tokenizer(tokenizer_folder))
+    bases = [base.__init__ for base in type(theirs).__mro__ if '__init__' in vars(base)]
+    names = {name for base in bases for name in inspect.signature(base).parameters}
+    inner = {'self', 'args', 'kwargs', '_spm_precompiled_charsmap'}  # the last is written to tokenizer.json alone
+    for name in names - inner:
+        ours.config.setdefault(name, None)
+    ours.obeyed_by(tokenizers.Tokenizer.from_file(str(tokenizer_folder / 'tokenizer.json')))
+    assert not caplog.records
 
 
 OLDER = {

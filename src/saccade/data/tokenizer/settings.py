@@ -5,22 +5,25 @@
 tokenizer_config.json names the special tokens by role, lists added tokens, and sets normalisation. In older folders
 special_tokens_map.json and added_tokens.json do the first two. Where no file names the first or last token of a text,
 or the first of a target, the ids of generation_config.json and config.json do. As in transformers 5, the post-processor
-of a tokenizer.json says which tokens are put around a text, and `add_bos_token` only where there is none.
+of a tokenizer.json says which tokens are put around a text, and `add_bos_token` only where there is none. A key that is
+neither obeyed nor harmless is named in a warning.
 """
 
 import json
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tokenizers
-from tokenizers import AddedToken, processors
+from tokenizers import AddedToken, decoders, models, processors
 
 from saccade.data.tokenizer.foreign import parts_of
 from saccade.data.tokenizer.tokenizer import config_of, read_config
 from saccade.types import UserError
 
+_LOG = logging.getLogger(__name__)
 ROLES = ('bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token')
 _START = 'decoder_start_token'
 # Settings of a tokenizer.json, by part, and what tokenizer_config.json calls them.
@@ -38,6 +41,33 @@ _AGAINST = {
     'StripAccents': ('keep_accents', True),
     'Prepend': ('add_prefix_space', False),
 }
+_CLEAN = 'clean_up_tokenization_spaces'
+_CLEAN_PAIRS = f'{_CLEAN}_for_bpe_even_though_it_will_corrupt_output'
+# Spaces that `clean_up_tokenization_spaces` takes out of a decoded text, in this order.
+_CLEANED = (
+    *((f' {mark}', mark) for mark in '.?!,'),
+    (" ' ", "'"),
+    *((f' {end}', end) for end in ("n't", "'m", "'s", "'ve", "'re")),
+)
+# Keys with one supported value.
+_REQUIRED = {'separate_vocabs': False, 'fix_mistral_regex': False, 'wordpieces_prefix': '##'}
+_READ = (
+    'tokenizer_class', 'added_tokens_decoder', 'additional_special_tokens', 'extra_special_tokens', 'chat_template',
+    'sp_model_kwargs', 'do_basic_tokenize', 'never_split', _CLEAN, _CLEAN_PAIRS,
+)  # fmt: skip
+# Keys that change neither the ids of a text nor the text of ids: those of files, of padding and cutting, which rows do
+# here, of Python's classes alone, whose work tokenizer.json describes, and of languages, which prompts name.
+_HARMLESS = (
+    'name_or_path', '_name_or_path', 'tokenizer_file', 'vocab_file', 'merges_file', 'spm_file', 'source_spm',
+    'target_spm', 'vocab', 'merges', 'special_tokens_map_file', 'auto_map', 'use_fast', 'backend', 'is_local',
+    'verbose', 'local_files_only', 'device_map', 'processor_class', 'transformers_version', 'init_inputs',
+    'files_loaded', 'model_max_length', 'max_len', 'max_length', 'max_target_length', 'padding', 'padding_side',
+    'truncation', 'truncation_side', 'truncation_strategy', 'stride', 'pad_to_multiple_of', 'pad_token_type_id',
+    'model_input_names', 'model_specific_special_tokens', 'split_special_tokens', 'spaces_between_special_tokens',
+    'clean_text', 'legacy', 'remove_space', 'trim_offsets', 'errors', 'extra_ids', 'source_lang', 'target_lang',
+    'src_lang', 'tgt_lang', 'sep', 'return_token_type_ids', 'use_default_system_prompt', 'response_schema',
+    'response_template',
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +137,12 @@ class Settings:
         Raises:
             UserError: a setting contradicts the tokenizer, or an added token has another id in it.
         """
+        for key, value in _REQUIRED.items():
+            self.require(key, value)
         self._require_no_sampling()
+        self._warn()
         backend = self._with_parts(backend)
+        self._clean(backend)
         self._add(backend)
         before, after = (self._flagged(backend, each) for each in ('bos_token', 'eos_token'))
         if backend.post_processor is None and (before or after):
@@ -136,6 +170,20 @@ class Settings:
             raise UserError(
                 f'{self.file}: sp_model_kwargs.enable_sampling is not supported: a text has one way to be cut'
             )
+
+    def _warn(self) -> None:
+        """Name the keys that are not known, so that none of them has no effect without a word."""
+        obeyed = {key for keys in _SET.values() for key in keys.values()} | {key for key, _ in _AGAINST.values()}
+        known = {*_READ, *_HARMLESS, *_REQUIRED, *obeyed}
+        if unknown := [key for key in self.config if key not in known and not key.endswith('_token')]:
+            _LOG.warning('%s: %s: not known, and without effect', self.file, ', '.join(unknown))
+
+    def _clean(self, backend: tokenizers.Tokenizer) -> None:
+        """Leave out spaces before punctuation in decoded texts; of byte pairs only where a second key insists."""
+        pairs = isinstance(backend.model, models.BPE)
+        if self.value(_CLEAN) and backend.decoder is not None and (not pairs or self.value(_CLEAN_PAIRS)):
+            spaces = (decoders.Replace(before, after) for before, after in _CLEANED)
+            backend.decoder = decoders.Sequence([backend.decoder, decoders.Fuse(), *spaces])
 
     def _with_parts(self, backend: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
         found = json.loads(backend.to_str())
