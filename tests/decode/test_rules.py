@@ -32,6 +32,7 @@ CASES = {
     'a bad word is longer than all': (TokenRules(bad_words=((9, 9, 9, 9, 9, 0),)), 0, [range(8)] * 2),
     'two bad words': (TokenRules(bad_words=((7, 0), (1, 0))), 2, [range(1, 8)] * 2),
     'not of padding': (TokenRules(bad_words=((0, 3, 5),)), 0, [range(8), range(8)]),
+    'not of what is before all': (TokenRules(bad_words=((0, 5, 6, 2, 4),)), 0, [range(8), range(8)]),
     'never': (TokenRules(never=(0, 7)), 1, [range(1, 7)] * 2),
     'not first': (TokenRules(never_first=(0, 7)), 0, [range(1, 7)] * 2),
     'not first, later': (TokenRules(never_first=(0, 7)), 1, [range(8)] * 2),
@@ -75,10 +76,10 @@ def of_folder(**settings):
 def test_settings_of_a_folder():
     found = of_folder(
         eos_token_id=[3, 99, 4], bos_token_id=1, bad_words_ids=[[3], [5], [5, 6]], forced_eos_token_id=2,
-        forced_bos_token_id=6, suppress_tokens=[7], begin_suppress_tokens=[0, 1], min_length=0, min_new_tokens=2,
+        forced_bos_token_id=6, suppress_tokens=[7], begin_suppress_tokens=[0, 1], min_length=5, min_new_tokens=2,
     )  # fmt: skip
     assert (found.end, found.start) == (3, 1)
-    assert found.rules == TokenRules((4,), ((5,), (5, 6)), 0, 2, 6, (2,), (7,), (0, 1))
+    assert found.rules == TokenRules((4,), ((5,), (5, 6)), 5, 2, 6, (2,), (7,), (0, 1))
     assert of_folder() == Generation(prompt=Around())
     assert of_folder(decoder_start_token_id=2, bos_token_id=1).start == 2
     assert of_folder(eos_token_id=50256, decoder_start_token_id=58100).end is None
