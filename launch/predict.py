@@ -22,8 +22,8 @@ from absl import flags
 from saccade.data.corpus.files import content_of, decoded
 from saccade.decode.inputs import placed_records
 from saccade.decode.predict import ROWS
-from saccade.train.predicting import open_predictor
-from saccade.train.process.given import require_content
+from saccade.train.predicting import data_to_predict, open_predictor
+from saccade.train.process.given import require_content, require_files
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
 from saccade.train.trained import CHECKPOINTS
@@ -56,10 +56,12 @@ def main(overrides: list[str]) -> None:
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
     require_content(TEXT, PAIR, QUESTION, CONTEXT, IMAGE, SOUND, CONTEXT_FILE, FILE)
+    require_files(IMAGE, SOUND)
     given = _given()
     rows = min(BATCH.value, max(map(len, given.values()))) if given else BATCH.value
+    records = placed_records(data_to_predict(WORKDIR.value), given, FILE.value)
     predictor = open_predictor(WORKDIR.value, CHECKPOINT.value, rows)
-    for inputs, output in predictor.predict(placed_records(predictor.data, given, FILE.value)):
+    for inputs, output in predictor.predict(records):
         print(
             json.dumps({**inputs, **output.record()}) if JSON.value else printable('\n'.join(output.lines(inputs))),
             flush=True,

@@ -58,12 +58,13 @@ def main(overrides: list[str]) -> None:
     require_content(QUERY, FILE, PAIRS)
     corpus = SearchCorpus.read(Path(CORPUS.value))
     pairs = labelled_pairs(Path(PAIRS.value), corpus) if PAIRS.value else None
+    queries = None if pairs else QUERY.value or texts_of(None, FILE.value)
     asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, PART.value, INDEX.value, BATCH.value)
     encoder, index = open_search(asked, corpus)
     if pairs:
         _measure(encoder, index, *pairs)
     else:
-        _answer(encoder, index, corpus, QUERY.value or texts_of(None, FILE.value))
+        _answer(encoder, index, corpus, queries)
 
 
 def _answer(encoder: SentenceEncoder, index: Index, corpus: SearchCorpus, queries: Iterable[str]) -> None:

@@ -22,11 +22,11 @@ from saccade.decode.zero_shot import PLACEHOLDER, ROWS, ZeroShot
 from saccade.metric.bootstrap import of_mean
 from saccade.nearest import listed
 from saccade.paths import expanded
-from saccade.train.process.given import refuse_given, require_content
+from saccade.train.process.given import refuse_given, require_content, require_files
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
 from saccade.train.trained import CHECKPOINTS
-from saccade.train.zero_shot import Opened, open_zero_shot
+from saccade.train.zero_shot import open_zero_shot, split_of
 from saccade.types import IGNORED, UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
@@ -59,19 +59,22 @@ def main(overrides: list[str]) -> None:
         refuse_given('without --image', TOP)
     if IMAGE.value and not CLASSES.value:
         raise UserError('give --classes="a dog,a cat", the names that an image may have')
-    opened = open_zero_shot(WORKDIR.value or INIT_FROM.value, CHECKPOINT.value, BATCH.value)
-    if IMAGE.value:
-        _classify(opened.zero_shot, ImageFiles([expanded(path) for path in IMAGE.value]))
+    require_files(IMAGE)
+    path = WORKDIR.value or INIT_FROM.value
+    labelled = None if IMAGE.value else _labelled(path)
+    zero_shot = open_zero_shot(path, CHECKPOINT.value, BATCH.value)
+    if labelled:
+        _measure(zero_shot, *labelled)
     else:
-        _measure(opened.zero_shot, *_labelled(opened))
+        _classify(zero_shot, ImageFiles([expanded(path) for path in IMAGE.value]))
 
 
-def _labelled(opened: Opened) -> tuple[ImageSource, np.ndarray, tuple[str, ...]]:
+def _labelled(path: str) -> tuple[ImageSource, np.ndarray, tuple[str, ...]]:
     """Images, the number of the class of each, and the names of the classes."""
     if FOLDER.value:
         images, labels, names = images_by_class(expanded(FOLDER.value))
     else:
-        split = opened.split(SPLIT.value)
+        split = split_of(path, SPLIT.value)
         images, labels, names = split.rows.images, split.labels, split.names
     if CLASSES.value and len(CLASSES.value) != len(names):
         raise UserError(f'--classes: {len(CLASSES.value)} are named, and there are {len(names)}: {listed(names)}')
