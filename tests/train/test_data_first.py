@@ -15,22 +15,7 @@ from saccade.train.evaluate import Asked, evaluate_run
 from saccade.types import UserError
 
 EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
-WORDS = (
-    'the',
-    'model',
-    'reads',
-    'a',
-    'token',
-    'and',
-    'writes',
-    'another',
-    'after',
-    'every',
-    'word',
-    'of',
-    'this',
-    'text',
-)
+WORDS = ('the', 'model', 'reads', 'a', 'token', 'and', 'writes', 'another', 'after', 'every', 'word', 'of', 'this')
 TEXT, CLASSIFY, PAIRS = 'causal_lm/quickstart', 'finetune/classify', 'translation/multi30k'
 HEAD = "{'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:mean'}, 'classes': 2, 'dropout': 0.0}"
 BYTE = "{'use': 'data.tokenizer.byte:Byte', 'end': None}"

@@ -14,9 +14,8 @@ import numpy as np
 
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Split
+from saccade.decode.batches import PREDICTED
 from saccade.types import Evaluator, Model, Params, Part, Processor, Task, UserError
-
-ROWS = 16  # texts that are read at once, whatever their number, so that all go through one program
 
 Record = Mapping[str, Any]
 
@@ -115,7 +114,7 @@ class Predictor:
     params: Params
     processor: Processor | None
     names: tuple[str, ...] = ()
-    rows: int = ROWS
+    rows: int = PREDICTED
 
     def __post_init__(self) -> None:
         require_predictive(self.task, self.data)

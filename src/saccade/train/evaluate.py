@@ -96,7 +96,7 @@ class Asked:
     """Options of an evaluation.
 
     Attributes:
-        which: checkpoint, as in `train.trained.CHECKPOINTS`.
+        which: checkpoint, as in `train.process.given.CHECKPOINTS`.
         windows: random ones of the split to estimate the loss on too, as nanoGPT does.
         length: of a sequence in tokens; 0 for that of training.
         data: overrides of the config's data, `--config.data.FIELD=VALUE`, to evaluate on others than the run's.

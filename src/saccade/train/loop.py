@@ -300,6 +300,7 @@ class Run:
         run, step = self.experiment, start
         if start == 0:
             log.plan(self.plan.metrics())
+        batches = train_batches(prepared.splits['train'], run.batch_size, run.seed, start, *self.backend.reads)
         meter = Meter(self.plan, self.backend)
         rates = rates_of(self.backend.learner.schedule, run.steps)
         if 0 < start < run.steps and due(start, run.eval_every) and not self._is_evaluated(start):  # it was stopped
@@ -307,7 +308,6 @@ class Run:
                 found = self.measure(state, prepared, start, run.eval_batches)
                 self._report(found, state, prepared, log)
                 checkpoints.add_metrics(start, found.metrics, {'lines': log.lines})
-        batches = train_batches(prepared.splits['train'], run.batch_size, run.seed, start, *self.backend.reads)
         while step < run.steps and not stopped(step):
             rows = next(batches)
             batch = self.backend.place(rows)

@@ -29,7 +29,7 @@ def open_predictor(path: str, which: str, rows: int) -> Predictor:
     """Open a run.
 
     Args:
-        which: checkpoint, as in `train.trained.CHECKPOINTS`.
+        which: checkpoint, as in `train.process.given.CHECKPOINTS`.
         rows: texts in a batch.
 
     Raises:

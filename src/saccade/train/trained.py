@@ -30,8 +30,6 @@ from saccade.types import Params, Part, UserError
 
 _LOG = logging.getLogger(__name__)
 
-CHECKPOINTS = ('latest', 'best', 'average')  # of a run, one may ask for
-
 
 @dataclass(frozen=True)
 class Trained:

@@ -39,7 +39,7 @@ def open_zero_shot(path: str, which: str, rows: int) -> ZeroShot:
     """Open a run or a Hugging Face directory.
 
     Args:
-        which: checkpoint of a run, as in `train.trained.CHECKPOINTS`.
+        which: checkpoint of a run, as in `train.process.given.CHECKPOINTS`.
         rows: images or prompts that are read at once.
 
     Raises:

@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the flags that a launcher was given: none without effect, no empty text."""
+"""Flags that launchers share, and checks of those that were given: none without effect, no empty text."""
 
 from absl.flags import FlagHolder
 
 from saccade.paths import expanded
 from saccade.types import UserError
+
+CHECKPOINTS = ('latest', 'best', 'average')  # of a run, that --checkpoint names
 
 
 def refuse_given(where: str, *flags: FlagHolder) -> None:
