@@ -58,8 +58,19 @@ def test_help_is_printed_without_jax(launcher):
 
 
 @pytest.mark.long
-def test_training_imports_what_it_uses_when_it_uses_it():
-    found, errors, _ = imported(LATE, 'import saccade.train.loop')
+@pytest.mark.parametrize(
+    'module',
+    [
+        'saccade.train.loop',
+        'saccade.train.predicting',
+        'saccade.launch._sweeps',
+        'saccade.decode.search',
+        'saccade.decode.translator',
+        'saccade.analysis.inspect.inspection',
+    ],
+)
+def test_a_module_imports_what_it_uses_when_it_uses_it(module):
+    found, errors, _ = imported(LATE, f'import {module}')
     assert (found, errors) == ([], '')
 
 
