@@ -16,5 +16,5 @@ def test_each_name_is_there_and_its_file_defines_it(name):
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="^module 'saccade.types' has no attribute 'Kernl'$"):
+    with pytest.raises(AttributeError, match=r"^module 'saccade\.types' has no attribute 'Kernl'$"):
         types.Kernl  # noqa: B018
