@@ -41,7 +41,7 @@ from saccade.train.process.processes import Stop, require_shared
 from saccade.train.setup import make_backend, require_devices, require_lengths, require_parts, require_ranking
 from saccade.train.trained import start_from, verified_folder
 from saccade.train.workdir import BEFORE, FREE, Workdir, absolute
-from saccade.types import Params, Prepared, Processor, UserError
+from saccade.types import Params, Prepared, Processor, Split, UserError
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Run:
         self._require_same_rates()
         require_parts(experiment)
         require_devices(experiment)
-        self.prepared = self._prepare(self._processor())
+        self.prepared, self.lengths = self._prepare(self._processor())
         with self.display.phase('building'):
             require_lengths(experiment)
             require_ranking(experiment)
@@ -196,18 +196,17 @@ class Run:
         self.display.say('\n'.join(found.lines()))
         return found.record()
 
-    def _prepare(self, processor: Processor | None) -> Prepared:
-        """Prepare the data, for every length at which the trained model is to be evaluated.
+    def _prepare(self, processor: Processor | None) -> tuple[Prepared, list[tuple[Experiment, Split]]]:
+        """Prepare the data, and the validation split at each length at which the trained model is to be evaluated.
 
         Raises:
             UserError: the data cannot be read or do not fit the model, or are not those of the run's first start.
         """
         with listening(self.display.begin), self.display.phase('preparing data'):
             prepared = self.data.prepare(cache_folder(), processor)
-            self.lengths = prepare_lengths(self.experiment, prepared.processor)
-        self.data.require_model(self.experiment.model, prepared.processor)
-        require_same_data(self.workdir, self.experiment, prepared)
-        return prepared
+            self.data.require_model(self.experiment.model, prepared.processor)
+            require_same_data(self.workdir, self.experiment, prepared)
+            return prepared, prepare_lengths(self.experiment, prepared.processor)
 
     def _begin(self, prepared: Prepared) -> None:
         """Write to the folder what it is the folder of."""
