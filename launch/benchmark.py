@@ -13,27 +13,18 @@ python launch/benchmark.py --what=search                # of a bi-encoder beside
 python launch/benchmark.py --what=utilisation           # of a config, on a GPU or TPU
 """
 
-import jax
-from absl import flags
-from rich.console import Console
+from typing import TYPE_CHECKING
 
-from saccade.analysis.preflight.chips import Chips
-from saccade.benchmark.compare import choose
-from saccade.benchmark.decoding import PROMPTS, decoding
-from saccade.benchmark.kernels import LENGTHS as KERNEL_LENGTHS
-from saccade.benchmark.kernels import kernels
-from saccade.benchmark.memory import LENGTHS, memory
-from saccade.benchmark.report import Report
-from saccade.benchmark.search import COUNTS, MOST, search
-from saccade.benchmark.seq2seq import seq2seq
-from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES
-from saccade.benchmark.training import CAUSAL, MASKED, PEERS, training
-from saccade.benchmark.utilisation import Options, utilisation
-from saccade.benchmark.vocabulary import vocabulary
+from absl import flags
+
+from saccade.benchmark.size import CROSSED, DECODING_SIZES, MASKED_SIZES, PEERS, SEARCHED, SEQ2SEQ_SIZES, SIZES
 from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.types import UserError
+
+if TYPE_CHECKING:
+    from saccade.benchmark.report import Report
 
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
 CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.', 1)
@@ -43,8 +34,8 @@ ROUNDS = flags.DEFINE_integer('rounds', 10, 'Rounds in which each variant has it
 STEPS = flags.DEFINE_integer('steps', 1, 'Training steps, or whole generations, in a turn.', 1)
 LENGTH = flags.DEFINE_multi_integer('length', None, 'Sequence lengths for memory and kernels, in tokens.', 1)
 TOPOLOGY = flags.DEFINE_string('topology', None, 'TPU slice to compile kernels for, as v5e:2x2; none for what is here.')
-TEXTS = flags.DEFINE_multi_integer('texts', COUNTS, 'Numbers of texts for search.', 2)
-CROSSED = flags.DEFINE_integer('crossed', MOST, 'Most texts that the cross-encoder reads all pairs of.', 2)
+TEXTS = flags.DEFINE_multi_integer('texts', SEARCHED, 'Numbers of texts for search.', 2)
+MOST = flags.DEFINE_integer('crossed', CROSSED, 'Most texts that the cross-encoder reads all pairs of.', 2)
 CONFIG = flags.DEFINE_string(
     'config', 'experiments/causal_lm/gpt2_124m.py', 'Experiment whose matrix utilisation to measure.'
 )
@@ -60,7 +51,7 @@ _READ = {
     'memory': (LENGTH,),
     'kernels': (LENGTH, TOPOLOGY),
     'vocabulary': (),
-    'search': (TEXTS, CROSSED),
+    'search': (TEXTS, MOST),
     'utilisation': (CONFIG, ROUNDS, STEPS, MATRIX, TRACE, FORCE),
 }
 WHAT = flags.DEFINE_enum('what', None, list(_READ), 'What to measure.')
@@ -74,6 +65,9 @@ def main(overrides: list[str]) -> None:
         UserError: overrides are given for another benchmark than 'utilisation', or a flag has no valid value or no
             effect.
     """
+    import jax
+    from rich.console import Console
+
     if overrides and WHAT.value != 'utilisation':
         raise UserError(f"'{overrides[0]}': only --what=utilisation measures a config")
     if WHAT.value is None:
@@ -90,12 +84,24 @@ def main(overrides: list[str]) -> None:
     print(report.json()) if JSON.value else report.show(Console())
 
 
-def measure(overrides: list[str]) -> Report:
+def measure(overrides: list[str]) -> 'Report':
     """Return the report of the benchmark that --what names.
 
     Raises:
         UserError: a flag has no valid value.
     """
+    from saccade.analysis.preflight.chips import Chips
+    from saccade.benchmark.compare import choose
+    from saccade.benchmark.decoding import PROMPTS, decoding
+    from saccade.benchmark.kernels import LENGTHS as KERNEL_LENGTHS
+    from saccade.benchmark.kernels import kernels
+    from saccade.benchmark.memory import LENGTHS, memory
+    from saccade.benchmark.search import search
+    from saccade.benchmark.seq2seq import seq2seq
+    from saccade.benchmark.training import CAUSAL, MASKED, training
+    from saccade.benchmark.utilisation import Options, utilisation
+    from saccade.benchmark.vocabulary import vocabulary
+
     if WHAT.value == 'training':
         size = choose(SIZES, SIZE.value).tuned(CHUNKS.value, RUN.value)
         return training(CAUSAL, size, PEER.value, ROUNDS.value, STEPS.value)
@@ -114,7 +120,7 @@ def measure(overrides: list[str]) -> Report:
     if WHAT.value == 'vocabulary':
         return vocabulary()
     if WHAT.value == 'search':
-        return search(TEXTS.value, CROSSED.value)
+        return search(TEXTS.value, MOST.value)
     options = Options(ROUNDS.value, STEPS.value, MATRIX.value, TRACE.value, FORCE.value)
     return utilisation(CONFIG.value, overrides, options)
 

@@ -13,32 +13,28 @@ python launch/claims.py --what=induction --seeds=3           # heads that appear
 from pathlib import Path
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.studies.chart import Claim, require_ending
-from saccade.analysis.studies.conversation import conversation
-from saccade.analysis.studies.distance import LENGTHS, gradient, interaction, wall_time
-from saccade.analysis.studies.estimators import estimators
-from saccade.analysis.studies.induction import induction
 from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
 from saccade.types import UserError
 
-LENGTH = flags.DEFINE_multi_integer('length', LENGTHS, 'Tokens from the first to the last, of the first three.', 1)
+LENGTH = flags.DEFINE_multi_integer(
+    'length', None, 'Tokens from the first to the last, of the first three; powers of 2.', 1
+)
 TURNS = flags.DEFINE_integer('turns', 8, 'Of the conversation.', 1)
 DRAWS = flags.DEFINE_integer('draws', 20_000, 'Of each estimator.', 2)
 SEEDS = flags.DEFINE_integer('seeds', 3, 'Of each model that is trained.', 1)
-# By the claim: the study, and the flag that it reads.
-_STUDIES = {
-    'interaction': (interaction, LENGTH),
-    'gradient': (gradient, LENGTH),
-    'time': (wall_time, LENGTH),
-    'conversation': (conversation, TURNS),
-    'estimators': (estimators, DRAWS),
-    'induction': (induction, SEEDS),
+# By the claim: the flag that its study reads.
+_READ = {
+    'interaction': LENGTH,
+    'gradient': LENGTH,
+    'time': LENGTH,
+    'conversation': TURNS,
+    'estimators': DRAWS,
+    'induction': SEEDS,
 }
-WHAT = flags.DEFINE_enum('what', None, list(_STUDIES), 'Which claim.')
+WHAT = flags.DEFINE_enum('what', None, list(_READ), 'Which claim.')
 OUT = flags.DEFINE_string('out', None, 'File (.png, .svg, .pdf) for a picture of the table.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object.')
 
@@ -49,16 +45,32 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given, --what is missing, a flag is of another claim, or --out cannot be written.
     """
+    from rich.console import Console
+
+    from saccade.analysis.studies.chart import Claim, require_ending
+    from saccade.analysis.studies.conversation import conversation
+    from saccade.analysis.studies.distance import LENGTHS, gradient, interaction, wall_time
+    from saccade.analysis.studies.estimators import estimators
+    from saccade.analysis.studies.induction import induction
+
     if overrides:
         raise UserError(f"'{overrides[0]}': there is no config; the models are small ones")
     if WHAT.value is None:
-        raise UserError(f'give --what={", ".join(_STUDIES)}')
-    study, read = _STUDIES[WHAT.value]
+        raise UserError(f'give --what={", ".join(_READ)}')
+    studies = {
+        'interaction': interaction,
+        'gradient': gradient,
+        'time': wall_time,
+        'conversation': conversation,
+        'estimators': estimators,
+        'induction': induction,
+    }
+    study, read = studies[WHAT.value], _READ[WHAT.value]
     refuse_given(f'with --what={WHAT.value}', *(flag for flag in (LENGTH, TURNS, DRAWS, SEEDS) if flag is not read))
     if OUT.value:
         require_ending(Path(OUT.value))
         require_file('out', OUT.value)
-    claim: Claim = study(read.value)
+    claim: Claim = study(read.value or LENGTHS)
     if OUT.value:
         claim.chart.save(Path(OUT.value))
     print(claim.report.json()) if JSON.value else claim.report.show(Console())

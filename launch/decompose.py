@@ -8,14 +8,10 @@ python launch/decompose.py --workdir=runs/one_to_one --out=report.html
 from pathlib import Path
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.inspect.decomposing import Decomposition
-from saccade.analysis.inspect.decomposition_page import page
+from saccade.train.process.given import CHECKPOINTS
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
-from saccade.train.trained import CHECKPOINTS
-from saccade.train.workdir import write_atomically
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, 'The folder of a run that reads a text and writes another.')
@@ -31,6 +27,12 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given, --workdir is missing, or --out is no HTML file that can be written.
     """
+    from rich.console import Console
+
+    from saccade.analysis.inspect.decomposing import Decomposition
+    from saccade.analysis.inspect.decomposition_page import page
+    from saccade.train.workdir import write_atomically
+
     if overrides:
         raise UserError(f"'{overrides[0]}': a run is looked at with the config it was trained with")
     if not WORKDIR.value:

@@ -9,15 +9,10 @@ python launch/embed.py --workdir=runs/bert --nearest=return
 import json
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.inspect.embedding import Compared, Neighbours
-from saccade.decode.embed import Embedder
-from saccade.ops import pool
 from saccade.train.process.given import refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
-from saccade.train.trained import open_trained
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
@@ -40,6 +35,13 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given, there is nothing to embed, a flag has no effect, or --out cannot be written.
     """
+    from rich.console import Console
+
+    from saccade.analysis.inspect.embedding import Compared, Neighbours
+    from saccade.decode.embed import Embedder
+    from saccade.ops import pool
+    from saccade.train.trained import open_trained
+
     if overrides:
         raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
     if not TEXT.value and (WORD.value or OUT.value or not NEAREST.value):

@@ -10,10 +10,8 @@ import json
 
 from absl import flags
 
-from saccade.train.config import PREFIX
-from saccade.train.evaluate import Asked, evaluate_run
+from saccade.train.process.given import CHECKPOINTS
 from saccade.train.process.main import run_main
-from saccade.train.trained import CHECKPOINTS
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
@@ -30,6 +28,9 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are of others than the data, or of the tokenizer; or --workdir is missing.
     """
+    from saccade.train.config import PREFIX
+    from saccade.train.evaluate import Asked, evaluate_run
+
     for override in overrides:
         if not override.startswith(f'{PREFIX}data.'):
             raise UserError(f"'{override}': a run is evaluated with the config it was trained with, but for its data")

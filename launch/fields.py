@@ -9,10 +9,7 @@ python launch/fields.py --config=experiments/causal_lm/quickstart.py       # all
 import sys
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.fields import of_config, of_part
-from saccade.train.config import load_config
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
@@ -26,6 +23,11 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: not exactly one of --part and --config is given.
     """
+    from rich.console import Console
+
+    from saccade.analysis.fields import of_config, of_part
+    from saccade.train.config import load_config
+
     if bool(PART.value) == bool(CONFIG.value) or (overrides and PART.value):
         raise UserError('give either a part, as MODULE:CLASS, or --config=FILE, with overrides or without')
     found = [of_part(PART.value)] if PART.value else of_config(load_config(CONFIG.value, overrides))

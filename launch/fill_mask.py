@@ -14,12 +14,9 @@ from dataclasses import asdict
 
 from absl import flags
 
-from saccade.decode.fill import Filler
 from saccade.train.process.given import refuse_given, require_content
 from saccade.train.process.main import run_main
-from saccade.train.trained import open_trained
-from saccade.train.translating import open_gap_filler
-from saccade.types import Seq2Seq, UserError
+from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
@@ -37,6 +34,11 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given, --text is missing or empty, or a flag has no effect on this model.
     """
+    from saccade.decode.fill import Filler
+    from saccade.train.trained import open_trained
+    from saccade.train.translating import open_gap_filler
+    from saccade.types import Seq2Seq
+
     if overrides:
         raise UserError(f"'{overrides[0]}': a model fills in with the config it was trained with")
     if TEXT.value is None:

@@ -6,9 +6,7 @@ python launch/five_steps.py --text="we are eating bread" --turns=3
 """
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.studies.five_steps import Recipe
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
@@ -25,6 +23,10 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given.
     """
+    from rich.console import Console
+
+    from saccade.analysis.studies.five_steps import Recipe
+
     if overrides:
         raise UserError(f"'{overrides[0]}': there is no config; the model is a small one with random weights")
     report = Recipe.of(TEXT.value, TURNS.value, WIDTH.value, SEED.value).report()

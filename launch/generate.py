@@ -10,17 +10,10 @@ python launch/generate.py --init_from=DIR --chat
 import json
 from dataclasses import asdict
 
-import jax
 from absl import flags
 
-from saccade.decode.beam import Beam
-from saccade.decode.chat import chat, typed_lines
-from saccade.decode.generation import Generation
-from saccade.decode.sample import Writer
-from saccade.decode.sampling import Sampler
 from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
-from saccade.train.trained import open_trained
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
@@ -47,6 +40,15 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given, or flags exclude each other.
     """
+    import jax
+
+    from saccade.decode.beam import Beam
+    from saccade.decode.chat import chat, typed_lines
+    from saccade.decode.generation import Generation
+    from saccade.decode.sample import Writer
+    from saccade.decode.sampling import Sampler
+    from saccade.train.trained import open_trained
+
     if overrides:
         raise UserError(f"'{overrides[0]}': a model generates with the config it was trained with")
     if CHAT.value and (JSON.value or SAMPLES.value > 1):

@@ -10,11 +10,7 @@ python launch/inside.py --workdir=runs/vit --picture=attention.png         # of 
 from pathlib import Path
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.inspect.inspection import inspect_config, inspect_run
-from saccade.analysis.inspect.over_images import draw_over_images
-from saccade.train.config import load_config
 from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.types import UserError
@@ -31,6 +27,12 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: not exactly one of --workdir and --config is given, or overrides are given with --workdir.
     """
+    from rich.console import Console
+
+    from saccade.analysis.inspect.inspection import inspect_config, inspect_run
+    from saccade.analysis.inspect.over_images import draw_over_images
+    from saccade.train.config import load_config
+
     if bool(WORKDIR.value) == bool(CONFIG.value):
         raise UserError('give either --workdir=FOLDER, the folder of a run, or --config=FILE, an experiment')
     if WORKDIR.value and overrides:

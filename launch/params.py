@@ -9,10 +9,7 @@ python launch/params.py --config=experiments/causal_lm/gpt2_124m.py --config.mod
 """
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.inspect.parameters import tabulate_config, tabulate_weights
-from saccade.train.config import load_config
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
@@ -28,6 +25,11 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: not exactly one of --workdir, --init_from and --config is given, or overrides without --config.
     """
+    from rich.console import Console
+
+    from saccade.analysis.inspect.parameters import tabulate_config, tabulate_weights
+    from saccade.train.config import load_config
+
     if [WORKDIR.value, INIT_FROM.value, CONFIG.value].count(None) != 2:
         raise UserError('give one of --workdir=FOLDER, a run, --init_from=FOLDER, and --config=FILE, an experiment')
     if overrides and not CONFIG.value:

@@ -19,14 +19,10 @@ from pathlib import Path
 
 from absl import flags
 
-from saccade.data.corpus.files import content_of, decoded
-from saccade.decode.inputs import placed_records
-from saccade.decode.predict import ROWS
-from saccade.train.predicting import open_predictor
-from saccade.train.process.given import require_content
+from saccade.decode.batches import PREDICTED
+from saccade.train.process.given import CHECKPOINTS, require_content, require_files
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
-from saccade.train.trained import CHECKPOINTS
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
@@ -41,7 +37,7 @@ IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; it may be 
 SOUND = flags.DEFINE_multi_string('sound', [], 'A WAV file; it may be repeated.')
 CONTEXT_FILE = flags.DEFINE_string('context_file', None, 'In its place: a file with that text.')
 FILE = flags.DEFINE_string('file', None, 'In the place of all these: a file of records, or with a text a line.')
-BATCH = flags.DEFINE_integer('batch', ROWS, 'Texts that are read at once; 1 answers each as it comes.', 1)
+BATCH = flags.DEFINE_integer('batch', PREDICTED, 'Texts that are read at once; 1 answers each as it comes.', 1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a text.')
 
 
@@ -51,15 +47,20 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given, --workdir is missing, or a text is empty.
     """
+    from saccade.decode.inputs import placed_records
+    from saccade.train.predicting import data_to_predict, open_predictor
+
     if overrides:
         raise UserError(f"'{overrides[0]}': a model predicts with the config it was trained with")
     if not WORKDIR.value:
         raise UserError('give --workdir=FOLDER, the folder of a run')
     require_content(TEXT, PAIR, QUESTION, CONTEXT, IMAGE, SOUND, CONTEXT_FILE, FILE)
+    require_files(IMAGE, SOUND)
     given = _given()
     rows = min(BATCH.value, max(map(len, given.values()))) if given else BATCH.value
+    records = placed_records(data_to_predict(WORKDIR.value), given, FILE.value)
     predictor = open_predictor(WORKDIR.value, CHECKPOINT.value, rows)
-    for inputs, output in predictor.predict(placed_records(predictor.data, given, FILE.value)):
+    for inputs, output in predictor.predict(records):
         print(
             json.dumps({**inputs, **output.record()}) if JSON.value else printable('\n'.join(output.lines(inputs))),
             flush=True,
@@ -67,6 +68,8 @@ def main(overrides: list[str]) -> None:
 
 
 def _given() -> Mapping[str, Sequence[str]]:
+    from saccade.data.corpus.files import content_of, decoded
+
     values = {flag.name: flag.value for flag in (TEXT, PAIR, QUESTION, CONTEXT, IMAGE, SOUND)}
     if CONTEXT_FILE.value and CONTEXT.value:
         raise UserError('give either --context or --context_file')

@@ -8,14 +8,8 @@ python launch/preflight.py --config=experiments/causal_lm/gpt2_124m.py --chip=h1
 
 from dataclasses import replace
 
-import jax
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.preflight.chips import Chips
-from saccade.analysis.preflight.preflight import Preflight
-from saccade.analysis.preflight.roofline import chip_of
-from saccade.train.config import load_config
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
@@ -33,6 +27,14 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: --config is missing, --topology and --measure are both given, or no such --chip is known.
     """
+    import jax
+    from rich.console import Console
+
+    from saccade.analysis.preflight.chips import Chips
+    from saccade.analysis.preflight.preflight import Preflight
+    from saccade.analysis.preflight.roofline import chip_of
+    from saccade.train.config import load_config
+
     if not CONFIG.value:
         raise UserError('give --config=FILE; experiments/ has the files we ship')
     if TOPOLOGY.value and MEASURE.value:

@@ -11,13 +11,7 @@ python launch/report.py --workdir=runs/heads --baseline=heads=1
 """
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.report.compare import Question
-from saccade.analysis.report.matrix import sweeps_in
-from saccade.analysis.report.matrix_files import matrix_report
-from saccade.analysis.report.tables import as_json
-from saccade.analysis.report.write import report
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.types import UserError
@@ -37,6 +31,14 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given, --workdir is missing, no variant has the name given, or --out cannot be written.
     """
+    from rich.console import Console
+
+    from saccade.analysis.report.compare import Question
+    from saccade.analysis.report.matrix import sweeps_in
+    from saccade.analysis.report.matrix_files import matrix_report
+    from saccade.analysis.report.tables import as_json
+    from saccade.analysis.report.write import report
+
     if overrides:
         raise UserError(f"'{overrides[0]}': a report is of runs as they were; it takes no config")
     if not WORKDIR.value:

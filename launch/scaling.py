@@ -5,13 +5,8 @@
 python launch/scaling.py --config=experiments/causal_lm/llama_tiny.py --axis=fsdp --topologies=v5p:2x2x2,v5p:4x4x4
 """
 
-import jax
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.preflight.chips import Chips
-from saccade.analysis.preflight.scaling import Scaling
-from saccade.train.config import load_config
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
@@ -28,6 +23,13 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: --config is missing.
     """
+    import jax
+    from rich.console import Console
+
+    from saccade.analysis.preflight.chips import Chips
+    from saccade.analysis.preflight.scaling import Scaling
+    from saccade.train.config import load_config
+
     if not CONFIG.value:
         raise UserError('give --config=FILE; experiments/ has the files we ship')
     if TOPOLOGIES.value:

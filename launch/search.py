@@ -15,19 +15,20 @@ import itertools
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 from absl import flags
 
-from saccade.decode.search import ROWS, Index, SearchCorpus, SentenceEncoder, labelled_pairs
-from saccade.decode.translator import texts_of
-from saccade.metric.retrieval import RECALLS, ranks, retrieved
-from saccade.train.process.given import require_content
+from saccade.decode.batches import ENCODED
+from saccade.train.process.given import CHECKPOINTS, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
-from saccade.train.searching import Asked, open_search
-from saccade.train.trained import CHECKPOINTS
 from saccade.types import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from saccade.decode.search import Index, SearchCorpus, SentenceEncoder
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
@@ -39,7 +40,7 @@ QUERY = flags.DEFINE_multi_string('query', [], 'What to search for; it may be re
 FILE = flags.DEFINE_string('file', None, 'In its place: a file with a query a line.')
 PAIRS = flags.DEFINE_string('pairs', None, 'File of queries and what is right, to measure recall and MRR.')
 TOP = flags.DEFINE_integer('top', 5, 'How many texts to show for a query.', 1)
-BATCH = flags.DEFINE_integer('batch', ROWS, 'Texts that are read at once.', 1)
+BATCH = flags.DEFINE_integer('batch', ENCODED, 'Texts that are read at once.', 1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object a query, or of the metrics of --pairs.')
 
 
@@ -49,6 +50,10 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given, the corpus is missing, a query is empty, or queries are given twice.
     """
+    from saccade.decode.search import SearchCorpus, labelled_pairs
+    from saccade.decode.translator import texts_of
+    from saccade.train.searching import Asked, open_search
+
     if overrides:
         raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
     if not CORPUS.value:
@@ -58,15 +63,16 @@ def main(overrides: list[str]) -> None:
     require_content(QUERY, FILE, PAIRS)
     corpus = SearchCorpus.read(Path(CORPUS.value))
     pairs = labelled_pairs(Path(PAIRS.value), corpus) if PAIRS.value else None
+    queries = None if pairs else QUERY.value or texts_of(None, FILE.value)
     asked = Asked(WORKDIR.value, INIT_FROM.value, CHECKPOINT.value, PART.value, INDEX.value, BATCH.value)
     encoder, index = open_search(asked, corpus)
     if pairs:
         _measure(encoder, index, *pairs)
     else:
-        _answer(encoder, index, corpus, QUERY.value or texts_of(None, FILE.value))
+        _answer(encoder, index, corpus, queries)
 
 
-def _answer(encoder: SentenceEncoder, index: Index, corpus: SearchCorpus, queries: Iterable[str]) -> None:
+def _answer(encoder: 'SentenceEncoder', index: 'Index', corpus: 'SearchCorpus', queries: Iterable[str]) -> None:
     queries = iter(queries)
     while some := list(itertools.islice(queries, BATCH.value)):
         for query, found in zip(some, index.nearest(encoder.encode(some), TOP.value), strict=True):
@@ -80,7 +86,9 @@ def _answer(encoder: SentenceEncoder, index: Index, corpus: SearchCorpus, querie
             print(printable('\n'.join(lines)), flush=True)
 
 
-def _measure(encoder: SentenceEncoder, index: Index, queries: list[str], right: np.ndarray) -> None:
+def _measure(encoder: 'SentenceEncoder', index: 'Index', queries: list[str], right: 'np.ndarray') -> None:
+    from saccade.metric.retrieval import RECALLS, ranks, retrieved
+
     found = ranks(encoder.encode(queries), index.vectors, right)
     metrics = retrieved(found, sorted({*RECALLS, TOP.value}))
     if JSON.value:

@@ -12,15 +12,8 @@ from pathlib import Path
 
 from absl import flags
 
-from saccade.sweep.engine import Job
-from saccade.sweep.follow import follow
-from saccade.sweep.slurm import Slurm, settings_of
-from saccade.train.config import load_config
-from saccade.train.experiment import Experiment
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
-from saccade.train.setup import make_learner
-from saccade.train.workdir import Workdir
 from saccade.types import UserError
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
@@ -37,6 +30,14 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: --config or --workdir is missing, or the config is not valid.
     """
+    from saccade.sweep.engine import Job
+    from saccade.sweep.follow import follow
+    from saccade.sweep.slurm import Slurm, settings_of
+    from saccade.train.config import load_config
+    from saccade.train.experiment import Experiment
+    from saccade.train.setup import make_learner
+    from saccade.train.workdir import Workdir
+
     if not (CONFIG.value and WORKDIR.value):
         raise UserError('give --config=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     require_folder('workdir', WORKDIR.value)

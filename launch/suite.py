@@ -15,18 +15,11 @@ from datetime import datetime
 from pathlib import Path
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.report.compare import Question
-from saccade.analysis.report.matrix import sweeps_in
-from saccade.analysis.report.matrix_files import matrix_report
-from saccade.analysis.report.standing import standing_page
-from saccade.sweep.suite import Suite
 from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file, require_folder
 from saccade.train.process.terminal import say
-from saccade.train.workdir import absolute, write_atomically
 from saccade.types import UserError
 
 SUITE = flags.DEFINE_string('suite', None, 'File with get_suite(); experiments/suites/ has those we ship.')
@@ -52,6 +45,15 @@ def main(overrides: list[str]) -> None:
         UserError: --suite or --workdir is missing, the suite is not right, a flag has no effect, or the page cannot be
             written.
     """
+    from rich.console import Console
+
+    from saccade.analysis.report.compare import Question
+    from saccade.analysis.report.matrix import sweeps_in
+    from saccade.analysis.report.matrix_files import matrix_report
+    from saccade.analysis.report.standing import standing_page
+    from saccade.sweep.suite import Suite
+    from saccade.train.workdir import absolute, write_atomically
+
     if not (SUITE.value and WORKDIR.value):
         raise UserError('give --suite=FILE and --workdir=FOLDER; experiments/suites has the files we ship')
     if SIZE.value is not None and BUDGET.value is not None:

@@ -10,37 +10,25 @@ python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=expe
 """
 
 import json
-import shlex
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
 from absl import flags
-from rich.console import Console
-from rich.table import Table
 
-from saccade.analysis.report.compare import Question
-from saccade.analysis.report.tuning import Search, read_search
-from saccade.sweep.board import display, ending, summary
-from saccade.sweep.budget import TIMED, Timing, choose, smaller
-from saccade.sweep.conduct import carry_out
-from saccade.sweep.engine import Engine
-from saccade.sweep.folder import SweepFolder
-from saccade.sweep.local import Local, shares
-from saccade.sweep.plan import Plan, read_sweep_file
-from saccade.sweep.record import Sweep
-from saccade.sweep.sizes import sizes_of
-from saccade.sweep.slurm import Slurm, settings_of
 from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
-from saccade.train.process.terminal import say, verbatim
 from saccade.types import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from saccade.sweep.folder import SweepFolder
+    from saccade.sweep.plan import Plan
+    from saccade.sweep.record import Sweep
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; --config.FIELD=VALUE holds for every run.')
 SWEEP = flags.DEFINE_string('sweep', None, 'File with get_sweep(); experiments/sweeps/ has those we ship.')
@@ -56,87 +44,6 @@ BUDGET = flags.DEFINE_float(
 SIZE = flags.DEFINE_string('size', None, 'Take this one of the sizes that the sweep lists.')
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object, the sweep and how each run ended, and nothing else.')
 
-TRAIN = (sys.executable, str(Path(__file__).absolute().with_name('train.py')))
-
-
-@dataclass(frozen=True)
-class Launch:
-    """Launch of sweeps. Attributes: console; engine, made for the folder of a sweep; command that trains a run."""
-
-    console: Console
-    engine: Callable[[SweepFolder], Callable[[int], AbstractContextManager[Engine]]]
-    command: tuple[str, ...] = TRAIN
-
-    def fitting(self, folder: SweepFolder, overrides: list[str], jobs: int, minutes: float) -> Plan | None:
-        """Time a short run of each variant, and return the plan of the largest size that fits; None where stopped.
-
-        Raises:
-            UserError: the sweep has no sizes, none fits, or nothing was timed and --dry_run starts nothing.
-        """
-        names = [size.name for size in sizes_of(read_sweep_file(SWEEP.value)[1])]
-        planned = partial(Plan.of, CONFIG.value, SWEEP.value, overrides, costs={})
-        whole = planned(names[0])
-        asked = whole.timing(TIMED)
-        timed = folder.sizing.joined(asked)
-        if any(run.status != 'finished' for run in timed.runs):
-            if DRY_RUN.value:
-                raise UserError('--budget times short runs first, and --dry_run starts none: leave it out once')
-            lines = display(self.console, folder.sizing)
-            timed = carry_out(folder.sizing, asked, self.engine(folder.sizing), self.command, lines)
-        if any(run.status == 'waiting' for run in timed.runs):
-            return None
-        timing = Timing.of(folder.sizing, timed, whole, jobs)
-        predicted, plan = [], whole
-        for name in names:
-            plan = whole if name == names[0] else planned(name)
-            predicted.append((name, timing.predict(plan)))
-            if predicted[-1][1] <= minutes:
-                break
-        chosen = choose(minutes, predicted)
-        say(self.console, '\n'.join(f'size        {name}: about {needed:.0f} minutes' for name, needed in predicted))
-        left = smaller(plan, whole)
-        say(self.console, f'chosen      {chosen} for a budget of {minutes:g} minutes{f": {left}" if left else ""}')
-        return plan
-
-    def carry_out(self, folder: SweepFolder, asked: Sweep) -> Sweep:
-        """Carry out a sweep, and say how it ended and how to see what it shows."""
-        sweep = carry_out(folder, asked, self.engine(folder), self.command, display(self.console, folder))
-        flag = shlex.quote(f'--workdir={folder.path}')
-        say(self.console, '\n'.join([*ending(sweep), f'See what it shows: python launch/report.py {flag}']))
-        return sweep
-
-    def tuned(self, folder: SweepFolder, plan: Plan) -> tuple[Plan | None, Sweep]:
-        """Carry out the search of a plan, round by round.
-
-        Returns:
-            The plan with what was found, None where the search was stopped; and the last round as it then is.
-
-        Raises:
-            UserError: of a variant, no setting has finished all its seeds.
-        """
-        tune, variants, settings, rounds = plan.tune, [variant.name for variant in plan.variants], None, []
-        for steps, count in tune.counts.items():
-            rounds.append(folder.rung(steps))
-            searched = self.carry_out(rounds[-1], plan.search(steps, settings))
-            if any(run.status == 'waiting' for run in searched.runs):
-                return None, searched
-            _require_any(rounds[-1], searched)
-            found = read_search(rounds, variants, Question(tune.metric, tune.split, tune.best))
-            settings = found.rounds[steps].kept(tune.kept(count))
-        chosen = found.rounds[steps].chosen()
-        self._show(found, chosen)
-        return plan.tuned(chosen), searched
-
-    def _show(self, found: Search, chosen: Mapping[str, str]) -> None:
-        heads, *rows = found.table(chosen)
-        table = Table()
-        for head in heads:
-            table.add_column(verbatim(head), overflow='fold')
-        for row in rows:
-            table.add_row(*map(verbatim, row))
-        self.console.print(table)
-        say(self.console, found.moved())
-
 
 def main(overrides: list[str]) -> None:
     """Carry out the sweep, and exit with an error status if a run has not finished.
@@ -144,6 +51,16 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: --config, --sweep or --workdir is missing, a flag has no effect, or a variant is not valid.
     """
+    import jax
+    from rich.console import Console
+    from saccade.launch._sweeps import TRAIN, Launch
+
+    from saccade.sweep.board import summary
+    from saccade.sweep.folder import SweepFolder
+    from saccade.sweep.plan import Plan, read_sweep_file
+    from saccade.sweep.sizes import sizes_of
+    from saccade.train.process.terminal import say
+
     if not (CONFIG.value and SWEEP.value and WORKDIR.value):
         raise UserError('give --config=FILE, --sweep=FILE and --workdir=FOLDER; experiments/ has the files we ship')
     if ENGINE.value == 'local':
@@ -152,7 +69,7 @@ def main(overrides: list[str]) -> None:
     jax.config.update('jax_platforms', 'cpu')  # of this process, which only counts; the runs choose for themselves
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
     engine, jobs = {'local': _local, 'slurm': _slurm}[ENGINE.value](console)
-    launch = Launch(console, engine, (*TRAIN, '--force') if FORCE.value else TRAIN)
+    launch = Launch(console, engine, (*TRAIN, '--force') if FORCE.value else TRAIN, DRY_RUN.value)
     if BUDGET.value is not None and SIZE.value is not None:
         raise UserError('give --budget or --size, not both: a budget chooses a size')
     if BUDGET.value is None:
@@ -160,7 +77,9 @@ def main(overrides: list[str]) -> None:
     elif jobs is None:
         raise UserError('--budget: say with --jobs how many runs the cluster has at a time')
     else:
-        plan = launch.fitting(folder, overrides, jobs, BUDGET.value)
+        sizes = [size.name for size in sizes_of(read_sweep_file(SWEEP.value)[1])]
+        planned = partial(Plan.of, CONFIG.value, SWEEP.value, overrides, costs={})
+        plan = launch.fitting(folder, planned, sizes, jobs, BUDGET.value)
         if plan is None:
             sys.exit(1)
     sweep = _next(folder, plan)
@@ -174,15 +93,7 @@ def main(overrides: list[str]) -> None:
     sys.exit(0 if DRY_RUN.value or all(run.status == 'finished' for run in sweep.runs) else 1)
 
 
-def _require_any(folder: SweepFolder, searched: Sweep) -> None:
-    """Refuse to choose where every run of a search has failed, and say how each of them ended."""
-    if any(run.status == 'finished' for run in searched.runs):
-        return
-    each = '; '.join(': '.join([run.name, *run.last_lines[-1:]]) for run in searched.runs)
-    raise UserError(f'{folder.path}: every run of the search has failed, so nothing can be chosen: {each}')
-
-
-def _next(folder: SweepFolder, plan: Plan) -> Sweep:
+def _next(folder: 'SweepFolder', plan: 'Plan') -> 'Sweep':
     """The sweep that a launch begins with, as far as it has come: the search's, or its first round's, or the plan's."""
     if plan.tune is None:
         return folder.joined(plan.sweep)
@@ -190,13 +101,18 @@ def _next(folder: SweepFolder, plan: Plan) -> Sweep:
     return folder.tuning.rung(steps).joined(plan.search(steps))
 
 
-def _local(console: Console) -> tuple[Callable[[SweepFolder], Any], int | None]:
+def _local(console: 'Console') -> tuple[Callable[['SweepFolder'], Any], int | None]:
     """The engine, and how many runs it has at a time; None where that is not known."""
+    from saccade.sweep.local import Local, shares
+
     found = shares(JOBS.value)
     return lambda folder: partial(Local, found), len(found)
 
 
-def _slurm(console: Console) -> tuple[Callable[[SweepFolder], Any], int | None]:
+def _slurm(console: 'Console') -> tuple[Callable[['SweepFolder'], Any], int | None]:
+    from saccade.sweep.slurm import Slurm, settings_of
+    from saccade.train.process.terminal import say
+
     settings = settings_of(SLURM.value, JOBS.value)
     return lambda folder: partial(Slurm, folder.path, settings, partial(say, console)), JOBS.value
 

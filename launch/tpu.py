@@ -9,15 +9,16 @@ python launch/tpu.py --workdir=runs/gpt2 --zone=us-west4-a --teardown
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from absl import flags
 
-from saccade.cloud.launch import Launch, Teardown, Training, carry_out, name_of, rehearse
-from saccade.cloud.tpu import TPU, QueuedTPU, RetryPolicy, SliceSpec
-from saccade.train.config import load_config
-from saccade.train.experiment import cache_folder
 from saccade.train.process.main import run_main
 from saccade.types import UserError
+
+if TYPE_CHECKING:
+    from saccade.cloud.launch import Launch
+    from saccade.cloud.tpu import TPU
 
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; any field is overridden by --config.FIELD=VALUE.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder, in the bucket.")
@@ -46,6 +47,9 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: a flag is missing or has no valid value.
     """
+    from saccade.cloud.launch import Teardown, carry_out, name_of, rehearse
+    from saccade.cloud.tpu import TPU, QueuedTPU, SliceSpec
+
     if not (ZONE.value and (WORKDIR.value or NAME.value)):
         raise UserError('give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE')
     name, more = NAME.value or name_of(WORKDIR.value), (tuple(CREATE.value), tuple(CONNECT.value))
@@ -55,12 +59,17 @@ def main(overrides: list[str]) -> None:
     sys.exit((rehearse if DRY_RUN.value else carry_out)(job, JSON.value))
 
 
-def launch(tpu: TPU, overrides: list[str]) -> Launch:
+def launch(tpu: 'TPU', overrides: list[str]) -> 'Launch':
     """Return the launch that the flags ask for.
 
     Raises:
         UserError: a flag is missing, or the config is not valid.
     """
+    from saccade.cloud.launch import Launch, Training
+    from saccade.cloud.tpu import RetryPolicy
+    from saccade.train.config import load_config
+    from saccade.train.experiment import cache_folder
+
     if not (CONFIG.value and WORKDIR.value and SLICE.value):
         raise UserError('give --config=FILE, --workdir=FOLDER, --slice=TYPE and --zone=ZONE')
     load_config(CONFIG.value, overrides)  # a mistake in it costs nothing here

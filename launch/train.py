@@ -10,19 +10,11 @@ import sys
 from contextlib import nullcontext
 from functools import partial
 
-import jax
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.fields import of_config
 from saccade.commands import as_called
-from saccade.train.config import PREFIX, load_config
-from saccade.train.extending import extended
-from saccade.train.loop import Options, train
-from saccade.train.next_steps import Launched, what_next
 from saccade.train.process.main import TRUST, run_main
 from saccade.train.process.output import require_folder
-from saccade.train.process.processes import Meeting
 from saccade.train.process.terminal import printable
 from saccade.types import UserError
 
@@ -40,7 +32,6 @@ COORDINATOR = flags.DEFINE_string('coordinator', None, 'host:port of process 0, 
 PROCESSES = flags.DEFINE_integer('processes', None, 'How many processes train together.')
 PROCESS = flags.DEFINE_integer('process', None, 'Number of this process, from 0.')
 DISTRIBUTED = flags.DEFINE_bool('distributed', False, 'Train with the other processes of this Slurm step or TPU slice.')
-HELP = f'{PREFIX}help'
 
 
 def main(overrides: list[str]) -> None:
@@ -49,9 +40,16 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: --config or --workdir is missing, or flags do not go together.
     """
-    if CONFIG.value and HELP in overrides:
-        for described in of_config(load_config(CONFIG.value, [override for override in overrides if override != HELP])):
-            described.show(Console(highlight=False))
+    import jax
+
+    from saccade.train.config import PREFIX, load_config
+    from saccade.train.extending import extended
+    from saccade.train.loop import Options, train
+    from saccade.train.next_steps import Launched, what_next
+    from saccade.train.process.processes import Meeting
+
+    if CONFIG.value and f'{PREFIX}help' in overrides:
+        _show_fields([override for override in overrides if override != f'{PREFIX}help'])
         return
     if CONFIG.value and PRINT_CONFIG.value:
         print(json.dumps(load_config(CONFIG.value, overrides), indent=2))
@@ -74,6 +72,16 @@ def main(overrides: list[str]) -> None:
         extensions = [f'--extend={extension}' for extension in EXTEND.value]
         launched = Launched(CONFIG.value, WORKDIR.value, overrides, _trust(), extensions)
         print(as_called(printable('\n'.join(what_next(launched, config)))))
+
+
+def _show_fields(overrides: list[str]) -> None:
+    from rich.console import Console
+
+    from saccade.analysis.fields import of_config
+    from saccade.train.config import load_config
+
+    for described in of_config(load_config(CONFIG.value, overrides)):
+        described.show(Console(highlight=False))
 
 
 def _trust() -> list[str]:

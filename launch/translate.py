@@ -13,14 +13,10 @@ from pathlib import Path
 
 from absl import flags
 
-from saccade.analysis.inspect.alignment import Aligner
-from saccade.analysis.inspect.alignment_picture import require_ending, save
-from saccade.decode.translator import ROWS, texts_of
-from saccade.train.process.given import refuse_given, require_content
+from saccade.decode.batches import TRANSLATED
+from saccade.train.process.given import CHECKPOINTS, refuse_given, require_content
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_file
-from saccade.train.trained import CHECKPOINTS
-from saccade.train.translating import Asked, open_translator
 from saccade.types import UserError
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
@@ -32,7 +28,7 @@ TEXT = flags.DEFINE_string('text', None, 'What is to be translated.')
 FILE = flags.DEFINE_string('file', None, 'In its place: a file, a text a line, plain or .gz.')
 BEAMS = flags.DEFINE_integer('beams', 0, 'Beams of the search; 1 is greedy, 0 as the run was evaluated.', 0, 1000)
 ALPHA = flags.DEFINE_float('alpha', 0.6, 'Exponent of the length penalty of --beams.', 0.0)
-BATCH = flags.DEFINE_integer('batch', ROWS, 'Lines that are translated at once; 1 answers each as it comes.', 1)
+BATCH = flags.DEFINE_integer('batch', TRANSLATED, 'Lines that are translated at once; 1 answers each as it comes.', 1)
 ALIGNMENT = flags.DEFINE_string('alignment', None, 'File (.png, .svg, .pdf, .html): where the model looked at --text.')
 LAYER = flags.DEFINE_integer('layer', -1, 'Whose alignment, of the layers that look at the source; -1 is the last.')
 HEAD = flags.DEFINE_integer('head', 0, 'Which head of it, from 1; 0 for their mean.')
@@ -46,6 +42,9 @@ def main(overrides: list[str]) -> None:
         UserError: overrides are given, a text is empty, a flag has no effect, or --alignment has no --text or cannot
             be written.
     """
+    from saccade.decode.translator import texts_of
+    from saccade.train.translating import Asked, open_translator
+
     if overrides:
         raise UserError(f"'{overrides[0]}': a model translates with the config it was trained with")
     require_content(TEXT, FILE)
@@ -54,6 +53,9 @@ def main(overrides: list[str]) -> None:
     if not ALIGNMENT.value:
         refuse_given('without --alignment', LAYER, HEAD)
     if ALIGNMENT.value:
+        from saccade.analysis.inspect.alignment import Aligner
+        from saccade.analysis.inspect.alignment_picture import require_ending, save
+
         require_ending(Path(ALIGNMENT.value))
         require_file('alignment', ALIGNMENT.value)
     if ALIGNMENT.value and TEXT.value is None:

@@ -9,10 +9,7 @@ import json
 from pathlib import Path
 
 from absl import flags
-from rich.console import Console
 
-from saccade.analysis.catalogue import matrix, readme
-from saccade.analysis.catalogue.catalogue import Catalogue
 from saccade.train.process.main import run_main
 from saccade.types import UserError
 
@@ -28,6 +25,11 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given.
     """
+    from rich.console import Console
+
+    from saccade.analysis.catalogue import matrix, readme
+    from saccade.analysis.catalogue.catalogue import Catalogue
+
     if overrides:
         raise UserError(f"'{overrides[0]}': the variants are those there are; this takes no config")
     catalogue = Catalogue.ours()

@@ -12,22 +12,23 @@ the names of the folders, or what the data say, unless --classes is given.
 """
 
 import json
+from typing import TYPE_CHECKING
 
-import numpy as np
 from absl import flags
 
-from saccade.data.image.folder import images_by_class
-from saccade.data.image.rows import ImageFiles, ImageSource
-from saccade.decode.zero_shot import PLACEHOLDER, ROWS, ZeroShot
-from saccade.metric.bootstrap import of_mean
+from saccade.decode.batches import COMPARED
 from saccade.nearest import listed
 from saccade.paths import expanded
-from saccade.train.process.given import refuse_given, require_content
+from saccade.train.process.given import CHECKPOINTS, refuse_given, require_content, require_files
 from saccade.train.process.main import run_main
 from saccade.train.process.terminal import printable
-from saccade.train.trained import CHECKPOINTS
-from saccade.train.zero_shot import Opened, open_zero_shot
-from saccade.types import IGNORED, UserError
+from saccade.types import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from saccade.data.image.rows import ImageFiles, ImageSource
+    from saccade.decode.zero_shot import ZeroShot
 
 WORKDIR = flags.DEFINE_string('workdir', None, "The run's folder.")
 INIT_FROM = flags.DEFINE_string('init_from', None, 'In its place: a Hugging Face directory, or a run.')
@@ -36,8 +37,8 @@ IMAGE = flags.DEFINE_multi_string('image', [], 'A file with an image; it may be 
 FOLDER = flags.DEFINE_string('folder', None, 'In its place: a folder with a folder of images for each class.')
 SPLIT = flags.DEFINE_string('split', None, 'In its place: a split of the data of the run, as validation.')
 CLASSES = flags.DEFINE_list('classes', None, 'Names of the classes, with commas between.')
-TEMPLATE = flags.DEFINE_multi_string('template', [PLACEHOLDER], 'A prompt with {} for the class; it may be repeated.')
-BATCH = flags.DEFINE_integer('batch', ROWS, 'Images that are read at once.', 1)
+TEMPLATE = flags.DEFINE_multi_string('template', ['{}'], 'A prompt with {} for the class; it may be repeated.')
+BATCH = flags.DEFINE_integer('batch', COMPARED, 'Images that are read at once.', 1)
 TOP = flags.DEFINE_integer('top', 3, 'How many classes to show of an image.', 1)
 JSON = flags.DEFINE_bool('json', False, 'Print one JSON object an image, or of the accuracy.')
 
@@ -48,6 +49,9 @@ def main(overrides: list[str]) -> None:
     Raises:
         UserError: overrides are given, not one each of model and images, or a flag is empty or has no effect.
     """
+    from saccade.data.image.rows import ImageFiles
+    from saccade.train.zero_shot import open_zero_shot
+
     if overrides:
         raise UserError(f"'{overrides[0]}': a model reads with the config it was trained with")
     require_content(IMAGE, CLASSES, TEMPLATE)
@@ -59,26 +63,34 @@ def main(overrides: list[str]) -> None:
         refuse_given('without --image', TOP)
     if IMAGE.value and not CLASSES.value:
         raise UserError('give --classes="a dog,a cat", the names that an image may have')
-    opened = open_zero_shot(WORKDIR.value or INIT_FROM.value, CHECKPOINT.value, BATCH.value)
-    if IMAGE.value:
-        _classify(opened.zero_shot, ImageFiles([expanded(path) for path in IMAGE.value]))
+    require_files(IMAGE)
+    path = WORKDIR.value or INIT_FROM.value
+    labelled = None if IMAGE.value else _labelled(path)
+    zero_shot = open_zero_shot(path, CHECKPOINT.value, BATCH.value)
+    if labelled:
+        _measure(zero_shot, *labelled)
     else:
-        _measure(opened.zero_shot, *_labelled(opened))
+        _classify(zero_shot, ImageFiles([expanded(path) for path in IMAGE.value]))
 
 
-def _labelled(opened: Opened) -> tuple[ImageSource, np.ndarray, tuple[str, ...]]:
+def _labelled(path: str) -> tuple['ImageSource', 'np.ndarray', tuple[str, ...]]:
     """Images, the number of the class of each, and the names of the classes."""
+    from saccade.data.image.folder import images_by_class
+    from saccade.train.zero_shot import split_of
+
     if FOLDER.value:
         images, labels, names = images_by_class(expanded(FOLDER.value))
     else:
-        split = opened.split(SPLIT.value)
+        split = split_of(path, SPLIT.value)
         images, labels, names = split.rows.images, split.labels, split.names
     if CLASSES.value and len(CLASSES.value) != len(names):
         raise UserError(f'--classes: {len(CLASSES.value)} are named, and there are {len(names)}: {listed(names)}')
     return images, labels, tuple(CLASSES.value or names)
 
 
-def _classify(zero_shot: ZeroShot, images: ImageFiles) -> None:
+def _classify(zero_shot: 'ZeroShot', images: 'ImageFiles') -> None:
+    import numpy as np
+
     texts = zero_shot.classifier(CLASSES.value, TEMPLATE.value)
     logits = zero_shot.logits(zero_shot.images(images), texts)
     shares = np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
@@ -90,7 +102,12 @@ def _classify(zero_shot: ZeroShot, images: ImageFiles) -> None:
             print(printable(f'{path}  ' + ', '.join(f'{name} {share:.3f}' for name, share in best)), flush=True)
 
 
-def _measure(zero_shot: ZeroShot, images: ImageSource, labels: np.ndarray, names: tuple[str, ...]) -> None:
+def _measure(zero_shot: 'ZeroShot', images: 'ImageSource', labels: 'np.ndarray', names: tuple[str, ...]) -> None:
+    import numpy as np
+
+    from saccade.metric.bootstrap import of_mean
+    from saccade.types import IGNORED
+
     texts = zero_shot.classifier(names, TEMPLATE.value)
     logits = zero_shot.logits(zero_shot.images(images), texts)
     known = labels != IGNORED

@@ -32,7 +32,7 @@ HOSTILE = (
     'train.config:run_file',
     'train.workdir:write_atomically',
     'data.corpus.prepare:prepare',
-    'data.corpus.text_files:TextFiles',
+    'data.corpus.text_dataset:TextFiles',
     'build:load',
     'saccade.build:load',
     'hub.load:load',

@@ -18,7 +18,7 @@ import tensorflow_datasets as tfds
 from absl import logging
 from tensorflow_datasets.core import constants
 
-from saccade.data.corpus import named, text_files
+from saccade.data.corpus import named, text_dataset, text_files
 from saccade.data.corpus.corpus import open_corpus
 from saccade.types import UserError
 
@@ -146,7 +146,7 @@ def test_documents_are_a_sequence(tmp_path):
 
 def test_a_second_run_does_not_prepare_again(tmp_path, essay, monkeypatch):
     first = _open(essay, tmp_path / 'cache')
-    monkeypatch.delattr(text_files.TextFiles, '_shard_iterators_per_split')
+    monkeypatch.delattr(text_dataset.TextFiles, '_shard_iterators_per_split')
     again = _open(essay, tmp_path / 'cache')
     assert again.digest == first.digest
     assert _texts(again) == _texts(first)
@@ -224,7 +224,7 @@ def test_full_disk_is_told(tmp_path, essay, monkeypatch):
     def full(*args, **kwargs):
         raise RuntimeError('write() failed: No space left on device')
 
-    monkeypatch.setattr(text_files.TextFiles, 'download_and_prepare', full)
+    monkeypatch.setattr(text_dataset.TextFiles, 'download_and_prepare', full)
     with pytest.raises(UserError, match=r'cannot be prepared .*No space left on device'):
         _open(essay, tmp_path)
 

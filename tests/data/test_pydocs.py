@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.corpus.corpus import open_corpus, pydocs
+from saccade.data.corpus import pydocs
+from saccade.data.corpus.corpus import open_corpus
 from saccade.data.corpus.pydocs import docstrings, documents, fingerprint, installed_modules, modules_below, topics
 
 LONG = 'A sentence that is long enough to be kept, for it goes on and on about nothing at all. ' * 3

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.corpus import files, text_files
+from saccade.data.corpus import files, text_dataset, text_files
 from saccade.data.corpus.text_files import fingerprint, plan_documents
 from saccade.types import UserError
 
@@ -173,10 +173,10 @@ def test_fingerprint_of_a_file_depends_on_the_cut(tmp_path):
 
 
 def test_documents_fill_shards_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, '_SHARD', 10)
+    monkeypatch.setattr(text_dataset, '_SHARD', 10)
     _write(tmp_path, a_txt='a' * 6, b_txt='b' * 4, c_txt='c' * 25, d_txt='d')
     pieces = text_files.pieces_of(tmp_path, sorted(tmp_path.iterdir()))
-    shards = text_files.shards_of(pieces)
+    shards = text_dataset.shards_of(pieces)
     assert [[piece.id[0] for piece in shard] for shard in shards] == [['a', 'b'], ['c'], ['d']]
 
 

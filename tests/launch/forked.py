@@ -19,6 +19,13 @@ PRELOADED = (
     'saccade.train.loop',
     'saccade.analysis.inspect.alignment_picture',
     'saccade.decode.translator',
+    # What these import when they use it.
+    'saccade.train.config',
+    'saccade.train.process.compilation_cache',
+    'saccade.train.log.tensorboard',
+    'saccade.data.corpus.named',
+    'grain',
+    'orbax.checkpoint',
 )
 
 

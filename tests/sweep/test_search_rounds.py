@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from saccade.launch.sweep import Launch
+from saccade.launch._sweeps import Launch
 
 from saccade.sweep import conduct, plan
 from saccade.sweep.engine import Event

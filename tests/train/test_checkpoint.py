@@ -456,7 +456,7 @@ def save_and_wait(checkpoints: Checkpoints, step: int) -> None:
 @pytest.mark.parametrize('place', ['Orbax starts', 'the seal'])
 def test_a_full_disk_is_one_line_and_costs_no_checkpoint(tmp_path, monkeypatch, place):
     target, name = {
-        'Orbax starts': (checkpoint.ocp.AsyncCheckpointer, 'save'),
+        'Orbax starts': (ocp.AsyncCheckpointer, 'save'),
         'the seal': (checkpoint, 'write_atomically'),
     }[place]
     save_steps(tmp_path, 1)

@@ -114,7 +114,7 @@ def digested(task, predictions, split):
 
 translation.Translation.predict, translation.Translation.judge = also_logits, digested
 run = loop.Run(load_config(experiment, overrides), workdir, loop.Options(quiet=True))
-prepared = run.prepare()
+prepared = run.prepared
 rows = type(prepared.splits['validation'].rows)
 get = rows.__getitem__
 rows.__getitem__ = lambda self, row: read.append(row) or get(self, row)

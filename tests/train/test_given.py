@@ -5,7 +5,7 @@
 import pytest
 from absl import flags
 
-from saccade.train.process.given import refuse_given, require_content
+from saccade.train.process.given import refuse_given, require_content, require_files
 from saccade.types import UserError
 
 
@@ -59,3 +59,13 @@ def test_an_empty_text_is_refused(parse, arguments, name):
 def test_a_text_and_no_text_are_taken(parse):
     require_content(*parse()[2:])
     require_content(*parse('--text=a', '--texts=b', '--texts=c', '--classes=a,b')[2:])
+
+
+def test_a_file_that_is_not_there_is_refused(parse, tmp_path):
+    there = tmp_path / 'there.png'
+    there.touch()
+    _, _, text, texts, _ = parse(f'--text={there}', f'--texts={there}', '--texts=none.png')
+    require_files(text)
+    with pytest.raises(UserError, match=r'^none\.png: there is no such file$'):
+        require_files(text, texts)
+    require_files(*parse()[2:])

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jax.experimental.pallas.ops.tpu import splash_attention as splash
 from jaxtyping import Array, Float, Int
 
 from saccade.attention.base import CachingKernel, require_whole_rows
@@ -123,6 +122,8 @@ def _cap(scoring: Scoring) -> float | None:
 
 def _kernel(band: Band, lengths: tuple[int, int], heads: int, block: int, cap: float | None, interpret: bool) -> Any:
     """Return the kernel for one row of these many queries and keys, as JAX makes it of a mask."""
+    from jax.experimental.pallas.ops.tpu import splash_attention as splash
+
     mask = splash.FullMask(lengths) if band.full else splash.LocalMask(lengths, (band.left, band.right), 0)
     sizes = splash.BlockSizes(block, block, block, block, block, block, block, block)
     return splash.make_splash_mha_single_device(
@@ -130,10 +131,10 @@ def _kernel(band: Band, lengths: tuple[int, int], heads: int, block: int, cap: f
     )
 
 
-def _segments(
-    q: Int[Array, 'B T'] | None, k: Int[Array, 'B S'] | None, sizes: tuple[int, int, int], block: int
-) -> splash.SegmentIds:
+def _segments(q: Int[Array, 'B T'] | None, k: Int[Array, 'B S'] | None, sizes: tuple[int, int, int], block: int) -> Any:
     """Return segments of padded rows, in which no query attends to a key of segment 0 or after the last."""
+    from jax.experimental.pallas.ops.tpu import splash_attention as splash
+
     B, T, S = sizes
     q = jnp.ones((B, T), jnp.int32) if q is None else q
     k = jnp.ones((B, S), jnp.int32) if k is None else jnp.where(k == 0, NOBODY, k)

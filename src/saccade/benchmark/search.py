@@ -23,13 +23,12 @@ from jaxtyping import Array, Float, Int
 
 from saccade.benchmark.memory import exponent
 from saccade.benchmark.report import Report, Table
+from saccade.benchmark.size import CROSSED, SEARCHED
 from saccade.build import build
 from saccade.ops.pool import mean
 from saccade.ops.similarity import normalised
 from saccade.types import LayerContext, UserError
 
-COUNTS = (250, 500, 1000, 10_000)
-MOST = 1000
 LENGTH, WIDTH, LAYERS, HEADS, VOCABULARY = 16, 64, 2, 2, 8192
 _TEXTS, _PAIRS = 256, 128  # read at once, so that both have as many tokens in a batch
 _BLOCK = 1024  # texts whose cosines with all are held at once
@@ -83,7 +82,7 @@ class Timed:
         return self.encode + self.compare
 
 
-def search(counts: Sequence[int] = COUNTS, most: int = MOST) -> Report:
+def search(counts: Sequence[int] = SEARCHED, most: int = CROSSED) -> Report:
     """Measure both at each number of texts, the cross-encoder at no more than `most`.
 
     Raises:

@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 
+PEERS = {'eager': 'torch eager', 'compiled': 'torch.compile'}  # of training, by the name of a flag
+SEARCHED = (250, 500, 1000, 10_000)  # texts that are searched
+CROSSED = 1000  # most texts of which a cross-encoder reads all pairs
+
 LEARNING_RATE = 3e-4
 BETAS = (0.9, 0.95)
 WEIGHT_DECAY = 0.1

@@ -11,13 +11,12 @@ from typing import Any
 from saccade.benchmark.compare import Comparison, alternate
 from saccade.benchmark.process import Worker, require
 from saccade.benchmark.report import Report, Table
-from saccade.benchmark.size import Size
+from saccade.benchmark.size import PEERS, Size
 from saccade.types import UserError
 
 # Two losses of the same numbers in float32, in nats.
 SAME_LOSS = 1e-4
 
-PEERS = {'eager': 'torch eager', 'compiled': 'torch.compile'}
 _HERE = 'saccade.benchmark'
 
 

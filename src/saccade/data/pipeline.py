@@ -12,7 +12,6 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterator
 
-import grain
 import numpy as np
 
 from saccade.data.rows.pack import Rowed, WindowRows
@@ -20,8 +19,6 @@ from saccade.data.split import Bucket, Row, RowSource, Split
 from saccade.progress import counted
 from saccade.types import UserError
 
-# Making a batch is a few small copies: two threads keep ahead of the step, and eight batches are small.
-_READ = grain.ReadOptions(num_threads=2, prefetch_buffer_size=8)
 # Grain's index shuffle computes in 32 bits.
 _MOST_ROWS = 2**32
 
@@ -41,6 +38,8 @@ def train_batches(
     Raises:
         UserError: the batch does not divide among the processes; a number is out of range.
     """
+    import grain
+
     _require(seed >= 0, f'seed: {seed} must not be negative')
     _require(start >= 0, f'start: {start} must not be negative')
     _require(len(split.rows) < _MOST_ROWS, f'{len(split.rows)} rows are too many to shuffle: use a larger stride')
@@ -70,6 +69,8 @@ def eval_batches(
     Raises:
         UserError: the batch does not divide among the processes; a number is out of range.
     """
+    import grain
+
     share = _share(batch_size, process, processes)
     _require(limit is None or limit >= 1, f'limit: {limit} must be at least 1 batch')
     whole = -(-len(split.rows) // batch_size) * batch_size
@@ -102,8 +103,11 @@ def _reader(rows: RowSource, share: slice) -> Callable[[np.ndarray], Row]:
     return read
 
 
-def _prefetched(batches: grain.MapDataset) -> Iterator[Row]:
-    return iter(batches.to_iter_dataset(_READ))
+def _prefetched(batches: 'grain.MapDataset') -> Iterator[Row]:
+    import grain
+
+    # Making a batch is a few small copies: two threads keep ahead of the step, and eight batches are small.
+    return iter(batches.to_iter_dataset(grain.ReadOptions(num_threads=2, prefetch_buffer_size=8)))
 
 
 def _share(batch_size: int, process: int, processes: int) -> slice:
@@ -117,13 +121,15 @@ def _share(batch_size: int, process: int, processes: int) -> slice:
     return slice(process * rows, (process + 1) * rows)
 
 
-def shuffled(rows: int, seed: int) -> grain.MapDataset:
+def shuffled(rows: int, seed: int) -> 'grain.MapDataset':
     """The numbers of the rows in an order of the epoch's own.
 
     One pass of Grain's shuffle, four rounds of a Feistel network, leaves neighbours correlated (0.4 over a million
     rows, where batches of overlapping windows should be far apart); after three passes nothing is measurable.
     Seeds are spread apart, since Grain shuffles epoch e with seed + e: 7's second epoch would be 8's first.
     """
+    import grain
+
     numbers = grain.MapDataset.range(rows)
     for mixed in np.random.SeedSequence(seed).generate_state(3).tolist():
         numbers = numbers.shuffle(mixed)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs of predictions: texts from flags, from a file, or from standard input."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from saccade.decode.predict import Record, Unanswered
@@ -14,13 +14,14 @@ _RECORDS = ('.csv', '.tsv', '.jsonl', '.conll', '.json')  # a .txt has a text a 
 
 def placed_records(
     data: Unanswered, given: Mapping[str, Sequence[str]], file: str | None
-) -> Iterator[tuple[str, Record]]:
-    """Yield records by the data's columns, each with the place where it stands.
+) -> Iterable[tuple[str, Record]]:
+    """Return records by the data's columns, each with the place where it stands.
 
     Args:
         given: the values of each of the data's inputs, of which one may stand for all others; or empty.
         file: in its place: records as the data's files have them, or a text a line; None: lines of standard input. Of
-            several inputs, a line has all, with tabs between them.
+            several inputs, a line has all, with tabs between them. Lines of a file are checked at once, those of
+            standard input as they come.
 
     Raises:
         UserError: both are given, or other inputs than the data's; the file cannot be read; a line has too few fields.
@@ -28,11 +29,12 @@ def placed_records(
     if given and file:
         raise UserError(f'give either {_flags(given)} or --file')
     if given:
-        return _of_flags(data.inputs, given)
+        return [*_of_flags(data.inputs, given)]
     if file and Path(file.lower().removesuffix('.gz')).suffix in _RECORDS:
         source = data.read(Path(file))
         return ((source.place(index), source[index]) for index in range(len(source)))
-    return _of_lines(data.inputs, texts_of(None, file), f'{file}, ' if file else '')
+    lines = _of_lines(data.inputs, texts_of(None, file), f'{file}, ' if file else '')
+    return [*lines] if file else lines
 
 
 def _of_flags(inputs: Mapping[str, str], given: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Record]]:

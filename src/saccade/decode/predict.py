@@ -14,9 +14,8 @@ import numpy as np
 
 from saccade.data.pipeline import eval_batches
 from saccade.data.split import Split
+from saccade.decode.batches import PREDICTED
 from saccade.types import Evaluator, Model, Params, Part, Processor, Task, UserError
-
-ROWS = 16  # texts that are read at once, whatever their number, so that all go through one program
 
 Record = Mapping[str, Any]
 
@@ -64,6 +63,20 @@ class Unanswered(Protocol):
         ...
 
 
+def require_predictive(task: Task, data: Any) -> None:
+    """Refuse a task that predicts nothing of an example, and data that make no rows of new ones.
+
+    Raises:
+        UserError: the task or the data are of another kind; the command that serves the task is named.
+    """
+    if not isinstance(task, Predictive):
+        then = list(getattr(task, 'then', {}).values())
+        better = f'; it is for {then[0].partition(" {")[0]}' if then else ''
+        raise UserError(f'a run of {Part(type(task)).name} predicts no class, number, tags or answer{better}')
+    if not isinstance(data, Unanswered):
+        raise UserError(f'config.data, {Part(type(data)).name}, makes no rows of new examples to predict for')
+
+
 @dataclass(frozen=True, eq=False)
 class PlacedRecords(Sequence[Record]):
     """Records with their places. Attributes: records, each with the place where it stands."""
@@ -101,15 +114,10 @@ class Predictor:
     params: Params
     processor: Processor | None
     names: tuple[str, ...] = ()
-    rows: int = ROWS
+    rows: int = PREDICTED
 
     def __post_init__(self) -> None:
-        if not isinstance(self.task, Predictive):
-            then = list(getattr(self.task, 'then', {}).values())
-            better = f'; it is for {then[0].partition(" {")[0]}' if then else ''
-            raise UserError(f'a run of {Part(type(self.task)).name} predicts no class, number, tags or answer{better}')
-        if not isinstance(self.data, Unanswered):
-            raise UserError(f'config.data, {Part(type(self.data)).name}, makes no rows of new examples to predict for')
+        require_predictive(self.task, self.data)
 
     def predict(self, placed: Iterable[tuple[str, Record]]) -> Iterator[tuple[Record, Output]]:
         """Yield each input with what is predicted of it, in their order and as soon as those read with it are.

@@ -26,6 +26,7 @@ from jaxtyping import Array, Float, Int
 from saccade.data.cache import DIGESTS, kept
 from saccade.data.corpus.files import content_of, decoded
 from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.decode.batches import ENCODED
 from saccade.decode.embed import Layout
 from saccade.model.stack import HIDDEN, layer_states
 from saccade.ops.pool import mean
@@ -33,8 +34,6 @@ from saccade.ops.similarity import normalised
 from saccade.paths import read_text
 from saccade.progress import counted
 from saccade.types import LayerContext, Model, Params, Part, UserError
-
-ROWS = 32  # texts that are read at once, whatever their number, so that few programs serve all
 
 _LOG = logging.getLogger(__name__)
 _FORMAT = 1  # of an index: another number wherever its files change
@@ -74,7 +73,7 @@ class SentenceEncoder:
     model: Model
     params: Params
     tokenizer: Tokenizer
-    rows: int = ROWS
+    rows: int = ENCODED
 
     def __post_init__(self) -> None:
         if not hasattr(self.model, 'layers'):

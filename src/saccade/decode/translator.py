@@ -19,12 +19,12 @@ from saccade.build import refused
 from saccade.data.corpus.files import content_of, lines_of
 from saccade.data.rows.pair_frame import PairFrame
 from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.decode.batches import TRANSLATED
 from saccade.decode.greedy import Greedy
 from saccade.types import Model, Params, Part, PRNGKey, Search, Seq2Seq, UserError
 
 _LOG = logging.getLogger(__name__)
 _GREEDY = Part(Greedy)
-ROWS = 16  # texts that are translated at once, whatever their number, so that all go through one program
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Translator:
     tokenizer: Tokenizer
     frame: PairFrame
     search: Search
-    rows: int = ROWS
+    rows: int = TRANSLATED
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, Seq2Seq):

@@ -21,10 +21,10 @@ from jaxtyping import Array, Float
 from saccade.data.caption.frame import CaptionFrame
 from saccade.data.image.rows import ImageSource
 from saccade.data.image.tokenizer import TokenizerAndImages
+from saccade.decode.batches import COMPARED
 from saccade.ops.similarity import normalised
 from saccade.types import Count, ImageTextModel, LayerContext, Params, UserError
 
-ROWS = 64
 PLACEHOLDER = '{}'
 
 
@@ -39,7 +39,7 @@ class ZeroShot:
     params: Params
     processor: TokenizerAndImages
     frame: CaptionFrame
-    rows: Count = ROWS
+    rows: Count = COMPARED
 
     def classifier(self, classes: Sequence[str], templates: Sequence[str] = (PLACEHOLDER,)) -> Float[np.ndarray, 'C E']:
         """Return the vector of each class, of norm 1.

@@ -9,7 +9,6 @@ number is NaN, both correlations are NaN; where one is infinite, Pearson's is.
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import rankdata
 
 from saccade.metric.bootstrap import Measured, Number, of_examples
 from saccade.types import Metric, declares
@@ -68,6 +67,8 @@ def _correlation(pairs: Pairs) -> Number:
 
 
 def _rank_correlation(pairs: Pairs) -> Number:
+    from scipy.stats import rankdata
+
     return _correlation(rankdata(pairs, axis=-2))
 
 

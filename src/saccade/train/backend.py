@@ -116,7 +116,7 @@ class OnMesh:
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mesh) -> None:
         split = math.prod(mesh.shape[axis] for axis in ROW_AXES) * learner.accumulate
-        _check_rows(batches, split, f'{" x ".join(ROW_AXES)} x accumulate')
+        require_rows(batches, split, f'{" x ".join(ROW_AXES)} x accumulate')
         self.learner, self.devices = learner, devices_of(mesh)
         # JAX keeps a trace for as long as the function lives, and a method is made anew each time it is asked for.
         self._step = learner.train_step
@@ -204,7 +204,7 @@ class PmapBackend:
         asked = {name: size for name, size in mesh.items() if size not in (1, -1)}
         if asked not in ({}, {'data': self.devices}):
             raise UserError(f"config.backend: 'pmap' only splits rows; it cannot serve the mesh {asked}: use 'jit'")
-        _check_rows(batches, self.devices * learner.accumulate, 'devices x accumulate')
+        require_rows(batches, self.devices * learner.accumulate, 'devices x accumulate')
         share = jax.tree.map(self._share, self.rows_like)
         self.like = jax.eval_shape(learner.init, _key_data(0), share)
         states = jax.tree.map(self._stacked, self.like)
@@ -275,7 +275,15 @@ def replace_params(backend: Backend, state: TrainState, params: Params) -> Train
     return backend.load(saved.replace(params=placed, ema=ema))
 
 
-def _check_rows(batches: Sequence[PyTree], split: int, words: str) -> None:
+def require_rows(batches: Sequence[PyTree], split: int, words: str) -> None:
+    """Refuse batches whose rows do not divide into `split` parts.
+
+    Args:
+        words: what `split` is the product of, for the message.
+
+    Raises:
+        UserError: the rows of a batch do not divide.
+    """
     for batch in batches:
         rows = jax.tree.leaves(batch)[0].shape[0]
         if rows % split:

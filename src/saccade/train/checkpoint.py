@@ -36,8 +36,6 @@ from typing import Any, Literal, SupportsFloat
 
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
-from etils import epath
 from jax.experimental import multihost_utils
 from jaxtyping import PyTree
 
@@ -84,6 +82,8 @@ class Checkpoints:
         """
         if keep_last < 1 or keep_best < 0:
             raise UserError(f'keep_last must be at least 1, not {keep_last}; keep_best at least 0, not {keep_best}')
+        import orbax.checkpoint  # noqa: F401, for it takes a second, and saving must not: it is measured as training
+
         self._folder = Path(folder).resolve()  # it may be a link to a larger disk
         self._keep_last, self._keep_best, self._best_by = keep_last, keep_best, best_by
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix='checkpoint')
@@ -123,6 +123,8 @@ class Checkpoints:
         Raises:
             UserError: the disk is full or cannot be written to, now or since the save before.
         """
+        import orbax.checkpoint as ocp
+
         self.wait()
         if step == self._current:
             return
@@ -288,7 +290,7 @@ class Checkpoints:
             if present >= step:
                 self._set_aside(present, 'superseded')
 
-    def _finish(self, writer: ocp.AsyncCheckpointer, folder: Path, about: Mapping[str, Any]) -> None:
+    def _finish(self, writer: 'orbax.checkpoint.AsyncCheckpointer', folder: Path, about: Mapping[str, Any]) -> None:
         """Run in the background: wait for Orbax's commit, seal the step, name it, delete what need not stay."""
         with closing(writer):
             writer.wait_until_finished()
@@ -394,6 +396,8 @@ def _digests_together(folder: Path) -> dict[str, Sequence[int | str]]:
 
     Each process looks at what it wrote, and the others hand over to process 0 what they found, in the step's folder.
     """
+    import orbax.checkpoint as ocp
+
     process, found = jax.process_index(), {}
     if process:
         found = _digests(folder, lambda path: f'ocdbt.process_{process}' in path.parts)
@@ -499,6 +503,8 @@ def _read(folder: Path, like: PyTree, part: bool = False) -> PyTree:
     Raises:
         UserError: it holds another state.
     """
+    import orbax.checkpoint as ocp
+
     wanted, seal, found = _fields(jax.tree.map(_placed, like)), _read_seal(folder), {}
     stores = {'.': wanted} if seal.one_store else _stores(wanted)
     _refuse_other(folder, wanted, [store for store in seal.stores if store in stores or not part], part)
@@ -512,6 +518,9 @@ def _read(folder: Path, like: PyTree, part: bool = False) -> PyTree:
 
 
 def _refuse_other(folder: Path, wanted: Mapping[str, PyTree], stores: Iterable[str], part: bool) -> None:
+    import orbax.checkpoint as ocp
+    from etils import epath
+
     handler, stored = ocp.PyTreeCheckpointHandler(), {}
     for store in stores:
         stored |= _described(handler.metadata(epath.Path(folder / store)).tree)

@@ -20,7 +20,7 @@ from saccade.train.declared import declared
 from saccade.train.digests import prepare_again, prepare_other
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
-from saccade.train.trained import open_run
+from saccade.train.trained import config_of, open_run
 from saccade.train.workdir import Workdir
 from saccade.types import Estimate, Evaluator, Params, Processor, Total, UserError
 
@@ -96,7 +96,7 @@ class Asked:
     """Options of an evaluation.
 
     Attributes:
-        which: checkpoint, as in `train.trained.CHECKPOINTS`.
+        which: checkpoint, as in `train.process.given.CHECKPOINTS`.
         windows: random ones of the split to estimate the loss on too, as nanoGPT does.
         length: of a sequence in tokens; 0 for that of training.
         data: overrides of the config's data, `--config.data.FIELD=VALUE`, to evaluate on others than the run's.
@@ -115,14 +115,15 @@ def evaluate_run(path: str, asked: Asked) -> Evaluation:
     Raises:
         UserError: there is no run in this folder, the data are not there, or the model cannot serve them.
     """
-    trained, workdir = open_run(path, asked.which), Workdir.existing(path)
-    experiment = Experiment.of(overridden(trained.config, asked.data))
+    workdir = Workdir.existing(path)
+    experiment = Experiment.of(overridden(config_of(workdir), asked.data))
     if asked.length:
         experiment = experiment.at_length(asked.length)
     prepared = prepare_other(workdir, experiment) if asked.data else prepare_again(workdir, experiment)
     experiment.data().require_model(experiment.model, prepared.processor)
     split, rows = _split(prepared, asked.split), experiment.batch_size
     windows = random_windows(split, rows, asked.windows, experiment.seed) if asked.windows else None
+    trained = open_run(path, asked.which)
     found = evaluated(experiment, trained.params, split, asked.split, trained.step)
     baseline = baseline_of(experiment, prepared, asked.split)
     sampled = None if windows is None else evaluate(_scorer(experiment, trained.params), windows)['loss']
@@ -144,14 +145,21 @@ def evaluated(
     return judged(experiment, params, split, found, limit)
 
 
-def evaluate_lengths(
-    experiment: Experiment, params: Params, processor: Processor | None, step: int
-) -> Iterator[Evaluation]:
-    """Evaluate parameters at each of the experiment's lengths, on as many tokens as in training, on one device."""
-    for length in experiment.eval_lengths:
-        other = experiment.at_length(length)
-        split = other.data().prepare(cache_folder(), processor).splits['validation']
-        yield evaluated(other, params, split, f'validation_{length}', step, experiment.eval_batches or None)
+def prepare_lengths(experiment: Experiment, processor: Processor | None) -> list[tuple[Experiment, Split]]:
+    """Prepare the validation split at each of the experiment's lengths, for batches of as many tokens as in training.
+
+    Raises:
+        UserError: a split has too little text for a length, or the model has no such length.
+    """
+    others = [experiment.at_length(length) for length in experiment.eval_lengths]
+    return [(other, other.data().prepare(cache_folder(), processor).splits['validation']) for other in others]
+
+
+def evaluate_lengths(prepared: Sequence[tuple[Experiment, Split]], params: Params, step: int) -> Iterator[Evaluation]:
+    """Evaluate parameters at each of the lengths that `prepare_lengths` returns, on one device."""
+    for other, split in prepared:
+        name = f'validation_{other.data().context_length}'
+        yield evaluated(other, params, split, name, step, other.eval_batches or None)
 
 
 def evaluation(step: int, name: str, split: Split, metrics: dict[str, float]) -> Evaluation:

@@ -17,7 +17,15 @@ from saccade.train.checkpoint import Checkpoints, Restored
 from saccade.train.declared import declared, ranking
 from saccade.train.device_memory import device_limit, refused_bytes
 from saccade.train.digests import keep, require_same_data, verified
-from saccade.train.evaluate import Evaluation, baseline_of, evaluate, evaluate_lengths, evaluation, judged
+from saccade.train.evaluate import (
+    Evaluation,
+    baseline_of,
+    evaluate,
+    evaluate_lengths,
+    evaluation,
+    judged,
+    prepare_lengths,
+)
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.extending import extends, require_same_rates
 from saccade.train.extension import extension_lines, rates_of
@@ -30,10 +38,10 @@ from saccade.train.meter import Meter
 from saccade.train.plan import Plan, row_lines
 from saccade.train.process.lock import locked
 from saccade.train.process.processes import Stop, require_shared
-from saccade.train.setup import make_backend, require_lengths, require_ranking
+from saccade.train.setup import make_backend, require_devices, require_lengths, require_parts, require_ranking
 from saccade.train.trained import start_from, verified_folder
 from saccade.train.workdir import BEFORE, FREE, Workdir, absolute
-from saccade.types import Params, Prepared, Processor, UserError
+from saccade.types import Params, Prepared, Processor, Split, UserError
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,14 @@ def train(config: Mapping[str, Any], workdir: str, options: Options = Options())
 
 
 class Run:
-    """Training run, made of a config and a folder; `train` goes through it once."""
+    """Training run, made of a config and a folder; `train` goes through it once.
+
+    Making it checks everything before anything is written to the folder, in the order of how long a check takes: the
+    config and the folder, the data, then what must be traced or compiled.
+
+    Raises:
+        UserError: the config does not fit itself, the folder, the data or the devices.
+    """
 
     def __init__(self, config: Mapping[str, Any], workdir: str, options: Options) -> None:
         self.experiment = experiment = Experiment.of(config)
@@ -76,7 +91,9 @@ class Run:
         self.config, self.free = config, _free(workdir, config)
         self.workdir = Workdir.check(workdir, config, free=self.free)
         self._require_same_rates()
-        self.processor = self._processor()
+        require_parts(experiment)
+        require_devices(experiment)
+        self.prepared, self.lengths = self._prepare(self._processor())
         with self.display.phase('building'):
             require_lengths(experiment)
             require_ranking(experiment)
@@ -145,14 +162,15 @@ class Run:
             stop: asked after each step, and each batch of an evaluation, whether to stop.
 
         Raises:
-            UserError: data or folder do not fit the config, another process trains the run, or training diverged.
+            UserError: another process trains the run, or training diverged.
         """
-        with listening(self.display.begin):
-            prepared = self.prepare()
-            first = jax.process_index() == 0
-            with locked(self.workdir.lock, self._refuse_second) if first else contextlib.nullcontext():
-                self._begin(prepared)
-                return self._train(prepared, stop or Stop())
+        first = jax.process_index() == 0
+        with (
+            listening(self.display.begin),
+            locked(self.workdir.lock, self._refuse_second) if first else contextlib.nullcontext(),
+        ):
+            self._begin(self.prepared)
+            return self._train(self.prepared, stop or Stop())
 
     def _train(self, prepared: Prepared, stop: Stop) -> dict[str, Any]:
         run, steps = self.experiment, self.experiment.steps
@@ -178,13 +196,17 @@ class Run:
         self.display.say('\n'.join(found.lines()))
         return found.record()
 
-    def prepare(self) -> Prepared:
-        """Prepare the data; nothing is written to the run's folder."""
-        with self.display.phase('preparing data'):
-            prepared = self.data.prepare(cache_folder(), self.processor)
-        self.data.require_model(self.experiment.model, prepared.processor)
-        require_same_data(self.workdir, self.experiment, prepared)
-        return prepared
+    def _prepare(self, processor: Processor | None) -> tuple[Prepared, list[tuple[Experiment, Split]]]:
+        """Prepare the data, and the validation split at each length at which the trained model is to be evaluated.
+
+        Raises:
+            UserError: the data cannot be read or do not fit the model, or are not those of the run's first start.
+        """
+        with listening(self.display.begin), self.display.phase('preparing data'):
+            prepared = self.data.prepare(cache_folder(), processor)
+            self.data.require_model(self.experiment.model, prepared.processor)
+            require_same_data(self.workdir, self.experiment, prepared)
+            return prepared, prepare_lengths(self.experiment, prepared.processor)
 
     def _begin(self, prepared: Prepared) -> None:
         """Write to the folder what it is the folder of."""
@@ -277,6 +299,7 @@ class Run:
         run, step = self.experiment, start
         if start == 0:
             log.plan(self.plan.metrics())
+        batches = train_batches(prepared.splits['train'], run.batch_size, run.seed, start, *self.backend.reads)
         meter = Meter(self.plan, self.backend)
         rates = rates_of(self.backend.learner.schedule, run.steps)
         if 0 < start < run.steps and due(start, run.eval_every) and not self._is_evaluated(start):  # it was stopped
@@ -284,7 +307,6 @@ class Run:
                 found = self.measure(state, prepared, start, run.eval_batches)
                 self._report(found, state, prepared, log)
                 checkpoints.add_metrics(start, found.metrics, {'lines': log.lines})
-        batches = train_batches(prepared.splits['train'], run.batch_size, run.seed, start, *self.backend.reads)
         while step < run.steps and not stopped(step):
             rows = next(batches)
             batch = self.backend.place(rows)
@@ -332,7 +354,7 @@ class Run:
         baseline = baseline_of(self.experiment, prepared, found.split, found.step)
         if log is not None:
             # All is measured before any of it is logged, so that what is interrupted leaves no half of it.
-            others = [*evaluate_lengths(self.experiment, self._weights(state), prepared.processor, found.step)]
+            others = [*evaluate_lengths(self.lengths, self._weights(state), found.step)]
             for other in (*([baseline] if baseline else []), *others):
                 log.write(other.step, other.split, other.metrics)
             self._report(found, state, prepared, log)

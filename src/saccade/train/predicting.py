@@ -5,20 +5,31 @@
 import json
 from dataclasses import replace
 
-from saccade.decode.predict import Predictor
+from saccade.decode.predict import Predictor, Unanswered, require_predictive
 from saccade.paths import read_text
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.learner import cast
-from saccade.train.trained import open_run
+from saccade.train.trained import config_of, open_run
 from saccade.train.workdir import Workdir
 from saccade.types import UserError
+
+
+def data_to_predict(path: str) -> Unanswered:
+    """Return the data of a run, which say how new examples become rows; the model is not read yet.
+
+    Raises:
+        UserError: there is no run in this folder, or it predicts nothing of an example.
+    """
+    experiment = Experiment.of(config_of(Workdir.existing(path)))
+    require_predictive(experiment.task(), experiment.data())
+    return experiment.data()
 
 
 def open_predictor(path: str, which: str, rows: int) -> Predictor:
     """Open a run.
 
     Args:
-        which: checkpoint, as in `train.trained.CHECKPOINTS`.
+        which: checkpoint, as in `train.process.given.CHECKPOINTS`.
         rows: texts in a batch.
 
     Raises:

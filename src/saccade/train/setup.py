@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 from saccade.build import fields
 from saccade.nearest import nearest
 from saccade.ops.flops import model_flops
-from saccade.train.backend import BACKENDS, Backend
+from saccade.train.backend import BACKENDS, Backend, require_rows
 from saccade.train.declared import ranking, reports_of
 from saccade.train.experiment import Experiment
 from saccade.train.extension import schedule_of
@@ -33,10 +33,8 @@ def make_learner(experiment: Experiment) -> Learner:
     Raises:
         UserError: the parts do not fit each other, or one of them is of another kind than its field takes.
     """
-    _require_heads(experiment)
+    require_parts(experiment)
     schedule, optimizer, adapter = learning_rate(experiment), experiment.optimizer(), experiment.adapter
-    if not callable(optimizer):
-        raise UserError(f"config.optimizer: {experiment.optimizer.name} is none; name 'train.optimizer:Optimizer'")
     shapes, axes = kept(experiment)
     return Learner(
         model=experiment.model(),
@@ -51,6 +49,32 @@ def make_learner(experiment: Experiment) -> Learner:
         adapter=adapter,
         axes=axes,
     )
+
+
+def require_parts(experiment: Experiment) -> None:
+    """Refuse parts that do not fit each other, as far as this shows without data and without tracing.
+
+    Raises:
+        UserError: the model lacks a head, the schedule or the optimizer is none, the model has no such length, or no
+            part of the config declares the metric that ranks checkpoints.
+    """
+    _require_heads(experiment)
+    learning_rate(experiment)
+    if not callable(experiment.optimizer()):
+        raise UserError(f"config.optimizer: {experiment.optimizer.name} is none; name 'train.optimizer:Optimizer'")
+    for length in experiment.eval_lengths:
+        experiment.at_length(length)
+    ranking(experiment)
+
+
+def require_devices(experiment: Experiment) -> None:
+    """Refuse a mesh or a batch that does not fit the devices at hand.
+
+    Raises:
+        UserError: the mesh asks for other devices than there are, or the rows of a batch do not divide among them.
+    """
+    by = ' x '.join(ROW_AXES) if experiment.backend == 'jit' else 'devices'
+    require_rows(batches_like(experiment), row_shards(experiment) * experiment.accumulate, f'{by} x accumulate')
 
 
 def _require_heads(experiment: Experiment) -> None:

@@ -30,8 +30,6 @@ from saccade.types import Params, Part, UserError
 
 _LOG = logging.getLogger(__name__)
 
-CHECKPOINTS = ('latest', 'best', 'average')  # of a run, one may ask for
-
 
 @dataclass(frozen=True)
 class Trained:
@@ -114,6 +112,17 @@ def require_latest(init_from: str, which: str) -> None:
         raise UserError(f'--checkpoint={which} has no effect: {init_from} is a Hugging Face directory, with one model')
 
 
+def config_of(workdir: Workdir) -> dict[str, Any]:
+    """Return the config of a run, without its sinks: those of the user's own need not be importable here.
+
+    Raises:
+        UserError: the config names what is not trusted.
+    """
+    config = {**workdir.read_config(), 'logging': []}
+    require_trusted(config, f'{workdir.config}')
+    return config
+
+
 def open_run(path: str, which: str = 'latest') -> Trained:
     """Open the folder of a run: its averaged parameters where it kept an average, else its parameters.
 
@@ -126,8 +135,7 @@ def open_run(path: str, which: str = 'latest') -> Trained:
         UserError: there is no run in it, or none of its checkpoints can be used.
     """
     workdir = Workdir.existing(path)
-    config = {**workdir.read_config(), 'logging': []}  # a sink of the user's need not be importable here
-    require_trusted(config, f'{workdir.config}')
+    config = config_of(workdir)
     experiment = Experiment.of(config)
     model = experiment.model()
     if change := changed_code(workdir, config):

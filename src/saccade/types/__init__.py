@@ -12,186 +12,44 @@ Axes, in every einsum, annotation and comment:
 Activations are [B T N H], scores [B N T S], projection kernels [D N H], output kernels [N H D].
 
 A file for each floor, from arrays up to tasks; all names can be imported from here. Not here: anything that computes.
+Each is imported when it is asked for, so that a launcher prints its flags, or an error, without importing JAX.
 """
 
-from saccade.types.arrays import (
-    Activation,
-    CachedKeys,
-    Hidden,
-    Inputs,
-    KeyIndex,
-    Keys,
-    Logits,
-    Mixed,
-    Params,
-    PRNGKey,
-    Queries,
-    QueryIndex,
-    Real,
-    Scores,
-    State,
-    Table,
-    Tokens,
-    Values,
-)
-from saccade.types.attention import (
-    BareSoftmaxVariant,
-    Capabilities,
-    CrossMixer,
-    HeadedMixer,
-    Kernel,
-    KeyFeatures,
-    KVSharingMixer,
-    Mask,
-    Mixer,
-    OnlineSoftmax,
-    OnlineSoftmaxVariant,
-    PairKernel,
-    PairPosition,
-    Pairs,
-    Rows,
-    RowSoftmax,
-    ScoreTerm,
-    ScoringKernel,
-    SinkSoftmaxVariant,
-    SoftmaxVariant,
-    TermMaker,
-)
-from saccade.types.context import LayerContext, Source
-from saccade.types.data import Bucketed, Data, Prepared, Processor, Split
-from saccade.types.errors import (
-    Count,
-    CountOrZero,
-    NotNegative,
-    Positive,
-    Probability,
-    Range,
-    Share,
-    UserError,
-    require_positive,
-    require_share,
-)
-from saccade.types.layer import Block, Embedding, FeedForward, Norm, Router, Runner, TokenPosition
-from saccade.types.log import Sink
-from saccade.types.metric import Best, Metric, declares, fraction
-from saccade.types.model import (
-    Compared,
-    EncoderModel,
-    Head,
-    ImageTextModel,
-    LanguageModel,
-    Model,
-    OfOneSequence,
-    Reading,
-    Seq2Seq,
-)
-from saccade.types.part import Part
-from saccade.types.result import require_result
-from saccade.types.task import (
-    IGNORED,
-    AcrossRows,
-    Augmentation,
-    Batch,
-    Estimate,
-    Evaluator,
-    Metrics,
-    Search,
-    Task,
-    TextMetric,
-    Total,
-    Written,
-)
+import sys
+from typing import Any
 
-__all__ = [
-    'IGNORED',
-    'AcrossRows',
-    'Activation',
-    'Augmentation',
-    'BareSoftmaxVariant',
-    'Batch',
-    'Best',
-    'Block',
-    'Bucketed',
-    'CachedKeys',
-    'Capabilities',
-    'Compared',
-    'Count',
-    'CountOrZero',
-    'CrossMixer',
-    'Data',
-    'Embedding',
-    'EncoderModel',
-    'Estimate',
-    'Evaluator',
-    'FeedForward',
-    'Head',
-    'HeadedMixer',
-    'Hidden',
-    'ImageTextModel',
-    'Inputs',
-    'KVSharingMixer',
-    'Kernel',
-    'KeyFeatures',
-    'KeyIndex',
-    'Keys',
-    'LanguageModel',
-    'LayerContext',
-    'Logits',
-    'Mask',
-    'Metric',
-    'Metrics',
-    'Mixed',
-    'Mixer',
-    'Model',
-    'Norm',
-    'NotNegative',
-    'OfOneSequence',
-    'OnlineSoftmax',
-    'OnlineSoftmaxVariant',
-    'PRNGKey',
-    'PairKernel',
-    'PairPosition',
-    'Pairs',
-    'Params',
-    'Part',
-    'Positive',
-    'Prepared',
-    'Probability',
-    'Processor',
-    'Queries',
-    'QueryIndex',
-    'Range',
-    'Reading',
-    'Real',
-    'Router',
-    'RowSoftmax',
-    'Rows',
-    'Runner',
-    'ScoreTerm',
-    'Scores',
-    'ScoringKernel',
-    'Search',
-    'Seq2Seq',
-    'Share',
-    'Sink',
-    'SinkSoftmaxVariant',
-    'SoftmaxVariant',
-    'Source',
-    'Split',
-    'State',
-    'Table',
-    'Task',
-    'TermMaker',
-    'TextMetric',
-    'TokenPosition',
-    'Tokens',
-    'Total',
-    'UserError',
-    'Values',
-    'Written',
-    'declares',
-    'fraction',
-    'require_positive',
-    'require_result',
-    'require_share',
-]
+_NAMES = {
+    'errors': 'Count CountOrZero NotNegative Positive Probability Range require_positive require_share Share UserError',
+    'arrays': (
+        'Activation CachedKeys Hidden Inputs KeyIndex Keys Logits Mixed Params PRNGKey Queries QueryIndex Real '
+        'Scores State Table Tokens Values'
+    ),
+    'part': 'Part',
+    'metric': 'Best declares fraction Metric',
+    'result': 'require_result',
+    'context': 'LayerContext Source',
+    'attention': (
+        'BareSoftmaxVariant Capabilities CrossMixer HeadedMixer Kernel KeyFeatures KVSharingMixer Mask Mixer '
+        'OnlineSoftmax OnlineSoftmaxVariant PairKernel PairPosition Pairs Rows RowSoftmax ScoreTerm ScoringKernel '
+        'SinkSoftmaxVariant SoftmaxVariant TermMaker'
+    ),
+    'layer': 'Block Embedding FeedForward Norm Router Runner TokenPosition',
+    'model': 'Compared EncoderModel Head ImageTextModel LanguageModel Model OfOneSequence Reading Seq2Seq',
+    'task': 'AcrossRows Augmentation Batch Estimate Evaluator IGNORED Metrics Search Task TextMetric Total Written',
+    'log': 'Sink',
+    'data': 'Bucketed Data Prepared Processor Split',
+}
+_FILES = {name: file for file, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FILES:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    file = f'{__name__}.{_FILES[name]}'
+    __import__(file)
+    found = globals()[name] = getattr(sys.modules[file], name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(_FILES)

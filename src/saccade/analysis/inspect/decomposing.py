@@ -16,9 +16,9 @@ from saccade.data.pipeline import eval_batches
 from saccade.data.split import Row
 from saccade.train.digests import prepare_again
 from saccade.train.experiment import Experiment
-from saccade.train.trained import open_run
+from saccade.train.trained import config_of, open_run
 from saccade.train.workdir import Workdir
-from saccade.types import Part, Seq2Seq, UserError
+from saccade.types import Seq2Seq, UserError
 
 TERMS = [f'{query} x {key}' for query in PARTS for key in PARTS]
 _NOTES = (
@@ -85,12 +85,12 @@ class Decomposition:
         Raises:
             UserError: there is no such run, it is no sequence-to-sequence model, or its states are not to be had.
         """
+        folder = Workdir.existing(workdir)
+        experiment = Experiment.of(config_of(folder))
+        if not isinstance(experiment.model(), Seq2Seq):
+            raise UserError(f'{experiment.model.name}: it reads no source to write of, so there is nothing to compare')
+        split = prepare_again(folder, experiment).splits['validation']
         trained = open_run(workdir, which)
-        if not isinstance(trained.model, Seq2Seq):
-            name = Part(type(trained.model)).name
-            raise UserError(f'{name}: it reads no source to write of, so there is nothing to compare')
-        experiment = Experiment.of(trained.config)
-        split = prepare_again(Workdir.existing(workdir), experiment).splits['validation']
         batch = next(eval_batches(split, min(rows, len(split.rows))))
         heads = heads_of(experiment.model, trained.params, batch)
         return cls(f'{workdir} at step {trained.step}', [DecomposedHead.of(head, batch) for head in heads], batch)

@@ -33,7 +33,7 @@ from saccade.task.base import Forward, TaskBase
 from saccade.train.digests import prepare_again
 from saccade.train.experiment import Experiment, cache_folder
 from saccade.train.optimizer import path_of
-from saccade.train.trained import Trained, open_run
+from saccade.train.trained import Trained, config_of, open_run
 from saccade.train.workdir import Workdir
 from saccade.types import Batch, Params, Part, UserError
 
@@ -89,9 +89,10 @@ def first_batch(workdir: str) -> tuple[Experiment, Trained, Batch]:
     Raises:
         UserError: there is no run in this folder, or its data is gone.
     """
-    trained = open_run(workdir)
-    experiment = Experiment.of(trained.config)
-    return experiment, trained, _first_batch(experiment, prepare_again(Workdir.existing(workdir), experiment))
+    folder = Workdir.existing(workdir)
+    experiment = Experiment.of(config_of(folder))
+    prepared = prepare_again(folder, experiment)
+    return experiment, open_run(workdir), _first_batch(experiment, prepared)
 
 
 def inspect_config(config: Mapping[str, Any], name: str) -> Report:
@@ -101,7 +102,9 @@ def inspect_config(config: Mapping[str, Any], name: str) -> Report:
         UserError: the config does not fit itself or the data.
     """
     experiment = Experiment.of(config)
-    batch = _first_batch(experiment, experiment.data().prepare(cache_folder()))
+    prepared = experiment.data().prepare(cache_folder())
+    experiment.data().require_model(experiment.model, prepared.processor)
+    batch = _first_batch(experiment, prepared)
     params = experiment.task().init(experiment.model(), jax.random.key(experiment.seed), batch)
     layers, heads = inspect(experiment, params, batch)
     return _report(f'{name} before training', layers, heads)

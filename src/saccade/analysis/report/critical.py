@@ -21,7 +21,6 @@ from itertools import combinations, islice
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from scipy import stats
 
 from saccade.analysis.report.compare import Comparison
 from saccade.analysis.report.drawing import FAINT, INK, NARROW, WIDE, Canvas, Picture, colour, draw, marker, write
@@ -176,6 +175,8 @@ def over_tasks(scores: Mapping[str, Mapping[str, float]]) -> Critical:
 
 def friedman(values: Scores) -> float:
     """Return the p of Friedman's test in the form of Iman and Davenport 1980; 1 where all are tied in every block."""
+    from scipy import stats
+
     count, blocks = values.shape
     if not np.ptp(values, axis=0).any():
         return 1.0
@@ -187,6 +188,8 @@ def friedman(values: Scores) -> float:
 
 def critical_difference(variants: int, blocks: int) -> float:
     """Return Nemenyi's critical difference of mean ranks at 5%."""
+    from scipy import stats
+
     q = stats.studentized_range.ppf(1 - ALPHA, variants, math.inf) / math.sqrt(2)
     return float(q * math.sqrt(variants * (variants + 1) / (6 * blocks)))
 
@@ -210,6 +213,8 @@ def _signed(scores: Scores, comparison: Comparison) -> Scores:
 
 def _ranked(values: Scores) -> tuple[list[int], list[float]]:
     """The variants by mean rank, the lowest value being first in its block, and their mean ranks in that order."""
+    from scipy import stats
+
     means = stats.rankdata(values, axis=0).mean(axis=1)
     order = np.argsort(means, kind='stable')
     return order.tolist(), means[order].tolist()
@@ -217,6 +222,8 @@ def _ranked(values: Scores) -> tuple[list[int], list[float]]:
 
 def paired_t(ones: Scores, others: Scores) -> Float[np.ndarray, 'variants']:
     """Two-sided p-values of equal means, row by row; of differences that are all the same, 0, or 1 if all are zero."""
+    from scipy import stats
+
     differences, size = ones - others, np.abs(ones).max(axis=-1)
     with np.errstate(divide='ignore', invalid='ignore'):
         t = differences.mean(axis=-1) / stats.sem(differences, axis=-1)

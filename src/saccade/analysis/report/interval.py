@@ -28,7 +28,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
 LEVEL = 0.95
 DRAWS = 200_000  # the quantiles are then within 1% of where infinitely many draws would put them
@@ -54,6 +53,8 @@ class Interval:
 
 def mean_intervals(groups: Sequence[Sequence[float]]) -> list[Interval | None]:
     """Return the interval of each group's mean; None for one value, or for values that are all the same."""
+    from scipy import stats
+
     values = [np.sort(np.asarray(group, np.float64)) for group in groups]
     residuals = [standard_residuals(group) for group in values if len(group) >= FEWEST and _spreads(group)]
     pool = np.sort(np.concatenate([*residuals, np.zeros(0)]))  # so that the order of the groups makes no difference
@@ -114,6 +115,8 @@ def t_quantiles(
 
 
 def _unpaired(group: Mapping[int, float], reference: Mapping[int, float]) -> Interval | None:
+    from scipy import stats
+
     mine, other = (np.sort(np.fromiter(values.values(), np.float64)) for values in (group, reference))
     if not (_spreads(mine) and _spreads(other)):
         return None

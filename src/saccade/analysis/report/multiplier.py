@@ -22,7 +22,6 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from scipy import stats
 
 from saccade.analysis.report.compare import Comparison, Standing
 from saccade.analysis.report.cost import SPENT
@@ -195,6 +194,8 @@ def log_ratio(variant: Course, baseline: Course) -> float | None:
 
 def log_interval(logs: Sequence[float]) -> Interval | None:
     """Return Student's interval of a mean of log ratios; None for fewer than five, or where all are the same."""
+    from scipy import stats
+
     if len(logs) < FEWEST or np.ptp(logs) == 0:
         return None
     half = stats.t.ppf((1 + LEVEL) / 2, len(logs) - 1) * stats.sem(logs)

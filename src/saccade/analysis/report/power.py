@@ -16,7 +16,6 @@ between paired observations).
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import stats
 
 ALPHA, POWER = 0.05, 0.8
 _LEAST = 1e-3  # deviations: a difference smaller than this takes millions of seeds
@@ -62,5 +61,7 @@ def seeds_for(effects: Sequence[float] | np.ndarray, alpha: float = ALPHA) -> li
 
 def power(effect: float | np.ndarray, seeds: int | np.ndarray, alpha: float = ALPHA) -> np.ndarray | np.floating:
     """Return the power of a paired t-test for a difference of so many standard deviations, a share from 0 to 1."""
+    from scipy import stats
+
     critical, shift = stats.t.ppf(1 - alpha / 2, np.subtract(seeds, 1)), effect * np.sqrt(seeds)
     return stats.nct.sf(critical, np.subtract(seeds, 1), shift) + stats.nct.cdf(-critical, np.subtract(seeds, 1), shift)

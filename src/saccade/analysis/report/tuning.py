@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Num
-from scipy.stats import rankdata
 
 from saccade.analysis.report.compare import Comparison, Question, Standing, compare
 from saccade.analysis.report.runs import Study, Trial, read_study
@@ -131,6 +130,8 @@ class Tuning:
 
     def _rankings(self) -> dict[str, tuple[Places, Places]]:
         """The places of all variants with one setting for all, and with each its own."""
+        from scipy.stats import rankdata
+
         sign = 1 if self.comparison.best == 'lowest' else -1
         best = {variant: self.means[variant].get(self.best(variant) or '') for variant in self.means}
         found = {}

@@ -11,16 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import tensorflow_datasets as tfds
 
-from saccade.data.corpus import pydocs, text_files
+from saccade.data.corpus import text_files
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import Document
 from saccade.data.corpus.fasta import ENDINGS
 from saccade.data.corpus.files import is_leftover
-from saccade.data.corpus.motifs import Motifs
-from saccade.data.corpus.named import open_named
-from saccade.data.corpus.prepare import opened, prepare_own
 from saccade.data.corpus.record_files import format_of
 from saccade.data.corpus.records import RecordSource, open_records
 from saccade.data.dataset_base import Source
@@ -79,24 +75,38 @@ def open_corpus(name: str | None, path: str | None, cache: Path, validation: flo
     """
     require_source(name, path, validation)
     cache = Path(cache)
-    if name == 'pydocs':
-        digest = pydocs.fingerprint(pydocs.installed_modules())
-        folder = prepare_own(pydocs.PyDocs, cache / digest[:16])
-        return Corpus(_documents(folder), digest, name, versions=pydocs.versions())
-    if name == Motifs.name:
-        return _open_dataset(name, opened(prepare_own(Motifs, cache)), validation)
     if name is not None:
-        return _open_dataset(name, open_named(name, cache), validation)
+        return _open_named(name, cache, validation)
     path = expanded(path)
     if (path / 'dataset_info.json').is_file():
+        from saccade.data.corpus.prepare import opened
+
         return _open_dataset(path.name, opened(path), validation)
     if _holds_proteins(path):
         found = open_records(None, str(path), cache, validation, ('sequence',))
         return Corpus({split: Proteins(records) for split, records in found.splits.items()}, found.digest, path.name)
     plan = text_files.plan_documents(path, validation)
     digest = text_files.fingerprint(plan)
-    folder = prepare_own(text_files.TextFiles, cache / digest[:16], plan)
+    from saccade.data.corpus.prepare import prepare_own
+    from saccade.data.corpus.text_dataset import TextFiles
+
+    folder = prepare_own(TextFiles, cache / digest[:16], plan)
     return Corpus(_documents(folder), digest, path.name)
+
+
+def _open_named(name: str, cache: Path, validation: float) -> Corpus:
+    """Open a corpus by its name: one of ours, or of TFDS."""
+    from saccade.data.corpus import pydocs
+    from saccade.data.corpus.motifs import Motifs
+    from saccade.data.corpus.named import open_named
+    from saccade.data.corpus.prepare import opened, prepare_own
+
+    if name == 'pydocs':
+        digest = pydocs.fingerprint(pydocs.installed_modules())
+        folder = prepare_own(pydocs.PyDocs, cache / digest[:16])
+        return Corpus(_documents(folder), digest, name, versions=pydocs.versions())
+    builder = opened(prepare_own(Motifs, cache)) if name == Motifs.name else open_named(name, cache)
+    return _open_dataset(name, builder, validation)
 
 
 def _holds_proteins(path: Path) -> bool:
@@ -108,6 +118,8 @@ def _holds_proteins(path: Path) -> bool:
 
 def _documents(folder: Path) -> dict[str, Documents]:
     """The documents of a dataset of our own, by split."""
+    from saccade.data.corpus.prepare import opened
+
     sources = opened(folder).as_data_source()
     return {
         split: Documents(sources[split], range(len(sources[split])), split, 'text')
@@ -116,7 +128,7 @@ def _documents(folder: Path) -> dict[str, Documents]:
     }
 
 
-def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> Corpus:
+def _open_dataset(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validation: float) -> Corpus:
     """Open a prepared dataset; its text is the field 'text', or the only string there is."""
     features = builder.info.features
     strings = [key for key, feature in features.items() if feature.shape == () and feature.np_dtype == np.object_]

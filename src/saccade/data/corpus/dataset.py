@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import tensorflow_datasets as tfds
 
 from saccade.data.cache import digest
 from saccade.types import UserError
@@ -57,7 +56,7 @@ def require_source(name: str | None, path: str | None, validation: float) -> Non
         raise UserError(f'data.validation: {validation} is not a fraction between 0 and 1')
 
 
-def pick(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> dict[str, Picked]:
+def pick(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validation: float) -> dict[str, Picked]:
     """Return the examples for 'train' and for 'validation'.
 
     Args:
@@ -82,7 +81,9 @@ def pick(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> dic
     return {split: replace(train, rows=numbers) for split, numbers in rows.items()}
 
 
-def tests_beside(name: str, builder: tfds.core.DatasetBuilder, picked: Mapping[str, Picked]) -> dict[str, Picked]:
+def tests_beside(
+    name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', picked: Mapping[str, Picked]
+) -> dict[str, Picked]:
     """Return the splits of tests by their names, but for one that was picked for validation."""
     taken = {each.split for each in picked.values()}
     found = sources(name, builder).items()
@@ -93,7 +94,7 @@ def tests_beside(name: str, builder: tfds.core.DatasetBuilder, picked: Mapping[s
     }
 
 
-def sources(name: str, builder: tfds.core.DatasetBuilder) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+def sources(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder') -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Return the records of each split of a prepared dataset, for random access.
 
     Raises:
@@ -115,7 +116,7 @@ def sources(name: str, builder: tfds.core.DatasetBuilder) -> Mapping[str, Sequen
         ) from error
 
 
-def dataset_digest(builder: tfds.core.DatasetBuilder, *choices: Any) -> str:
+def dataset_digest(builder: 'tensorflow_datasets.core.DatasetBuilder', *choices: Any) -> str:
     """Return a digest of a prepared dataset and of what was chosen of it."""
     splits = {key: [info.shard_lengths, info.num_bytes] for key, info in sorted(builder.info.splits.items())}
     return digest(builder.info.full_name, splits, choices)

@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Collection
 from typing import TypedDict
 
-import tensorflow_datasets as tfds
-
 
 class Document(TypedDict):
     """Document: a text, and an id that is unique within the split."""
@@ -16,8 +14,10 @@ class Document(TypedDict):
     text: str
 
 
-def features() -> tfds.features.FeaturesDict:
+def features() -> 'tensorflow_datasets.features.FeaturesDict':
     """Return the features under which our own builders keep a document."""
+    import tensorflow_datasets as tfds
+
     return tfds.features.FeaturesDict({'id': tfds.features.Text(), 'text': tfds.features.Text()})
 
 

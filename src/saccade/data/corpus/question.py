@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow_datasets as tfds
 
 from saccade.types import UserError
 
@@ -45,8 +44,10 @@ class Question:
                 )
 
 
-def features() -> tfds.features.FeaturesDict:
+def features() -> 'tensorflow_datasets.features.FeaturesDict':
     """Return the features under which TFDS keeps a question, as in its `squad`."""
+    import tensorflow_datasets as tfds
+
     names = dict.fromkeys(('id', 'title', 'question', 'context'), tfds.features.Text())
     answers = {'text': tfds.features.Text(), 'answer_start': tfds.features.Scalar(np.int32)}
     return tfds.features.FeaturesDict({**names, 'answers': tfds.features.Sequence(answers)})

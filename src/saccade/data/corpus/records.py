@@ -16,18 +16,12 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import tensorflow_datasets as tfds
 
 from saccade.data.cache import digest
-from saccade.data.corpus import pydocs
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source, tests_beside
-from saccade.data.corpus.docstrings import Docstrings
 from saccade.data.corpus.document import held_out
 from saccade.data.corpus.fasta import ENDINGS
 from saccade.data.corpus.files import is_leftover
-from saccade.data.corpus.motifs import Motifs
-from saccade.data.corpus.named import open_named
-from saccade.data.corpus.prepare import opened, prepare_own
 from saccade.data.corpus.record_files import (
     FileRecords,
     MissingColumnError,
@@ -68,7 +62,7 @@ class DatasetRecords(Sequence[Record]):
 
     name: str
     picked: Picked
-    features: tfds.features.FeaturesDict
+    features: 'tensorflow_datasets.features.FeaturesDict'
 
     def __len__(self) -> int:
         return len(self.picked)
@@ -106,21 +100,32 @@ def open_records(
             column is missing.
     """
     require_source(name, path, validation)
-    if name == Docstrings.name:
-        made_from = pydocs.fingerprint(pydocs.installed_modules())
-        builder = opened(prepare_own(Docstrings, Path(cache) / made_from[:16]))
-        return replace(_of_dataset(name, builder, validation, columns, tests), versions=pydocs.versions())
-    if name == Motifs.name:
-        return _of_dataset(name, opened(prepare_own(Motifs, Path(cache))), validation, columns, tests)
     if name is not None:
-        return _of_dataset(name, open_named(name, Path(cache)), validation, columns, tests)
+        builder, versions = _open_named(name, Path(cache))
+        return replace(_of_dataset(name, builder, validation, columns, tests), versions=versions)
     there = expanded(path)
     if (there / 'dataset_info.json').is_file():
+        from saccade.data.corpus.prepare import opened
+
         return _of_dataset(there.name, opened(there), validation, columns, tests)
     if there.is_dir():
         return _of_folder(there, columns)
     by = ('sequence',) if format_of(there) in ENDINGS else ()
     return held_apart(read_records(there, columns), validation, by)
+
+
+def _open_named(name: str, cache: Path) -> tuple['tensorflow_datasets.core.DatasetBuilder', Mapping[str, str]]:
+    """Open records by their name, ours or of TFDS, and the versions of what they were made from."""
+    from saccade.data.corpus import pydocs
+    from saccade.data.corpus.docstrings import Docstrings
+    from saccade.data.corpus.motifs import Motifs
+    from saccade.data.corpus.named import open_named
+    from saccade.data.corpus.prepare import opened, prepare_own
+
+    if name == Docstrings.name:
+        made_from = pydocs.fingerprint(pydocs.installed_modules())
+        return opened(prepare_own(Docstrings, cache / made_from[:16])), pydocs.versions()
+    return opened(prepare_own(Motifs, cache)) if name == Motifs.name else open_named(name, cache), {}
 
 
 def strings(records: RecordSource, column: str) -> Iterator[str]:
@@ -137,7 +142,11 @@ def strings(records: RecordSource, column: str) -> Iterator[str]:
 
 
 def _of_dataset(
-    name: str, builder: tfds.core.DatasetBuilder, validation: float, columns: Sequence[str], tests: bool
+    name: str,
+    builder: 'tensorflow_datasets.core.DatasetBuilder',
+    validation: float,
+    columns: Sequence[str],
+    tests: bool,
 ) -> Records:
     features = builder.info.features
     require_columns(name, columns, features)
@@ -197,6 +206,8 @@ def _file_of(folder: Path, split: str, names: str) -> Path:
 
 
 def _plain(feature: Any, value: Any) -> Any:
+    import tensorflow_datasets as tfds
+
     inner = getattr(feature, 'feature', feature)  # of a sequence; TFDS makes a dict of sequences of one of dicts
     if isinstance(value, Mapping):
         return {name: _plain(inner[name], item) for name, item in value.items()}

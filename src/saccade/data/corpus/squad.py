@@ -15,15 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import tensorflow_datasets as tfds
-
 from saccade.data.cache import digest, each
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
 from saccade.data.corpus.document import held_out
-from saccade.data.corpus.facts import Facts
 from saccade.data.corpus.files import content_of, decoded
-from saccade.data.corpus.named import open_named
-from saccade.data.corpus.prepare import opened, prepare_own
 from saccade.data.corpus.question import Answer, Question, features
 from saccade.data.corpus.record_files import require_characters
 from saccade.data.dataset_base import Source
@@ -86,12 +81,17 @@ def open_questions(name: str | None, path: str | None, cache: Path, validation: 
             answer does not stand in its context.
     """
     require_source(name, path, validation)
-    if name == 'facts':
-        return _open_dataset(name, opened(prepare_own(Facts, cache)), validation)
     if name is not None:
-        return _open_dataset(name, open_named(name, cache), validation)
+        from saccade.data.corpus.facts import Facts
+        from saccade.data.corpus.named import open_named
+        from saccade.data.corpus.prepare import opened, prepare_own
+
+        builder = opened(prepare_own(Facts, cache)) if name == 'facts' else open_named(name, cache)
+        return _open_dataset(name, builder, validation)
     path = expanded(path)
     if (path / 'dataset_info.json').is_file():
+        from saccade.data.corpus.prepare import opened
+
         return _open_dataset(path.name, opened(path), validation)
     if path.is_dir():
         read = {split: read_questions(file) for split, file in _files(path).items()}
@@ -101,7 +101,7 @@ def open_questions(name: str | None, path: str | None, cache: Path, validation: 
     return Inquiry(_by_title(str(path), questions, validation), digest(content, validation))
 
 
-def _open_dataset(name: str, builder: tfds.core.DatasetBuilder, validation: float) -> Inquiry:
+def _open_dataset(name: str, builder: 'tensorflow_datasets.core.DatasetBuilder', validation: float) -> Inquiry:
     lacking = [field for field in features() if field not in builder.info.features]
     if lacking:
         there = listed(sorted(builder.info.features), lacking[0])

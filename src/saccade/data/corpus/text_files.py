@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The user's own text: a file, or a folder of files, as a TFDS dataset.
+"""The user's own text: a file, or a folder of files, which documents they hold, and in which split.
 
 A file is cut in two by characters, the last for validation. In a folder each file is one document, and a hash
 of its path within the folder decides the split, unless files are named after the splits: train.txt and
@@ -13,21 +13,16 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import tensorflow_datasets as tfds
-
-from saccade.data.corpus.document import features, held_out
+from saccade.data.corpus.document import held_out
 from saccade.data.corpus.files import content_of, decoded, is_binary, visible_files
 from saccade.types import UserError
 
 _LOG = logging.getLogger(__name__)
 _FORMAT = '1.0.0'  # part of a fingerprint: another one wherever all files are read to other text
-_SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while it writes
 _SPLITS = {'train': ('train',), 'validation': ('validation', 'valid', 'val'), 'test': ('test',)}
 _NAMED = re.compile(r'(?P<split>train|validation|valid|val|test)\.txt(\.gz)?', re.IGNORECASE)
 
@@ -63,26 +58,6 @@ class Piece:
 
 
 Plan = Mapping[str, Sequence[Piece]]
-
-
-class TextFiles(tfds.core.ShardBasedBuilder, skip_registration=True):
-    """Documents as planned, in their order.
-
-    A GeneratorBasedBuilder sorts more than 1 GB through TensorFlow's files; this one needs no TensorFlow.
-    """
-
-    VERSION = tfds.core.Version('1.0.1')  # another one whenever a file is read to other text: it is prepared anew
-
-    def __init__(self, plan: Plan, data_dir: Path):
-        self._plan = plan
-        super().__init__(data_dir=data_dir)
-
-    def _info(self) -> tfds.core.DatasetInfo:
-        return tfds.core.DatasetInfo(builder=self, description=__doc__, features=features(), disable_shuffling=True)
-
-    def _shard_iterators_per_split(self, dl_manager: Any) -> dict[str, list[Callable[[], Iterator]]]:
-        plan = self._plan.items()
-        return {split: [partial(_examples, shard) for shard in shards_of(pieces)] for split, pieces in plan}
 
 
 def plan_documents(path: Path, validation: float) -> Plan:
@@ -169,19 +144,3 @@ def pieces_of(folder: Path, files: Sequence[Path]) -> list[Piece]:
 def _piece(id: str, path: Path, content: bytes, start: int = 0, stop: int | None = None) -> Piece:
     id = id.encode(errors='backslashreplace').decode()  # a name in another encoding than UTF-8
     return Piece(id, path, hashlib.sha256(content).hexdigest(), len(content), start, stop)
-
-
-def shards_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Cut a list of documents where the bytes since the last cut pass the size of a shard."""
-    shards, size = [[]], 0
-    for piece in pieces:
-        if shards[-1] and size + piece.size > _SHARD:
-            shards, size = [*shards, []], 0
-        shards[-1].append(piece)
-        size += piece.size
-    return shards
-
-
-def _examples(pieces: Sequence[Piece]) -> Iterator[tuple[str, dict[str, str]]]:
-    for piece in pieces:
-        yield piece.id, {'id': piece.id, 'text': piece.read()}

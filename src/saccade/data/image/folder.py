@@ -17,8 +17,6 @@ from jaxtyping import Int
 from PIL import Image
 
 from saccade.data.corpus.dataset import Picked, dataset_digest, pick, require_source
-from saccade.data.corpus.named import open_named
-from saccade.data.corpus.prepare import opened
 from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase
 from saccade.data.image.rows import FORMATS, ImageFiles, ImageRecords
 from saccade.data.labelled_folders import by_class, labelled_splits
@@ -47,9 +45,13 @@ class ImageFolder(LabelledImagesBase):
     def _labelled(self, cache: Path) -> _Labelled:
         require_source(self.name, self.path, self.validation)
         if self.name is not None:
+            from saccade.data.corpus.named import open_named
+
             return self._of_dataset(self.name, open_named(self.name, Path(cache)))
         folder = expanded(self.path)
         if (folder / 'dataset_info.json').is_file():
+            from saccade.data.corpus.prepare import opened
+
             return self._of_dataset(folder.name, opened(folder))
         found, changes = labelled_splits(folder, _endings(), 'images', self.classes, self.validation)
         images = {name: LabelledImages(ImageFiles(of.paths), of.labels, of.names) for name, of in found.items()}

@@ -25,7 +25,6 @@ from rich.console import Console
 from saccade.paths import RECORD_BYTES, read_regular
 from saccade.train.log.background import Background, close_all
 from saccade.train.log.display import Display
-from saccade.train.log.tensorboard import TensorBoard
 from saccade.train.workdir import Workdir, open_own, write_atomically, writing
 from saccade.types import Metrics, Sink, UserError
 
@@ -96,6 +95,8 @@ class Log:
         Raises:
             UserError: the log that is there is damaged, or the disk is full.
         """
+        from saccade.train.log.tensorboard import TensorBoard
+
         self._files: _Files | None = None
         self._others: list[Background] = []
         if jax.process_index() != 0:

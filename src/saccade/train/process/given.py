@@ -1,10 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the flags that a launcher was given: none without effect, no empty text."""
+"""Flags that launchers share, and checks of those that were given: none without effect, no empty text."""
 
 from absl.flags import FlagHolder
 
+from saccade.paths import expanded
 from saccade.types import UserError
+
+CHECKPOINTS = ('latest', 'best', 'average')  # of a run, that --checkpoint names
 
 
 def refuse_given(where: str, *flags: FlagHolder) -> None:
@@ -31,3 +34,15 @@ def require_content(*flags: FlagHolder) -> None:
         texts = [flag.value] if isinstance(flag.value, str) else flag.value or ['']
         if flag.present and not all(map(str.strip, texts)):
             raise UserError(f'--{flag.name} is empty: write --{flag.name}="...", or leave it out')
+
+
+def require_files(*flags: FlagHolder) -> None:
+    """Refuse flags on the command line that name a file that does not exist.
+
+    Raises:
+        UserError: the first such file is named.
+    """
+    for flag in flags:
+        for path in [flag.value] if isinstance(flag.value, str) else flag.value or ():
+            if not expanded(path).exists():
+                raise UserError(f'{path}: there is no such file')

@@ -13,10 +13,7 @@ from typing import NoReturn
 
 from absl import app, flags, logging
 
-from saccade.build import shortened
 from saccade.commands import as_called
-from saccade.train.config import PREFIX
-from saccade.train.process.compilation_cache import use_compilation_cache
 from saccade.train.process.memory import keep_freed_memory
 from saccade.train.process.terminal import in_one_line
 from saccade.trust import trust, trusted
@@ -43,6 +40,8 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
         warnings.simplefilter('ignore', DeprecationWarning)
 
     def guarded(arguments: Sequence[str]) -> None:
+        from saccade.train.process.compilation_cache import use_compilation_cache
+
         try:
             trust(TRUST.value)
             if trusted() or getattr(flags.FLAGS, 'config', None):
@@ -86,6 +85,9 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _overrides(arguments: Sequence[str]) -> list[str]:
+    from saccade.build import shortened
+    from saccade.train.config import PREFIX
+
     for name, value in flags.FLAGS.flag_values_dict().items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UserError(f'--{name}={value}: must be a finite number')

@@ -7,9 +7,6 @@ Paths, labels, prompts and what a model writes go through `say` to a console, an
 
 import unicodedata
 
-from rich.console import Console
-from rich.text import Text
-
 _CONTROL = ('Cc', 'Cs')  # what Unicode calls control characters, and halves of a pair
 _REPLACED = '\N{REPLACEMENT CHARACTER}'
 
@@ -26,11 +23,13 @@ def in_one_line(text: str) -> str:
     return printable(text.replace('\n', ' '), kept='')
 
 
-def verbatim(text: str, style: str = '') -> Text:
+def verbatim(text: str, style: str = '') -> 'rich.text.Text':
     """Return the text for a table or a console of rich."""
+    from rich.text import Text
+
     return Text(printable(text), style)
 
 
-def say(console: Console, text: str, style: str = '') -> None:
+def say(console: 'rich.console.Console', text: str, style: str = '') -> None:
     """Print the text, and leave the breaking of lines to the terminal, so that it can be copied whole."""
     console.print(verbatim(text, style), soft_wrap=True)

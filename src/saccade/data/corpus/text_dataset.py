@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""The user's own text as a TFDS dataset, once `data.corpus.text_files` has planned which documents it has."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import tensorflow_datasets as tfds
+
+from saccade.data.corpus.document import features
+from saccade.data.corpus.text_files import Piece, Plan
+
+_SHARD = 1 << 28  # bytes; TFDS holds one shard in memory while it writes
+
+
+class TextFiles(tfds.core.ShardBasedBuilder, skip_registration=True):
+    """Documents as planned, in their order.
+
+    A GeneratorBasedBuilder sorts more than 1 GB through TensorFlow's files; this one needs no TensorFlow.
+    """
+
+    VERSION = tfds.core.Version('1.0.1')  # another one whenever a file is read to other text: it is prepared anew
+
+    def __init__(self, plan: Plan, data_dir: Path):
+        self._plan = plan
+        super().__init__(data_dir=data_dir)
+
+    def _info(self) -> tfds.core.DatasetInfo:
+        return tfds.core.DatasetInfo(builder=self, description=__doc__, features=features(), disable_shuffling=True)
+
+    def _shard_iterators_per_split(self, dl_manager: Any) -> dict[str, list[Callable[[], Iterator]]]:
+        plan = self._plan.items()
+        return {split: [partial(_examples, shard) for shard in shards_of(pieces)] for split, pieces in plan}
+
+
+def shards_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """Cut a list of documents where the bytes since the last cut pass the size of a shard."""
+    shards, size = [[]], 0
+    for piece in pieces:
+        if shards[-1] and size + piece.size > _SHARD:
+            shards, size = [*shards, []], 0
+        shards[-1].append(piece)
+        size += piece.size
+    return shards
+
+
+def _examples(pieces: Sequence[Piece]) -> Iterator[tuple[str, dict[str, str]]]:
+    for piece in pieces:
+        yield piece.id, {'id': piece.id, 'text': piece.read()}

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of the data, which are reported before a model is traced, compiled or read from its checkpoint."""
+
+import json
+from pathlib import Path
+
+import flax.linen as nn
+import pytest
+
+from saccade.analysis.inspect.inspection import inspect_config, inspect_run
+from saccade.train import loop
+from saccade.train.config import load_config
+from saccade.train.evaluate import Asked, evaluate_run
+from saccade.types import UserError
+
+EXPERIMENTS = Path(__file__).parents[2] / 'experiments'
+WORDS = ('the', 'model', 'reads', 'a', 'token', 'and', 'writes', 'another', 'after', 'every', 'word', 'of', 'this')
+TEXT, CLASSIFY, PAIRS = 'causal_lm/quickstart', 'finetune/classify', 'translation/multi30k'
+HEAD = "{'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:mean'}, 'classes': 2, 'dropout': 0.0}"
+BYTE = "{'use': 'data.tokenizer.byte:Byte', 'end': None}"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder to work in, with a cache of its own, where no model can be traced and no step compiled."""
+
+    def refuse(*_, **__):
+        raise AssertionError('traced or compiled before the data were checked')
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('SACCADE_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.setattr(loop, 'make_backend', refuse)
+    monkeypatch.setattr(nn.Module, 'init', refuse)
+    monkeypatch.setattr(nn.Module, 'apply', refuse)
+    return tmp_path
+
+
+def config(experiment, **changes):
+    overrides = [f'--config.{name.replace("__", ".")}={value}' for name, value in changes.items()]
+    return load_config(str(EXPERIMENTS / f'{experiment}.py'), overrides)
+
+
+def text(count):
+    return '\n\n'.join(' '.join(WORDS[: 3 + number % 11]) for number in range(count))
+
+
+def rows(*labels, header='sentence,label'):
+    return '\n'.join([header, *(f'{WORDS[number % 13]} reads,{label}' for number, label in enumerate(labels))])
+
+
+def refused(experiment, **changes):
+    with pytest.raises(UserError) as error:
+        loop.Run(config(experiment, **changes), 'run', loop.Options(quiet=True))
+    assert not Path('run').exists()
+    return str(error.value)
+
+
+FAULTS = {
+    'wrong path': (TEXT, {}, dict(data__path='none.txt'), 'none.txt: there is no such file'),
+    'empty file': (TEXT, {'my.txt': ''}, dict(data__path='my.txt'), 'my.txt: holds no text'),
+    'wrong header': (
+        CLASSIFY,
+        {'my.csv': rows(0, 1, 0, 1, header='text,label')},
+        dict(data__path='my.csv'),
+        "my.csv: has no column 'sentence'",
+    ),
+    'unknown label': (
+        CLASSIFY,
+        {'my.csv': rows(0, 1, 0, 1, 'maybe so')},
+        dict(data__path='my.csv'),
+        "my.csv, line 6: 'maybe so' is no class of the training split, which has 0, 1",
+    ),
+    'fewer classes than the data have': (
+        CLASSIFY,
+        {'my.csv': rows(*'abc' * 9)},
+        dict(data__path='my.csv'),
+        'config.data.classes',
+    ),
+    'a head of fewer classes than the data': (
+        CLASSIFY,
+        {},
+        dict(data__path='none.csv', data__classes=3, model__heads__pooled=HEAD),
+        'config.model.heads.pooled.classes: must be at least 3, as config.data.classes',
+    ),
+    'sides of unequal length': (
+        PAIRS,
+        {'my.en': 'a dog\na cat\nthree\n', 'my.de': 'ein hund\neine katze\n'},
+        dict(data__path='my', data__tokenizer=BYTE),
+        'my.en has 3 lines and my.de 2: they are not aligned',
+    ),
+    'a split too small': (
+        TEXT,
+        {'my.txt': text(3)},
+        dict(data__path='my.txt', data__tokenizer=BYTE, model__vocabulary=300),
+        'the train split has',
+    ),
+    'a split too small for a length to evaluate at': (
+        TEXT,
+        {'my.txt': text(40)},
+        dict(
+            data__path='my.txt',
+            data__tokenizer=BYTE,
+            model__vocabulary=300,
+            data__context_length=16,
+            eval_lengths='(16, 100000)',
+        ),
+        'and needs at least 100001 at a context of 100000',
+    ),
+    'a tokenizer larger than the vocabulary of the model': (
+        TEXT,
+        {'my.txt': text(400)},
+        dict(data__path='my.txt', data__tokenizer=BYTE, data__context_length=16, model__vocabulary=200),
+        'config.model.vocabulary: 200',
+    ),
+}
+
+
+@pytest.mark.parametrize('fault', FAULTS)
+def test_training_reports_faults_of_the_data_before_it_traces_or_compiles(fault, folder):
+    experiment, files, changes, message = FAULTS[fault]
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    assert message in refused(experiment, **changes)
+
+
+@pytest.mark.parametrize('fault', ['wrong path', 'wrong header', 'unknown label', 'a split too small'])
+def test_evaluating_and_looking_inside_report_faults_of_the_data_before_they_read_the_model(fault, folder):
+    experiment, files, changes, message = FAULTS[fault]
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    made = config(experiment, **changes)
+    (folder / 'run').mkdir()
+    (folder / 'run/config.json').write_text(json.dumps(made))  # and no checkpoint, as would be said if it were read
+    for work in (
+        lambda: evaluate_run('run', Asked()),
+        lambda: evaluate_run('run', Asked(data=(f'--config.data.path={changes["data__path"]}',))),
+        lambda: inspect_run('run'),
+        lambda: inspect_config(made, 'experiment'),
+    ):
+        with pytest.raises(UserError) as error:
+            work()
+        assert message in str(error.value)
