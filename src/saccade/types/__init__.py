@@ -87,6 +87,7 @@ from saccade.types.model import (
 )
 from saccade.types.part import Part
 from saccade.types.result import require_result
+from saccade.types.scales import Scales, is_zero
 from saccade.types.task import (
     IGNORED,
     AcrossRows,
@@ -167,6 +168,7 @@ __all__ = [
     'RowSoftmax',
     'Rows',
     'Runner',
+    'Scales',
     'ScoreTerm',
     'Scores',
     'ScoringKernel',
@@ -191,6 +193,7 @@ __all__ = [
     'Written',
     'declares',
     'fraction',
+    'is_zero',
     'require_positive',
     'require_result',
     'require_share',
