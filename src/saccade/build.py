@@ -27,7 +27,7 @@ from typing_extensions import get_protocol_members
 
 import saccade
 from saccade.nearest import nearest, part_called
-from saccade.types import Part, Range, UserError
+from saccade.types import Part, Range, Scales, UserError
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _INT_IS_FLOAT = BeartypeConf(is_pep484_tower=True)
@@ -358,8 +358,8 @@ def _words(hint: Any) -> str:
         return ' or '.join(sorted(map(_words, typing.get_args(hint)), key=lambda words: words.endswith("'use'")))
     if hint is type(None):
         return 'None'
-    if hasattr(hint, '__metadata__'):  # its range is checked after its type
-        return _words(typing.get_args(hint)[0])
+    if hasattr(hint, '__metadata__'):  # its range is checked after its type, and no config has a traced array
+        return _words(_alternatives(typing.get_args(hint)[0])[0] if Scales in hint.__metadata__ else hint.__origin__)
     return (
         hint.__name__
         if isinstance(hint, type) and not typing.get_args(hint)

@@ -98,7 +98,7 @@ class Whole:
         spread = OnMesh(_descending(learner, learner.task), [self._batch], mesh)
         state = jax.device_put(self._state(spread.learner), spread.places)
         step = spread.train_step(spread.batches[0]).compile()
-        return Stepped(self._params, *step(state, jax.device_put(self._batch, spread.rows), np.float32(RATE)))
+        return Stepped(self._params, *step(state, jax.device_put(self._batch, spread.rows), np.float32(RATE), {}))
 
     def on_replicas(self) -> Stepped:
         """Take a step by `pmap`, over all devices."""
@@ -116,7 +116,7 @@ class Whole:
 
 
 def _descending(learner: Learner, task: Task) -> Learner:
-    return dataclasses.replace(learner, optimizer=optax.sgd(RATE), task=WithoutChance(task))
+    return dataclasses.replace(learner, optimizer=optax.sgd(RATE), task=WithoutChance(task), scales={})
 
 
 def whole_with(kind: str, name: str) -> Whole:

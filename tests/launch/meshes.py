@@ -28,7 +28,7 @@ def losses(experiment: Experiment, batches: Sequence[Any], sizes: Mapping[str, i
     state = init(jax.random.key_data(jax.random.key(experiment.seed)), jax.device_put(batches[0], spread.rows))
     step, found = spread.train_step(spread.batches[0]).compile(), []
     for rate, batch in zip(rates_of(spread.learner.schedule, len(batches)), batches, strict=True):
-        state, metrics = step(state, jax.device_put(batch, spread.rows), rate)
+        state, metrics = step(state, jax.device_put(batch, spread.rows), rate, spread.learner.scales)
         found.append(float(metrics['loss']))
     return found
 

@@ -14,6 +14,8 @@ from saccade.ops import blockwise, linear_attention, plain, remat
 from saccade.ops.flops import (
     count_primitive,
     count_primitive_static,
+    counted,
+    counting,
     flops,
     jaxpr_flops,
     model_flops,
@@ -89,13 +91,56 @@ def test_remat_in_a_scan_makes_four_of_each():
 
 
 def test_what_a_model_needs_is_counted_without_recomputation():
-    function = train(loop(7, remat.checkpoint(layer)))
+    function = train(loop(7, jax.checkpoint(layer)))
     assert flops(function, X, W) == 28 * PRODUCT
-    # The body is traced within, for whether to recompute is asked then.
-    again = train(loop(7, lambda x, w: remat.checkpoint(layer)(x, w)))
-    for _ in range(2):
-        assert flops(again, X, W) == 28 * PRODUCT
-        assert model_flops(again, X, W) == 21 * PRODUCT
+    assert model_flops(function, X, W) == 21 * PRODUCT
+
+
+def test_loops_in_what_is_rematerialised_are_counted_once():
+    function = train(jax.checkpoint(loop(7)))
+    assert flops(function, X, W) == 28 * PRODUCT
+    assert model_flops(function, X, W) == 21 * PRODUCT
+    twice = train(jax.checkpoint(loop(7, jax.checkpoint(layer))))
+    assert flops(twice, X, W) == 35 * PRODUCT
+    assert model_flops(twice, X, W) == 21 * PRODUCT
+
+
+@jax.custom_vjp
+def recomputing(x, w):
+    return jnp.tanh(x @ w)
+
+
+def pull_back(saved, g):
+    with remat.recomputed():
+        _, pull = jax.vjp(layer, *saved)
+    return pull(g)
+
+
+recomputing.defvjp(lambda x, w: (recomputing(x, w), (x, w)), pull_back)
+
+
+@pytest.mark.parametrize(
+    ('wrap', 'times'), [(lambda f: f, 1), (jax.jit, 1), (jax.checkpoint, 1), (functools.partial(loop, 7), 7)]
+)
+def test_what_a_kernel_says_that_it_computes_again_is_counted_once(wrap, times):
+    function = train(wrap(recomputing))
+    assert flops(function, X, W) == 4 * times * PRODUCT
+    assert model_flops(function, X, W) == 3 * times * PRODUCT
+
+
+def test_a_program_is_traced_once_to_be_counted_unless_a_kernel_hides_its_products():
+    traced = []
+
+    def program(hides, x, w):
+        traced.append(hides)
+        return layer(x, w) if not hides or counting() else jnp.tanh(x)
+
+    for hides, times in ((False, 1), (True, 2)):
+        traced.clear()
+        found, jaxpr = counted(lambda hides=hides: jax.jit(program, static_argnums=0).trace(hides, X, W))
+        assert len(traced) == times
+        assert jaxpr_flops(jaxpr) == PRODUCT
+        assert jaxpr_flops(found.jaxpr) == (0 if hides else PRODUCT)
 
 
 def attention_work(count, mask, attend):

@@ -24,7 +24,7 @@ class Done(JitBackend):
     """Steps of a model with two leaves, done as soon as they are taken."""
 
     def __init__(self):
-        self.learner = self.rows_like = self.train_step = self.eval_step = self.devices = self.traced = None
+        self.learner = self.rows_like = self.train_step = self.devices = self.traced = None
         self.shards, self.reads = 1, (0, 1)
         self.like = SimpleNamespace(params={'down': jnp.zeros(2), 'up': jnp.zeros(2)})
 

@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from saccade.axes import declaration
-from saccade.build import build
+from saccade.build import bind, build
 from saccade.train.optimizer import Optimizer, adafactor, muon, path_of
 from saccade.train.rates import Frozen, LayerWise
 from saccade.types import Part, UserError
@@ -345,8 +345,6 @@ def test_a_statistic_moves_by_its_negative_gradient_and_nothing_else_knows_of_it
     [
         (Optimizer(Part(optax.adamw, (('learning_rate', 1.0),))), 'learning rate of its own'),
         (Optimizer(Part(optax.adafactor)), 'learning rate of its own'),
-        (Optimizer(Part(optax.scale_by_adam), weight_decay=-0.1), 'weight_decay'),
-        (Optimizer(Part(optax.scale_by_adam), clip_norm=0.0), 'clip_norm'),
         (Optimizer(Part(optax.scale_by_adam), no_decay='('), 'not a regular expression'),
         (Optimizer(Part(muon, (('others', Part(optax.constant_schedule, (('value', 1.0),))),))), r'rule\.others'),
     ],
@@ -360,3 +358,15 @@ def test_refuses_what_cannot_be(optimizer, words):
 def test_muon_refuses_parameters_without_a_hidden_kernel(axes):
     with pytest.raises(UserError, match='finds no hidden kernel'):
         muon().of(axes).init({'table': jnp.zeros((4, 4))})
+
+
+@pytest.mark.parametrize(
+    ('changes', 'words'),
+    [
+        ({'weight_decay': -0.1}, r'config\.weight_decay must be at least 0, not -0\.1'),
+        ({'clip_norm': 0.0}, r'config\.clip_norm must be above 0, not 0\.0'),
+    ],
+)
+def test_numbers_out_of_range_are_refused_when_the_optimizer_is_built(changes, words):
+    with pytest.raises(UserError, match=words):
+        bind(Optimizer, {'rule': {'use': 'optax:scale_by_adam'}, **changes})

@@ -59,7 +59,7 @@ def test_rematerialised_layers_need_less_memory(backend):
 
 
 @pytest.mark.long
-def test_runs_that_differ_in_their_learning_rates_share_a_program():
+def test_runs_that_differ_in_rates_and_other_numbers_share_a_program():
     def program(**changes):
         run = experiment(model__layers=1, model__width=48, **changes)
         mesh = make_mesh({}, jax.devices()[:1])
@@ -68,7 +68,8 @@ def test_runs_that_differ_in_their_learning_rates_share_a_program():
 
     known = program()
     assert program(schedule__peak=0.5, schedule__warmup=1, steps=17, seed=3) == known
-    assert program(optimizer__weight_decay=0.5) != known
+    assert program(optimizer__weight_decay=0.5) == known
+    assert program(optimizer__weight_decay=0.0) != known
 
 
 @pytest.mark.long

@@ -23,7 +23,6 @@ import numpy as np
 
 from saccade.benchmark.report import Report, Table
 from saccade.benchmark.trace import Cost, costs
-from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import Backend
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
@@ -131,8 +130,8 @@ def _report(
     options: Options,
 ) -> Report:
     tokens = config['batch_size'] * config['model']['context_length']
-    step = backend.learner.train_step, backend.like, backend.rows_like
-    needed = model_flops(*step)
+    counts = backend.train_step.counts
+    needed = counts.model_flops
     shares = [needed / taken / rate for taken, rate in zip(seconds, rates, strict=True)]
     device = f'{backend.devices} x {jax.devices()[0].device_kind}'
     figures = {
@@ -142,7 +141,7 @@ def _report(
         'matrix_utilisation': median(shares),
         'matrix_flops_per_second': median(rates),
         'model_flops_per_step': needed,
-        'hardware_flops_per_step': flops(*step),
+        'hardware_flops_per_step': counts.flops,
         'rounds': {'seconds': seconds, 'matrix_flops_per_second': rates, 'matrix_utilisation': shares},
         'costs': [asdict(cost) for cost in found[:3]],
         'trace': options.trace,

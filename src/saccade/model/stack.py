@@ -21,7 +21,6 @@ from jaxtyping import Array, Float, Int, PyTree
 from saccade.axes import parameters
 from saccade.block.base import ResidualStreams
 from saccade.layers import HANDED, handed_on, hands_on, in_order, is_group
-from saccade.ops import remat
 from saccade.types import Block, Hidden, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
 
 # What layers may report beside their output, by Linen collection; stacked over the layers.
@@ -76,7 +75,7 @@ def _rematerialised(layer: Layer, policy: str | None) -> Layer:
         return layer
     if policy not in POLICIES:
         raise UserError(f"remat: there is no checkpoint policy '{policy}'; there are {', '.join(POLICIES)}")
-    return remat.checkpoint(layer, policy=getattr(jax.checkpoint_policies, policy))
+    return jax.checkpoint(layer, policy=getattr(jax.checkpoint_policies, policy))
 
 
 class Group(NamedTuple):

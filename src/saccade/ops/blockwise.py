@@ -38,8 +38,7 @@ def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, q_block: int, k_blo
     plan = Plan.make(scoring, (min(q_block, T), min(k_block, S)), q)
     visits = _whole_row(plan, scoring.mask, (T, S))
     q, k, v = pad(q, plan.blocks[0]), pad(k, plan.blocks[1]), pad(v, plan.blocks[1])
-    run = _attend if remat.recomputing() else _attend_keeping
-    return run(plan, visits, q, k, v, *leaves_of(scoring))[:, :T].astype(v.dtype)
+    return _attend(plan, visits, q, k, v, *leaves_of(scoring))[:, :T].astype(v.dtype)
 
 
 @struct.dataclass
@@ -152,13 +151,6 @@ def _whole_row(plan: Plan, mask: Mask, lengths: tuple[int, int]) -> Visits:
 def _attend(
     plan: Plan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
 ) -> Mixed:
-    return _attend_keeping(plan, visits, q, k, v, floats, others)
-
-
-def _attend_keeping(
-    plan: Plan, visits: Visits, q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
-) -> Mixed:
-    """Attend so that the backward pass is JAX's own, which keeps the weights of every block."""
     return _forward(plan, visits, q, k, v, floats, others)[0]
 
 
@@ -214,7 +206,8 @@ def finalise(scoring: Scoring, sums: Sums) -> tuple[Mixed, PyTree]:
 
 def inner_products(dout: Mixed, out: Mixed) -> Float[Array, 'B N T 1']:
     """Return the sum over all keys of weight times dweight, which is that over H of output times its gradient."""
-    return jnp.einsum('BTNH,BTNH->BNT', dout, out)[..., None]
+    with remat.recomputed():  # a sum over weights, were they kept, is no product
+        return jnp.einsum('BTNH,BTNH->BNT', dout, out)[..., None]
 
 
 def no_gradients(
@@ -252,14 +245,16 @@ def pull_back(
         (dq, dk, dv, dfloats, dcarry, carries), i, j = state, this.q, this.k
         q_part, k_part, v_part, dout_part = rows(q, i), columns(k, j), columns(v, j), rows(dout, i)
         if plan.carried:
-            carries = jax.lax.cond(this.last, lambda: _carries(plan, scoring, q, k, this), lambda: carries)
+            with remat.recomputed():
+                carries = jax.lax.cond(this.last, lambda: _carries(plan, scoring, q, k, this), lambda: carries)
         carry, pairs = jax.tree.map(lambda leaf: leaf[j], carries), _pairs(plan, scoring, this)
 
         def block(q_part: Queries, k_part: Keys, floats: list[Array], carry: PyTree) -> tuple[Array, PyTree, Any]:
             scoring = plan.scoring(floats, others)
             return *scoring.scores(q_part, k_part, pairs, carry), scoring.softmax
 
-        (scores, _, softmax), pull = jax.vjp(block, q_part, k_part, floats, carry)
+        with remat.recomputed():
+            (scores, _, softmax), pull = jax.vjp(block, q_part, k_part, floats, carry)
         scores = jnp.where(pairs.allowed, scores, -jnp.inf)
         dweights = _dropped(scoring, grouped_products(dout_part, v_part), pairs)
         weights, dscores, dsoftmax = softmax.backward(scores, heads_rows(known, i), dweights, heads_rows(inner, i))
@@ -303,10 +298,9 @@ def _dropped(scoring: Scoring, weights: Array, pairs: Pairs) -> Array:
 
 
 def _value_gradient(weights: Array, dout: Mixed, heads: int) -> Values:
-    _, pull = jax.vjp(
-        functools.partial(weighted_values, weights),
-        jnp.zeros((*weights.shape[:1], weights.shape[-1], heads, dout.shape[-1])),
-    )
+    values = jnp.zeros((*weights.shape[:1], weights.shape[-1], heads, dout.shape[-1]))
+    with remat.recomputed():
+        _, pull = jax.vjp(functools.partial(weighted_values, weights), values)
     return pull(dout.astype(jnp.float32))[0]
 
 

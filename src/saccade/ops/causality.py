@@ -7,6 +7,7 @@ A mask says how far ahead its queries attend (`MaskBase.lookahead`, by its value
 source: a block names the fields of such parts in `of_source`.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,13 +25,17 @@ def require_causal(name: str, *given: Part) -> None:
         UserError: there is one; it is named.
     """
     for part in given:
-        if getattr(part.target, 'sees_others', False):
-            raise UserError(f'{name} is causal: it cannot have {part.name}, where a token depends on later ones')
-        if not _makes_mask(part.target):
-            require_causal(name, *_within(part))
-        elif getattr(part(), 'lookahead', None) != 0:
+        _require_causal(name, part)
+
+
+@functools.lru_cache(maxsize=256)  # a model asks for each of its layers, each time that it is traced
+def _require_causal(name: str, part: Part) -> None:
+    for inner in _reading_others(part):
+        if getattr(inner.target, 'sees_others', False):
+            raise UserError(f'{name} is causal: it cannot have {inner.name}, where a token depends on later ones')
+        if _makes_mask(inner.target) and getattr(inner(), 'lookahead', None) != 0:
             raise UserError(
-                f'{name} is causal: under the mask {part.name} a token attends to later ones; take ops.mask:Causal, '
+                f'{name} is causal: under the mask {inner.name} a token attends to later ones; take ops.mask:Causal, '
                 f'alone or together with it in ops.mask:all_of'
             )
 
@@ -51,11 +56,14 @@ def require_causal_mask(name: str, mask: MaskBase) -> None:
         )
 
 
-def _within(part: Part) -> Iterator[Part]:
-    """The parts that a part was given, less those that read another sequence."""
-    for field, value in part.arguments:
-        if field not in getattr(part.target, 'of_source', ()):
-            yield from _parts(value)
+def _reading_others(part: Part) -> Iterator[Part]:
+    """A part and those that it was given, at any depth, less those that read another sequence or make a mask."""
+    yield part
+    if not _makes_mask(part.target):
+        for field, value in part.arguments:
+            if field not in getattr(part.target, 'of_source', ()):
+                for inner in _parts(value):
+                    yield from _reading_others(inner)
 
 
 def _parts(value: Any) -> Iterator[Part]:

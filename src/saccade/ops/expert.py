@@ -19,7 +19,6 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from saccade.ops import remat
 from saccade.ops.routing import Routes
 from saccade.types import PRNGKey
 
@@ -120,7 +119,7 @@ def _by_blocks(
     expert: Expert, params: PyTree, given: Float[Array, 'G M D'], keys: Array | None, seats: Seats
 ) -> Float[Array, 'G M D']:
     # Keeping each block's products but not its copy of the expert's parameters.
-    @functools.partial(remat.checkpoint, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
+    @functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)
     def one(group: Array, owner: Array, x: Float[Array, 'M D'], key: Array | None) -> Float[Array, 'M D']:
         own = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, owner, keepdims=False), params)
         if seats.filled is None:

@@ -6,11 +6,13 @@ XLA's `cost_analysis` counts the body of a scan once, whatever its length; here 
 it runs. What counts is the usual convention: the multiplications and additions of matrix products and
 convolutions, and nothing elementwise. The figures are of the program as traced: dead code that the compiler
 would drop counts too. A kernel that hides from JAX its products, as cuDNN's attention does, or which of them it skips,
-as Pallas kernels do, asks `counting` and has the same products of blocks counted in its place.
+as Pallas kernels do, asks `counting` and has the same products of blocks counted in its place; a program with such a
+kernel is traced once more for that, `counted` says.
 
 - `flops`: what the hardware does. What is computed again in the backward pass counts again.
 - `model_flops`: what the model needs. Everything counts once, as in model FLOPs utilisation (Chowdhery et al. 2022,
-  "PaLM: Scaling Language Modeling with Pathways", appendix B, https://arxiv.org/abs/2204.02311).
+  "PaLM: Scaling Language Modeling with Pathways", appendix B, https://arxiv.org/abs/2204.02311): what is computed
+  again is marked in the trace (`ops.remat`).
 
 Either counts the pairs of tokens that an attention kernel multiplies: those that the mask forbids too, but for the
 blocks of them that the kernel skips. (PaLM's formula counts all pairs.)
@@ -25,17 +27,20 @@ As for loops and the like:
 
 import math
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
-from saccade.ops.remat import nothing_recomputed
+from saccade.ops.remat import is_recomputed
 
 Cost = Callable[[JaxprEqn], int]
 Combine = Callable[[JaxprEqn, list[int]], int]
 
+
 _counting = jax.make_user_context(False)
+_asked: ContextVar[list[bool] | None] = ContextVar('asked', default=None)
 
 
 def flops(function: Callable[..., Any], *args: Any) -> int:
@@ -47,13 +52,33 @@ def flops(function: Callable[..., Any], *args: Any) -> int:
     Raises:
         ValueError: a product stands in a loop of unknown trip count.
     """
-    with _counting(True):
-        return jaxpr_flops(jax.make_jaxpr(function)(*args))
+    return jaxpr_flops(_traced(function, *args))
 
 
 def counting() -> bool:
     """Return whether the program is traced only for its products to be counted."""
+    if (asked := _asked.get()) is not None:
+        asked.append(_counting.value)
     return _counting.value
+
+
+def counted(trace: Callable[[], Any]) -> tuple[Any, ClosedJaxpr]:
+    """Trace a program by a function, and return it with the jaxpr in which to count its products.
+
+    That is its own jaxpr, and it is traced once, unless a kernel hides its products.
+
+    Args:
+        trace: returns a `jax.stages.Traced`, or something else with a `jaxpr`.
+    """
+    token = _asked.set([])
+    try:
+        traced, hidden = trace(), _asked.get()
+    finally:
+        _asked.reset(token)
+    if not hidden:
+        return traced, traced.jaxpr
+    with _counting(True):
+        return traced, trace().jaxpr
 
 
 def model_flops(function: Callable[..., Any], *args: Any) -> int:
@@ -62,8 +87,12 @@ def model_flops(function: Callable[..., Any], *args: Any) -> int:
     Raises:
         ValueError: a product stands in a loop of unknown trip count.
     """
-    with nothing_recomputed():
-        return flops(function, *args)
+    return jaxpr_model_flops(_traced(function, *args))
+
+
+def _traced(function: Callable[..., Any], *args: Any) -> ClosedJaxpr:
+    with _counting(True):
+        return jax.make_jaxpr(function)(*args)
 
 
 def jaxpr_flops(jaxpr: ClosedJaxpr) -> int:
@@ -73,6 +102,15 @@ def jaxpr_flops(jaxpr: ClosedJaxpr) -> int:
         ValueError: a product stands in a loop of unknown trip count.
     """
     return _tally(jaxpr, _products, _executed)
+
+
+def jaxpr_model_flops(jaxpr: ClosedJaxpr) -> int:
+    """Count as `model_flops` does, for what is already traced.
+
+    Raises:
+        ValueError: a product stands in a loop of unknown trip count.
+    """
+    return _tally(jaxpr, _products, _executed, leave_out=is_recomputed)
 
 
 def count_primitive(function: Callable[..., Any], name: str, *args: Any) -> int:
@@ -94,11 +132,14 @@ def count_primitive_static(function: Callable[..., Any], name: str, *args: Any) 
     return _tally(jax.make_jaxpr(function)(*args), _is_named(name), _written)
 
 
-def _tally(jaxpr: Jaxpr | ClosedJaxpr, cost: Cost, combine: Combine) -> int:
+def _tally(
+    jaxpr: Jaxpr | ClosedJaxpr, cost: Cost, combine: Combine, leave_out: Callable[[JaxprEqn], bool] = lambda _: False
+) -> int:
     """Add up the cost of every equation, and what `combine` makes of the tallies of the jaxprs inside it."""
     return sum(
-        cost(equation) + combine(equation, [_tally(inner, cost, combine) for inner in _inside(equation)])
+        cost(equation) + combine(equation, [_tally(inner, cost, combine, leave_out) for inner in _inside(equation)])
         for equation in jaxpr.eqns
+        if not leave_out(equation)
     )
 
 

@@ -22,7 +22,6 @@ from einops import rearrange
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from saccade.ops import remat
 from saccade.ops.mask import SameSegment
 from saccade.types import Keys, Mixed, Queries, Values
 
@@ -317,7 +316,7 @@ class Row:
         before = jnp.concatenate([jnp.zeros_like(run[:1, :, -1]), run[:-1, :, -1]])
         earlier = jnp.tri(self.chunk, dtype=bool)
 
-        @functools.partial(remat.checkpoint, prevent_cse=False)
+        @functools.partial(jax.checkpoint, prevent_cse=False)
         def visit(state: PyTree, chunk: PyTree) -> tuple[PyTree, Array]:
             run, before, parts = chunk
             same = earlier & (run[:, :, None] == run[:, None, :])

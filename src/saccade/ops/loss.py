@@ -2,53 +2,61 @@
 # SPDX-License-Identifier: Apache-2.0
 """Losses of logits, in nats."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from saccade.types import is_zero
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+Scale = float | Array | None  # None for zero, of which nothing is computed
+
+
 def cross_entropy(
-    logits: Float[Array, '*B V'], targets: Int[Array, '*B'], smoothing: float = 0.0, z_loss: float = 0.0
+    logits: Float[Array, '*B V'],
+    targets: Int[Array, '*B'],
+    smoothing: float | Float[Array, ''] = 0.0,
+    z_loss: float | Float[Array, ''] = 0.0,
 ) -> Float[Array, '*B']:
     """Cross-entropy of each target, in float32 nats; nothing but the logits is kept for the backward pass.
 
     With smoothing e the target distribution is (1 - e) one-hot + e / V (Szegedy et al. 2016, section 7). With a z-loss
     z log^2(sum of exp(logits)) is added to each (Chowdhery et al. 2022, "PaLM", section 5,
-    https://arxiv.org/abs/2204.02311, with z = 1e-4).
+    https://arxiv.org/abs/2204.02311, with z = 1e-4). Neither e nor z has a gradient; either may be traced.
     """
+    smoothing, z_loss = (None if is_zero(value) else value for value in (smoothing, z_loss))
+    return _cross_entropy(logits, targets, smoothing, z_loss)
+
+
+@jax.custom_vjp
+def _cross_entropy(logits: Array, targets: Array, smoothing: Scale, z_loss: Scale) -> Array:
     return _forward(logits, targets, smoothing, z_loss)[0]
 
 
 def _forward(
-    logits: Array, targets: Array, smoothing: float, z_loss: float
-) -> tuple[Array, tuple[Array, Array, Array, Array]]:
+    logits: Array, targets: Array, smoothing: Scale, z_loss: Scale
+) -> tuple[Array, tuple[Array, Array, Array, Array, Scale, Scale]]:
     wide = logits.astype(jnp.float32)
     # Kept apart from the log of the sum, which would lose its digits beside a large maximum.
     highest = wide.max(axis=-1)
     total = jnp.exp(wide - highest[..., None]).sum(axis=-1)
     hit = jnp.take_along_axis(wide, targets[..., None], axis=-1)[..., 0]
-    expected = (1.0 - smoothing) * (hit - highest)
-    if smoothing:
-        expected += smoothing * (wide - highest[..., None]).mean(axis=-1)
+    expected = hit - highest
+    if smoothing is not None:
+        expected = (1.0 - smoothing) * expected + smoothing * (wide - highest[..., None]).mean(axis=-1)
     loss = jnp.log(total) - expected
-    if z_loss:
+    if z_loss is not None:
         loss += z_loss * jnp.square(jnp.log(total) + highest)
-    return loss, (logits, targets, highest, total)
+    return loss, (logits, targets, highest, total, smoothing, z_loss)
 
 
-def _backward(
-    smoothing: float, z_loss: float, saved: tuple[Array, Array, Array, Array], dloss: Array
-) -> tuple[Array, None]:
-    logits, targets, highest, total = saved
+def _backward(saved: tuple[Array, Array, Array, Array, Scale, Scale], dloss: Array) -> tuple[Array, None, None, None]:
+    logits, targets, highest, total, smoothing, z_loss = saved
     probabilities = jnp.exp(logits.astype(jnp.float32) - highest[..., None]) / total[..., None]
     hit = targets[..., None] == jnp.arange(logits.shape[-1])
-    wanted = (1.0 - smoothing) * hit + smoothing / logits.shape[-1]
-    if z_loss:
+    wanted = hit if smoothing is None else (1.0 - smoothing) * hit + smoothing / logits.shape[-1]
+    if z_loss is not None:
         probabilities *= 1.0 + 2.0 * z_loss * (jnp.log(total) + highest)[..., None]
-    return ((probabilities - wanted) * dloss[..., None]).astype(logits.dtype), None
+    return ((probabilities - wanted) * dloss[..., None]).astype(logits.dtype), None, None, None
 
 
-cross_entropy.defvjp(_forward, _backward)
+_cross_entropy.defvjp(_forward, _backward)

@@ -2,36 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rematerialisation: the backward pass recomputes values of the forward pass instead of keeping them.
 
-Whatever does so asks here, so that a program can also be traced with everything kept, to count what a model needs
-apart from what saving memory adds. The answer is part of the key of JAX's caches of traces.
+`jax.checkpoint` names what it computes again `rematted_computation`; a kernel with a backward pass of its own does the
+same by `recomputed`. So the trace of a program tells what its model needs apart from what saving memory adds.
 
 `jax.checkpoint` puts barriers between values that are computed again and the first ones, or the compiler would find
 them equal and keep the first. XLA:CPU drops barriers before it looks for equal values, until jax 0.12; hence
 `compiler_options`.
 """
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
 
 import jax
+from jax.extend.core import JaxprEqn
 
-_recomputing = jax.make_user_context(True)
-
-
-def recomputing() -> bool:
-    """Return whether the program that is being traced may rematerialise."""
-    return _recomputing.value
+_NAME = 'rematted_computation'  # as `jax.checkpoint` has it
 
 
-def nothing_recomputed() -> AbstractContextManager[None]:
-    """Trace programs in which everything is kept."""
-    return _recomputing(False)
+def recomputed() -> AbstractContextManager[None]:
+    """Trace operations of a backward pass that the forward pass has done before.
+
+    The derivative of a function that `jax.vjp` calls herein is to be called outside: it is done once.
+    """
+    return jax.named_scope(_NAME)
 
 
-def checkpoint(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Do as `jax.checkpoint` with these options, unless everything is to be kept."""
-    return jax.checkpoint(function, **options) if recomputing() else function
+def is_recomputed(equation: JaxprEqn) -> bool:
+    """Return whether an equation of a traced program, with all that is inside it, is computed again."""
+    return _NAME in str(equation.source_info.name_stack)
 
 
 def compiler_options(platform: str) -> dict[str, str]:

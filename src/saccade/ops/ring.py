@@ -25,7 +25,7 @@ import numpy as np
 from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Int, PyTree
 
-from saccade.ops import blockwise, remat
+from saccade.ops import blockwise
 from saccade.ops.blockwise import Plan, Visits
 from saccade.ops.devices import Devices
 from saccade.ops.scoring import Scoring
@@ -44,8 +44,7 @@ def attend(q: Queries, k: Keys, v: Values, scoring: Scoring, blocks: tuple[int, 
     """
     trip = Trip.of(scoring.mask, (q.shape[1], k.shape[1]), blocks, devices.parts)
     ring = _Ring(Plan.make(scoring, trip.blocks, q), trip.legs, trip.shares, devices.mesh, devices.tokens)
-    run = _attend if remat.recomputing() else _attend_keeping
-    return run(ring, trip.visits(), q, k, v, *blockwise.leaves_of(scoring)).astype(v.dtype)
+    return _attend(ring, trip.visits(), q, k, v, *blockwise.leaves_of(scoring)).astype(v.dtype)
 
 
 @dataclass(frozen=True)
@@ -244,13 +243,6 @@ class _Ring:
 def _attend(
     ring: _Ring, visits: list[Visits], q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
 ) -> Mixed:
-    return _attend_keeping(ring, visits, q, k, v, floats, others)
-
-
-def _attend_keeping(
-    ring: _Ring, visits: list[Visits], q: Queries, k: Keys, v: Values, floats: list[Array], others: list[Array]
-) -> Mixed:
-    """Attend so that the backward pass is JAX's own, which keeps the weights of every block."""
     return _forward(ring, visits, q, k, v, floats, others)[0]
 
 

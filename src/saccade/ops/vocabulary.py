@@ -52,7 +52,6 @@ class OutputProjection:
         return logits if self.cap is None else self.cap * jnp.tanh(logits / self.cap)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 3))
 def score_in_chunks(
     score: Score, projections: tuple[OutputProjection, ...], given: tuple[Array, ...], chunk: int
 ) -> tuple[PyTree, PyTree]:
@@ -60,35 +59,58 @@ def score_in_chunks(
 
     Args:
         score: called as score(*logits, *given) with [B chunk ...] of each; its results are [B chunk ...] too. Losses,
-            the first of them, have gradients.
+            the first of them, have gradients. What else it reads, as a traced label smoothing, has none.
         projections: of the same places. The first has gradients, the others, as a teacher's, have none.
         given: [B T ...] each, as the targets.
         chunk: in places of a row; the last chunk is padded.
     """
-    return _forward(score, projections, given, chunk)[0]
+
+    def of_a_chunk(places: PyTree) -> tuple[Array, ...]:
+        hidden, given = jax.tree.map(lambda leaf: leaf[0], places)
+        return *_logits(projections, hidden), *given
+
+    like = jax.eval_shape(of_a_chunk, _cut(([each.hidden for each in projections], given), chunk))
+    # The backward pass may be traced after the program that the score has traced numbers of.
+    score, numbers = jax.closure_convert(score, *like)
+    return _scored(score, projections, given, tuple(numbers), chunk)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 4))
+def _scored(
+    score: Score,
+    projections: tuple[OutputProjection, ...],
+    given: tuple[Array, ...],
+    numbers: tuple[Array, ...],
+    chunk: int,
+) -> tuple[PyTree, PyTree]:
+    return _forward(score, projections, given, numbers, chunk)[0]
 
 
 def _forward(
-    score: Score, projections: tuple[OutputProjection, ...], given: tuple[Array, ...], chunk: int
+    score: Score,
+    projections: tuple[OutputProjection, ...],
+    given: tuple[Array, ...],
+    numbers: tuple[Array, ...],
+    chunk: int,
 ) -> tuple[tuple[PyTree, PyTree], Any]:
     def visit(carry: None, places: Any) -> tuple[None, tuple[PyTree, PyTree]]:
         hidden, given = places
-        return carry, score(*_logits(projections, hidden), *given)
+        return carry, score(*_logits(projections, hidden), *given, *numbers)
 
     found = jax.lax.scan(visit, None, _cut(([each.hidden for each in projections], given), chunk))[1]
     length = projections[0].hidden.shape[1]
-    return jax.tree.map(lambda leaf: _joined(leaf)[:, :length], found), (projections, given)
+    return jax.tree.map(lambda leaf: _joined(leaf)[:, :length], found), (projections, given, numbers)
 
 
-def _backward(score: Score, chunk: int, saved: Any, cotangents: tuple[PyTree, PyTree]) -> tuple[Any, None]:
-    (first, *others), given = saved
+def _backward(score: Score, chunk: int, saved: Any, cotangents: tuple[PyTree, PyTree]) -> tuple[Any, None, None]:
+    (first, *others), given, numbers = saved
     weights = first.replace(hidden=None)
 
     def visit(sums: OutputProjection, places: Any) -> tuple[OutputProjection, Array]:
         (hidden, *fixed), given, dlosses = places
 
         def losses(projection: OutputProjection) -> PyTree:
-            return score(projection.logits(), *_logits(others, fixed), *given)[0]
+            return score(projection.logits(), *_logits(others, fixed), *given, *numbers)[0]
 
         (gradient,) = jax.vjp(losses, first.replace(hidden=hidden))[1](dlosses)
         sums = jax.tree.map(lambda total, leaf: total + leaf, sums, gradient.replace(hidden=None))
@@ -99,10 +121,10 @@ def _backward(score: Score, chunk: int, saved: Any, cotangents: tuple[PyTree, Py
     sums, hidden = jax.lax.scan(visit, zeros, places)
     gradient = jax.tree.map(lambda total, leaf: total.astype(leaf.dtype), sums, weights)
     hidden = _joined(hidden)[:, : first.hidden.shape[1]]
-    return (gradient.replace(hidden=hidden), *(None for _ in others)), None
+    return (gradient.replace(hidden=hidden), *(None for _ in others)), None, None
 
 
-score_in_chunks.defvjp(_forward, _backward)
+_scored.defvjp(_forward, _backward)
 
 
 def _logits(projections: Any, hidden: Any) -> list[Array]:

@@ -35,6 +35,7 @@ from saccade.types import (
     Params,
     Part,
     PRNGKey,
+    Scales,
     Share,
     Total,
     UserError,
@@ -184,14 +185,12 @@ class PredictsTokens(TaskBase):
             None for all places (`ops.vocabulary`).
     """
 
-    label_smoothing: Share = 0.0
-    z_loss: NotNegative = 0.0
+    label_smoothing: Scales[Share] = 0.0
+    z_loss: Scales[NotNegative] = 0.0
     vocabulary_chunk: Count | None = None
 
     def __post_init__(self) -> None:
         require_share('task', label_smoothing=self.label_smoothing)
-        if self.z_loss < 0:
-            raise UserError(f'task.z_loss: must be at least 0, not {self.z_loss}')
         if self.vocabulary_chunk is not None:
             require_positive('task', vocabulary_chunk=self.vocabulary_chunk)
 
@@ -281,7 +280,7 @@ def context_of(batch: Batch) -> LayerContext:
     return LayerContext(batch['positions'], batch['segments'], types=batch.get('types'))
 
 
-def scored(logits: Array, targets: Array, counts: Array, smoothing: float = 0.0) -> dict[str, Total]:
+def scored(logits: Array, targets: Array, counts: Array, smoothing: Scales[float] = 0.0) -> dict[str, Total]:
     """Return totals of loss, in nats, and accuracy over the targets that count."""
     return over_targets(cross_entropy(logits, targets, smoothing), jnp.argmax(logits, axis=-1) == targets, counts)
 

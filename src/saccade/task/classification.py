@@ -31,6 +31,7 @@ from saccade.types import (
     Params,
     Part,
     PRNGKey,
+    Scales,
     Share,
     Total,
     UserError,
@@ -68,7 +69,7 @@ class Classification(ReadsHead):
         augment: random changes of the examples, in training, one after another.
     """
 
-    label_smoothing: Share = 0.0
+    label_smoothing: Scales[Share] = 0.0
     augment: tuple[Part[Augmentation], ...] = ()
 
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}

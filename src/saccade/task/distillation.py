@@ -22,7 +22,19 @@ from jaxtyping import Array
 from saccade.model.stack import HIDDEN, layer_states
 from saccade.task.base import LOSS, SCORED, Forward, context_of, over_targets
 from saccade.task.masked_lm import MaskedLM
-from saccade.types import Batch, EncoderModel, Metric, Model, NotNegative, Params, Part, Positive, PRNGKey, Total
+from saccade.types import (
+    Batch,
+    EncoderModel,
+    Metric,
+    Model,
+    NotNegative,
+    Params,
+    Part,
+    Positive,
+    PRNGKey,
+    Scales,
+    Total,
+)
 
 
 @runtime_checkable
@@ -45,10 +57,10 @@ class Distillation(MaskedLM):
     weight c of the states.
     """
 
-    temperature: Positive = 2.0
-    soft: NotNegative = 5.0
-    hard: NotNegative = 2.0
-    cosine: NotNegative = 1.0
+    temperature: Scales[Positive] = 2.0
+    soft: Scales[NotNegative] = 5.0
+    hard: Scales[NotNegative] = 2.0
+    cosine: Scales[NotNegative] = 1.0
 
     bare: ClassVar[str] = 'task_loss'
     trains: ClassVar[tuple[type, str]] = (StudentAndTeacher, 'a student and a teacher')

@@ -27,7 +27,7 @@ from saccade.ops.similarity import normalised
 from saccade.ops.spread import gathered, numbers
 from saccade.task.base import IN_BATCH, Forward, scored
 from saccade.task.siamese_base import SEARCH, Siamese, there
-from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Total
+from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Scales, Total
 
 _NEVER = -1e9  # the logit of padding; finite, so that 0 times the loss of a row of padding is 0
 
@@ -44,7 +44,7 @@ class MultipleNegatives(Siamese):
             None where each step sees the whole batch.
     """
 
-    temperature: Positive = 0.05
+    temperature: Scales[Positive] = 0.05
     axis: str | None = None
 
     mixes_rows: ClassVar[str] = 'the texts to choose among'

@@ -18,7 +18,7 @@ from jaxtyping import Array
 
 from saccade.ops.masking import budget, choose_tokens, corrupt, row_keys
 from saccade.task.base import LOSS, SCORED, Forward, TaskBase, context_of, scored
-from saccade.types import Batch, EncoderModel, Metric, Model, NotNegative, Params, Part, PRNGKey, Range, Total
+from saccade.types import Batch, EncoderModel, Metric, Model, NotNegative, Params, Part, PRNGKey, Range, Scales, Total
 
 
 @runtime_checkable
@@ -38,7 +38,7 @@ class ReplacedToken(TaskBase):
     """Replaced-token detection (ELECTRA). Attributes: share of the tokens of words that are replaced; weight, w."""
 
     share: Annotated[float, Range(above=0, below=1)] = 0.15
-    weight: NotNegative = 50.0
+    weight: Scales[NotNegative] = 50.0
 
     bare: ClassVar[str] = 'task_loss'
     trains: ClassVar[tuple[type, str]] = (GeneratorAndDiscriminator, 'a generator and a discriminator')

@@ -21,7 +21,19 @@ from saccade.metric.bootstrap import of_mean
 from saccade.ops.similarity import distance
 from saccade.task.base import Forward
 from saccade.task.siamese_base import SEARCH, Siamese, there
-from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Total, UserError, fraction
+from saccade.types import (
+    Batch,
+    EncoderModel,
+    Estimate,
+    Metric,
+    Params,
+    Positive,
+    PRNGKey,
+    Scales,
+    Total,
+    UserError,
+    fraction,
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,7 @@ class Triplet(Siamese):
     Attributes: margin, a distance.
     """
 
-    margin: Positive = 1.0
+    margin: Scales[Positive] = 1.0
 
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'example')
     reports: ClassVar[tuple[Metric, ...]] = (Metric('loss', 'lowest', 0.0), fraction('accuracy'))

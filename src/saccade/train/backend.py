@@ -5,9 +5,11 @@
 Both compile the step ahead of time; the executable that is analysed for the plan is the one that runs.
 """
 
-import dataclasses
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, SupportsFloat, runtime_checkable
 
 import jax
@@ -15,29 +17,77 @@ import jax.numpy as jnp
 import numpy as np
 from einops import rearrange
 from jax.experimental import multihost_utils
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
+from saccade.attention.auto import Choice, choices
 from saccade.ops import remat
 from saccade.ops.devices import Devices, traced_for
+from saccade.ops.flops import counted, jaxpr_flops, jaxpr_model_flops
 from saccade.train.learner import Learner, TrainState
 from saccade.train.mesh import ROW_AXES, ROWS, devices_of, make_mesh, require_experts, rows_read, shardings
-from saccade.types import AcrossRows, Batch, Params, UserError
+from saccade.types import Batch, Params, Total, UserError
 
 Rows = Mapping[str, np.ndarray]
 
 _RATE = jax.ShapeDtypeStruct((), jnp.float32)
+_SCALE = jax.ShapeDtypeStruct((), jnp.float32, weak_type=True)  # as a number in the code is
 
 
+@dataclass(frozen=True)
+class Counts:
+    """Counts of a traced step. Attributes: FLOPs that it does, over all devices, and that the model needs; kernels."""
+
+    flops: int
+    model_flops: int
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """Training step, traced once: it is counted and compiled from that trace.
+
+    Attributes: traced, with a method `lower`, as `jax.stages.Traced` has; counts.
+    """
+
+    traced: Any
+    counts: Counts
+
+    @classmethod
+    def of(cls, trace: Callable[[], Any], devices: Devices | None, parts: int = 1) -> 'TracedStep':
+        """Trace a step.
+
+        Args:
+            trace: returns the traced step, with a `jaxpr`.
+            devices: for which it is traced; None for the default ones.
+            parts: devices that each do what the jaxpr says.
+        """
+        with choices() as made, traced_for(devices):
+            traced, jaxpr = counted(trace)
+        return cls(traced, Counts(parts * jaxpr_flops(jaxpr), parts * jaxpr_model_flops(jaxpr), tuple(made)))
+
+
+@dataclass(frozen=True)
 class Steps:
-    """Compiled step for batches of several shapes."""
+    """Compiled step for batches of several shapes.
 
-    def __init__(self, compiled: Sequence[tuple[PyTree, Any]]) -> None:
-        """Take a program for each of the batches, as they are placed."""
-        self._programs = {_shapes(batch): program for batch, program in compiled}
+    Attributes:
+        programs: by the shapes of the batches, the first of them first.
+        counts: of the first.
+        scales: numbers that are arguments of the programs, besides the learning rate.
+    """
+
+    programs: Mapping[Any, Any]
+    counts: Counts
+    scales: Mapping[str, np.float32] = field(default_factory=dict)
+
+    def taking(self, scales: Mapping[str, float]) -> 'Steps':
+        """Return the same programs, called with other numbers."""
+        return replace(self, scales={path: np.float32(value) for path, value in scales.items()})
 
     def __call__(self, state: TrainState, batch: Batch | Rows, rate: SupportsFloat) -> tuple[TrainState, Any]:
-        return self._programs[_shapes(batch)](state, batch, np.float32(rate))
+        return self.programs[_shapes(batch)](state, batch, np.float32(rate), self.scales)
 
     def memory_analysis(self) -> Any:
         """What the first of them needs."""
@@ -49,7 +99,7 @@ class Steps:
 
     @property
     def _first(self) -> Any:
-        return next(iter(self._programs.values()))
+        return next(iter(self.programs.values()))
 
 
 @runtime_checkable
@@ -61,7 +111,6 @@ class Backend(Protocol):
         like: shapes, dtypes and places of a state as it is saved and restored.
         rows_like: shapes of a global batch, of the longest rows that there are.
         train_step: the compiled (state, batch, learning rate) -> (state, metrics). It takes the state over.
-        eval_step: the compiled (params, batch) -> totals.
         shards: parts that the rows of a batch are split into.
         reads: which part of a batch's rows this process reads, and of how many; processes may read the same.
         devices: how many there are in all.
@@ -72,7 +121,6 @@ class Backend(Protocol):
     like: TrainState
     rows_like: PyTree
     train_step: Steps
-    eval_step: Any
     shards: int
     reads: tuple[int, int]
     devices: int
@@ -84,6 +132,10 @@ class Backend(Protocol):
 
     def place(self, rows: Rows) -> Batch | Rows:
         """Put this process's rows of a global batch on its devices, or into the order in which the step does."""
+        ...
+
+    def eval_step(self, params: Params, batch: Batch | Rows) -> dict[str, Total]:
+        """Return the totals of a batch; the program is compiled at the first one."""
         ...
 
     def load(self, state: TrainState) -> TrainState:
@@ -118,8 +170,7 @@ class OnMesh:
         split = math.prod(mesh.shape[axis] for axis in ROW_AXES) * learner.accumulate
         require_rows(batches, split, f'{" x ".join(ROW_AXES)} x accumulate')
         self.learner, self.devices = learner, devices_of(mesh)
-        # JAX keeps a trace for as long as the function lives, and a method is made anew each time it is asked for.
-        self._step = learner.train_step
+        self._traced: dict[Any, TracedStep] = {}
         self.whole, self.rows = (NamedSharding(mesh, axes) for axes in (PartitionSpec(), ROWS))
         self.batches = [jax.tree.map(lambda leaf: _placed(leaf, self.rows), batch) for batch in batches]
         shapes = jax.eval_shape(learner.init, _key_data(0), self.batches[0])
@@ -127,41 +178,55 @@ class OnMesh:
         self.places = shardings(shapes, shapes.params, learner.axes, mesh)
         self.like = jax.tree.map(_placed, shapes, self.places)
 
-    def train_step(self, batch: PyTree) -> jax.stages.Lowered:
-        """The training step for batches like this one and a learning rate, which takes the state over."""
+    def traced(self, batch: PyTree) -> TracedStep:
+        """Trace the training step for batches like this one, a learning rate and the learner's scales, once.
+
+        The step takes the state over.
+        """
+        if (known := self._traced.get(_shapes(batch))) is not None:
+            return known
         step = jax.jit(
-            self._step,
-            in_shardings=(self.places, self.rows, self.whole),
+            self.learner.train_step,
+            in_shardings=(self.places, self.rows, self.whole, self.whole),
             out_shardings=(self.places, self.whole),
             donate_argnums=0,
             compiler_options=remat.compiler_options(self.rows.mesh.devices.flat[0].platform),
         )
-        with traced_for(self.devices):
-            return step.lower(self.like, batch, _RATE)
+        scales = dict.fromkeys(self.learner.scales, _SCALE)
+        traced = TracedStep.of(lambda: step.trace(self.like, batch, _RATE, scales), self.devices)
+        return self._traced.setdefault(_shapes(batch), traced)
+
+    def train_step(self, batch: PyTree) -> jax.stages.Lowered:
+        """Lower the training step for batches like this one."""
+        return self.traced(batch).traced.lower()
 
 
 class JitBackend:
     """Backend of `jax.jit` over a mesh with named axes, as `train.mesh` has them."""
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
-        self._spread = spread = OnMesh(learner, batches, make_mesh(mesh, jax.devices()))
+        spread = OnMesh(learner, batches, make_mesh(mesh, jax.devices()))
         self.learner, self._rows, self.devices = learner, spread.rows, spread.rows.mesh.size
         self.like, self.rows_like, self.traced = spread.like, spread.batches[0], spread.devices
-        self._init = jax.jit(learner.init, in_shardings=(spread.whole, spread.rows), out_shardings=spread.places)
-        self.train_step = Steps([(rows, spread.train_step(rows).compile()) for rows in spread.batches])
-        evaluate = jax.jit(
-            learner.eval_step, in_shardings=(spread.places.params, spread.rows), out_shardings=spread.whole
-        )
-        with traced_for(spread.devices):
-            self.eval_step = evaluate.lower(self.like.params, self.rows_like).compile()
+        self._whole = whole = spread.whole
+        params = spread.places.params
+        self._init = jax.jit(learner.init, in_shardings=(whole, spread.rows, whole), out_shardings=spread.places)
+        self._evaluate = jax.jit(learner.eval_step, in_shardings=(params, spread.rows, whole), out_shardings=whole)
+        programs, counts = _compiled(spread.traced, spread.batches)
+        self.train_step = Steps(programs, counts).taking(learner.scales)
         self.shards = math.prod(spread.rows.mesh.shape[axis] for axis in ROW_AXES)
         self.reads = rows_read(spread.rows.mesh, jax.process_index())
 
     def init(self, seed: int) -> TrainState:
         """Return the training state before the first step, laid out over the mesh."""
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype, device=leaf.sharding), self.rows_like)
-        with traced_for(self._spread.devices):
-            return self._init(_key_data(seed), zeros)
+        with traced_for(self.traced):
+            return self._init(_key_data(seed), zeros, self.train_step.scales)
+
+    def eval_step(self, params: Params, batch: Batch) -> dict[str, Total]:
+        """Return the totals of a batch; the program is compiled at the first one."""
+        with traced_for(self.traced):
+            return self._evaluate(params, batch, self.train_step.scales)
 
     def place(self, rows: Rows) -> Batch:
         """Return the global batch, its rows sharded over the mesh, from this process's rows."""
@@ -181,10 +246,10 @@ class JitBackend:
 
     def spread(self, function: Callable[[Params, Batch], PyTree]) -> Callable[[Params, Rows], PyTree]:
         """Compile the function by `jit`, its results replicated on every device."""
-        run = jax.jit(function, out_shardings=self._spread.whole)
+        run = jax.jit(function, out_shardings=self._whole)
 
         def spread(params: Params, rows: Rows) -> PyTree:
-            with traced_for(self._spread.devices):
+            with traced_for(self.traced):
                 return self.host(run(params, self.place(rows)))
 
         return spread
@@ -195,8 +260,7 @@ class PmapBackend:
 
     def __init__(self, learner: Learner, batches: Sequence[PyTree], mesh: Mapping[str, int]) -> None:
         self.learner, self.rows_like = learner, batches[0]
-        task = learner.task.across('devices') if isinstance(learner.task, AcrossRows) else learner.task
-        replica = dataclasses.replace(learner, axis='devices', task=task)
+        replica = replace(learner, axis='devices')
         self.devices = self.shards = jax.device_count()
         self.reads = jax.process_index(), jax.process_count()
         self.traced = None
@@ -210,18 +274,28 @@ class PmapBackend:
         states = jax.tree.map(self._stacked, self.like)
         placed = [jax.tree.map(lambda leaf: self._stacked(self._share(leaf)), rows) for rows in batches]
         self._init = jax.jit(
-            lambda key: learner.init(key, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), share))
+            lambda key, scales: learner.init(
+                key, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), share), scales
+            )
         )
-        step = jax.pmap(replica.train_step, axis_name='devices', in_axes=(0, 0, None), donate_argnums=0)
+        self._evaluate = jax.pmap(replica.eval_step, axis_name='devices', in_axes=(0, 0, None))
+        scales, trace = dict.fromkeys(learner.scales, _SCALE), partial(_traced_by_pmap, replica.train_step)
+
+        def traced(rows: PyTree) -> TracedStep:
+            return TracedStep.of(lambda: trace(states, rows, _RATE, scales), None, self.devices)
+
         options = remat.compiler_options(jax.default_backend())
-        self.train_step = Steps([(rows, step.lower(states, rows, _RATE).compile(options)) for rows in placed])
-        evaluate = jax.pmap(replica.eval_step, axis_name='devices')
-        self.eval_step = evaluate.lower(states.params, placed[0]).compile()
+        programs, counts = _compiled(traced, placed, options)
+        self.train_step = Steps(programs, counts).taking(learner.scales)
         self._spread = jax.pmap(lambda _, state: state, in_axes=(0, None), out_axes=0)
 
     def init(self, seed: int) -> TrainState:
         """Return the training state before the first step, copied to every device."""
-        return self.load(self._init(_key_data(seed)))
+        return self.load(self._init(_key_data(seed), self.train_step.scales))
+
+    def eval_step(self, params: Params, batch: Rows) -> dict[str, Total]:
+        """Return the totals of a batch; the program is compiled at the first one."""
+        return self._evaluate(params, batch, self.train_step.scales)
 
     def place(self, rows: Rows) -> Rows:
         """Return this process's rows with a first axis for its devices."""
@@ -260,7 +334,49 @@ class PmapBackend:
         return jax.ShapeDtypeStruct((self._local, *leaf.shape), leaf.dtype)
 
 
+def _compiled(
+    trace: Callable[[PyTree], TracedStep], batches: Sequence[PyTree], options: Mapping[str, str] | None = None
+) -> tuple[dict[Any, Any], Counts]:
+    """Compile a step for each of the batches; return the programs by their shapes, and the counts of the first."""
+    steps = {_shapes(batch): trace(batch) for batch in batches}
+    programs = {shapes: step.traced.lower().compile(options) for shapes, step in steps.items()}
+    return programs, next(iter(steps.values())).counts
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """What `jax.pmap`, which has no `trace`, makes of a function. Attributes: jaxpr of one device; lowered."""
+
+    jaxpr: ClosedJaxpr
+    lowered: jax.stages.Lowered
+
+    def lower(self) -> jax.stages.Lowered:
+        """Return it as it was lowered when it was traced."""
+        return self.lowered
+
+
+def _traced_by_pmap(function: Callable[..., Any], *given: PyTree) -> _Lowered:
+    """Trace a step, whose last two arguments all devices share, under `jax.pmap`."""
+    traced: list[ClosedJaxpr] = []
+
+    def noted(*given: PyTree) -> PyTree:
+        jaxpr, like = jax.make_jaxpr(function, return_shape=True)(*given)
+        traced.append(jaxpr)
+        leaves = jaxpr_as_fun(jaxpr)(*jax.tree.leaves(given))
+        return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+    lowered = jax.pmap(noted, axis_name='devices', in_axes=(0, 0, None, None), donate_argnums=0).lower(*given)
+    return _Lowered(traced[-1], lowered)
+
+
 BACKENDS = {'jit': JitBackend, 'pmap': PmapBackend}
+
+
+def with_learner(backend: Backend, learner: Learner) -> Backend:
+    """Return a backend with the same programs for the learner of another run that shares them."""
+    other = copy.copy(backend)
+    other.learner, other.train_step = learner, backend.train_step.taking(learner.scales)
+    return other
 
 
 def replace_params(backend: Backend, state: TrainState, params: Params) -> TrainState:

@@ -13,7 +13,20 @@ from saccade.build import bind, lacking
 from saccade.paths import expanded
 from saccade.train.adapter import Adapter, Whole
 from saccade.train.extension import Extension
-from saccade.types import Count, CountOrZero, Data, Model, OfOneSequence, Part, Range, Share, Sink, Task, UserError
+from saccade.types import (
+    Count,
+    CountOrZero,
+    Data,
+    Model,
+    OfOneSequence,
+    Part,
+    Range,
+    Scales,
+    Share,
+    Sink,
+    Task,
+    UserError,
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +89,7 @@ class Experiment:
     keep_best: CountOrZero = 1
     keep_best_by: str | None = None
     accumulate: Count = 1
-    ema: Share = 0.0
+    ema: Scales[Share] = 0.0
     low_rank: Part[Adapter] | None = None
     sample: Part | None = None
     baseline: Part | None = None

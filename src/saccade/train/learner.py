@@ -11,8 +11,8 @@ numbers however its rows are spread over microbatches, devices and processes. Th
 rows of a microbatch, or of a device. Over a mesh, by `jit`, a step's rows are always those of the whole batch.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import jax
@@ -27,9 +27,10 @@ from saccade.ops.dead_code import without_dead_code
 from saccade.ops.statistic import is_statistic
 from saccade.train.adapter import Adapter, Whole
 from saccade.train.optimizer import each_leaf
-from saccade.types import Batch, Metric, Params, Task, Total
+from saccade.types import AcrossRows, Batch, Metric, Params, Scales, Task, Total, is_zero
 
 Metrics = dict[str, Array]
+Scaled = Mapping[str, Any]  # numbers or, while a program is traced, arrays
 
 
 @struct.dataclass
@@ -66,6 +67,9 @@ class Learner:
         adapter: makes the model's parameters of those that are trained.
         place: puts the model's parameters, in the dtype of the computation, where they are used.
         axes: declared of each parameter of a state, by its path, as 'D -> N H'.
+        scales: numbers that compiled programs take as arguments, by their path in the config; see `train.scales`.
+        rescaled: returns the fields of the learner that depend on these, made of other ones.
+        initial: makes the model's parameters of a key and such numbers; None for `task.init`.
     """
 
     model: Any
@@ -74,11 +78,14 @@ class Learner:
     schedule: optax.Schedule
     dtype: str
     accumulate: int = 1
-    ema: float = 0.0
+    ema: Scales[float] = 0.0
     axis: str | None = None
     adapter: Adapter = Whole()  # noqa: RUF009, it is frozen
     place: Callable[[Params], Params] = lambda params: params
     axes: AxesByPath = field(default_factory=dict)
+    scales: Scaled = field(default_factory=dict)
+    rescaled: Callable[[Scaled], Mapping[str, Any]] = lambda scales: {}
+    initial: Callable[[Array, Scaled], Params] | None = None
 
     reports: ClassVar[tuple[Metric, ...]] = (
         Metric('loss', 'lowest'),
@@ -86,34 +93,43 @@ class Learner:
         Metric('learning_rate', None, 0.0),
     )
 
-    def init(self, key: Array, batch: Batch) -> TrainState:
-        """Make the state before the first step; `key` is raw key data."""
+    def init(self, key: Array, batch: Batch, scales: Scaled | None = None) -> TrainState:
+        """Make the state before the first step; `key` is raw key data, `scales` as for a step."""
+        optimizer = self._of(scales).optimizer
         initial, run = jax.random.split(jax.random.wrap_key_data(key))
-        made = self.task.init(self.model, initial, batch)
+        if self.initial is None:
+            made = self.task.init(self.model, initial, batch)
+        else:
+            made = self.initial(initial, self.scales if scales is None else scales)
         params = self.adapter.init(jax.random.fold_in(initial, 1), made, self.axes)
         return TrainState(
             step=jnp.zeros((), jnp.int32),
             params=params,
-            opt_state=self.optimizer.init(params),
+            opt_state=optimizer.init(params),
             key=jax.random.key_data(run),
-            ema=jax.tree.map(jnp.copy, params) if self.ema else None,
+            ema=None if is_zero(self.ema) else jax.tree.map(jnp.copy, params),
         )
 
     def train_step(
-        self, state: TrainState, batch: Batch, rate: Float[Array, ''] | None = None
+        self, state: TrainState, batch: Batch, rate: Float[Array, ''] | None = None, scales: Scaled | None = None
     ) -> tuple[TrainState, Metrics]:
         """Take one step. Among the metrics, `squares` holds each gradient leaf's sum of squares.
 
         Args:
             rate: the learning rate of this step; None for what the schedule says. Given it, the program knows no
                 schedule, so that runs which differ in that alone share it.
+            scales: numbers in place of the learner's own `scales`; None for these. Given them as arguments, the program
+                serves runs that differ in them.
         """
+        return self._of(scales)._step(state, batch, rate)
+
+    def _step(self, state: TrainState, batch: Batch, rate: Float[Array, ''] | None) -> tuple[TrainState, Metrics]:
         totals, gradient = self._gradient(state, batch)
         rate = self.schedule(state.step) if rate is None else rate
         optimizer = optax.with_extra_args_support(self.optimizer)
         updates, opt_state = optimizer.update(gradient, state.opt_state, state.params, learning_rate=rate)
         params = optax.apply_updates(state.params, updates)
-        ema = self._averaged(state.ema, params, state.step) if self.ema else None
+        ema = None if is_zero(self.ema) else self._averaged(state.ema, params, state.step)
         squares = jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(gradient)])
         # What a statistic is to move by is no slope of the loss.
         slopes = jnp.array(jax.tree.leaves(each_leaf(gradient, lambda path, _: not is_statistic(path))))
@@ -125,13 +141,22 @@ class Learner:
         }
         return state.replace(step=state.step + 1, params=params, opt_state=opt_state, ema=ema), metrics
 
-    def eval_step(self, params: Params, batch: Batch) -> dict[str, Total]:
+    def eval_step(self, params: Params, batch: Batch, scales: Scaled | None = None) -> dict[str, Total]:
         """Return the totals of one batch, without dropout; by microbatches too, so that it fits where a step does."""
+        task = self._of(scales)._task
 
         def microbatch(number: Array, rows: Batch) -> dict[str, Total]:
-            return self.task.loss(self.model, self._cast(params), rows, jax.random.key(0), False)
+            return task.loss(self.model, self._cast(params), rows, jax.random.key(0), False)
 
         return self._summed(self._accumulated(microbatch, batch))
+
+    @property
+    def _task(self) -> Task:
+        """The task, which may compare the rows of all devices."""
+        return self.task.across(self.axis) if self.axis and isinstance(self.task, AcrossRows) else self.task
+
+    def _of(self, scales: Scaled | None) -> 'Learner':
+        return replace(self, **self.rescaled(scales)) if scales else self
 
     def weights(self, state: TrainState) -> Params:
         """Return the model's parameters, as evaluation takes them."""
@@ -143,7 +168,7 @@ class Learner:
             key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
 
         def totals_of(params: Params, number: Array, rows: Batch, key: Array) -> dict[str, Total]:
-            return self.task.loss(self.model, self._cast(params), rows, jax.random.fold_in(key, number), True)
+            return self._task.loss(self.model, self._cast(params), rows, jax.random.fold_in(key, number), True)
 
         weight = None
         if self.accumulate > 1:  # a first loop over the microbatches, of what their weights need alone

@@ -29,14 +29,14 @@ from jaxtyping import PyTree
 from saccade.axes import AxesByPath, KernelAxes, copies_in, has_decay, most_of
 from saccade.layers import IN_A_STACK
 from saccade.ops.statistic import is_statistic
-from saccade.types import Count, NotNegative, Params, Part, Positive, Range, Share, UserError
+from saccade.types import Count, NotNegative, Params, Part, Positive, Range, Scales, Share, UserError, is_zero
 
 AtWidth = Callable[[int], Params]  # shapes of the same parameters at another width of the model
 
 _NO_KERNEL = re.compile(r'(^|/|_)(bias|scale)$')
 
 # Hyperparameters of optax's rules, by the names that all of them have for these; its annotations state no ranges.
-_OF_OPTAX = {
+OF_OPTAX = {
     **dict.fromkeys(('b1', 'b2', 'b3', 'decay', 'momentum'), Range(least=0, below=1)),
     **dict.fromkeys(('eps', 'eps_root', 'eps_in_sqrt', 'initial_accumulator_value'), Range(least=0)),
 }
@@ -99,9 +99,9 @@ class Optimizer:
     """
 
     rule: Part
-    weight_decay: NotNegative = 0.0
+    weight_decay: Scales[NotNegative] = 0.0
     no_decay: str | None = None
-    clip_norm: Positive | None = None
+    clip_norm: Scales[Positive] | None = None
     rates: Part[Rates] | tuple[Part[Rates], ...] | None = None
     projection: Part[Projection] | None = None
 
@@ -115,7 +115,8 @@ class Optimizer:
             at_width: as for `Rates`.
 
         Raises:
-            UserError: a field is out of range, the rule brings its own learning rate, or nothing is left to learn.
+            UserError: a number of the rule is out of range, the rule brings its own learning rate, or nothing is left
+                to learn.
         """
         self._check()
         of_rule, of_both = (
@@ -153,7 +154,8 @@ class Optimizer:
             return leaf.ndim - bool(IN_A_STACK.match(path)) >= 2 and not _NO_KERNEL.search(path)
 
         marks = each_leaf(params, is_marked)
-        return jax.tree.map(lambda mark, factor: bool(self.weight_decay and np.any(factor)) and mark, marks, learned)
+        any_decay = not is_zero(self.weight_decay)
+        return jax.tree.map(lambda mark, factor: bool(any_decay and np.any(factor)) and mark, marks, learned)
 
     def _rates(self) -> list[Rates]:
         given = self.rates or ()
@@ -165,15 +167,11 @@ class Optimizer:
                 f'optimizer.rule: {self.rule.name} has a learning rate of its own, and `schedule` gives that;'
                 " name a rule without, as in 'optax:scale_by_adam' or 'train.optimizer:adafactor'"
             )
-        if self.weight_decay < 0:
-            raise UserError(f'optimizer.weight_decay: must be 0 or more, not {self.weight_decay}')
         for part in self.rule.walk():
             for name, value in part.arguments:
-                bounds = _OF_OPTAX.get(name)
+                bounds = OF_OPTAX.get(name)
                 if bounds is not None and isinstance(value, int | float) and value not in bounds:
                     raise UserError(f'optimizer.rule: {part.name}: {name} must be {bounds}, not {value}')
-        if self.clip_norm is not None and self.clip_norm <= 0:
-            raise UserError(f'optimizer.clip_norm: must be positive, or None for none, not {self.clip_norm}')
 
 
 def product(made: Iterable[Rates], params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
@@ -210,7 +208,10 @@ def finds(pattern: str, path: str, field: str) -> bool:
 
 
 def muon(
-    momentum: Share = 0.95, iterations: Count = 5, rms: Positive | None = 0.2, others: Part | None = None
+    momentum: Scales[Share] = 0.95,
+    iterations: Count = 5,
+    rms: Scales[Positive] | None = 0.2,
+    others: Part | None = None,
 ) -> RuleByAxes:
     """Orthogonalise the momentum of each hidden kernel, each layer and expert a matrix; all other parameters get Adam.
 
@@ -248,8 +249,8 @@ def muon(
 
 
 def adafactor(
-    decay_rate: Positive = 0.8,
-    clipping_threshold: Positive | None = 1.0,
+    decay_rate: Scales[Positive] = 0.8,
+    clipping_threshold: Scales[Positive] | None = 1.0,
     minimum_size: Count = 128,
     parameter_scale: bool = True,
 ) -> RuleByAxes:

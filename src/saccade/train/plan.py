@@ -10,10 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.attention.auto import Choice, choices
+from saccade.attention.auto import Choice
 from saccade.axes import AxesByPath, letters_of
-from saccade.ops.devices import Devices, traced_for
-from saccade.ops.flops import flops, model_flops
+from saccade.ops.devices import Devices
 from saccade.train.backend import Backend
 from saccade.train.device_memory import device_limit, peak_bytes, readable
 from saccade.train.learner import Learner, cast
@@ -94,21 +93,18 @@ class Plan:
     @classmethod
     def of(cls, what: str, backend: Backend, model: Part, tokens: int) -> 'Plan':
         """Count parameters, FLOPs, and bytes of a compiled step; `tokens` are those of one step."""
-        step = backend.learner.train_step, backend.like, backend.rows_like
-        memory = backend.train_step.memory_analysis()
-        with choices() as made, traced_for(backend.traced):
-            done = flops(*step)
+        counts, memory = backend.train_step.counts, backend.train_step.memory_analysis()
         return cls(
             what=what,
             devices=f'{backend.devices} x {jax.devices()[0].device_kind} ({type(backend).__name__})',
             parameters=by_role(backend.like.params),
-            flops=model_flops(*step),
-            hardware_flops=done,
+            flops=counts.model_flops,
+            hardware_flops=counts.flops,
             tokens=tokens,
             peak_bytes=peak_bytes(memory, jax.default_backend()),
             temp_bytes=memory.temp_size_in_bytes,
             state_bytes=state_bytes(backend.learner, backend.like.params),
-            variant=[*variant_lines(model), *kernel_lines(made)],
+            variant=[*variant_lines(model), *kernel_lines(counts.choices)],
             split=token_lines(backend.traced, model, tokens // jax.tree.leaves(backend.rows_like)[0].shape[0]),
             trained=backend.learner.adapter.lines(backend.like.params),
             replicated=[

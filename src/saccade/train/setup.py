@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training step of an experiment: as a pure function, compiled for the devices, or only counted."""
 
+import dataclasses
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,15 +17,18 @@ from jaxtyping import PyTree
 from saccade.build import fields
 from saccade.nearest import nearest
 from saccade.ops.flops import model_flops
-from saccade.train.backend import BACKENDS, Backend, require_rows
+from saccade.train.backend import BACKENDS, Backend, require_rows, with_learner
 from saccade.train.declared import ranking, reports_of
 from saccade.train.experiment import Experiment
 from saccade.train.extension import schedule_of
 from saccade.train.gathered import gathering, outside_layers
 from saccade.train.learner import Learner
 from saccade.train.mesh import ROW_AXES, AnyMesh, make_mesh
+from saccade.train.optimizer import path_of
+from saccade.train.program import OUTSIDE
+from saccade.train.scales import rescaled, scales_of
 from saccade.train.split_tokens import splitting
-from saccade.train.trained import kept, param_shapes, spec_of, verified_folder
+from saccade.train.trained import Initial, kept, param_shapes, spec_of, verified_folder
 from saccade.types import Bucketed, Params, Part, UserError
 
 
@@ -34,20 +39,27 @@ def make_learner(experiment: Experiment) -> Learner:
         UserError: the parts do not fit each other, or one of them is of another kind than its field takes.
     """
     require_parts(experiment)
-    schedule, optimizer, adapter = learning_rate(experiment), experiment.optimizer(), experiment.adapter
+    schedule, adapter = learning_rate(experiment), experiment.adapter
     shapes, axes = kept(experiment)
+
+    def of(scales: Mapping[str, Any]) -> dict[str, Any]:
+        made = rescaled(experiment, scales)
+        settings = dict(axes=axes, at_width=partial(shapes_at_width, experiment))
+        optimizer = adapter.optimizer(partial(made['optimizer'](), schedule, **settings), shapes)
+        return {'optimizer': optimizer, 'task': made['task'](), 'ema': made['ema']}
+
+    scales = scales_of(experiment)
     return Learner(
         model=experiment.model(),
-        task=experiment.task(),
-        optimizer=adapter.optimizer(
-            partial(optimizer, schedule, axes=axes, at_width=partial(shapes_at_width, experiment)), shapes
-        ),
         schedule=schedule,
         dtype=experiment.dtype,
         accumulate=experiment.accumulate,
-        ema=experiment.ema,
         adapter=adapter,
         axes=axes,
+        scales=scales,
+        rescaled=of,
+        initial=Initial.of(experiment),
+        **of(scales),
     )
 
 
@@ -81,8 +93,8 @@ def _require_heads(experiment: Experiment) -> None:
     """Refuse a model without a head that the task reads, or with one of fewer classes than the data have."""
     task, whole = experiment.task, experiment.model
     needed = getattr(experiment.data(), 'classes', None) or 0  # None: of pairs that are not classified
-    for field, names in getattr(task.target, 'heads', {}).items():
-        model, path = (whole[field], f'config.model.{field}') if field else (whole, 'config.model')
+    for place, names in getattr(task.target, 'heads', {}).items():
+        model, path = (whole[place], f'config.model.{place}') if place else (whole, 'config.model')
         there = dict(dict(model.arguments).get('heads', ()))
         for name in names:
             if 'heads' in fields(model.target) and name not in there:
@@ -155,9 +167,8 @@ def require_lengths(experiment: Experiment) -> None:
     Raises:
         UserError: the model cannot serve one of them.
     """
-    params = param_shapes(experiment)
     for length in experiment.eval_lengths:
-        other = experiment.at_length(length)
+        params, other = param_shapes(experiment), experiment.at_length(length)
         task, model, rows = other.task(), other.model(), other.data().batch_like(other.batch_size)
         try:
             jax.eval_shape(partial(task.loss, model, key=jax.random.key(0), train=False), params, rows)
@@ -198,13 +209,44 @@ def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
 def make_backend(experiment: Experiment) -> Backend:
     """Compile the step of an experiment for batches of all the shapes that its data have.
 
+    Experiments of one `program_key` share the programs, of which the last few are kept.
+
     Raises:
         UserError: the weights to start from are not there, or as `make_learner`.
     """
     require_weights(experiment)
     sizes, one_program = dict(experiment.mesh), experiment.backend == 'jit'
     learner = learner_on(make_mesh(sizes, jax.devices()), experiment) if one_program else make_learner(experiment)
-    return BACKENDS[experiment.backend](learner, batches_like(experiment), sizes)
+    return with_learner(_compiled(_Compiling(program_key(experiment), experiment, learner)), learner)
+
+
+def program_key(experiment: Experiment) -> tuple[Any, ...]:
+    """Return what the compiled programs of an experiment depend on; those of equal keys are the same.
+
+    That is every field but those that are `OUTSIDE`; of the data only the shapes of batches, and of the numbers that
+    programs take as arguments (`train.scales`) only which there are.
+    """
+    inside = {each.name: getattr(experiment, each.name) for each in dataclasses.fields(experiment)}
+    inside |= rescaled(experiment, dict.fromkeys(scales_of(experiment), 'argument'))
+    batches = [jax.tree_util.tree_leaves_with_path(batch) for batch in batches_like(experiment)]
+    inside['data'] = tuple((path_of(path), leaf.shape, leaf.dtype) for batch in batches for path, leaf in batch)
+    key = tuple(value for name, value in inside.items() if name not in OUTSIDE)
+    return key, repr(key)  # as 1, 1.0 and True are equal
+
+
+@dataclass(frozen=True)
+class _Compiling:
+    """Request for programs. Attributes: their key; an experiment and its learner that have it."""
+
+    key: tuple[Any, ...]
+    experiment: Experiment = field(compare=False)
+    learner: Learner = field(compare=False)
+
+
+@lru_cache(maxsize=2)  # programs of two variants in turn; more would fill the memory of a process that runs many
+def _compiled(asked: _Compiling) -> Backend:
+    experiment = asked.experiment
+    return BACKENDS[experiment.backend](asked.learner, batches_like(experiment), dict(experiment.mesh))
 
 
 def row_shards(experiment: Experiment) -> int:

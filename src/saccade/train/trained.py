@@ -4,14 +4,17 @@
 
 import functools
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jax.interpreters.partial_eval import dce_jaxpr
+from jaxtyping import Array
 
 from saccade.axes import AxesByPath, declared
 from saccade.build import build
@@ -24,9 +27,10 @@ from saccade.train.digests import verified
 from saccade.train.experiment import Experiment
 from saccade.train.log.provenance import changed_code
 from saccade.train.optimizer import path_of
+from saccade.train.scales import rescaled, scales_of
 from saccade.train.workdir import Workdir, absolute
 from saccade.trust import require_trusted
-from saccade.types import Params, Part, UserError
+from saccade.types import Params, Part, PRNGKey, UserError
 
 _LOG = logging.getLogger(__name__)
 
@@ -167,10 +171,87 @@ def averaged(checkpoints: Checkpoints, like: Params, count: int) -> Restored:
     return replace(total, state=jax.tree.map(lambda leaf: (leaf / len(steps)).astype(leaf.dtype), total.state))
 
 
+@dataclass(frozen=True)
+class Initial:
+    """Initial parameters of a model and its task, traced once.
+
+    Attributes:
+        shapes: of the parameters: the model's, and those that the task adds.
+        own: shapes of the model's alone.
+        axes: of the parameters that declare them, by path.
+        program: makes the leaves of the parameters of a key and of the task's numbers (`train.scales`).
+    """
+
+    shapes: Params
+    own: Params
+    axes: AxesByPath
+    program: Callable[..., Sequence[Array]] = field(repr=False)
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> 'Initial':
+        """Trace the initialisation for rows of the experiment's data; experiments of other numbers share it."""
+        leaves, structure = jax.tree.flatten(experiment.data().batch_like(1))
+        marked = rescaled(experiment, dict.fromkeys(scales_of(experiment), 'argument'))
+        key = marked['task'], experiment.model, tuple((leaf.shape, leaf.dtype) for leaf in leaves), structure
+        return _initial(_Asked((key, repr(key)), experiment))
+
+    def __call__(self, key: PRNGKey, scales: Mapping[str, Any]) -> Params:
+        """Return the parameters, without running the code of the model again."""
+        return jax.tree.unflatten(jax.tree.structure(self.shapes), self.program(key, *_of_task(scales).values()))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Request for a trace. Attributes: all that it depends on, once more as text since 1 equals 1.0; an experiment."""
+
+    key: tuple[Any, ...]
+    experiment: Experiment = field(compare=False)
+
+
+@functools.lru_cache(maxsize=8)
+def _initial(asked: _Asked) -> Initial:
+    experiment = asked.experiment
+    scales, like = scales_of(experiment), experiment.data().batch_like(1)
+    model = _Recorded(experiment.model())
+
+    def init(key: PRNGKey, numbers: Mapping[str, Any]) -> tuple[Params, dict[str, Any]]:
+        task = rescaled(experiment, {**scales, **numbers})['task']()
+        rows = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
+        params = task.init(model, key, rows)
+        # A task of one's own may make parameters without the model's `init`.
+        return params, model.variables or model.init(key, *task.inputs(model, key, rows))
+
+    trace = jax.make_jaxpr(init, return_shape=True)
+    traced, (params, variables) = trace(jax.random.key(0), _of_task(scales))
+    wanted = len(jax.tree.leaves(params))
+    used = [number < wanted for number in range(len(traced.jaxpr.outvars))]
+    live, _ = dce_jaxpr(traced.jaxpr, used, instantiate=True)
+    return Initial(params, variables['params'], declared(variables), jaxpr_as_fun(ClosedJaxpr(live, traced.consts)))
+
+
+def _of_task(scales: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers of the task, in the order of their paths."""
+    return {path: scales[path] for path in sorted(scales) if path.startswith('config.task.')}
+
+
+class _Recorded:
+    """Model that keeps the variables it was initialised with, of which a task returns the parameters alone."""
+
+    def __init__(self, model: Any) -> None:
+        self._model, self.variables = model, None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def init(self, *given: Any, **named: Any) -> dict[str, Any]:
+        """Initialise the model."""
+        self.variables = self._model.init(*given, **named)
+        return self.variables
+
+
 def param_shapes(experiment: Experiment) -> Params:
     """Shapes of the initial parameters: the model's, and those that the task adds."""
-    rows = experiment.data().batch_like(1)
-    return jax.eval_shape(partial(experiment.task().init, experiment.model(), jax.random.key(0)), rows)
+    return Initial.of(experiment).shapes
 
 
 def kept_shapes(experiment: Experiment) -> Params:
@@ -184,22 +265,15 @@ def kept(experiment: Experiment) -> tuple[Params, AxesByPath]:
     Raises:
         UserError: the task does not keep the model's parameters where they are.
     """
-    adapter, shapes, variables = experiment.adapter, param_shapes(experiment), _variables(experiment)
-    there = _shapes(shapes)
-    if moved := [path for path, shape in _shapes(variables['params']).items() if there.get(path) != shape]:
+    adapter, initial = experiment.adapter, Initial.of(experiment)
+    there = _shapes(initial.shapes)
+    if moved := [path for path, shape in _shapes(initial.own).items() if there.get(path) != shape]:
         raise UserError(
             f"config.task: {experiment.task.name}.init must keep the model's parameters by name and shape, and has no "
             f"'{moved[0]}' of that shape; add weights of the task under a name of their own"
         )
-    axes = declared(variables)
-    init = partial(adapter.init, axes=axes)
-    return jax.eval_shape(init, jax.random.key(0), shapes), adapter.axes(axes)
-
-
-def _variables(experiment: Experiment) -> dict[str, Any]:
-    """Shapes of the model's parameters, and their axes, which `Task.init` does not return."""
-    task, model, key = experiment.task(), experiment.model(), jax.random.key(0)
-    return jax.eval_shape(lambda rows: model.init(key, *task.inputs(model, key, rows)), experiment.data().batch_like(1))
+    init = partial(adapter.init, axes=initial.axes)
+    return jax.eval_shape(init, jax.random.key(0), initial.shapes), adapter.axes(initial.axes)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ _NAMES = {
     'part': 'Part',
     'metric': 'Best declares fraction Metric',
     'result': 'require_result',
+    'scales': 'Scales is_zero',
     'context': 'LayerContext Source',
     'attention': (
         'BareSoftmaxVariant Capabilities CrossMixer HeadedMixer Kernel KeyFeatures KVSharingMixer Mask Mixer '

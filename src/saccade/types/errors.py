@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
+from jaxtyping import Array, Float
+
 
 class UserError(Exception):
     """Error that the user can correct. Launchers print its one line and exit with status 2."""
@@ -52,12 +54,12 @@ def require_positive(part: str, **values: int) -> None:
             raise UserError(f'{part}: {name} must be at least 1, not {value}')
 
 
-def require_share(part: str, **values: float) -> None:
-    """Check that dropout rates or other shares are at least 0 and below 1.
+def require_share(part: str, **values: float | Float[Array, '']) -> None:
+    """Check that dropout rates or other shares are at least 0 and below 1, but for those that are traced.
 
     Raises:
         UserError: one is not; the message names its field.
     """
     for name, value in values.items():
-        if not 0 <= value < 1:
+        if isinstance(value, int | float) and not 0 <= value < 1:
             raise UserError(f'{part}: {name} must be at least 0 and below 1, not {value}')

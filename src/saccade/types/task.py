@@ -86,7 +86,7 @@ class Total:
         """Return the sum of the means; a term without weight adds 0."""
         return (self.total / jnp.maximum(self.weight, _NO_WEIGHT)).sum()
 
-    def times(self, factor: float) -> 'Total':
+    def times(self, factor: float | Float[Array, '']) -> 'Total':
         """Return the total of a mean that is multiplied by a factor."""
         return Total(factor * self.total, self.weight)
 

@@ -58,7 +58,7 @@ class Measured:
         seconds = []
         for _ in range(STEPS):
             begun = time.perf_counter()
-            state, _ = jax.block_until_ready(program(state, zeros, np.float32(0)))
+            state, _ = jax.block_until_ready(program(state, zeros, np.float32(0), step.learner.scales))
             seconds.append(time.perf_counter() - begun)
         flops = product_flops(program.as_text()) * jax.device_count() if platform == 'cpu' else None
         return cls(flops, meter.peak(), min(seconds))

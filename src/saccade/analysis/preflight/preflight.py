@@ -19,8 +19,6 @@ from saccade.analysis.preflight.measured import STEPS, Measured
 from saccade.analysis.preflight.roofline import Roofline
 from saccade.analysis.preflight.traffic import traffic
 from saccade.benchmark.report import Report, Table
-from saccade.ops.devices import traced_for
-from saccade.ops.flops import flops, model_flops
 from saccade.train.backend import OnMesh
 from saccade.train.device_memory import peak_bytes, refused_bytes
 from saccade.train.experiment import Experiment
@@ -103,15 +101,13 @@ class Preflight:
             raise UserError("config.backend: a preflight is of programs that are one over all devices: use 'jit'")
         step = spread(experiment, chips)
         batch = step.batches[0]
-        traced = step.learner.train_step, step.like, batch
-        with traced_for(step.devices):
-            needed, done = model_flops(*traced), flops(*traced)
+        counts = step.traced(batch).counts
         return cls(
             what=what,
             chips=chips,
             parameters=by_role(step.like.params),
-            flops=needed,
-            hardware_flops=done,
+            flops=counts.model_flops,
+            hardware_flops=counts.flops,
             tokens=experiment.tokens,
             held={
                 'parameters': _on_one(step.like.params),

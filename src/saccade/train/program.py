@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Fields of an experiment that no compiled program depends on, and a digest of the others.
+
+Runs of one program are best trained one after another in one process: `train.setup:make_backend` compiles it once.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+# Any other field is taken to change the program.
+OUTSIDE = (
+    'seed',
+    'steps',
+    'schedule',
+    'extended',
+    'log_every',
+    'eval_every',
+    'checkpoint_every',
+    'eval_batches',
+    'eval_lengths',
+    'keep_last',
+    'keep_best',
+    'keep_best_by',
+    'init_from',
+    'init_part',
+    'inherit',
+    'adapt',
+    'sample',
+    'baseline',
+    'logging',
+)
+
+
+def program_digest(config: Mapping[str, Any]) -> str:
+    """Return a digest by which to group the configs of runs, without building or importing their parts.
+
+    It is of all that a program may depend on: model, task, optimizer, data, rows, mesh, backend, dtype, microbatches
+    and adapter, but not of numbers other than zero in the task and the optimizer, nor of texts of the data, such as a
+    path. Runs of one digest share a program unless one of these numbers is none that programs take as an argument
+    (`train.scales`), or the batches differ in shape; `train.setup:program_key` tells exactly. It is the same in every
+    process.
+
+    Args:
+        config: resolved, as in a run's config.json.
+    """
+    inside = {name: value for name, value in config.items() if name not in OUTSIDE}
+    shared = {'ema': _without_numbers, 'optimizer': _without_numbers, 'task': _without_numbers, 'data': _without_texts}
+    inside |= {name: function(inside[name]) for name, function in shared.items() if name in inside}
+    return hashlib.sha256(json.dumps(inside, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _without_numbers(value: Any) -> Any:
+    """Leave out which numbers there are, but not whether they are zero."""
+    if isinstance(value, Mapping):
+        return {name: _without_numbers(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_numbers(item) for item in value]
+    return bool(value) if isinstance(value, float) else value
+
+
+def _without_texts(value: Any) -> Any:
+    """Leave out texts, and None where there might be one, but not which parts there are."""
+    if isinstance(value, Mapping):
+        kept = {name: item for name, item in value.items() if name == 'use' or not isinstance(item, str | None)}
+        return {name: item if name == 'use' else _without_texts(item) for name, item in kept.items()}
+    if isinstance(value, list | tuple):
+        return [_without_texts(item) for item in value if not isinstance(item, str | None)]
+    return value
