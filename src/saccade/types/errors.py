@@ -4,9 +4,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
-
-from jaxtyping import Array, Float
+from typing import Annotated, Any
 
 
 class UserError(Exception):
@@ -54,7 +52,7 @@ def require_positive(part: str, **values: int) -> None:
             raise UserError(f'{part}: {name} must be at least 1, not {value}')
 
 
-def require_share(part: str, **values: float | Float[Array, '']) -> None:
+def require_share(part: str, **values: Any) -> None:
     """Check that dropout rates or other shares are at least 0 and below 1, but for those that are traced.
 
     Raises:
