@@ -31,7 +31,7 @@ from saccade.sweep.budget import TIMED, Timing, choose, smaller
 from saccade.sweep.conduct import carry_out
 from saccade.sweep.engine import Engine
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.local import Local, shares
+from saccade.sweep.local import Local, Worker, shares
 from saccade.sweep.plan import Plan, read_sweep_file
 from saccade.sweep.record import Sweep
 from saccade.sweep.sizes import sizes_of
@@ -192,8 +192,8 @@ def _next(folder: SweepFolder, plan: Plan) -> Sweep:
 
 def _local(console: Console) -> tuple[Callable[[SweepFolder], Any], int | None]:
     """The engine, and how many runs it has at a time; None where that is not known."""
-    found = shares(JOBS.value)
-    return lambda folder: partial(Local, found), len(found)
+    workers = [Worker(share) for share in shares(JOBS.value)]
+    return lambda folder: partial(Local, workers), len(workers)
 
 
 def _slurm(console: Console) -> tuple[Callable[[SweepFolder], Any], int | None]:

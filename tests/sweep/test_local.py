@@ -12,7 +12,7 @@ from pretended import until
 
 from saccade.sweep import local
 from saccade.sweep.engine import Event, Job
-from saccade.sweep.local import NO_START, Local, Share, shares
+from saccade.sweep.local import NO_START, Local, Share, Worker, shares
 from saccade.types import UserError
 
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else list(range(os.cpu_count()))
@@ -35,17 +35,17 @@ pathlib.Path(sys.argv[1], 'saved').touch()
 @pytest.fixture
 def engine(tmp_path):
     """Make an engine of so many shares, or of those given; what is still at work at the end is killed."""
-    made = []
+    workers = []
 
     def make(*shares):
-        made.append(Local(shares, lock_of(tmp_path)))
-        return made[-1]
+        workers.extend(map(Worker, shares))
+        return Local(workers[-len(shares) :], lock_of(tmp_path))
 
     yield make
-    for one in made:
-        for process, _ in one.working.values():
-            process.kill()
-        one.stop()
+    for worker in workers:
+        if worker.job:
+            worker.process.kill()
+        worker.end()
 
 
 def lock_of(folder):
@@ -258,7 +258,7 @@ def alive(pid):
 
 
 def test_an_engine_that_is_left_stops_what_is_at_work(tmp_path):
-    with Local([Share()], lock_of(tmp_path)) as one:
+    with Local([Worker(Share())], lock_of(tmp_path)) as one:
         one.submit(job(tmp_path, 'saves', SAVES, tmp_path))
         one.poll()
         until((tmp_path / 'ready').exists)
@@ -266,8 +266,9 @@ def test_an_engine_that_is_left_stops_what_is_at_work(tmp_path):
 
 
 def test_a_job_that_ended_before_it_was_stopped_ends_as_it_did(engine, tmp_path):
-    one = engine(Share())
+    worker = Worker(Share())
+    one = Local([worker], lock_of(tmp_path))
     one.submit(job(tmp_path, 'log', 'sys.exit(4)'))
     one.poll()
-    os.waitid(os.P_PID, one.working['log'][0].pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody was told yet
+    os.waitid(os.P_PID, worker.process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody was told yet
     assert one.stop() == [Event('log', 4)]
