@@ -26,6 +26,7 @@ from saccade.types import UserError
 
 # Seconds that a run has to save and end after SIGTERM, before SIGKILL: more than a step, a save and `CLOSE_SECONDS`.
 STOP_SECONDS = 300.0
+_RUN_BYTES = 4 * 2**30  # of memory for each run, where the number of runs at a time is not given
 NO_START = 127  # a shell's exit status for a command that cannot be started
 
 
@@ -37,25 +38,39 @@ class Share:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def shares(jobs: int | None = None) -> list[Share]:
+def shares(jobs: int | None = None, before: int | None = None) -> list[Share]:
     """Divide this machine: a GPU each, or an equal part of the cores.
 
+    The number of cores changes the last bits of a sum, so all runs of a sweep get equally many.
+
     Args:
-        jobs: how many processes at a time; None for one per GPU, or for a single one where there is no GPU.
+        jobs: number of runs at a time. None for one per GPU; without a GPU for as many as there are cores, since small
+            runs on a core each take less time together than one after another on all cores, within the memory.
+        before: number of cores that runs of the sweep had before; without `jobs`, those that go on have as many.
 
     Raises:
         UserError: there are not so many GPUs or cores.
     """
     gpus, cores = gpus_here(), _cores()
-    jobs = jobs if jobs is not None else len(gpus) or 1
     there, what = (len(gpus), 'GPU') if gpus else (len(cores), 'core')
-    if not 1 <= jobs <= there:
+    if jobs is not None and not 1 <= jobs <= there:
         raise UserError(f'--jobs={jobs}: must be between 1 and {there}: a {what} each')
     if gpus:
         return [Share(environment={'CUDA_VISIBLE_DEVICES': gpu}) for gpu in gpus[:jobs]]
-    each = len(cores) // jobs
-    # The number of cores changes the last bits of a sum, so all runs get equally many.
-    return [Share(frozenset(cores[number * each : (number + 1) * each])) for number in range(jobs)]
+    each = len(cores) // jobs if jobs else min(before or -(-len(cores) // _runs_in_memory()), len(cores))
+    return [Share(frozenset(cores[first : first + each])) for first in range(0, len(cores) - each + 1, each)][:jobs]
+
+
+def shared(shares: Sequence[Share], before: int | None) -> str:
+    """Describe the division of this machine in a line, with what it changes in a sweep whose runs had other cores."""
+    cores = len(shares[0].cores)
+    each = 'a GPU each' if not cores else 'a core each' if cores == 1 else f'{cores} cores each'
+    changes = f'; runs before had {before}, which changes the last bits of sums' if before not in (None, cores) else ''
+    return f'jobs        {len(shares)} at a time, {each}{changes if cores else ""}'
+
+
+def _runs_in_memory() -> int:
+    return max(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // _RUN_BYTES, 1)
 
 
 class Worker:
