@@ -25,6 +25,7 @@ pytestmark = pytest.mark.long
 LAUNCHER = """
 import json, os, pathlib, signal, sys, time
 from absl import flags
+from saccade.trust import trusted
 
 DO = flags.DEFINE_string('do', '', 'Python.')
 WORD = flags.DEFINE_string('word', 'unsaid', 'A word.')
@@ -46,6 +47,7 @@ def main(overrides):
         'handlers': [str(signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2)],
         'session': os.getsid(0) == os.getpid(),
         'typed': sys.stdin.read(),
+        'trusted': trusted(),
     }
     print(json.dumps(state))
     exec(DO.value, globals())
@@ -136,13 +138,22 @@ def test_a_free_worker_takes_what_no_other_has(lab, workers):
 def test_a_job_finds_what_it_would_in_a_process_of_its_own(lab, workers, monkeypatch):
     monkeypatch.setenv('SACCADE_TRUST', '')
     first = lab.job(
-        'a', 'P', 'os.chdir("/"); print("last")', '--word=x', '--many=1', '--many=2', '--seen', '--config.a=1'
+        'a',
+        'P',
+        'os.chdir("/"); print("last")',
+        '--word=x',
+        '--many=1',
+        '--many=2',
+        '--seen',
+        '--config.a=1',
+        '--trust=my_lab:Mine',
     )
     engine = lab.engine(workers[:1])
     second = lab.job('b', 'P', 'print("oh", file=sys.stderr)')
     own = replace(second, name='c', log=lab.folder / 'c.log', program=None)
     carried_out(engine, first, second, own)
     (a, after_a), (b, after_b), (c, after_c) = map(lab.printed, 'abc')
+    assert (a['trusted'], b['trusted']) == (['my_lab:Mine'], [])
     assert (a['word'], a['many'], a['seen'], a['overrides']) == ('x', ['1', '2'], True, ['--config.a=1'])
     assert (after_a, sorted(after_b), sorted(after_c)) == (['last'], ['oh'], ['oh'])
     assert b.pop('pid') == a['pid'] != c.pop('pid')

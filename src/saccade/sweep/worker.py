@@ -11,8 +11,8 @@ of a process. The end of the engine closes the socket, and the worker ends after
 
 A worker serves a single program. What the code of a run sets when it is imported (options of JAX, warnings, the
 environment, another library's functions) is thus what each of the runs would set, and no other variant sees it. Between
-two runs the flags, the command line and the working directory are put back; the rest is the runs' own, and is closed
-with them. A worker whose code has changed since it began does not use it: it becomes the command itself.
+two runs the flags, what they trust, the command line and the working directory are put back; the rest is the runs' own,
+and is closed with them. A worker whose code has changed since it began does not use it: it becomes the command itself.
 """
 
 import functools
@@ -25,6 +25,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
+
+from saccade import trust
 
 DONE = b'\n'  # a job has ended well
 
@@ -41,7 +43,7 @@ def send(engine: socket.socket, command: Sequence[str], log: int, lock: int) -> 
 
 def work(engine: socket.socket) -> None:
     """Carry out jobs until the engine has no more."""
-    began, folder = time.time(), os.getcwd()
+    began, folder, environment = time.time(), os.getcwd(), {**os.environ}
     for command, log, lock in _jobs(engine):
         for output in (1, 2):
             os.dup2(log, output)
@@ -49,7 +51,8 @@ def work(engine: socket.socket) -> None:
         os.chdir(folder)
         if _changed_since(began):
             os.set_inheritable(lock, True)
-            os.execv(command[0], command)
+            os.execve(command[0], command, environment)
+        os.environ[trust.VARIABLE] = environment.get(trust.VARIABLE, '')  # a flag adds to it
         _run(command)
         sys.stdout.flush()
         sys.stderr.flush()
