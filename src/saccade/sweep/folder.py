@@ -127,7 +127,7 @@ class SweepFolder:
     def cores(self) -> int | None:
         """Return how many cores a run of this sweep, or of its search, had when it began; None where none has begun."""
         files = chain.from_iterable(self.path.glob(f'{runs}/provenance.jsonl') for runs in ('*', '*/*', '*/*/*'))
-        return next((start['cores'] for file in files for start in starts(file) if 'cores' in start), None)
+        return next((start['cores'] for file in files for start in starts(file) if start.get('cores', 0) > 0), None)
 
     def finished(self, run: Run) -> bool:
         """Whether a run has been evaluated after its last step."""
