@@ -9,6 +9,7 @@ python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=expe
     --workdir=runs/heads --jobs=2
 """
 
+import atexit
 import json
 import shlex
 import sys
@@ -197,6 +198,8 @@ def _local(console: Console, folder: SweepFolder) -> tuple[Callable[[SweepFolder
     before = folder.cores()
     found = shares(JOBS.value, before)
     workers = [Worker(share) for share in found]  # for all folders: the rounds of a search share programs
+    for worker in workers:
+        atexit.register(worker.end)
     return lambda folder: partial(Local, workers), len(workers), [shared(found, before)]
 
 
