@@ -28,7 +28,9 @@ SIZE = flags.DEFINE_string(
     'size', None, 'Of each sweep, one of the sizes that it lists; else the size that the suite names.'
 )
 BUDGET = flags.DEFINE_float('budget', None, 'Minutes for all, in equal parts: of each sweep the largest size.', 0.0)
-JOBS = flags.DEFINE_integer('jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores.')
+JOBS = flags.DEFINE_integer(
+    'jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores; by default what the machine can do.'
+)
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, partition, ...')
 PAGE = flags.DEFINE_string('page', None, 'Write the standing page here, in Markdown.')

@@ -9,6 +9,7 @@ python launch/sweep.py --config=experiments/causal_lm/quickstart.py --sweep=expe
     --workdir=runs/heads --jobs=2
 """
 
+import atexit
 import json
 import sys
 from collections.abc import Callable
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 CONFIG = flags.DEFINE_string('config', None, 'Experiment file; --config.FIELD=VALUE holds for every run.')
 SWEEP = flags.DEFINE_string('sweep', None, 'File with get_sweep(); experiments/sweeps/ has those we ship.')
 WORKDIR = flags.DEFINE_string('workdir', None, "The sweep's folder; each run has one of its own below it.")
-JOBS = flags.DEFINE_integer('jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores.')
+JOBS = flags.DEFINE_integer(
+    'jobs', None, 'Runs at a time, each on a GPU or an equal share of the cores; by default what the machine can do.'
+)
 ENGINE = flags.DEFINE_enum('engine', 'local', ['local', 'slurm'], 'Where runs are carried out: here, or on a cluster.')
 SLURM = flags.DEFINE_multi_string('slurm', [], 'KEY=VALUE as for sbatch: time in minutes, partition, ...')
 FORCE = flags.DEFINE_bool('force', False, 'Train even if a step needs far more memory than a device has.')
@@ -68,7 +71,7 @@ def main(overrides: list[str]) -> None:
     require_folder('workdir', WORKDIR.value)
     jax.config.update('jax_platforms', 'cpu')  # of this process, which only counts; the runs choose for themselves
     console, folder = Console(quiet=JSON.value, highlight=False), SweepFolder.of(WORKDIR.value)
-    engine, jobs = {'local': _local, 'slurm': _slurm}[ENGINE.value](console)
+    engine, jobs, machine = {'local': _local, 'slurm': _slurm}[ENGINE.value](console, folder)
     launch = Launch(console, engine, (*TRAIN, '--force') if FORCE.value else TRAIN, DRY_RUN.value)
     if BUDGET.value is not None and SIZE.value is not None:
         raise UserError('give --budget or --size, not both: a budget chooses a size')
@@ -83,7 +86,7 @@ def main(overrides: list[str]) -> None:
         if plan is None:
             sys.exit(1)
     sweep = _next(folder, plan)
-    say(console, '\n'.join([*plan.lines(), f'now         {summary(sweep)}']))
+    say(console, '\n'.join([*plan.lines(), *machine, f'now         {summary(sweep)}']))
     console.print(plan.table())
     if not DRY_RUN.value:
         ready, sweep = launch.tuned(folder.tuning, plan) if plan.tune else (plan, sweep)
@@ -101,20 +104,24 @@ def _next(folder: 'SweepFolder', plan: 'Plan') -> 'Sweep':
     return folder.tuning.rung(steps).joined(plan.search(steps))
 
 
-def _local(console: 'Console') -> tuple[Callable[['SweepFolder'], Any], int | None]:
-    """The engine, and how many runs it has at a time; None where that is not known."""
-    from saccade.sweep.local import Local, shares
+def _local(console: 'Console', folder: 'SweepFolder') -> tuple[Callable[['SweepFolder'], Any], int | None, list[str]]:
+    """The engine; how many runs it has at a time, None where that is not known; and this in a line."""
+    from saccade.sweep.local import Local, Worker, shared, shares
 
-    found = shares(JOBS.value)
-    return lambda folder: partial(Local, found), len(found)
+    before = folder.cores()
+    found = shares(JOBS.value, before)
+    workers = [Worker(share) for share in found]  # for all folders: the rounds of a search share programs
+    for worker in workers:
+        atexit.register(worker.end)
+    return lambda folder: partial(Local, workers), len(workers), [shared(found, before)]
 
 
-def _slurm(console: 'Console') -> tuple[Callable[['SweepFolder'], Any], int | None]:
+def _slurm(console: 'Console', folder: 'SweepFolder') -> tuple[Callable[['SweepFolder'], Any], int | None, list[str]]:
     from saccade.sweep.slurm import Slurm, settings_of
     from saccade.train.process.terminal import say
 
     settings = settings_of(SLURM.value, JOBS.value)
-    return lambda folder: partial(Slurm, folder.path, settings, partial(say, console)), JOBS.value
+    return lambda folder: partial(Slurm, folder.path, settings, partial(say, console)), JOBS.value, []
 
 
 if __name__ == '__main__':

@@ -10,6 +10,7 @@ import pytest
 from pretended import sweep_of
 from rich.console import Console
 
+from saccade.sweep import board
 from saccade.sweep.board import Board, Lines, display, ending, shown, summary
 from saccade.sweep.folder import SweepFolder
 
@@ -52,19 +53,20 @@ def test_a_terminal_gets_a_board_and_a_file_gets_lines(folder):
 
 
 def test_a_row_says_how_far_a_run_has_come(folder):
-    sweep = with_statuses('running', 'failed', 'finished', 'waiting')
+    sweep = with_statuses('running', 'failed', 'finished', 'waiting').changed('c', seconds=90.0)
     a, b, c, d = sweep.runs
     log(folder, a, step=1500, split='train', loss=3.14159, tokens_per_second=12345.6)
     log(folder, b, step=7, split='train', loss='NaN', tokens_per_second=1.0)
+    log(folder, c, step=2000, split='train', loss=0.6, tokens_per_second=9876.5)
     log(folder, c, step=2000, split='validation', loss=0.5)
     log(folder, d, step=9, split='train', loss=1.0)
     assert drawn(folder, sweep, began=[a]) == [
         ['run', 'status', 'step', 'loss', 'tokens/s', 'minutes'],
         ['a', 'running', '1,500/2,000', '3.1416', '12,346', '0.0'],
         ['b', 'failed', '7/2,000', 'nan', '1'],
-        ['c', 'finished', '2,000/2,000', '0.5000'],
+        ['c', 'finished', '2,000/2,000', '0.5000', '9,876', '1.5'],
         ['d', 'waiting', '0/2,000'],
-        ['1', 'running,', '1', 'finished,', '1', 'failed,', '1', 'waiting'],
+        ['1', 'running,', '1', 'finished,', '1', 'failed,', '1', 'waiting,', 'about', '2', 'minutes', 'left'],
     ]
 
 
@@ -72,6 +74,23 @@ def test_runs_without_metrics_or_with_a_plan_alone_have_a_row(folder):
     sweep = with_statuses('running', 'running', 'failed')
     log(folder, sweep.runs[1], step=0, split='plan', parameters=10)
     assert [row[2] for row in drawn(folder, sweep)[1:-1]] == 3 * ['0/2,000']
+
+
+def test_the_time_left_is_that_of_all_steps_at_the_pace_of_what_has_ended(folder, monkeypatch):
+    """500 steps of a and b, and 2,000 of each that waits, two at a time: 5,000 at 6 minutes for 2,000."""
+    sweep = with_statuses('running', 'running', 'finished', 'waiting', 'waiting', 'failed').changed('c', seconds=360.0)
+    for run in sweep.runs[:2]:
+        log(folder, run, step=1500, split='train', loss=1.0)
+    assert ' '.join(drawn(folder, sweep)[-1]).endswith('2 waiting, about 8 minutes left')
+    clock = iter([0.0, 0.0])
+    monkeypatch.setattr(board.time, 'monotonic', lambda: next(clock, 600.0))
+    sweep = sweep.changed('c', status='waiting', seconds=None)  # none has ended: 10 minutes took 1,500 steps
+    assert ' '.join(drawn(folder, sweep, began=sweep.runs[:2])[-1]).endswith('3 waiting, about 23 minutes left')
+
+
+def test_nothing_is_said_of_the_time_left_before_a_pace_is_known_or_when_all_is_over(folder):
+    for statuses in (('running', 'waiting'), ('finished', 'failed')):
+        assert 'left' not in drawn(folder, with_statuses(*statuses))[-1]
 
 
 def test_a_name_that_looks_like_markup_is_shown_as_it_is(folder):
@@ -135,8 +154,8 @@ def test_elsewhere_each_change_is_a_line(folder):
         for run in (running, replace(failed, last_lines=('one', '[/] two')), silent, finished, waiting):
             lines.changed(run)
         lines.refresh(with_statuses('running'))
-    first, *rest = console.file.getvalue().splitlines()
-    assert first == '[bold]before[/]'
+    first, *rest, last = console.file.getvalue().splitlines()
+    assert (first, last) == ('[bold]before[/]', '1 running')
     assert [line[10:].rstrip() for line in rest] == [
         'running   a',
         'failed    b (exit 3): [/] two',
@@ -162,7 +181,6 @@ def test_the_summary_counts_the_runs_in_each_state():
 def test_the_ending_says_why_runs_failed_and_what_to_do():
     sweep = with_statuses('finished', 'failed', 'failed', exit=3).changed('b', last_lines=('one', 'error: two'))
     assert ending(sweep) == [
-        '1 finished, 2 failed',
         '  b (exit 3): error: two',
         '  c (exit 3): ',
         'The same command continues.',
@@ -170,4 +188,4 @@ def test_the_ending_says_why_runs_failed_and_what_to_do():
 
 
 def test_a_sweep_that_has_finished_has_nothing_more_to_say():
-    assert ending(with_statuses('finished', 'finished')) == ['2 finished']
+    assert ending(with_statuses('finished', 'finished')) == []

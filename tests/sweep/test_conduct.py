@@ -16,12 +16,12 @@ from pretended import Told, sweep_of, trainer, until
 from saccade.sweep import conduct
 from saccade.sweep.conduct import LAST_LINES, Conductor, carry_out, last_lines
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.local import NO_START, Local, Share
+from saccade.sweep.local import NO_START, Local, Share, Worker
 from saccade.sweep.record import read_sweep
 from saccade.train.log.log import read
 from saccade.types import UserError
 
-TWO_AT_A_TIME = partial(Local, [Share(), Share()])
+TWO_AT_A_TIME = partial(Local, [Worker(Share()), Worker(Share())])
 
 # A launch in a process of its own, of a sweep that stands in its folder already.
 LAUNCH = """
@@ -31,11 +31,12 @@ from pathlib import Path
 from pretended import Told, trainer
 from saccade.sweep.conduct import carry_out
 from saccade.sweep.folder import SweepFolder
-from saccade.sweep.local import Local, Share
+from saccade.sweep.local import Local, Share, Worker
 from saccade.sweep.record import read_sweep
 
+workers = [Worker(Share()), Worker(Share())]
 folder = SweepFolder.of(sys.argv[1])
-carry_out(folder, read_sweep(folder.path), partial(Local, [Share(), Share()]), trainer(folder.path.parent), Told())
+carry_out(folder, read_sweep(folder.path), partial(Local, workers), trainer(folder.path.parent), Told())
 """
 
 

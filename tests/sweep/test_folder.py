@@ -166,6 +166,23 @@ def test_progress_is_the_last_record_however_often_one_looks(folder):
     assert folder.progress(run)['step'] == 2
 
 
+def test_progress_has_the_speed_that_was_logged_last(folder):
+    (run,) = sweep_of('').runs
+    folder.run(run).mkdir(parents=True)
+    for record in ({'tokens_per_second': 1.0}, {'tokens_per_second': 2.0}, {'split': 'validation'}):
+        with (folder.run(run) / 'metrics.jsonl').open('a') as file:
+            file.write(json.dumps({'step': 1, 'split': 'train', **record}) + '\n')
+    assert folder.progress(run) == {'step': 1, 'split': 'validation', 'tokens_per_second': 2.0}
+
+
+@pytest.mark.parametrize('place', ['a', 'tuning/a', 'tuning/steps=5/a'])
+def test_the_cores_of_runs_before_are_those_they_began_with(folder, place):
+    assert folder.cores() is None
+    (folder.path / place).mkdir(parents=True)
+    (folder.path / place / 'provenance.jsonl').write_text('{"status": "running"}\n{"cores": 3}\n{"cores": 2}\n')
+    assert folder.cores() == 3
+
+
 def test_damaged_metrics_are_no_progress_and_no_end(folder):
     run = sweep_of('a', steps=3).runs[0]
     log(folder, run, (3, 'validation'))

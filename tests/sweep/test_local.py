@@ -12,7 +12,7 @@ from pretended import until
 
 from saccade.sweep import local
 from saccade.sweep.engine import Event, Job
-from saccade.sweep.local import NO_START, Local, Share, shares
+from saccade.sweep.local import NO_START, Local, Share, Worker, shared, shares
 from saccade.types import UserError
 
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else list(range(os.cpu_count()))
@@ -35,17 +35,17 @@ pathlib.Path(sys.argv[1], 'saved').touch()
 @pytest.fixture
 def engine(tmp_path):
     """Make an engine of so many shares, or of those given; what is still at work at the end is killed."""
-    made = []
+    workers = []
 
     def make(*shares):
-        made.append(Local(shares, lock_of(tmp_path)))
-        return made[-1]
+        workers.extend(map(Worker, shares))
+        return Local(workers[-len(shares) :], lock_of(tmp_path))
 
     yield make
-    for one in made:
-        for process, _ in one.working.values():
-            process.kill()
-        one.stop()
+    for worker in workers:
+        if worker.job:
+            worker.process.kill()
+        worker.end()
 
 
 def lock_of(folder):
@@ -77,6 +77,7 @@ class TestShares:
         monkeypatch.setenv('JAX_PLATFORMS', 'cpu')
         monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
         monkeypatch.setattr(local, '_cores', lambda: [0, 1, 2, 5, 6])
+        monkeypatch.setattr(local, '_runs_in_memory', lambda: 8)
 
     @pytest.mark.parametrize('jobs', [1, 2, 3, 5])
     def test_cores_are_shared_equally_and_by_nobody_else(self, jobs):
@@ -86,7 +87,30 @@ class TestShares:
         assert frozenset().union(*cores) <= {0, 1, 2, 5, 6}
 
     def test_one_job_has_them_all(self):
-        assert shares() == [Share(frozenset({0, 1, 2, 5, 6}))]
+        assert shares(1) == [Share(frozenset({0, 1, 2, 5, 6}))]
+
+    @pytest.mark.parametrize(('runs', 'cores'), [(8, 1), (5, 1), (4, 2), (2, 3), (1, 5)])
+    def test_without_a_number_there_are_as_many_as_cores_within_the_memory(self, monkeypatch, runs, cores):
+        monkeypatch.setattr(local, '_runs_in_memory', lambda: runs)
+        found = shares()
+        assert len(found) == 5 // cores
+        assert {len(share.cores) for share in found} == {cores}
+
+    @pytest.mark.parametrize(
+        ('jobs', 'before', 'cores', 'said'),
+        [
+            (None, 2, [2, 2], '2 at a time, 2 cores each'),
+            (None, 3, [3], '1 at a time, 3 cores each'),
+            (None, 8, [5], '1 at a time, 5 cores each; runs before had 8, which changes the last bits of sums'),
+            (5, 2, 5 * [1], '5 at a time, a core each; runs before had 2, which changes the last bits of sums'),
+            (2, None, [2, 2], '2 at a time, 2 cores each'),
+        ],
+    )
+    def test_runs_that_go_on_keep_their_number_of_cores(self, jobs, before, cores, said):
+        found = shares(jobs, before)
+        assert [len(share.cores) for share in found] == cores
+        assert len(frozenset().union(*(share.cores for share in found))) == sum(cores)
+        assert shared(found, before) == f'jobs        {said}'
 
     @pytest.mark.parametrize('jobs', [0, -1, 6])
     def test_more_jobs_than_cores_or_none_are_refused(self, jobs):
@@ -101,6 +125,7 @@ class TestShares:
             (frozenset(), {'CUDA_VISIBLE_DEVICES': 'GPU-abc'}),
         ]
         assert shares(1) == shares()[:1]
+        assert shared(shares(), None) == shared(shares(), 2) == 'jobs        2 at a time, a GPU each'
         with pytest.raises(UserError, match=r'^--jobs=3: must be between 1 and 2: a GPU each$'):
             shares(3)
 
@@ -117,7 +142,7 @@ class TestShares:
     def test_a_gpu_that_is_not_to_be_used_is_none(self, monkeypatch, tmp_path, name, value):
         tool(monkeypatch, tmp_path, 'echo "GPU 0: H200"')
         monkeypatch.setenv(name, value)
-        assert shares() == [Share(frozenset({0, 1, 2, 5, 6}))]
+        assert shares(1) == [Share(frozenset({0, 1, 2, 5, 6}))]
 
 
 def tool(monkeypatch, folder, script):
@@ -132,7 +157,7 @@ def tool(monkeypatch, folder, script):
 
 def test_the_cores_of_this_machine_are_those_it_may_use(monkeypatch):
     monkeypatch.setenv('JAX_PLATFORMS', 'cpu')
-    assert shares()[0].cores == frozenset(CORES)
+    assert shares(1)[0].cores == frozenset(CORES)
 
 
 def test_jobs_begin_in_line_never_more_at_work_than_shares(engine, tmp_path):
@@ -258,7 +283,7 @@ def alive(pid):
 
 
 def test_an_engine_that_is_left_stops_what_is_at_work(tmp_path):
-    with Local([Share()], lock_of(tmp_path)) as one:
+    with Local([Worker(Share())], lock_of(tmp_path)) as one:
         one.submit(job(tmp_path, 'saves', SAVES, tmp_path))
         one.poll()
         until((tmp_path / 'ready').exists)
@@ -266,8 +291,9 @@ def test_an_engine_that_is_left_stops_what_is_at_work(tmp_path):
 
 
 def test_a_job_that_ended_before_it_was_stopped_ends_as_it_did(engine, tmp_path):
-    one = engine(Share())
+    worker = Worker(Share())
+    one = Local([worker], lock_of(tmp_path))
     one.submit(job(tmp_path, 'log', 'sys.exit(4)'))
     one.poll()
-    os.waitid(os.P_PID, one.working['log'][0].pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody was told yet
+    os.waitid(os.P_PID, worker.process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody was told yet
     assert one.stop() == [Event('log', 4)]

@@ -20,10 +20,11 @@ _STYLES = {'running': 'bold', 'finished': 'green', 'failed': 'red', 'waiting': '
 
 
 class Lines:
-    """Line display: a line for each run that begins or ends."""
+    """Line display: a line for each run that begins or ends, and the summary at the end. A context manager."""
 
     def __init__(self, console: Console, folder: SweepFolder) -> None:
         self._console, self._folder = console, folder
+        self._sweep: Sweep | None = None
 
     def say(self, text: str) -> None:
         """Print a line."""
@@ -39,14 +40,15 @@ class Lines:
         self.say(f'{time.strftime("%H:%M:%S")}  {run.status:8s}  {run.name}{ending}')
 
     def refresh(self, sweep: Sweep) -> None:
-        """Print nothing: only runs that begin or end have a line."""
-        pass
+        """Print nothing yet: only runs that begin or end have a line."""
+        self._sweep = sweep
 
     def __enter__(self) -> 'Lines':
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        pass
+        if self._sweep:
+            self.say(summary(self._sweep))
 
 
 class Board:
@@ -74,7 +76,7 @@ class Board:
         while rows > 1 and (lines := len(self._console.render_lines(table))) > room:  # a long name takes several lines
             rows = max(min(rows * room // lines, rows - 1), 1)
             table = self._table(sweep, rows)
-        self._live.update(Group(table, Text(summary(sweep))), refresh=True)
+        self._live.update(Group(table, Text(', '.join([summary(sweep), *self._left(sweep)]))), refresh=True)
 
     def __enter__(self) -> 'Board':
         self._live.start()
@@ -91,16 +93,36 @@ class Board:
             table.add_column(column, justify='right')
         for run in shown(sweep.runs, rows):
             record = self._folder.progress(run) if run.status != 'waiting' else {}
-            at_work = run.status == 'running' and run.name in self._since
+            seconds = self._seconds(run)
             table.add_row(
                 verbatim(run.name),
                 Text(run.status, _STYLES[run.status]),
                 f'{record.get("step", 0):,}/{run.steps:,}',
                 f'{record["loss"]:z.4f}' if 'loss' in record else '',
                 f'{record["tokens_per_second"]:,.0f}' if 'tokens_per_second' in record else '',
-                f'{(time.monotonic() - self._since[run.name]) / 60:.1f}' if at_work else '',
+                f'{seconds / 60:.1f}' if seconds is not None else '',
             )
         return table
+
+    def _seconds(self, run: Run) -> float | None:
+        """Seconds that a run has taken; None for one that this display has not seen at work and no record tells of."""
+        if run.status == 'running' and run.name in self._since:
+            return time.monotonic() - self._since[run.name]
+        return run.seconds if run.status == 'finished' else None
+
+    def _left(self, sweep: Sweep) -> list[str]:
+        """Time left of the sweep, in words: its steps left, at the pace of its finished runs, or of those at work.
+
+        Nothing is said while no run has come so far that it has a pace.
+        """
+        steps = {run.name: self._folder.progress(run).get('step', 0) for run in sweep.runs if run.status == 'running'}
+        finished = [(run.seconds, run.steps) for run in sweep.runs if run.status == 'finished' and run.seconds]
+        begun = [(self._seconds(run), steps[run.name]) for run in sweep.runs if steps.get(run.name)]
+        seconds, taken = map(sum, zip(*(finished or begun or [(0, 0)]), strict=True))
+        left = sum(run.steps - steps.get(run.name, 0) for run in sweep.runs if run.status in ('running', 'waiting'))
+        if not (left and taken):
+            return []
+        return [f'about {left * seconds / taken / max(len(steps), 1) / 60:.0f} minutes left']
 
 
 def display(console: Console, folder: SweepFolder) -> Lines | Board:
@@ -109,11 +131,11 @@ def display(console: Console, folder: SweepFolder) -> Lines | Board:
 
 
 def ending(sweep: Sweep) -> list[str]:
-    """What became of a sweep, in lines: how many runs, and why each that failed did."""
+    """Reasons of the runs that failed, a line each, and what to do where not all have finished."""
     failed = [run for run in sweep.runs if run.status == 'failed']
     why = [f'  {run.name} (exit {run.exit}): {run.last_lines[-1] if run.last_lines else ""}' for run in failed]
     left = [] if all(run.status == 'finished' for run in sweep.runs) else ['The same command continues.']
-    return [summary(sweep), *why, *left]
+    return [*why, *left]
 
 
 def shown(runs: Sequence[Run], rows: int) -> Sequence[Run]:

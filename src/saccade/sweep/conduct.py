@@ -11,11 +11,13 @@ from typing import Any, Protocol, runtime_checkable
 
 from saccade.sweep.engine import Engine, Event, Job
 from saccade.sweep.folder import SweepFolder
+from saccade.sweep.program import program_of
 from saccade.sweep.record import Run, Sweep
 from saccade.train.process.processes import stop_signal
 
 LAST_LINES = 12  # kept of what a failed run printed
-_POLL = 0.5  # seconds between two looks at the engine
+_POLL = 0.05  # seconds between two looks at the engine: a share of the machine is idle until one sees that a run ended
+_REFRESH = 0.5  # between two drawings of the display
 
 
 @runtime_checkable
@@ -86,11 +88,15 @@ class Conductor:
         for run in self.sweep.runs:
             if run.name in left:
                 flags = (f'--config={self.sweep.config}', f'--workdir={self._folder.run(run)}')
-                command = (*self._command, *flags, *self.sweep.overrides, *run.overrides)
-                engine.submit(Job(run.name, command, self._folder.log(run)))
+                overrides = (*self.sweep.overrides, *run.overrides)
+                program = program_of(self.sweep.config, overrides)
+                engine.submit(Job(run.name, (*self._command, *flags, *overrides), self._folder.log(run), program))
+        drawn = -_REFRESH
         while left and not stopped():
             left -= {event.name for event in engine.poll() if self._note(event)}
-            self._display.refresh(self.sweep)
+            if time.monotonic() - drawn >= _REFRESH:
+                self._display.refresh(self.sweep)
+                drawn = time.monotonic()
             time.sleep(_POLL)
         for event in engine.stop():
             self._note(event, stopping=True)

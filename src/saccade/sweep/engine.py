@@ -12,12 +12,17 @@ from typing import Protocol, runtime_checkable
 class Job:
     """Job of a sweep.
 
-    Attributes: name of the run; the command that trains or resumes it; the file that takes what it prints.
+    Attributes:
+        name: of the run.
+        command: that trains or resumes it: the interpreter, the file of a launcher, and its flags, if it has a program.
+        log: file that takes what it prints.
+        program: digest of what is compiled, equal for jobs that may share a process; None for a process of its own.
     """
 
     name: str
     command: tuple[str, ...]
     log: Path
+    program: str | None = None
 
 
 @dataclass(frozen=True)

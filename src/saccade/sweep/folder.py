@@ -10,11 +10,13 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
 from saccade.sweep.record import Run, Sweep, read_sweep, sweep_file, write_sweep
 from saccade.train.log.log import read
+from saccade.train.log.provenance import read as starts
 from saccade.train.process.lock import locked
 from saccade.train.workdir import Workdir, absolute, differing
 from saccade.types import UserError
@@ -113,7 +115,7 @@ class SweepFolder:
         return self.run(run) / 'printed.log'
 
     def progress(self, run: Run) -> dict[str, Any]:
-        """Return the last record of a run; empty where there is none."""
+        """Return the last record of a run, with the last speed that was logged; empty where there is none."""
         metrics = Workdir(self.run(run)).metrics
         return _last_record(metrics, metrics.stat().st_size) if metrics.exists() else {}
 
@@ -121,6 +123,11 @@ class SweepFolder:
         """Return the tokens a second that a run has logged, in order."""
         records = _records(Workdir(self.run(run)).metrics)
         return [float(record['tokens_per_second']) for record in records if 'tokens_per_second' in record]
+
+    def cores(self) -> int | None:
+        """Return how many cores a run of this sweep, or of its search, had when it began; None where none has begun."""
+        files = chain.from_iterable(self.path.glob(f'{runs}/provenance.jsonl') for runs in ('*', '*/*', '*/*/*'))
+        return next((start['cores'] for file in files for start in starts(file) if start.get('cores', 0) > 0), None)
 
     def finished(self, run: Run) -> bool:
         """Whether a run has been evaluated after its last step."""
@@ -176,7 +183,9 @@ class SweepFolder:
 @functools.lru_cache(maxsize=1024)
 def _last_record(metrics: Path, size: int) -> dict[str, Any]:
     """Read the last record anew when the file's size changes: a display asks for every run's twice a second."""
-    return (_records(metrics) or [{}])[-1]
+    records = _records(metrics)
+    speeds = [{'tokens_per_second': line['tokens_per_second']} for line in records if 'tokens_per_second' in line]
+    return {name: value for part in (*speeds[-1:], *records[-1:]) for name, value in part.items()}
 
 
 def _records(metrics: Path) -> list[dict[str, Any]]:

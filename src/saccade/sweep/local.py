@@ -1,19 +1,24 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Local engine: runs as processes of this machine, one per GPU or per equal share of the cores."""
+"""Local engine: runs in processes of this machine, one per GPU or per equal share of the cores.
+
+Runs of one program (seeds, rates, rounds of a search) go to the same worker one after another, which does not import,
+trace and compile again: see `sweep.worker`.
+"""
 
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import IO, Any
 
+from saccade.sweep import worker
 from saccade.sweep.engine import Event, Job
 from saccade.train.process.processes import gpus as gpus_here
 from saccade.train.workdir import open_own, writing
@@ -21,6 +26,7 @@ from saccade.types import UserError
 
 # Seconds that a run has to save and end after SIGTERM, before SIGKILL: more than a step, a save and `CLOSE_SECONDS`.
 STOP_SECONDS = 300.0
+_RUN_BYTES = 4 * 2**30  # of memory for each run, where the number of runs at a time is not given
 NO_START = 127  # a shell's exit status for a command that cannot be started
 
 
@@ -32,35 +38,150 @@ class Share:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def shares(jobs: int | None = None) -> list[Share]:
+def shares(jobs: int | None = None, before: int | None = None) -> list[Share]:
     """Divide this machine: a GPU each, or an equal part of the cores.
 
+    The number of cores changes the last bits of a sum, so all runs of a sweep get equally many.
+
     Args:
-        jobs: how many processes at a time; None for one per GPU, or for a single one where there is no GPU.
+        jobs: number of runs at a time. None for one per GPU; without a GPU for as many as there are cores, since small
+            runs on a core each take less time together than one after another on all cores, within the memory.
+        before: number of cores that runs of the sweep had before; without `jobs`, those that go on have as many.
 
     Raises:
         UserError: there are not so many GPUs or cores.
     """
     gpus, cores = gpus_here(), _cores()
-    jobs = jobs if jobs is not None else len(gpus) or 1
     there, what = (len(gpus), 'GPU') if gpus else (len(cores), 'core')
-    if not 1 <= jobs <= there:
+    if jobs is not None and not 1 <= jobs <= there:
         raise UserError(f'--jobs={jobs}: must be between 1 and {there}: a {what} each')
     if gpus:
         return [Share(environment={'CUDA_VISIBLE_DEVICES': gpu}) for gpu in gpus[:jobs]]
-    each = len(cores) // jobs
-    # The number of cores changes the last bits of a sum, so all runs get equally many.
-    return [Share(frozenset(cores[number * each : (number + 1) * each])) for number in range(jobs)]
+    each = len(cores) // jobs if jobs else min(before or -(-len(cores) // _runs_in_memory()), len(cores))
+    return [Share(frozenset(cores[first : first + each])) for first in range(0, len(cores) - each + 1, each)][:jobs]
+
+
+def shared(shares: Sequence[Share], before: int | None) -> str:
+    """Describe the division of this machine in a line, with what it changes in a sweep whose runs had other cores."""
+    cores = len(shares[0].cores)
+    each = 'a GPU each' if not cores else 'a core each' if cores == 1 else f'{cores} cores each'
+    changes = f'; runs before had {before}, which changes the last bits of sums' if before not in (None, cores) else ''
+    return f'jobs        {len(shares)} at a time, {each}{changes if cores else ""}'
+
+
+def _runs_in_memory() -> int:
+    return max(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // _RUN_BYTES, 1)
+
+
+class Worker:
+    """Share of the machine with its process, for one job at a time. A process serves a program, or a job without one.
+
+    Attributes:
+        share: of the machine.
+        job: in hand; None where the share is free.
+        program: of the last job.
+        process: that carries out the job in hand, or did the last.
+    """
+
+    def __init__(self, share: Share) -> None:
+        self.share = share
+        self.job: Job | None = None
+        self.program: str | None = None
+        self.process: subprocess.Popen | None = None
+        self._jobs: socket.socket | None = None
+
+    def begin(self, job: Job, lock: int) -> bool:
+        """Begin a job; False where its command cannot be started, which its log then says."""
+        with writing(job.log.parent):
+            job.log.parent.mkdir(parents=True, exist_ok=True)
+            log = open_own(job.log, 'a')
+        with log:
+            print(f'--- {datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(job.command)}', file=log, flush=True)
+            try:
+                self._hand(job, log, lock)
+            except OSError as error:
+                print(error, file=log)
+                return False
+        self.job, self.program = job, job.program
+        return True
+
+    def ended(self) -> int | None:
+        """Return the exit status of the job in hand, which has then left it; None where it goes on."""
+        status = self.process.poll()  # before the answer: a process may end after it
+        status = 0 if self._answered() else status
+        if status is not None:
+            self.job = None
+        return status
+
+    def terminate(self) -> None:
+        """Ask the job in hand to save and end, and the process to end after it."""
+        self.process.send_signal(signal.SIGTERM)
+        if self._jobs:
+            with suppress(OSError):  # it has ended
+                self._jobs.shutdown(socket.SHUT_WR)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of the process; what goes on for longer is killed, with all that it has started."""
+        try:
+            self.process.wait(max(seconds, 0))
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def end(self) -> None:
+        """End the process, which has no job in hand."""
+        if self._jobs:
+            self._jobs.close()
+            self._jobs = None
+        if self.process:
+            self.wait(STOP_SECONDS)
+
+    def _hand(self, job: Job, log: IO[str], lock: int) -> None:
+        """Hand a job to the process, or to a new one where this does not serve it."""
+        serves = job.program is not None and job.program == self.program and self.process.poll() is None
+        if not serves:
+            self.end()  # before another starts: memory of a GPU is taken whole
+        if job.program is None:
+            self._start(job.command, log, lock)
+            return
+        if not serves:
+            self._jobs, engine = socket.socketpair()
+            with engine:
+                command = (job.command[0], '-P', '-m', worker.__name__, str(engine.fileno()))
+                self._start(command, log, engine.fileno())
+        with suppress(BrokenPipeError, ConnectionResetError):  # its end, which `ended` sees, is that of the job
+            worker.send(self._jobs, job.command, log.fileno(), lock)
+
+    def _start(self, command: Sequence[str], log: IO[str], kept: int) -> None:
+        with _bound_to(self.share.cores):
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self.share.environment},
+                pass_fds=(kept,),
+                start_new_session=True,  # Ctrl-C is for whoever started it, who tells it to save
+            )
+
+    def _answered(self) -> bool:
+        """Whether the worker has said that the job in hand has ended well."""
+        try:
+            return self._jobs is not None and self._jobs.recv(1, socket.MSG_DONTWAIT) == worker.DONE
+        except (BlockingIOError, ConnectionResetError):
+            return False
 
 
 class Local:
-    """Local engine. A context manager: processes still at work are stopped at its end."""
+    """Local engine. A context manager: jobs still at work are stopped at its end.
 
-    def __init__(self, shares: Sequence[Share], lock: int) -> None:
-        """Take the shares in which processes may run, and a file descriptor that they keep open."""
-        self._free, self.lock = deque(shares), lock
-        self._waiting: deque[Job] = deque()
-        self.working: dict[str, tuple[subprocess.Popen, Share]] = {}
+    Its workers may be those of an earlier engine: the rounds of a search share programs.
+    """
+
+    def __init__(self, workers: Sequence[Worker], lock: int) -> None:
+        """Take workers, and a file descriptor that is to stay open as long as a run is at work."""
+        self._workers, self.lock = workers, lock
+        self._waiting: list[Job] = []
 
     def submit(self, job: Job) -> None:
         """Put a job in line for a free share of the machine."""
@@ -73,15 +194,12 @@ class Local:
     def stop(self) -> list[Event]:
         """As an engine's. What has not ended `STOP_SECONDS` after SIGTERM is killed, with all that it has started."""
         self._waiting.clear()
-        for process, _ in self.working.values():
-            process.send_signal(signal.SIGTERM)
+        stopped = [each for each in self._workers if each.job]
+        for each in stopped:
+            each.terminate()
         deadline = time.monotonic() + STOP_SECONDS
-        for process, _ in self.working.values():
-            try:
-                process.wait(max(deadline - time.monotonic(), 0))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        for each in stopped:
+            each.wait(deadline - time.monotonic())
         return list(self._ended())
 
     def __enter__(self) -> 'Local':
@@ -91,42 +209,27 @@ class Local:
         self.stop()
 
     def _ended(self) -> Iterator[Event]:
-        for name, (process, share) in list(self.working.items()):
-            if process.poll() is not None:
-                del self.working[name]
-                self._free.append(share)
-                yield Event(name, process.returncode)
+        for each in self._workers:
+            job = each.job
+            if job and (status := each.ended()) is not None:
+                yield Event(job.name, status)
 
     def _begun(self) -> Iterator[Event]:
-        while self._waiting and self._free:
-            job = self._waiting.popleft()
-            process = self._start(job, self._free[0])
-            yield Event(job.name)
-            if process is None:
-                yield Event(job.name, NO_START)
-            else:
-                self.working[job.name] = process, self._free.popleft()
+        for each in self._workers:
+            while self._waiting and not each.job:
+                job = self._next(each)
+                self._waiting.remove(job)
+                begun = each.begin(job, self.lock)
+                yield Event(job.name)
+                if not begun:
+                    yield Event(job.name, NO_START)
 
-    def _start(self, job: Job, share: Share) -> subprocess.Popen | None:
-        """Start a job; None where its command cannot be started, which its log then says."""
-        with writing(job.log.parent):
-            job.log.parent.mkdir(parents=True, exist_ok=True)
-            log = open_own(job.log, 'a')
-        with log, _bound_to(share.cores):
-            print(f'--- {datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(job.command)}', file=log, flush=True)
-            try:
-                return subprocess.Popen(
-                    job.command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    env={**os.environ, **share.environment},
-                    pass_fds=(self.lock,),
-                    start_new_session=True,  # Ctrl-C is for whoever started it, who tells it to save
-                )
-            except OSError as error:
-                print(error, file=log)
-                return None
+    def _next(self, free: Worker) -> Job:
+        """The first job of the worker's last program, else of a program that no other worker has, else of any."""
+        others = {each.program for each in self._workers if each is not free and each.program}
+        own = (job for job in self._waiting if job.program and job.program == free.program)
+        new = (job for job in self._waiting if job.program not in others)
+        return next(own, None) or next(new, None) or self._waiting[0]
 
 
 @contextmanager

@@ -44,7 +44,8 @@ def run_main(main: Callable[[Sequence[str]], None]) -> None:
 
         try:
             trust(TRUST.value)
-            if trusted() or getattr(flags.FLAGS, 'config', None):
+            named = trusted() or getattr(flags.FLAGS, 'config', None)
+            if named and os.getcwd() not in sys.path:  # where a worker runs it again
                 sys.path.append(os.getcwd())
             use_compilation_cache()
             main(_overrides(arguments[1:]))
