@@ -87,6 +87,7 @@ def test_it_builds_and_makes_parameters(file):
     make_learner(experiment)
 
 
+@pytest.mark.long
 @each_experiment
 def test_another_width_changes_what_hangs_on_it(file):
     config = load_config(str(file))

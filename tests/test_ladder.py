@@ -110,6 +110,7 @@ def foreign(config: Path) -> set[str]:
     return {module.split('.')[0] for module in others} - {'ml_collections'} - sys.stdlib_module_names
 
 
+@pytest.mark.long
 def test_the_ladder_holds():
     assert breaches(SOURCE) == []
 

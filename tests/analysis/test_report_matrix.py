@@ -86,6 +86,7 @@ def test_it_says_who_is_best_most_often(folder):
     )
 
 
+@pytest.mark.long
 def test_the_files_say_the_same_and_lead_to_each_sweeps_report(folder):
     written = matrix_report(folder, Question())
     page, text, cells = (file.read_text() for file in written.files)

@@ -74,6 +74,7 @@ def test_with_its_directions_exchanged_it_says_the_same_of_the_reversed_row(mixe
     np.testing.assert_allclose(found[real], again[real], rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.long
 def test_a_token_reads_all_of_its_document_and_nothing_else(mixer):
     model, x, params = both(mixer)
     changed = x.at[0, 6].add(1.0)

@@ -192,6 +192,7 @@ def test_kimi_delta_attention_is_its_equations(norm):
     assert_near(run(KIMI | norm, params), np.einsum('btnv,nvd->btd', y, p['output']))
 
 
+@pytest.mark.long
 def test_kimi_delta_attention_whose_features_decay_alike_is_gated_delta_net():
     params = params_of(DELTA)
     alike = {
@@ -258,6 +259,7 @@ def test_mlstm_is_finite_at_gates_of_any_size(size):
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((value, gradients)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('input_gate', 'forget_gate'),
     [

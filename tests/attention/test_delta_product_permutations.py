@@ -12,6 +12,7 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from saccade.attention.delta_product import DeltaProduct
 from saccade.types import LayerContext
@@ -61,6 +62,7 @@ def by_hand():
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), params)
 
 
+@pytest.mark.long
 def test_two_updates_make_every_permutation_of_three_and_the_memory_keeps_their_product_over_200_tokens():
     mixer = DeltaProduct(heads=1, head_width=2, updates=2, decay=False, head_norm=None)
     tokens = np.random.default_rng(0).integers(6, size=(2, TOKENS))

@@ -50,6 +50,7 @@ def by_loops(params, x, segments, share):
     return np.einsum('tnh,nhd->td', y, params['output'])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('share', [0.5, 1.0])
 def test_it_is_the_equation(share):
     module = exclusive(share)

@@ -104,6 +104,7 @@ def projected(p, x):
     return [np.repeat(y, N // y.shape[2], axis=2) for y in heads]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     'settings',
     [

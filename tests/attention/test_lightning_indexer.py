@@ -65,6 +65,7 @@ def by_loops(params, x, segments, chosen):
     return np.einsum('tnh,nhd->td', y, params['output']), distances
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('context', [ALONE, PACKED], ids=['alone', 'packed'])
 @pytest.mark.parametrize('chosen', [1, 4, None])
 def test_output_and_loss_are_the_equations(chosen, context):
@@ -93,6 +94,7 @@ def test_all_keys_chosen_is_full_attention(chosen, context):
     assert np.abs(indexed(2).apply({'params': params}, X, context, False)[real] - expected).max() > 0.01
 
 
+@pytest.mark.long
 def test_the_indexer_learns_by_its_loss_alone_and_nothing_else_does():
     module = indexed(4)
 

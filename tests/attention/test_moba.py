@@ -55,6 +55,7 @@ def by_loops(params, x, segments, chosen):
     return np.einsum('tnh,nhd->td', y, params['output'])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('context', [ALONE, PACKED], ids=['alone', 'packed'])
 @pytest.mark.parametrize('chosen', [1, 2, 3])
 def test_it_is_the_equation(chosen, context):

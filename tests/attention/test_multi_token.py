@@ -60,6 +60,7 @@ def test_at_first_it_is_multi_head_attention():
     near(whole(module, variables, PACKED), whole(drawn(MULTI_HEAD, X, PACKED)[0], variables, PACKED))
 
 
+@pytest.mark.long
 def test_steps_skip_padding_between_the_tokens_of_a_row():
     """One row waits a step: its queries and keys on either side are neighbours all the same."""
     module, variables = drawn(MULTI_TOKEN, X, ALONE)

@@ -90,6 +90,7 @@ def by_loops(params, x, chosen):
     return np.einsum('tnh,nhd->td', y, params['output'])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('context', [ALONE, PACKED], ids=['alone', 'packed'])
 @pytest.mark.parametrize('chosen', [3, 4])
 def test_it_is_the_equation_by_segments(chosen, context):

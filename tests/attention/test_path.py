@@ -52,6 +52,7 @@ def test_without_a_share_it_is_multi_head_attention_without_positions():
     near(whole(path, {'params': params}, PACKED), whole(plain, {'params': params}, PACKED))
 
 
+@pytest.mark.long
 def test_steps_rewrite_cached_keys_and_keep_the_convolution():
     module, variables = drawn(PATH | GATED | {'convolution': SHORT, 'rank': 3}, X, ALONE)
     step = jax.jit(lambda x, context, state: module.apply(variables, x, context, state, method='step'))

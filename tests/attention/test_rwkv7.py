@@ -69,6 +69,7 @@ def looped(q, k, v, find, erase, log_decay, segments, xp=np):
     return xp.stack(rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('by_feature', [True, False])
 @pytest.mark.parametrize('chunk', [1, 4, 64])
 def test_the_generalised_delta_rule_in_chunks_is_the_loop(chunk, by_feature):

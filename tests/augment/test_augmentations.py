@@ -55,6 +55,7 @@ def test_a_flip_mirrors_a_share_of_the_images():
     np.testing.assert_array_equal(Flip(0.0)(KEYS, BATCH)['images'], IMAGES)
 
 
+@pytest.mark.long
 def test_a_crop_scales_a_part_of_the_image_to_its_size():
     ramp = jnp.broadcast_to(jnp.arange(32.0)[:, None, None], (B, 32, 32, 1))  # each pixel is the number of its row
     found = np.asarray(Crop(least=0.25, ratio=1.0)(KEYS, {'images': ramp})['images'])

@@ -92,6 +92,7 @@ def test_these_do_not_decay(part):
     assert {path: found[path] for path in SPARED[part]} == dict.fromkeys(SPARED[part], False)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(CHOSEN), reason='it is of the whole catalogue')
 def test_no_other_parameter_of_the_catalogue_is_spared():
     spared = {}

@@ -100,6 +100,7 @@ DROPPING = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name', DROPPING)
 def test_dropout_acts_in_training_alone(name):
     module, subject = build(DROPPING[name])(), subject_of(name)

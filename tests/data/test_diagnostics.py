@@ -471,6 +471,7 @@ def test_logits_of_the_places_that_are_asked_alone_give_the_same_totals_and_grad
     jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6), found, whole)
 
 
+@pytest.mark.long
 def test_a_row_that_asks_more_than_was_said_has_no_loss():
     model, task = decoder(), Answering(answers=1)
     one, two = asked_of_rows([(0, 2), (1, 0)]), asked_of_rows([(0, 2), (1, 0), (1, 3)])

@@ -390,6 +390,7 @@ def test_noise_moves_the_routes_in_training_alone_and_comes_of_the_key():
     assert np.abs(trained - other).max() > 0.01
 
 
+@pytest.mark.long
 def test_the_noise_of_a_logit_is_normal_with_a_spread_of_the_softplus_of_what_the_token_says():
     """By the gates of many equal tokens that all experts serve: their logarithms differ as the logits do."""
     count, experts = 20_000, 3

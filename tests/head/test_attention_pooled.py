@@ -44,6 +44,7 @@ def test_it_is_the_attention_of_a_trained_query_and_padding_does_not_count():
     np.testing.assert_array_equal(changed, found)
 
 
+@pytest.mark.long
 def test_the_feed_forward_layer_is_a_branch_beside_what_it_read():
     x = jax.random.normal(jax.random.key(0), (2, 4, 6))
     mlp = {'use': 'feedforward.mlp:MLP', 'activation': {'use': 'jax.nn:gelu'}}

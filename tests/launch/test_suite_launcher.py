@@ -50,6 +50,7 @@ def test_a_suite_goes_through_its_sweeps_and_goes_on(runner, tmp_path):
     assert (tmp_path / 'runs/recall/one,seed=0/metrics.jsonl').read_bytes() == before
 
 
+@pytest.mark.long
 def test_what_is_missing_is_said_in_a_line(runner, tmp_path):
     assert_refused(runner.run('suite', f'--workdir={tmp_path}'), 'give --suite=FILE and --workdir=FOLDER')
     there = [f'--suite={ROOT / "experiments/suites/diagnostics.py"}', f'--workdir={tmp_path}']

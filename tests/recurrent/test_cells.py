@@ -117,6 +117,7 @@ def test_the_forget_gate_begins_by_remembering():
     np.testing.assert_array_equal(bias, np.array([0.0, 1.0, 0.0, 0.0])[:, None] * np.ones(D))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('size', [1e4, -1e4])
 def test_an_slstm_is_exact_at_gates_of_any_size(size):
     """The same for all tokens, they cancel: the memory is a mean of the candidates, weighted by how they are kept."""
@@ -134,6 +135,7 @@ def test_an_slstm_is_exact_at_gates_of_any_size(size):
     assert np.isfinite(jax.grad(lambda gate: last(gate).sum())(size))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ('input_gate', 'forget_gate'),
     [

@@ -98,6 +98,7 @@ def test_gates_of_one_strength_are_alibi():
     near(run(module, {**params, 'term_0': {'kernel': jnp.zeros((D, N)), 'bias': bias}}), run(alibi, own))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('other', ['score.cosine:Cosine', 'score.squared_distance:SquaredDistance'])
 @pytest.mark.parametrize('first', [True, False])
 def test_other_terms_read_the_keys_alone_and_the_order_stays(other, first):

@@ -94,6 +94,7 @@ def test_a_word_stays_with_the_chance_of_the_paper():
     np.testing.assert_allclose(stays, [1, 1, 0.5, 0.1], atol=0.03)
 
 
+@pytest.mark.long
 def test_frequent_words_are_left_out_in_training_alone():
     task = SkipGram(window=2, negatives=1, subsample=1e-6)
     weights = [task.loss(MODEL, params(), batch(), jax.random.key(0), train)['loss'].weight for train in (True, False)]

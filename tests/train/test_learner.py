@@ -154,6 +154,7 @@ def test_a_loss_over_tokens_is_of_the_whole_batch_next_to_one_over_targets(batch
     assert float(of_one['router_z_loss']) > 0.1
 
 
+@pytest.mark.long
 def test_microbatches_trace_the_model_once_and_cost_no_more_products(batch):
     whole, accumulated = (learner(accumulate=parts) for parts in (1, 4))
     state = jax.eval_shape(whole.init, jax.random.key_data(jax.random.key(0)), batch)

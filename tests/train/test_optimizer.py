@@ -175,6 +175,7 @@ def test_clip_scales_the_whole_gradient_before_the_rule_and_the_decay(clip_norm,
     np.testing.assert_allclose([moved['a'].item(), moved['b'].item()], wanted, rtol=RELATIVE)
 
 
+@pytest.mark.long
 def test_shapes_are_enough_to_make_the_optimizer():
     params = draw(0)
     optimizer, schedule = (
@@ -210,6 +211,7 @@ def test_muon_treats_each_layer_as_a_matrix_of_its_own(rms):
     assert_same(flat(matrices_of(ours)), flat(optaxs), NEWTON_SCHULZ)
 
 
+@pytest.mark.long
 def test_muon_leaves_what_is_no_kernel_to_adam():
     params, gradients = draw(0), [draw(1), draw(2)]
     ours = flat(updates_of(muon().of(AXES), params, gradients))

@@ -42,6 +42,7 @@ def updates_of(optimizer, params, gradient):
     return jax.jit(made.update)(gradient, made.init(params), params)[0]
 
 
+@pytest.mark.long
 def test_each_layer_learns_and_decays_a_factor_slower_than_the_one_above_it():
     optimizer = Optimizer(Part(optax.identity), weight_decay=1.0, rates=HALVES)
     updates, marks = updates_of(optimizer, model(), model(2.0)), optimizer.decays(model(), UP)
@@ -74,6 +75,7 @@ def test_norm_and_projection_of_the_embeddings_and_their_types_are_below_the_lay
     assert {factors[name] for name in above} == {1.0}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('rule', [Part(optax.scale_by_adam), Part(muon), Part(adafactor)])
 def test_what_is_frozen_stays_bit_for_bit_without_decay_or_moments(rule):
     params = jax.tree.map(lambda leaf: 0.3 * leaf, model())

@@ -42,6 +42,7 @@ def test_every_tower_keeps_its_tokens_split(name, towers):
     assert splits_tokens(model) == bool(towers)
 
 
+@pytest.mark.long
 def test_where_tokens_are_whole_the_step_is_as_it_is():
     given = experiment('causal_lm/quickstart.py')
     assert learner_on(on(data=8), given).model == make_learner(given).model

@@ -82,6 +82,7 @@ def quickstart(task: type) -> Experiment:
     return replace(Experiment.of(load_config('causal_lm/quickstart')), task=Part(task))
 
 
+@pytest.mark.long
 def test_weights_of_a_task_are_among_the_parameters_of_the_run():
     plain, found = (kept(quickstart(task)) for task in (CausalLM, Adds))
     assert found[0] == {**plain[0], 'sharpness': jax.ShapeDtypeStruct((3,), jnp.float32)}

@@ -58,6 +58,7 @@ def test_the_declared_axes_say_which_dimension_vectors_lie_along(axes, axis):
     assert embedding_axis(axes) == axis
 
 
+@pytest.mark.long
 def test_a_step_ends_where_the_projection_of_the_plain_step_is():
     params, rule = draw(0), Part(optax.scale_by_adam)
     plain, projected = (stepped(Optimizer(rule, projection=given), params) for given in (None, Part(UnitVectors)))
@@ -81,6 +82,7 @@ def test_where_no_matrix_is_it_is_refused():
         UnitVectors()({'scale': jnp.ones(3)}, {'scale': 'D'})
 
 
+@pytest.mark.long
 def test_an_ngpt_starts_with_vectors_of_norm_1_and_scales_its_logits():
     config = load_config(str(Path(__file__).parents[2] / 'experiments/causal_lm/ngpt_tiny.py'))
     spec = config['model'] | {'width': 16, 'vocabulary': 11, 'context_length': 6, 'layers': 2}

@@ -108,6 +108,7 @@ def test_a_resumed_run_goes_on_under_the_same_id_and_keeps_repeated_steps(tmp_pa
     assert sorted(steps) == [[1, 2, 3], [2, 3, 4]]
 
 
+@pytest.mark.long
 def test_two_runs_have_two_ids(tmp_path):
     for name in ('a', 'b'):
         log_run(tmp_path / name, 1, name=f'run {name}')
