@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trained models, from a run's folder or from a Hugging Face directory."""
 
+import copy
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -212,14 +213,14 @@ class _Asked:
 def _initial(asked: _Asked) -> Initial:
     experiment = asked.experiment
     scales, like = scales_of(experiment), experiment.data().batch_like(1)
-    model = _Recorded(experiment.model())
+    model, made = _recorded(experiment.model())
 
     def init(key: PRNGKey, numbers: Mapping[str, Any]) -> tuple[Params, dict[str, Any]]:
         task = rescaled(experiment, {**scales, **numbers})['task']()
         rows = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
         params = task.init(model, key, rows)
         # A task of one's own may make parameters without the model's `init`.
-        return params, model.variables or model.init(key, *task.inputs(model, key, rows))
+        return params, made[-1] if made else model.init(key, *task.inputs(model, key, rows))
 
     trace = jax.make_jaxpr(init, return_shape=True)
     traced, (params, variables) = trace(jax.random.key(0), _of_task(scales))
@@ -234,19 +235,16 @@ def _of_task(scales: Mapping[str, Any]) -> dict[str, Any]:
     return {path: scales[path] for path in sorted(scales) if path.startswith('config.task.')}
 
 
-class _Recorded:
-    """Model that keeps the variables it was initialised with, of which a task returns the parameters alone."""
+def _recorded(model: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """Return the model, and a list that takes the variables of each `init`: a task returns only the parameters."""
+    copied, made = copy.copy(model), []
 
-    def __init__(self, model: Any) -> None:
-        self._model, self.variables = model, None
+    def init(*given: Any, **named: Any) -> dict[str, Any]:
+        made.append(model.init(*given, **named))
+        return made[-1]
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    def init(self, *given: Any, **named: Any) -> dict[str, Any]:
-        """Initialise the model."""
-        self.variables = self._model.init(*given, **named)
-        return self.variables
+    object.__setattr__(copied, 'init', init)  # a copy, and no object around it: protocols look at what a class has
+    return copied, made
 
 
 def param_shapes(experiment: Experiment) -> Params:
