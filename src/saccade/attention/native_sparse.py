@@ -22,7 +22,7 @@ from einops import rearrange, reduce, repeat
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.attention.cache import heads_first
-from saccade.attention.multi_head import Attend, MultiHead, flat, visible
+from saccade.attention.multi_head import MultiHead, flat, visible
 from saccade.axes import parameter
 from saccade.ops.blocks import Blocks, Tokens
 from saccade.ops.project import project
@@ -114,42 +114,41 @@ class NativeSparse(MultiHead, kw_only=True):
         _, K, H = self.sizes(D)
         return (K, 3 * H), (K, 3 * H)
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how the queries of whole sequences attend.
+    def attend(
+        self,
+        q: Queries,
+        k: CachedKeys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend in the three branches; return their outputs side by side, and the cache after it.
 
         Raises:
             UserError: there is another sequence to read, a score term, or a mask that it cannot serve.
         """
         context.require_no_source(Part(type(self)).name)
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            packed = reach_of(self, visible(scoring, context), q, k).segments is not None
+        kernel = self.kernel(name='kernel')
+        reach = reach_of(self, visible(scoring, context) if state is None else scoring, q, k)
+        attend = _attend_by(kernel, kernel.complete(scoring, q.shape[-2], train))
+        if state is None:
+            packed = reach.segments is not None
             tokens = Tokens.of_rows(context.segments if packed else jnp.ones((1, k.shape[1]), jnp.int32))
-            attend = _attend_by(kernel, kernel.complete(scoring, q.shape[-2], train))
             mixed, weights = self._branches(q, k, v, attend, tokens, tokens, packed)
-            if not self.is_initializing():
-                kernel.sow('weights', 'attention', weights)
-            return mixed, None
-
-        return attend
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
-            reach_of(self, scoring, q, k)
-            attend = _attend_by(kernel, kernel.complete(scoring, q.shape[-2], False))
-            after = state.append(k, v, context)
-            # A block is of tokens that follow each other; empty slots may stand between those of a row.
-            order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
-            k, v, positions, segments = (
-                jax.vmap(lambda slots, at: slots[at])(slots, order)
-                for slots in (heads_first(after.k), heads_first(after.v), after.positions, after.segments)
-            )
-            queries = Tokens(context.positions, context.numbered)
-            return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True)[0], after
-
-        return attend
+            self.report(kernel, weights)
+            return mixed, state
+        after = state.append(k, v, context)
+        # A block is of tokens that follow each other; empty slots may stand between those of a row.
+        order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
+        k, v, positions, segments = (
+            jax.vmap(lambda slots, at: slots[at])(slots, order)
+            for slots in (heads_first(after.k), heads_first(after.v), after.positions, after.segments)
+        )
+        queries = Tokens(context.positions, context.numbered)
+        return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True)[0], after
 
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         """Add the branches up, each by its gate; gate, merge and project the heads as MultiHead does."""

@@ -35,6 +35,7 @@ from saccade.types.arrays import (
     Values,
 )
 from saccade.types.attention import (
+    SHARED_KV,
     BareSoftmaxVariant,
     Capabilities,
     CrossMixer,
@@ -71,7 +72,7 @@ from saccade.types.errors import (
     require_positive,
     require_share,
 )
-from saccade.types.layer import Block, Embedding, FeedForward, Norm, Router, Runner, TokenPosition
+from saccade.types.layer import Block, Embedding, FeedForward, Layer, Norm, Router, Runner, TokenPosition
 from saccade.types.log import Sink
 from saccade.types.metric import Best, Metric, declares, fraction
 from saccade.types.model import (
@@ -104,6 +105,7 @@ from saccade.types.task import (
 
 __all__ = [
     'IGNORED',
+    'SHARED_KV',
     'AcrossRows',
     'Activation',
     'Augmentation',
@@ -135,6 +137,7 @@ __all__ = [
     'KeyIndex',
     'Keys',
     'LanguageModel',
+    'Layer',
     'LayerContext',
     'Logits',
     'Mask',
