@@ -65,8 +65,8 @@ def test_of_a_memory(made, given):
 
 
 class Forgetful(MultiHead):
-    def project(self, x, context, position, made):
-        super().project(x, context, position, made)
+    def project(self, x, context, made):
+        super().project(x, context, made)
 
 
 def test_of_a_projection():

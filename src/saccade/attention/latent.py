@@ -19,8 +19,8 @@ from jaxtyping import Array, Float
 
 from saccade.attention.base import in_words
 from saccade.attention.cache import Cache, slots_for
-from saccade.attention.multi_head import flat, visible
-from saccade.axes import parameter
+from saccade.attention.multi_head import visible
+from saccade.axes import flat, parameter
 from saccade.ops.project import merge_heads, project
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import reads_content

@@ -20,8 +20,8 @@ from flax import struct
 from jaxtyping import Array, Bool, Float
 
 from saccade.attention.cache import Cache, heads_first
-from saccade.attention.multi_head import MultiHead, SharedKV, attended_pairs, flat
-from saccade.axes import parameter
+from saccade.attention.multi_head import MultiHead, SharedKV, attended_pairs
+from saccade.axes import flat, parameter
 from saccade.ops.padding import token_total
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
@@ -85,16 +85,14 @@ class LightningIndexer(MultiHead, kw_only=True):
     why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer caches the keys of its own indexer'}
     example: ClassVar[dict[str, Any]] = {'index_heads': 3, 'index_width': 2, 'chosen': 4}
 
-    def project(
-        self, x: Hidden, context: LayerContext, position: PairPosition, made: SharedKV | None
-    ) -> tuple[Queries, CachedKeys, Values]:
+    def project(self, x: Hidden, context: LayerContext, made: SharedKV | None) -> tuple[Queries, CachedKeys, Values]:
         """Return queries, keys and values.
 
         Raises:
             UserError: there is another sequence to read.
         """
         context.require_no_source(Part(type(self)).name)
-        return super().project(x, context, position, made)
+        return super().project(x, context, made)
 
     def attend(
         self,

@@ -13,8 +13,8 @@ from flax import struct
 from jaxtyping import Array
 
 from saccade.attention.base import in_words
-from saccade.attention.multi_head import flat, width_of_heads
-from saccade.axes import parameter
+from saccade.attention.multi_head import width_of_heads
+from saccade.axes import flat, parameter
 from saccade.ops import linear_attention
 from saccade.ops.linear_attention import LogScaledState, Memory
 from saccade.ops.project import each_head, merge_heads, project

@@ -22,8 +22,8 @@ from einops import rearrange, reduce, repeat
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.attention.cache import heads_first
-from saccade.attention.multi_head import MultiHead, flat, visible
-from saccade.axes import parameter
+from saccade.attention.multi_head import MultiHead, visible
+from saccade.axes import flat, parameter
 from saccade.ops.blocks import Blocks, Tokens
 from saccade.ops.project import project
 from saccade.ops.reach import reach_of
@@ -95,19 +95,22 @@ class NativeSparse(MultiHead, kw_only=True):
         made = super().project_heads(inputs, D)
         return made | ({'value': rearrange(made['value'], _SIDE_BY_SIDE, A=3)} if 'value' in made else {})
 
-    def rotate_queries(
-        self, position: PairPosition, q: Queries, positions: Int[Array, 'B T']
-    ) -> Float[Array, 'B T N _']:
-        """Return queries as they are, which meet compressed keys, beside queries changed by their positions."""
-        return jnp.concatenate([q, super().rotate_queries(position, q, positions)], axis=-1)
+    def rotate(
+        self,
+        position: PairPosition,
+        q: Queries,
+        k: Float[Array, 'B S _ H'],
+        q_positions: Int[Array, 'B T'],
+        k_positions: Int[Array, 'B S'],
+    ) -> tuple[Float[Array, 'B T N _'], Float[Array, 'B S K _']]:
+        """Return queries as they are, for compressed keys, next to rotated queries; and the keys of the three branches.
 
-    def rotate_keys(
-        self, position: PairPosition, k: Float[Array, 'B S _ H'], positions: Int[Array, 'B S']
-    ) -> Float[Array, 'B S K _']:
-        """Return keys of the three branches side by side, the latter two changed by their positions."""
+        The keys of the latter two branches are rotated.
+        """
         K = k.shape[-2] // 3
-        rotated = super().rotate_keys(position, k[..., K:, :], positions)
-        return rearrange(jnp.concatenate([k[..., :K, :], rotated], axis=-2), _SIDE_BY_SIDE, A=3)
+        turned, rotated = super().rotate(position, q, k[..., K:, :], q_positions, k_positions)
+        keys = rearrange(jnp.concatenate([k[..., :K, :], rotated], axis=-2), _SIDE_BY_SIDE, A=3)
+        return jnp.concatenate([q, turned], axis=-1), keys
 
     def kv_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return heads and width of the keys, and of the values, of the three branches side by side."""

@@ -24,8 +24,8 @@ from flax import struct
 from jaxtyping import Array, Float
 
 from saccade.attention.cache import Cache, heads_first
-from saccade.attention.multi_head import MultiHead, attended_pairs, flat
-from saccade.axes import parameter
+from saccade.attention.multi_head import MultiHead, attended_pairs
+from saccade.axes import flat, parameter
 from saccade.ops.blocks import Tokens
 from saccade.ops.causality import require_causal_mask
 from saccade.ops.delta import unit

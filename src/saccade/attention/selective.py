@@ -23,6 +23,7 @@ from saccade.attention.cache import Cache
 from saccade.attention.multi_head import MultiHead, attended_pairs
 from saccade.ops.causality import require_causal_mask
 from saccade.ops.scoring import Scoring
+from saccade.ops.term import GivenProducts
 from saccade.types import (
     CachedKeys,
     Capabilities,
@@ -85,7 +86,8 @@ class Selective(MultiHead, kw_only=True):
         scoring, k, v, pairs, kv = attended_pairs(kernel, q, k, v, scoring, context, train, cache)
         scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
         scores, lowered = lower(scores, pairs, context.positions if kv is None else kv.positions, lowered)
-        mixed, weights = kernel.attend_by_scores(scores, v, scoring, pairs)
+        scoring = scoring.replace(scale=0.0, terms=(GivenProducts(scores),))
+        mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs.replace(scale=1.0))
         self.report(kernel, weights)
         return mixed, SelectiveCache(kv, lowered)
 

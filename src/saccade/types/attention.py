@@ -273,7 +273,7 @@ class ScoringKernel(Kernel, Protocol):
 
 @runtime_checkable
 class PairKernel(Kernel, Protocol):
-    """A kernel that attends to whichever pairs it is given, which may differ between heads; or by scores given it."""
+    """A kernel that attends to whichever pairs it is given, which may differ between heads."""
 
     def complete(self, scoring: Any, heads: int, train: bool) -> Any:
         """Return the scoring with what the kernel adds to it."""
@@ -283,12 +283,6 @@ class PairKernel(Kernel, Protocol):
         self, q: Queries, k: Keys, v: Values, scoring: Any, pairs: Any
     ) -> tuple[Mixed, Float[Array, 'B N T S']]:
         """Return the output for a completed scoring and its `Pairs`, and the weights before dropout."""
-        ...
-
-    def attend_by_scores(
-        self, scores: Scores, v: Values, scoring: Any, pairs: Any
-    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
-        """Return the same for scores of these pairs that the mixer made, and that are not masked yet."""
         ...
 
 
