@@ -1,20 +1,39 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""The code base in numbers: lines by room, lengths of functions, parameters, docstrings.
+"""The code base in numbers: lines by room, lengths of functions, parameters, docstrings; calls of one forward pass.
 
 python tests/house.py [SOURCE]
 """
 
 import ast
+import functools
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from saccade.build import build
+from saccade.types import LayerContext
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 SOURCE = Path(__file__).parents[1] / 'src' / 'saccade'
 PERCENTILES = (50, 90, 99, 100)
+NOT_COUNTED = ('types/', 'build.py', 'axes.py')  # what every part is made with
+MIXERS = {
+    'MultiHead': {
+        'use': 'attention.multi_head:MultiHead',
+        'heads': 4,
+        'kernel': {'use': 'attention.plain:Plain'},
+        'mask': {'use': 'ops.mask:Causal'},
+        'position': {'use': 'position.rotary:Rotary'},
+    },
+    'Delta': {'use': 'attention.delta:Delta', 'heads': 4},
+}
 
 
 def functions(tree: ast.AST) -> list[Function]:
@@ -76,5 +95,43 @@ def show(source: Path) -> None:
     print(f'public without a docstring: {sum(not ast.get_docstring(each) for each in documented)} of {len(documented)}')
 
 
+def calls(run: Callable[[], Any]) -> Counter[tuple[str, str]]:
+    """Count the calls of our functions by file and name, comprehensions left out, while something runs."""
+    found: Counter[tuple[str, str]] = Counter()
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        file, name = frame.f_code.co_filename, frame.f_code.co_qualname
+        if event == 'call' and file.startswith(str(SOURCE)) and not name.endswith(('comp>', 'genexpr>')):
+            place = str(Path(file).relative_to(SOURCE))
+            if not place.startswith(NOT_COUNTED):
+                found[place, name] += 1
+
+    sys.setprofile(count)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def _trace(mixer: Any, params: Any, x: jax.Array, context: LayerContext, state: Any) -> None:
+    jax.eval_shape(lambda params: mixer.apply(params, x, context, False, state, method='mix'), params)
+
+
+def show_calls() -> None:
+    """Print how many calls trace a whole sequence, and a decoding step, of each of MIXERS."""
+    x, places = jnp.zeros((2, 16, 32)), jnp.tile(jnp.arange(16), (2, 1))
+    contexts = [LayerContext(places[:, :length], jnp.ones((2, length), int)) for length in (16, 1)]
+    for name, spec in MIXERS.items():
+        mixer = build(spec)()
+        params = {'params': mixer.init(jax.random.key(0), x, contexts[0], False)['params']}
+        state = mixer.apply(params, x[:, :1], 16, method='init_state')
+        for what, *given in (('', x, contexts[0], None), (' step', x[:, :1], contexts[1], state)):
+            found = calls(functools.partial(_trace, mixer, params, *given))
+            functions, files = len(found), len({file for file, _ in found})
+            print(f'{name}{what}: {sum(found.values())} calls of {functions} functions in {files} files')
+
+
 if __name__ == '__main__':
     show(Path(sys.argv[1]) if len(sys.argv) > 1 else SOURCE)
+    show_calls()

@@ -45,6 +45,13 @@ def test_values_and_paths_are_those_of_plain_parameters():
     assert declared(plain) == {}
 
 
+def test_a_parameter_of_another_shape_is_refused_by_its_path():
+    params = Declaring().init(KEY, X)['params']
+    said = r'Declaring: the parameter up must be of shape \(4, 6\), not \(4, 7\)'
+    with pytest.raises(UserError, match=said):
+        Declaring().apply({'params': params | {'up': jnp.ones((4, 7))}}, X)
+
+
 def test_copies_are_drawn_one_by_one_and_stacked():
     given = Layers().init(KEY, X)['params']['layer']
     assert jax.tree.map(jnp.shape, given) == {'up': (3, 4, 6), 'foreign': (3, 6, 4)}

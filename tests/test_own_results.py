@@ -19,7 +19,7 @@ from saccade.task.causal_lm import CausalLM
 from saccade.train.config import load_config
 from saccade.train.evaluate import evaluation, judged
 from saccade.train.experiment import Experiment
-from saccade.types import LayerContext, Part, Total, UserError
+from saccade.types import Layer, LayerContext, Part, Total, UserError
 
 B, T, D, N = 2, 9, 16, 4
 X, CONTEXT = jnp.ones((B, T, D)), LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
@@ -65,8 +65,8 @@ def test_of_a_memory(made, given):
 
 
 class Forgetful(MultiHead):
-    def project(self, x, context, position, shared_kv):
-        super().project(x, context, position, shared_kv)
+    def project(self, x, context, made):
+        super().project(x, context, made)
 
 
 def test_of_a_projection():
@@ -76,20 +76,40 @@ def test_of_a_projection():
 
 
 class Wide(nn.Module):
-    """A norm, a feed-forward layer or a mixer that returns twice the width."""
+    """A norm or a feed-forward layer that returns twice the width."""
 
     @nn.compact
     def __call__(self, x, *rest):
         return jnp.concatenate([x, x], axis=-1)
 
 
-@pytest.mark.parametrize('place', ['norm', 'mixer', 'feedforward'])
+class WideMixer(Layer):
+    def mix(self, x, context, train, state):
+        return jnp.concatenate([x, x], axis=-1), state
+
+
+class Stateless(Layer):
+    def mix(self, x, context, train, state):
+        return x
+
+
+WRONG = {
+    'norm': (Wide, r'Wide\.__call__ must return array \[2, 9, 16\], not array \[2, 9, 32\]'),
+    'feedforward': (Wide, r'Wide\.__call__ must return array \[2, 9, 16\], not array \[2, 9, 32\]'),
+    'mixer': (WideMixer, r'WideMixer\.mix must return \(array \[2, 9, 16\], None\), not \(array \[2, 9, 32\], None\)'),
+    'mixer ': (Stateless, r'Stateless\.mix must return \(array \[2, 9, 16\], None\), not array \[2, 9, 16\]'),
+}
+
+
+@pytest.mark.parametrize('place', WRONG)
 def test_of_the_parts_of_a_block(place):
     norm = Part(build({'use': 'norm.rms:RMSNorm'}).target)
     right = {'norm': norm, 'mixer': Part(Returns, (('heads', N),)), 'feedforward': None}
     block = build({'use': 'block.pre_norm:PreNorm', 'mixer': right['mixer'], 'norm': norm, 'feedforward': None})
-    with pytest.raises(UserError, match=r'Wide\.__call__ must return array \[2, 9, 16\], not array \[2, 9, 32\]'):
-        jax.eval_shape(lambda: block.replace(**{place: Part(Wide)})().init(jax.random.key(0), X, CONTEXT, False))
+    wrong, said = WRONG[place]
+    block = block.replace(**{place.strip(): Part(wrong)})
+    with pytest.raises(UserError, match=said):
+        jax.eval_shape(lambda: block().init(jax.random.key(0), X, CONTEXT, False))
 
 
 def returns(totals):

@@ -26,6 +26,7 @@ A parameter that training is to keep at or below a bound has `most`; the optimiz
 the gradient stays what it is at the bound. The declared text then is 'X D; decays' or '; at most 4.6'.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -114,13 +115,38 @@ def parameter(
         most: upper bound that the optimizer keeps it at after each step; None for none.
 
     Raises:
-        UserError: at initialisation, where a letter is unknown, or there is not one for each dimension.
+        UserError: the parameter has another shape; at initialisation, a letter is unknown, or there is not one for each
+            dimension.
     """
+    if module.has_variable('params', name):
+        return _there(module, name, *arguments)
     value = module.param(name, init, *arguments)
     if _records(module):
         _check(module, name, axes, value)
         module.put_variable(AXES, name, Axes(declaration(axes, decays, most)))
     return value
+
+
+def _there(module: nn.Module, name: str, *arguments: Any) -> Array:
+    """Return a parameter that exists, of the shape that its initialiser is given.
+
+    Linen's `param` would trace the initialiser at every call, for that shape.
+    """
+    value = module.get_variable('params', name)
+    if arguments and value.shape != tuple(arguments[0]):
+        where, shape = '/'.join((*module.path, name)), tuple(arguments[0])
+        raise UserError(f'{Part(type(module)).name}: the parameter {where} must be of shape {shape}, not {value.shape}')
+    return value
+
+
+def flat(init: Part, inputs: int) -> Callable[..., Array]:
+    """Initialise a kernel of several axes as the matrix it stands for: `inputs` axes in, the rest out."""
+
+    def make(key: PRNGKey, shape: tuple[int, ...]) -> Array:
+        rows, columns = math.prod(shape[:inputs]), math.prod(shape[inputs:])
+        return init()(key, (rows, columns)).reshape(shape)
+
+    return make
 
 
 def parameters(

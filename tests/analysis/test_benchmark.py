@@ -302,6 +302,8 @@ def test_an_operation_goes_by_its_source():
         source('jit(train_step)/while/body/closed_call/jvp(A)/A._around/mixer/dot_general')
         == 'jvp(A)/mixer/dot_general'
     )
+    layers = 'A.forward/layers.mix/layers._whole/PreNorm.mix/mixer.mix/mixer.attend/kernel'
+    assert source(f'jit(f)/transpose(jvp(A))/{layers}/exp.3') == 'transpose(jvp(A))/layers/PreNorm/mixer/kernel/exp'
 
 
 @pytest.mark.oracle

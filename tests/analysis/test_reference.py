@@ -72,7 +72,7 @@ def test_a_field_is_described_where_its_base_or_a_sentence_tells_of_it():
 def test_a_part_has_its_public_methods_with_their_arguments_and_meaning():
     said, delta = section('attention.multi_head:MultiHead'), section('attention.delta:Delta')
     assert '| method | meaning |' in said
-    assert '| `project(x, context, position, shared_kv)` | Return queries of x, and keys and values' in said
+    assert '| `project(x, context, made)` | Return queries of x, and keys and values' in said
     assert '`_attention' not in said
     assert '| `__call__(x, real=None)` |  |' in section('norm.rms:RMSNorm')  # Python's own words are left out
     assert '| `write_shares(x, copies=1)` | Return b, `copies` of each head' in delta

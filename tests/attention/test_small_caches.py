@@ -245,9 +245,9 @@ def test_what_is_cached_of_a_source_is_made_once(spec):
     source = Source(jnp.array(np.random.default_rng(2).normal(size=(B, 5, D)), jnp.float32), CONTEXT.positions[:, :5])
     full = build({**spec, 'mask': {'use': 'ops.mask:Full'}})()
     expected = full.apply(params, X, CONTEXT.replace(source=source), False)
-    state = full.apply(params, X, source, method='precompute_kv')
+    state = full.apply(params, X, T, source, method='init_state')
     without = CONTEXT.replace(source=source.replace(hidden=None))
-    assert_near(full.apply(params, X, without, state, method='cross_attend'), expected)
+    assert_near(full.apply(params, X, without, state, method='step')[0], expected)
 
 
 SLOTS = 32

@@ -18,7 +18,7 @@ from saccade.block.rezero import ReZero
 from saccade.block.sandwich import Sandwich
 from saccade.block.shared_keys import SharedKeys
 from saccade.build import build
-from saccade.types import LayerContext, Part, Source, UserError
+from saccade.types import Layer, LayerContext, Part, Source, UserError
 
 NEAR = 1e-5  # of the largest element
 B, T, S, D = 2, 6, 5, 4
@@ -30,30 +30,20 @@ CONTEXT = LayerContext(PLACES, source=SOURCE)
 OTHERS = ['mixer', 'feedforward', 'norm']
 
 
-class Meeting(nn.Module):
+class Meeting(Layer):
     """Reads a source: the sum of its tokens through one matrix, times each token. What it keeps is the product."""
 
-    def __call__(self, x, context, train):
-        return self._meet(x, context.source.hidden, None)
-
-    def init_state(self, x, capacity):
-        raise NotImplementedError
-
-    def step(self, x, context, state):
-        raise NotImplementedError
-
-    def precompute_kv(self, x, source):
-        return self._meet(None, source.hidden, None)
-
-    def cross_attend(self, x, context, state):
-        assert context.source.hidden is None
-        return self._meet(x, None, state)
+    def init_state(self, x, capacity, source=None):
+        return self.mix(x, LayerContext(PLACES[:, :1], source=source), False, None)[1]
 
     @nn.compact
-    def _meet(self, x, read, made):
-        if made is None:
-            made = read.sum(axis=1) @ self.param('key', nn.initializers.lecun_normal(), 2 * read.shape[-1:])
-        return made if x is None else x * made[:, None]
+    def mix(self, x, context, train, state):
+        source = context.source
+        assert (source.hidden is None) == (state is not None)
+        if state is None:
+            key = self.param('key', nn.initializers.lecun_normal(), 2 * source.hidden.shape[-1:])
+            state = source.hidden.sum(axis=1) @ key
+        return x * state[:, None], state
 
 
 CROSS = {'cross': Part(Meeting)}
@@ -131,7 +121,7 @@ def test_the_source_is_read_between_the_mixer_and_the_feed_forward_layer_and_wir
 def test_steps_beside_a_source_that_is_read_once_are_the_whole(name):
     block, params = drawn(name)
     whole = block.apply({'params': params}, X, CONTEXT, False)
-    state = block.apply({'params': params}, X[:, :1], T, SOURCE, method='precompute_kv')
+    state = block.apply({'params': params}, X[:, :1], T, SOURCE, method='init_state')
     parts = []
     for here in (slice(0, 3), slice(3, 4), slice(4, 6)):
         context = LayerContext(PLACES[:, here], source=SOURCE.replace(hidden=None))
@@ -154,7 +144,7 @@ def test_what_is_alike_without_a_source_stays_so():
     assert block.init(jax.random.key(0), X, CONTEXT, False)['params'].keys() == {
         'mixer', 'mixer_norm', 'feedforward', 'feedforward_norm',
     }  # fmt: skip
-    jax.tree.map(np.testing.assert_array_equal, block.precompute_kv(X, T, SOURCE), block.init_state(X, T))
+    jax.tree.map(np.testing.assert_array_equal, block.init_state(X, T, SOURCE), block.init_state(X, T))
 
 
 def test_without_a_source_there_is_nothing_to_read():
@@ -198,5 +188,8 @@ def test_layers_that_share_keys_cannot_read_a_source():
 
 @pytest.mark.parametrize('use', ['retention:Retention', 'delta:Delta'])
 def test_what_can_read_its_own_sequence_alone_is_refused_by_name(use):
-    with pytest.raises(UserError, match=f'config.cross: attention.{use} is not a CrossMixer: it has no cross_attend'):
+    with pytest.raises(
+        UserError,
+        match=rf'config.cross: attention.{use} is not a CrossMixer: it has no init_state\(x, capacity, source\)',
+    ):
         build(part('block.pre_norm:PreNorm', cross={'use': f'attention.{use}', 'heads': 2}))

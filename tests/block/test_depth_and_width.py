@@ -21,7 +21,7 @@ from saccade.model.stack import Scanned, Stack
 from saccade.norm.layer import LayerNorm
 from saccade.ops.mask import Causal
 from saccade.position.none import NoPosition
-from saccade.types import LayerContext, Part
+from saccade.types import Layer, LayerContext, Part
 
 B, T, D = 2, 6, 16
 CONTEXT = LayerContext(jnp.tile(jnp.arange(T), (B, 1)))
@@ -29,19 +29,16 @@ SEEDS = 4
 XAVIER = Part(nn.initializers.glorot_normal)
 
 
-class Averaging(nn.Module):
+class Averaging(Layer):
     """Attention with uniform weights: the mean of the tokens so far, through a value and an output kernel."""
 
     @nn.compact
-    def __call__(self, x, context, train):
+    def mix(self, x, context, train, state):
         shape = 2 * x.shape[-1:]
         value, output = (self.param(name, XAVIER(), shape) for name in ('value', 'output'))
-        return jnp.cumsum(x, axis=1) / (1.0 + context.positions[..., None]) @ value @ output
+        return jnp.cumsum(x, axis=1) / (1.0 + context.positions[..., None]) @ value @ output, None
 
     def init_state(self, x, capacity):
-        raise NotImplementedError
-
-    def step(self, x, context, state):
         raise NotImplementedError
 
 

@@ -200,7 +200,7 @@ LENDS_NOTHING = {
 
 @pytest.mark.parametrize('use', LENDS_NOTHING)
 def test_a_mixer_without_keys_to_lend_is_refused_by_name(use):
-    with pytest.raises(UserError, match=f'mixer: {use} is not a KVSharingMixer: it has no share_kv'):
+    with pytest.raises(UserError, match=f'mixer: {use} is not a KVSharingMixer: it has no mix_sharing'):
         build({**shared(2), 'mixer': {'use': use, 'heads': N, **LENDS_NOTHING[use]}})
 
 

@@ -5,36 +5,28 @@
 import flax.linen as nn
 import jax.numpy as jnp
 
-from saccade.types import Part
+from saccade.types import SHARED_KV, Layer, Part
 
 
-class Averaging(nn.Module):
+class Averaging(Layer):
     """A mixer: the sum of the tokens so far, over the number of the last, times a matrix. Its state is the sum.
 
     It lends the sums; who borrows them adds its own token to each.
     """
 
-    def __call__(self, x, context, train):
-        return self.share_kv(x, context, train, None)[0]
-
     def init_state(self, x, capacity):
         return jnp.zeros((x.shape[0], x.shape[-1]), x.dtype)
 
-    def step(self, x, context, state):
-        return self.share_kv_step(x, context, state, None)[:2]
-
-    def share_kv(self, x, context, train, shared_kv):
-        sums = jnp.cumsum(x, axis=1) if shared_kv is None else shared_kv
-        return self._mix(sums if shared_kv is None else sums + x, context), sums
-
-    def share_kv_step(self, x, context, state, shared_kv):
-        sums = state[:, None] + jnp.cumsum(x, axis=1) if shared_kv is None else shared_kv
-        return self._mix(sums if shared_kv is None else sums + x, context), sums[:, -1], sums
+    def mix(self, x, context, train, state):
+        return self.mix_sharing(x, context, train, state)[:2]
 
     @nn.compact
-    def _mix(self, sums, context):
+    def mix_sharing(self, x, context, train, state):
+        before = 0.0 if state is None else state[:, None]
+        sums = context.handed.get(SHARED_KV, before + jnp.cumsum(x, axis=1))
+        read = sums + x if SHARED_KV in context.handed else sums
         kernel = self.param('output', nn.initializers.lecun_normal(), 2 * sums.shape[-1:])
-        return (sums / (1.0 + context.positions[..., None])) @ kernel
+        return (read / (1.0 + context.positions[..., None])) @ kernel, sums[:, -1], sums
 
 
 class Bending(nn.Module):

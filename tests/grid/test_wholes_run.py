@@ -80,7 +80,7 @@ def logits_of(experiment: Experiment, params: Any, batch: Any) -> tuple[jax.Arra
     model, contexts = experiment.model(), []
 
     def watch(go: Any, arguments: Any, options: Any, context: Any) -> Any:
-        if isinstance(context.module, BlockBase) and context.method_name == '__call__':
+        if isinstance(context.module, BlockBase) and context.method_name == 'mix':
             contexts.append(arguments[1].replace(source=None, terms=(), layer=None, handed={}))
         return go(*arguments, **options)
 

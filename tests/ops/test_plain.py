@@ -123,7 +123,7 @@ def test_work_and_memory_grow_with_the_square_of_the_length():
 
 def test_weights_sum_to_one_or_to_nothing():
     scoring = Scoring(SameSegment(SEGMENTS, SEGMENTS))
-    sums = plain.attention_weights(Q, KEYS, scoring, scoring.pairs(*INDEX)).sum(axis=-1)
+    sums = scoring.weights(Q, KEYS, scoring.pairs(*INDEX)).sum(axis=-1)
     expected = np.broadcast_to((SEGMENTS != 0)[:, None], (B, N, T))
     np.testing.assert_allclose(sums, expected, atol=NEAR)
 

@@ -117,7 +117,7 @@ class ScoreKernel(CachingKernel):
             UserError: the dropout is no share.
         """
         require_share(type(self).__name__, dropout=self.dropout)
-        scoring = super().complete(scoring, heads, train)
+        scoring = scoring.replace(softmax=self.softmax(name='weighting')(heads))
         if not (train and self.dropout):
             return scoring
         return scoring.replace(dropout=Dropout(jax.random.key_data(self.make_rng('dropout')), self.dropout))

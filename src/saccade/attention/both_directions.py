@@ -18,12 +18,12 @@ import jax
 import jax.numpy as jnp
 
 from saccade.layers import hands_on
-from saccade.types import Capabilities, Hidden, LayerContext, Mixer, Part, State, UserError
+from saccade.types import Capabilities, Hidden, Layer, LayerContext, Mixer, Part, State, UserError
 
 _NAME = 'attention.both_directions:BothDirections'
 
 
-class BothDirections(nn.Module):
+class BothDirections(Layer):
     """Both directions of a causal mixer. Attributes: mixer of each direction."""
 
     mixer: Part[Mixer]
@@ -35,14 +35,19 @@ class BothDirections(nn.Module):
     example: ClassVar[dict[str, Any]] = {'mixer': {'use': 'attention.gated_linear:GatedLinear', 'heads': 2, 'chunk': 4}}
 
     @nn.compact
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, None]:
+        """Add the outputs of the two directions up; there is no state.
+
+        Raises:
+            UserError: there is another sequence to read, a score term of all layers, or a mixer that hands values on.
+        """
         if context.source is not None or context.terms:
             raise UserError(f'{_NAME} reads its own sequence alone, and takes no score terms that layers share')
         if hands_on((self.mixer,)):
             raise UserError(f'{_NAME}: {self.mixer.name} hands on to later layers what would come in two orders')
-        forward = self.mixer(name='forward')(x, context, train)
-        backward = self.mixer(name='backward')(x[:, ::-1], from_the_end(context), train)
-        return forward + backward[:, ::-1]
+        forward, _ = self.mixer(name='forward').mix(x, context, train, None)
+        backward, _ = self.mixer(name='backward').mix(x[:, ::-1], from_the_end(context), train, None)
+        return forward + backward[:, ::-1], None
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
         """Refuse to decode.
@@ -51,14 +56,6 @@ class BothDirections(nn.Module):
             UserError: always, since every token depends on later ones.
         """
         raise UserError(f'{_NAME} cannot decode: every token depends on later ones')
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> NoReturn:
-        """Refuse to decode.
-
-        Raises:
-            UserError: always, since every token depends on later ones.
-        """
-        self.init_state(x, 0)
 
 
 def from_the_end(context: LayerContext) -> LayerContext:

@@ -19,7 +19,6 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
-from saccade.ops import plain
 from saccade.ops.mask import Given, MaskBase
 from saccade.ops.scoring import Scoring
 from saccade.types import CachedKeys, Keys, LayerContext, Mixed, Queries, Values
@@ -114,7 +113,7 @@ class Cache:
     def attend(self, q: Queries, scoring: Scoring, context: LayerContext) -> Mixed:
         """Attend by the newest tokens to all slots; masks and terms are given positions for indices."""
         scoring, k, v = self.read(scoring, context)
-        return plain.attend(q, k, v, scoring, context.positions, self.positions)[0]
+        return scoring.attend(q, k, v, scoring.pairs(context.positions, self.positions))[0]
 
     def read(self, scoring: Scoring, context: LayerContext) -> tuple[Scoring, Keys, Values]:
         """Return the scoring of these tokens over all slots, and the keys and values of the slots."""

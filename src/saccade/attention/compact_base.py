@@ -9,8 +9,21 @@ from einops import rearrange
 from jaxtyping import Array, Float
 
 from saccade.attention.cache import CompactCache, slots_for
-from saccade.attention.multi_head import Attend, MultiHead
-from saccade.types import CachedKeys, Hidden, Kernel, Keys, LayerContext, Mixed, Part, Queries, State, UserError, Values
+from saccade.attention.multi_head import MultiHead, SourceKeys
+from saccade.ops.scoring import Scoring
+from saccade.types import (
+    CachedKeys,
+    Hidden,
+    Keys,
+    LayerContext,
+    Mixed,
+    Part,
+    Queries,
+    Source,
+    State,
+    UserError,
+    Values,
+)
 
 Expand = Callable[[CachedKeys, Values], tuple[Keys, Values]]
 
@@ -37,27 +50,32 @@ class Compact(MultiHead):
         (_, plain), (_, with_features) = self.kv_shapes(D)[0], super().cache_shapes(D)[0]
         return (1, plain + K * (with_features - plain)), self.kv_shapes(D)[1]
 
-    def init_state(self, x: Hidden, capacity: int) -> State:
-        """Return an empty cache; under a mask that looks back R tokens, R + 1 slots a row are enough."""
+    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
+        """Return an empty cache, or what is cached of a source, as MultiHead does."""
+        if source is not None:
+            return super().init_state(x, capacity, source)
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
         return CompactCache.empty(k, v, slots_for(self.pair_mask(), capacity), expand=self.expansion)
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how the queries of whole sequences attend."""
-        return self._by_scores(super().attend_whole(x, context, train), self.expansion)
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how the queries of a chunk attend to the state and the chunk."""
-        return self._by_scores(super().attend_chunk(x, context, state), lambda *cached: cached)
-
-    def _by_scores(self, attend: Attend, expand: Expand) -> Attend:
-        def attended(kernel: Kernel, q: Queries, k: CachedKeys, v: Values, *rest: object) -> tuple[Mixed, State]:
-            if not kernel.capabilities.terms:
-                name = Part(type(self)).name
-                raise UserError(f'{name} caches keys for scores, which {Part(type(kernel)).name} does not make')
-            return attend(kernel, q, *expand(k, v), *rest)
-
-        return attended
+    def attend(
+        self,
+        q: Queries,
+        k: CachedKeys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend queries to the keys made of what is cached; return the output of each head, and the state after it."""
+        kernel = self.kernel(parent=None)
+        if not kernel.capabilities.terms:
+            name = Part(type(self)).name
+            raise UserError(f'{name} caches keys for scores, which {self.kernel.name} does not make')
+        if state is None or isinstance(state, SourceKeys):
+            k, v = self.expansion(k, v)
+        return super().attend(q, k, v, scoring, x, context, train, state)
 
 
 def with_features(k: Float[Array, 'B S K _'], features: Float[Array, 'B S 1 _']) -> Float[Array, 'B S K _']:

@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from einops import repeat
 
-from saccade.attention.multi_head import Attend, MultiHead
+from saccade.attention.multi_head import MultiHead
+from saccade.ops.scoring import Scoring
 from saccade.types import (
     Capabilities,
     Hidden,
-    Kernel,
     Keys,
     LayerContext,
     Mixed,
@@ -44,25 +44,24 @@ class Exclusive(MultiHead, kw_only=True):
     capabilities: ClassVar[Capabilities] = Capabilities(cross=False)
     example: ClassVar[dict[str, Any]] = {'share': 0.5}
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how the queries of whole sequences attend, to others more than to themselves."""
-        return self._exclusive(context, super().attend_whole(x, context, train))
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how the queries of a chunk attend, to others more than to themselves."""
-        return self._exclusive(context, super().attend_chunk(x, context, state))
-
-    def _exclusive(self, context: LayerContext, attend: Attend) -> Attend:
+    def attend(
+        self,
+        q: Queries,
+        k: Keys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend, and subtract from each head's output its part along the token's own value."""
         name = 'attention.exclusive:Exclusive'
         if not 0 <= self.share <= 1:
             raise UserError(f'{name}: share must be from 0 to 1, not {self.share}')
         context.require_no_source(name)
-
-        def without_own(kernel: Kernel, q: Queries, k: Keys, v: Values, *rest: Any) -> tuple[Mixed, Any]:
-            mixed, after = attend(kernel, q, k, v, *rest)
-            own = repeat(v.astype(jnp.float32), 'B T K H -> B T (K G) H', G=mixed.shape[-2] // v.shape[-2])
-            square = jnp.maximum(jnp.sum(own * own, axis=-1, keepdims=True), _TINY)
-            along = jnp.sum(mixed * own, axis=-1, keepdims=True) / square
-            return (mixed - self.share * along * own).astype(mixed.dtype), after
-
-        return without_own
+        mixed, state = super().attend(q, k, v, scoring, x, context, train, state)
+        own = repeat(v.astype(jnp.float32), 'B T K H -> B T (K G) H', G=mixed.shape[-2] // v.shape[-2])
+        square = jnp.maximum(jnp.sum(own * own, axis=-1, keepdims=True), _TINY)
+        along = jnp.sum(mixed * own, axis=-1, keepdims=True) / square
+        return (mixed - self.share * along * own).astype(mixed.dtype), state

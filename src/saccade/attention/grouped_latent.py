@@ -19,8 +19,7 @@ from jaxtyping import Array, Float
 
 from saccade.attention.cache import CompactCache, slots_for
 from saccade.attention.latent import Latent, beside_rotated
-from saccade.attention.multi_head import flat
-from saccade.axes import parameter
+from saccade.axes import flat, parameter
 from saccade.ops.project import each_head, project
 from saccade.types import (
     CachedKeys,

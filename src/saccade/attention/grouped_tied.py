@@ -19,7 +19,18 @@ from jaxtyping import Array, Float, Int
 
 from saccade.attention.compact_base import Compact, Expand, with_features
 from saccade.attention.latent import beside_rotated
-from saccade.types import Capabilities, Count, Keys, PairPosition, Part, Queries, UserError, Values, require_positive
+from saccade.types import (
+    CachedKeys,
+    Capabilities,
+    Count,
+    Keys,
+    PairPosition,
+    Part,
+    Queries,
+    UserError,
+    Values,
+    require_positive,
+)
 
 
 @dataclass(frozen=True)
@@ -60,10 +71,19 @@ class GroupedTied(Compact, kw_only=True):
         """Return heads and width of the rotated key, and of the tied states, at width D."""
         return (1, self.rotated_width), super().kv_shapes(D)[1]
 
-    def rotate_queries(self, position: PairPosition, q: Queries, positions: Int[Array, 'B T']) -> Queries:
-        """Return queries whose last H' features are changed by their positions."""
+    def rotate(
+        self,
+        position: PairPosition,
+        q: Queries,
+        k: CachedKeys,
+        q_positions: Int[Array, 'B T'],
+        k_positions: Int[Array, 'B S'],
+    ) -> tuple[Queries, CachedKeys]:
+        """Return queries whose last H' features, and the one key, are changed by their positions."""
         plain, rotated = jnp.split(q, [q.shape[-1] - self.rotated_width], axis=-1)
-        return jnp.concatenate([plain, super().rotate_queries(position, rotated, positions)], axis=-1)
+        k = k[..., : self.rotated_width]  # without heads, where keys were made before, it is as wide as the queries
+        rotated, k = super().rotate(position, rotated, k, q_positions, k_positions)
+        return jnp.concatenate([plain, rotated], axis=-1), k
 
     def sizes(self, D: int) -> tuple[int, int, int]:
         """Return N, K and H at width D.

@@ -10,7 +10,6 @@ query and Uv out of the sum, as section 2.1.2 says, and so attends over latents.
 where `query_rank` is given. Cost: a kernel's with queries and keys of H + H'. It needs a kernel that attends by scores.
 """
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import flax.linen as nn
@@ -20,8 +19,8 @@ from jaxtyping import Array, Float
 
 from saccade.attention.base import in_words
 from saccade.attention.cache import Cache, slots_for
-from saccade.attention.multi_head import flat, visible
-from saccade.axes import parameter
+from saccade.attention.multi_head import visible
+from saccade.axes import flat, parameter
 from saccade.ops.project import merge_heads, project
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import reads_content
@@ -31,6 +30,7 @@ from saccade.types import (
     Count,
     Hidden,
     Kernel,
+    Layer,
     LayerContext,
     Mask,
     Mixed,
@@ -66,7 +66,7 @@ class LatentCache(Cache):
         return self.k[..., : self.rank]
 
 
-class Latent(nn.Module):
+class Latent(Layer):
     """Multi-head latent attention (MLA).
 
     Attributes:
@@ -102,53 +102,57 @@ class Latent(nn.Module):
     capabilities: ClassVar[Capabilities] = Capabilities(content=False, scores=True, state='S (R + H)')
     example: ClassVar[dict[str, Any]] = dict(rank=6, head_width=4, value_width=3, rotated_width=2)
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        def attend(kernel: Kernel, q: Queries, latent: Array, rotated: Array, scoring: Scoring) -> tuple[Mixed, None]:
-            k, v = (self.expand(latent, self._up(name, width)) for name, width in self._widths())
-            return kernel(q, beside_rotated(k, rotated), v, visible(scoring, context), train), None
+    @nn.compact
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Attend within whole sequences by keys and values of all heads, and by a chunk of tokens over cached latents.
 
-        return self._around(x, context, train, attend)[0]
+        Raises:
+            UserError: the kernel makes no scores, or a score term reads queries and keys.
+        """
+        self._check()
+        source, position = context.read(x), self.position(name='position')
+        q, latent = self._queries(x, context.real), self.make_latent(source)
+        rotated = self._down('rotated_key', source.hidden, self.rotated_width)[:, :, None]
+        turned, rotated = position.rotate(q[..., self.head_width :], rotated, context.positions, source.positions)
+        q = jnp.concatenate([q[..., : self.head_width], turned], axis=-1)
+        terms = self._served((*position.terms(self.heads), *context.terms))
+        scoring = Scoring(self.mask().of(context), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
+        mixed, state = self.attend(q, latent, rotated, scoring, context, train, state)
+        shape = (self.heads, self.value_width, x.shape[-1])
+        y = merge_heads(mixed, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), shape))
+        return nn.Dropout(self.dropout)(y, deterministic=not train), state
+
+    def attend(
+        self,
+        q: Queries,
+        latent: Float[Array, 'B S *K R'],
+        rotated: Float[Array, 'B S 1 _'],
+        scoring: Scoring,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend to keys and values made of the latents, or, in a step, to the latents themselves.
+
+        A step multiplies Uk into the queries, and Uv into the weighted sum of latents.
+        """
+        kernel = self._by_scores(self.kernel(name='kernel'))
+        up_key, up_value = (
+            self._up(name, width) for name, width in (('key', self.head_width), ('value', self.value_width))
+        )
+        if state is None:
+            k, v = (self.expand(latent, up) for up in (up_key, up_value))
+            return kernel(q, beside_rotated(k, rotated), v, visible(scoring, context), train), state
+        plain, turned = q[..., : self.head_width], q[..., self.head_width :]
+        q = jnp.concatenate([jnp.einsum('BTNH,RNH->BTNR', plain, up_key), turned], axis=-1)
+        mixed, state = kernel.step(q, *self.cached(latent, rotated), scoring, state, context)
+        return jnp.einsum('BTNR,RNH->BTNH', mixed, up_value), state
 
     def init_state(self, x: Hidden, capacity: int) -> State:
         """Return an empty cache of latents and rotated keys for up to `capacity` tokens a row."""
         one_head = (*x.shape[:2], 1)
         k, nothing = (jnp.zeros((*one_head, width), x.dtype) for width in (self.rank + self.rotated_width, 0))
         return LatentCache.empty(k, nothing, slots_for(self.mask(), capacity), rank=self.rank)
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Attend over cached latents: Uk is multiplied into the queries, and Uv into the weighted sum of latents.
-
-        Raises:
-            UserError: the kernel makes no scores, or a score term reads queries and keys.
-        """
-
-        def attend(kernel: Kernel, q: Queries, latent: Array, rotated: Array, scoring: Scoring) -> tuple[Mixed, State]:
-            up_key, up_value = (self._up(name, width) for name, width in self._widths())
-            plain, turned = q[..., : self.head_width], q[..., self.head_width :]
-            q = jnp.concatenate([jnp.einsum('BTNH,RNH->BTNR', plain, up_key), turned], axis=-1)
-            mixed, advanced = kernel.step(q, *self.cached(latent, rotated), scoring, state, context)
-            return jnp.einsum('BTNR,RNH->BTNH', mixed, up_value), advanced
-
-        return self._around(x, context, False, attend)
-
-    @nn.compact
-    def _around(
-        self, x: Hidden, context: LayerContext, train: bool, attend: Callable[..., tuple[Mixed, Any]]
-    ) -> tuple[Hidden, Any]:
-        self._check()
-        source = context.read(x)
-        q, position = self._queries(x, context.real), self.position(name='position')
-        latent = self.make_latent(source)
-        rotated = self._down('rotated_key', source.hidden, self.rotated_width)[:, :, None]
-        turned, rotated = position.rotate(q[..., self.head_width :], rotated, context.positions, source.positions)
-        q = jnp.concatenate([q[..., : self.head_width], turned], axis=-1)
-        terms = self._served((*position.terms(self.heads), *context.terms))
-        scoring = Scoring(self.mask().of(context), terms, q.shape[-1] ** -0.5 if self.scale is None else self.scale)
-        mixed, state = attend(self._by_scores(self.kernel(name='kernel')), q, latent, rotated, scoring)
-        output = parameter(
-            self, 'output', 'N H -> D', flat(self.output_init, 2), (self.heads, self.value_width, x.shape[-1])
-        )
-        return nn.Dropout(self.dropout)(merge_heads(mixed, output), deterministic=not train), state
 
     def make_latent(self, source: Source) -> Float[Array, 'B S R']:
         """Return the normalised latent of each token."""
@@ -192,9 +196,6 @@ class Latent(nn.Module):
 
     def _up(self, name: str, width: int) -> Float[Array, 'R N H']:
         return parameter(self, name, 'R -> N H', flat(self.kernel_init, 1), (self.rank, self.heads, width))
-
-    def _widths(self) -> tuple[tuple[str, int], ...]:
-        return ('key', self.head_width), ('value', self.value_width)
 
     def heads_in_words(self, D: int) -> str:
         """Return N and H in words."""

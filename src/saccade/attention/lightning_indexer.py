@@ -20,8 +20,8 @@ from flax import struct
 from jaxtyping import Array, Bool, Float
 
 from saccade.attention.cache import Cache, heads_first
-from saccade.attention.multi_head import Attend, MultiHead, SharedKV, flat, visible
-from saccade.axes import parameter
+from saccade.attention.multi_head import MultiHead, SharedKV, attended_pairs
+from saccade.axes import flat, parameter
 from saccade.ops.padding import token_total
 from saccade.ops.project import project
 from saccade.ops.scoring import Scoring
@@ -85,46 +85,41 @@ class LightningIndexer(MultiHead, kw_only=True):
     why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer caches the keys of its own indexer'}
     example: ClassVar[dict[str, Any]] = {'index_heads': 3, 'index_width': 2, 'chosen': 4}
 
-    def project(
-        self, x: Hidden, context: LayerContext, position: PairPosition, shared_kv: SharedKV | None
-    ) -> tuple[Queries, CachedKeys, Values]:
+    def project(self, x: Hidden, context: LayerContext, made: SharedKV | None) -> tuple[Queries, CachedKeys, Values]:
         """Return queries, keys and values.
 
         Raises:
             UserError: there is another sequence to read.
         """
         context.require_no_source(Part(type(self)).name)
-        return super().project(x, context, position, shared_kv)
+        return super().project(x, context, made)
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how the queries of whole sequences attend; the indexer's loss is reported in 'losses'."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            scoring = kernel.complete(visible(scoring, context), q.shape[-2], train)
-            (index_q, index_k), weight = self._indexer(x, context)
-            fit, places = relevance(index_q, index_k, weight), jnp.arange(k.shape[1])
-            pairs = self._chosen(scoring.pairs(places, places), fit)
-            mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs)
-            if not self.is_initializing():
-                kernel.sow('weights', 'attention', weights)
-                loss = divergence(weights, fit, pairs.allowed, context.real)
-                self.sow('losses', 'indexer', loss.times(self.loss))
-            return mixed, None
-
-        return attend
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how the queries of a chunk attend to the chosen ones of the KV cache and the chunk."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
-            (index_q, index_k), weight = self._indexer(x, context)
-            kv, index = state.kv.append(k, v, context), state.index.append(index_k, index_k[..., :0], context)
-            scoring, k, v = kv.read(kernel.complete(scoring, q.shape[-2], False), context)
-            fit = relevance(index_q, heads_first(index.k), weight)
-            pairs = self._chosen(scoring.pairs(context.positions, kv.positions), fit)
-            return kernel.attend_to_pairs(q, k, v, scoring, pairs)[0], IndexedCache(kv, index)
-
-        return attend
+    def attend(
+        self,
+        q: Queries,
+        k: CachedKeys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend to the chosen keys; return the output, and the cache after it. The loss of the indexer is reported."""
+        kernel, cached = self.kernel(name='kernel'), state is not None
+        (index_q, index_k), weight = self._indexer(x, context)
+        index = state.index.append(index_k, index_k[..., :0], context) if cached else None
+        scoring, k, v, pairs, kv = attended_pairs(
+            kernel, q, k, v, scoring, context, train, state.kv if cached else None
+        )
+        fit = relevance(index_q, heads_first(index.k) if cached else index_k, weight)
+        pairs = self._chosen(pairs, fit)
+        mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs)
+        self.report(kernel, weights)
+        if not cached and not self.is_initializing():
+            loss = divergence(weights, fit, pairs.allowed, context.real)
+            self.sow('losses', 'indexer', loss.times(self.loss))
+        return mixed, IndexedCache(kv, index)
 
     def init_state(self, x: Hidden, capacity: int) -> IndexedCache:
         """Return an empty KV cache, and one of the indexer's keys, with `capacity` slots a row whatever the mask."""

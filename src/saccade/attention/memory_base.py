@@ -13,8 +13,8 @@ from flax import struct
 from jaxtyping import Array
 
 from saccade.attention.base import in_words
-from saccade.attention.multi_head import flat, width_of_heads
-from saccade.axes import parameter
+from saccade.attention.multi_head import width_of_heads
+from saccade.axes import flat, parameter
 from saccade.ops import linear_attention
 from saccade.ops.linear_attention import LogScaledState, Memory
 from saccade.ops.project import each_head, merge_heads, project
@@ -26,6 +26,7 @@ from saccade.types import (
     Count,
     Hidden,
     Keys,
+    Layer,
     LayerContext,
     Mixed,
     Mixer,
@@ -103,7 +104,7 @@ class ConvolvedState:
     convolution: State
 
 
-class FixedStateBase(nn.Module):
+class FixedStateBase(Layer):
     """Base of mixers with a memory of fixed size: sizes, projections, a norm of each head, and decoding.
 
     Attributes:
@@ -138,13 +139,6 @@ class FixedStateBase(nn.Module):
         memory='B T N V',
         state='N H V',
     )
-
-    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
-        """Mix a whole sequence, if there is no state yet; or a chunk that follows what the state is of.
-
-        To be overridden, by a compact method.
-        """
-        raise NotImplementedError
 
     def empty_memory(self, batch: int, heads: int, width: int, value_width: int) -> Memory:
         """Return the memory before the first token."""
@@ -186,13 +180,6 @@ class FixedStateBase(nn.Module):
         """Concatenate the heads [B T N V] and project them to [B T D]. Called in a compact method."""
         y = merge_heads(y, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), (*y.shape[-2:], D)))
         return nn.Dropout(self.dropout)(y, deterministic=not train)
-
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self.mix(x, context, train, None)[0]
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Run a chunk of tokens through the mixer; return its output [B T D] and the state after it."""
-        return self.mix(x, context, False, state)
 
     def heads_in_words(self, D: int) -> str:
         """Return N and H in words."""
@@ -295,10 +282,7 @@ class FixedState(FixedStateBase):
     ) -> tuple[list[Array], State]:
         mixer = self.convolution(name='convolution')
         x = jnp.concatenate([rearrange(y, 'B T N H -> B T (N H)') for y in heads], axis=-1)
-        if state is None:
-            x, after = mixer(x, context, train), None
-        else:
-            x, after = mixer.step(x, context, state.convolution)
+        x, after = mixer.mix(x, context, train, None if state is None else state.convolution)
         parts = jnp.split(x, np.cumsum([y.shape[-2] * y.shape[-1] for y in heads])[:-1], axis=-1)
         counts = (y.shape[-2] for y in heads)
         return [rearrange(y, 'B T (N H) -> B T N H', N=N) for y, N in zip(parts, counts, strict=True)], after

@@ -20,7 +20,6 @@ from jaxtyping import Array
 
 from saccade.attention.base import ScoreKernel
 from saccade.attention.cache import Cache, heads_first
-from saccade.ops import plain
 from saccade.ops.blocks import Blocks, Tokens
 from saccade.ops.reach import reach_of
 from saccade.ops.scoring import Scoring, grouped_products
@@ -91,4 +90,4 @@ class MoBA(ScoreKernel, kw_only=True):
         chosen = blocks.keys_of_best(jnp.where(before == 0, jnp.inf, fit), self.chosen)
         places = jnp.arange(q.shape[1]), jnp.arange(k.shape[1])
         pairs = Pairs(*places, queries.causal(keys) & chosen, scoring.scale)
-        return plain.attend_to_pairs(q, k, v, scoring, pairs)
+        return scoring.attend(q, k, v, pairs)

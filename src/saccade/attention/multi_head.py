@@ -10,34 +10,36 @@ with K = 1 multi-query (Shazeer 2019, https://arxiv.org/abs/1911.02150). The ker
 attend. Cost: (2 + 2/G) T D N H for the projections, beside the kernel's.
 """
 
-import itertools
-import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.attention.base import in_words
-from saccade.attention.cache import heads_first, slots_for
-from saccade.axes import parameter
+from saccade.attention.cache import Cache, heads_first, slots_for
+from saccade.axes import flat, parameter
 from saccade.ops.mask import MaskBase, within_segments
 from saccade.ops.project import each_head, merge_heads, project, project_together
 from saccade.ops.scoring import Scoring
 from saccade.ops.term import OnFeatures, require_no_distance
 from saccade.types import (
+    SHARED_KV,
     CachedKeys,
     Count,
     Hidden,
     Kernel,
     Keys,
+    Layer,
     LayerContext,
     Mask,
     Mixed,
     Norm,
+    PairKernel,
     PairPosition,
+    Pairs,
     Part,
     Positive,
     Queries,
@@ -55,10 +57,22 @@ from saccade.types import (
 )
 
 SharedKV = tuple[CachedKeys, Values]  # normalised and rotated, as they are cached
-Attend = Callable[..., tuple[Mixed, Any]]
 
 
-class MultiHead(nn.Module):
+@struct.dataclass
+class SourceKeys:
+    """Decoding state of cross-attention: keys and values of the source, heads before tokens as a step needs them."""
+
+    k: Float[Array, 'B K S H']
+    v: Float[Array, 'B _ S _']
+
+    def as_made(self) -> SharedKV:
+        """Return keys and values, tokens before heads."""
+        k, v = jax.lax.optimization_barrier((self.k, self.v))  # or XLA swaps the axes before a loop, and back in it
+        return heads_first(k), heads_first(v)
+
+
+class MultiHead(Layer):
     """Multi-head self-attention; cross-attention where the context has a source.
 
     Attributes:
@@ -80,8 +94,8 @@ class MultiHead(nn.Module):
         kernel_init, output_init: initialisers of the projections, and of the output projection.
         query_init: of the projection to queries, as in T5, which does not scale scores; None for `kernel_init`.
 
-    A variant overrides the step in which it differs: `project`, `project_heads`, `rotate_queries` and `rotate_keys`,
-    `scoring`, `attend_whole` and `attend_chunk`, or `project_output`.
+    A variant overrides the step in which it differs: `project`, `project_heads`, `rotate`, `scoring`,
+    `attend`, or `project_output`.
     """
 
     heads: Count
@@ -102,89 +116,92 @@ class MultiHead(nn.Module):
     output_init: Part = Part(nn.initializers.lecun_normal)
     query_init: Part | None = None
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self.share_kv(x, context, train, None)[0]
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Attend within whole sequences, where the state is None, or from a chunk to the state and the chunk."""
+        return self.mix_sharing(x, context, train, state)[:2]
 
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Attend by a chunk of tokens to the state and to the chunk; return the output and the state after it."""
-        return self.share_kv_step(x, context, state, None)[:2]
-
-    def share_kv(
-        self, x: Hidden, context: LayerContext, train: bool, shared_kv: SharedKV | None
-    ) -> tuple[Hidden, SharedKV]:
-        """Attend over a whole sequence; return the output, and its keys [B S K H] and values for the next layers."""
-        attend = self.attend_whole(x, context, train)
-        y, _, shared_kv = self._with_parameters(self._attention, x, context, train, attend, shared_kv)
-        return y, shared_kv
-
-    def share_kv_step(
-        self, x: Hidden, context: LayerContext, state: State, shared_kv: SharedKV | None
+    @nn.compact
+    def mix_sharing(
+        self, x: Hidden, context: LayerContext, train: bool, state: State | None
     ) -> tuple[Hidden, State, SharedKV]:
-        """Attend by a chunk of tokens; return the output, the state after it, and the chunk's keys and values."""
-        attend = self.attend_chunk(x, context, state)
-        return self._with_parameters(self._attention, x, context, False, attend, shared_kv)
-
-    def _attention(
-        self, x: Hidden, context: LayerContext, train: bool, attend: Attend, shared_kv: SharedKV | None
-    ) -> tuple[Hidden, State, SharedKV]:
-        position = self.position(name='position')
-        projected = self.project(x, context, position, shared_kv)
+        """Attend as `mix` does; return the output, the state, and the keys and values [B S K H] of these tokens."""
+        position, source = self.position(name='position'), context.read(x)
+        made = state.as_made() if isinstance(state, SourceKeys) else context.handed.get(SHARED_KV)
+        projected = self.project(x, context, made)
         require_result(self, 'project', projected, (..., ..., ...))
         q, k, v = projected
-        mixed, state = attend(self.kernel(name='kernel'), q, k, v, self.scoring(x.shape[-1], context, position))
+        if made is None:
+            q, k = self.rotate(position, q, k, context.positions, source.positions)
+        else:
+            q, _ = self.rotate(position, q, q[..., :0, :], context.positions, context.positions)
+        if self.terms and self._featured:
+            q, k = self._padded(q), k if made else self._with_features(k, source.hidden)
+        scoring = self.scoring(x.shape[-1], context, position)
+        mixed, state = self.attend(q, k, v, scoring, x, context, train, state)
         return self.project_output(x, mixed, context.real, train), state, (k, v)
 
-    def project(
-        self, x: Hidden, context: LayerContext, position: PairPosition, shared_kv: SharedKV | None
-    ) -> tuple[Queries, CachedKeys, Values]:
-        """Return queries of x, and keys and values of the source (x where there is none), or those that are shared."""
-        if shared_kv is not None:
-            q = self._normed('query_norm', self.project_heads({'query': x}, x.shape[-1])['query'], context.real)
-            return self._padded(self.rotate_queries(position, q, context.positions)), *shared_kv
-        source = context.read(x)
-        made = self.project_heads({'query': x, 'key': source.hidden, 'value': source.hidden}, x.shape[-1])
-        q = self._normed('query_norm', made['query'], context.real)
-        k = self._normed('key_norm', made['key'], source.real)
-        q = self.rotate_queries(position, q, context.positions)
-        k = self.rotate_keys(position, k, source.positions)
-        return self._padded(q), self._with_features(k, source.hidden), made['value']
+    def project(self, x: Hidden, context: LayerContext, made: SharedKV | None) -> tuple[Queries, CachedKeys, Values]:
+        """Return queries of x, and keys and values of the source (x where there is none), or those made before."""
+        source, D = context.read(x), x.shape[-1]
+        if made is None:
+            heads = self.project_heads({'query': x, 'key': source.hidden, 'value': source.hidden}, D)
+        else:
+            heads = self.project_heads({'query': x}, D)
+        if self.head_norm is not None:
+            norms = {'query': context.real} | ({'key': source.real} if made is None else {})
+            heads |= {of: each_head(self.head_norm(name=f'{of}_norm'), heads[of], real) for of, real in norms.items()}
+        return (heads['query'], heads['key'], heads['value']) if made is None else (heads['query'], *made)
 
-    def rotate_queries(self, position: PairPosition, q: Queries, positions: Int[Array, 'B T']) -> Queries:
-        """Return queries changed by their positions."""
-        return position.rotate(q, q[..., :0, :], positions, positions)[0]
-
-    def rotate_keys(self, position: PairPosition, k: Keys, positions: Int[Array, 'B S']) -> Keys:
-        """Return keys changed by their positions, before features of terms stand next to them."""
-        return position.rotate(k[..., :0, :], k, positions, positions)[1]
+    def rotate(
+        self,
+        position: PairPosition,
+        q: Queries,
+        k: CachedKeys,
+        q_positions: Int[Array, 'B T'],
+        k_positions: Int[Array, 'B S'],
+    ) -> tuple[Queries, CachedKeys]:
+        """Return queries and keys changed by their positions; keys that were made before come without heads."""
+        return position.rotate(q, k, q_positions, k_positions)
 
     def scoring(self, D: int, context: LayerContext, position: PairPosition) -> Scoring:
         """Return the scale, the mask and the score terms: of the position, of all layers, and of this layer alone."""
         N, _, H = self.sizes(D)
-        terms = [*self._given(position.terms(N), H), *self._given(context.terms, H)]
+        terms = (*position.terms(N), *context.terms)
+        if self.terms:
+            terms = (*self._given(terms, H), *self._own_terms(N, H))
+        return Scoring(self.pair_mask().of(context), terms, H**-0.5 if self.scale is None else self.scale)
+
+    def _own_terms(self, N: int, H: int) -> Iterator[ScoreTerm]:
+        """Yield the score terms of this layer alone."""
         for number, part in enumerate(self.terms):
             if number in self._featured:
                 made = part(parent=None).terms(N)  # its parameters make the features
             else:
                 made = part(name=f'term_{number}').terms(N) if hasattr(part.target, 'terms') else (part(),)
-            terms += self._given(made, H, number)
-        return Scoring(self.pair_mask().of(context), tuple(terms), H**-0.5 if self.scale is None else self.scale)
+            yield from self._given(made, H, number)
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how the queries of whole sequences attend."""
-
-        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            return kernel(q, k, v, visible(scoring, context), train), None
-
-        return attend
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how the queries of a chunk attend to the state and the chunk; this also gives the state after it."""
-        return lambda kernel, *rest: kernel.step(*rest, state, context)
+    def attend(
+        self,
+        q: Queries,
+        k: CachedKeys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend queries to keys; return the output of each head, and the state after it."""
+        kernel = self.kernel(name='kernel')
+        if state is None or isinstance(state, SourceKeys):
+            return kernel(q, k, v, visible(scoring, context), train), state
+        return kernel.step(q, k, v, scoring, state, context)
 
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         """Gate the outputs of the heads, merge them, and project them to [B T D]."""
         if self.gate is not None:
-            mixed = mixed * self.gate(project(x, self._kernel('gate', x, 'N H', mixed.shape[-2:])))
+            shape = (x.shape[-1], *mixed.shape[-2:])
+            mixed = mixed * self.gate(project(x, parameter(self, 'gate', 'D -> N H', flat(self.kernel_init, 1), shape)))
         shape = (*mixed.shape[-2:], x.shape[-1])
         y = merge_heads(mixed, parameter(self, 'output', 'N H -> D', flat(self.output_init, 2), shape))
         if self.output_bias:
@@ -193,44 +210,46 @@ class MultiHead(nn.Module):
 
     def project_heads(self, inputs: Mapping[str, Array], D: int) -> dict[str, Array]:
         """Project each input to its queries, keys or values, in heads; D is the width of the queries' input."""
-        makes, zeros = self.projections(D), nn.initializers.zeros
-        kernels = {name: self._kernel(name, x, *makes[name]) for name, x in inputs.items()}
-        found = {}
-        for _, group in itertools.groupby(inputs, lambda name: id(inputs[name]) if self.fused else name):
-            names = list(group)
-            made = project_together(inputs[names[0]], [kernels[name] for name in names])
-            for name, y in zip(names, made, strict=True):
-                zeros = nn.initializers.zeros
-                found[name] = (
-                    y + parameter(self, f'{name}_bias', makes[name][0], zeros, y.shape[-2:]) if self.bias else y
-                )
-        return found
+        makes = self.projections(D)
+        kernels = {}
+        for name, x in inputs.items():
+            init, (axes, sizes) = (
+                self.query_init if name == 'query' and self.query_init else self.kernel_init,
+                makes[name],
+            )
+            kernels[name] = parameter(self, name, f'D -> {axes}', flat(init, 1), (x.shape[-1], *sizes))
+        if self.fused:
+            made = project_together(inputs, kernels)
+        else:
+            made = {name: project(x, kernels[name]) for name, x in inputs.items()}
+        if self.bias:
+            zeros = nn.initializers.zeros
+            made = {
+                name: y + parameter(self, f'{name}_bias', makes[name][0], zeros, y.shape[-2:])
+                for name, y in made.items()
+            }
+        return made
 
     def projections(self, D: int) -> dict[str, tuple[str, tuple[int, int]]]:
         """Return the axes of what each projection makes, and their sizes, at width D."""
         N, K, H = self.sizes(D)
         return {'query': ('N H', (N, H)), 'key': ('K H', (K, H)), 'value': ('K H', (K, H))}
 
-    def init_state(self, x: Hidden, capacity: int) -> State:
-        """Return the kernel's empty state; under a mask that looks back R tokens, R + 1 slots a row are enough."""
+    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
+        """Return the empty KV cache; under a mask that looks back R tokens, R + 1 slots a row are enough.
+
+        With a source, return its keys and values.
+        """
+        if source is not None:
+            return self._source_keys(x, source)
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
         return self.kernel(parent=None).init_state(k, v, slots_for(self.pair_mask(), capacity))
 
-    def precompute_kv(self, x: Hidden, source: Source) -> State:
-        """Return keys and values of a source, heads before tokens, as the matrix products of a step need them."""
-
-        def keys_and_values() -> SharedKV:
-            made = self.project_heads({'key': source.hidden, 'value': source.hidden}, x.shape[-1])
-            k = self._normed('key_norm', made['key'], source.real)
-            k = self.rotate_keys(self.position(name='position'), k, source.positions)
-            return self._with_features(k, source.hidden), made['value']
-
-        return tuple(map(heads_first, self._with_parameters(keys_and_values)))
-
-    def cross_attend(self, x: Hidden, context: LayerContext, state: State) -> Hidden:
-        """Attend to the precomputed keys and values of the source, without dropout; return [B T D]."""
-        state = jax.lax.optimization_barrier(state)  # or XLA swaps the axes before a loop, and back at each step
-        return self.share_kv(x, context, False, tuple(map(heads_first, state)))[0]
+    def _source_keys(self, x: Hidden, source: Source) -> SourceKeys:
+        # Linen makes parameters in one method of a class. The compiler drops the query of the first token.
+        context = LayerContext(jnp.zeros((x.shape[0], 1), jnp.int32), source=source)
+        k, v = self.mix_sharing(x[:, :1], context, False, None)[2]
+        return SourceKeys(heads_first(k), heads_first(v))
 
     def pair_mask(self) -> MaskBase:
         """Return the mask of pairs, besides padding and packing."""
@@ -295,17 +314,29 @@ class MultiHead(nn.Module):
             raise UserError(f'{self.heads} heads cannot share {K} key_value_heads: choose a divisor of {self.heads}')
         return self.heads, K, H
 
-    @nn.compact
-    def _with_parameters(self, work: Callable[..., Any], *given: Any) -> Any:
-        """Call `work` where parameters can be made: Linen allows that in one method of a class."""
-        return work(*given)
+    def report(self, kernel: PairKernel, weights: Float[Array, 'B N T S']) -> None:
+        """Report attention weights in 'weights', where they are asked for."""
+        if not self.is_initializing():
+            kernel.sow('weights', 'attention', weights)
 
-    def _kernel(self, name: str, x: Array, axes: str, sizes: tuple[int, int]) -> Array:
-        init = self.query_init if name == 'query' and self.query_init else self.kernel_init
-        return parameter(self, name, f'D -> {axes}', flat(init, 1), (x.shape[-1], *sizes))
 
-    def _normed(self, name: str, x: Queries, real: Real | None) -> Queries:
-        return x if self.head_norm is None else each_head(self.head_norm(name=name), x, real)
+def attended_pairs(
+    kernel: PairKernel,
+    q: Queries,
+    k: CachedKeys,
+    v: Values,
+    scoring: Scoring,
+    context: LayerContext,
+    train: bool,
+    cache: Cache | None,
+) -> tuple[Scoring, Array, Array, Pairs, Cache | None]:
+    """Return complete scoring, keys, values and pairs: of whole sequences, or of the cache with the chunk in it."""
+    if cache is None:
+        scoring, places = kernel.complete(visible(scoring, context), q.shape[-2], train), jnp.arange(k.shape[1])
+        return scoring, k, v, scoring.pairs(places, places), None
+    cache = cache.append(k, v, context)
+    scoring, k, v = cache.read(kernel.complete(scoring, q.shape[-2], False), context)
+    return scoring, k, v, scoring.pairs(context.positions, cache.positions), cache
 
 
 def visible(scoring: Scoring, context: LayerContext) -> Scoring:
@@ -328,13 +359,3 @@ def width_of_heads(D: int, heads: int, given: int | None) -> int:
     if given is None and D % heads:
         raise UserError(f'width {D} is not divisible by {heads} heads: choose a width that is, or give head_width')
     return D // heads if given is None else given
-
-
-def flat(init: Part, inputs: int) -> Callable[..., Any]:
-    """Initialise a kernel of several axes as the matrix it stands for: `inputs` axes in, the rest out."""
-
-    def make(key: Any, shape: tuple[int, ...]) -> Any:
-        rows, columns = math.prod(shape[:inputs]), math.prod(shape[inputs:])
-        return init()(key, (rows, columns)).reshape(shape)
-
-    return make

@@ -21,7 +21,7 @@ from flax import struct
 from jaxtyping import Array, Int
 
 from saccade.attention.cache import Cache, heads_first
-from saccade.attention.multi_head import Attend, MultiHead, visible
+from saccade.attention.multi_head import MultiHead, attended_pairs
 from saccade.axes import parameter
 from saccade.ops.causality import require_causal_mask
 from saccade.ops.project import each_head
@@ -87,37 +87,35 @@ class MultiToken(MultiHead, kw_only=True):
         'query_size': 2, 'key_size': 3, 'mixed': 2, 'after_query_size': 3, 'after_key_size': 3, 'after_mixed': 4
     }  # fmt: skip
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how the queries of whole sequences attend."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            self._check(context, scoring)
-            scoring, places = kernel.complete(visible(scoring, context), q.shape[-2], train), jnp.arange(k.shape[1])
-            pairs, scoring = scoring.pairs(places, places), self._mixing(scoring, context.numbered)
-            mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs)
-            if not self.is_initializing():
-                kernel.sow('weights', 'attention', weights)
-            return mixed, None
-
-        return attend
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
-            self._check(context, scoring)
-            kv, queries = state.kv.append(k, v, context), state.queries.extend(q, q[..., :0], context)
-            order = jnp.argsort(queries.segments != 0, axis=-1, stable=True)
-            # Tokens that follow each other stand side by side: slots of padding come first, of queries and of keys.
-            newest, slots = (cache.newest(cache.positions.shape[1]) for cache in (queries, kv))
-            rows = context.replace(positions=newest.positions, segments=newest.segments)
-            scoring, k, v = slots.read(kernel.complete(scoring, q.shape[-2], False), rows)
-            pairs, scoring = scoring.pairs(newest.positions, slots.positions), self._mixing(scoring, newest.segments)
-            mixed, _ = kernel.attend_to_pairs(heads_first(newest.k), k, v, scoring, pairs)
-            mixed = jax.vmap(lambda row, at: row[at])(mixed, jnp.argsort(order, axis=-1)[:, -q.shape[1] :])
-            return mixed, MultiTokenCache(kv, newest.newest(self._earlier))
-
-        return attend
+    def attend(
+        self,
+        q: Queries,
+        k: CachedKeys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend by convolved scores and weights; return the output of each head, and the cache after it."""
+        self._check(context, scoring)
+        kernel = self.kernel(name='kernel')
+        if state is None:
+            scoring, k, v, pairs, _ = attended_pairs(kernel, q, k, v, scoring, context, train, None)
+            mixed, weights = kernel.attend_to_pairs(q, k, v, self._mixing(scoring, context.numbered), pairs)
+            self.report(kernel, weights)
+            return mixed, state
+        kv, queries = state.kv.append(k, v, context), state.queries.extend(q, q[..., :0], context)
+        order = jnp.argsort(queries.segments != 0, axis=-1, stable=True)
+        # Tokens that follow each other stand side by side: slots of padding come first, of queries and of keys.
+        newest, slots = (cache.newest(cache.positions.shape[1]) for cache in (queries, kv))
+        rows = context.replace(positions=newest.positions, segments=newest.segments)
+        scoring, k, v = slots.read(kernel.complete(scoring, q.shape[-2], False), rows)
+        pairs, scoring = scoring.pairs(newest.positions, slots.positions), self._mixing(scoring, newest.segments)
+        mixed, _ = kernel.attend_to_pairs(heads_first(newest.k), k, v, scoring, pairs)
+        mixed = jax.vmap(lambda row, at: row[at])(mixed, jnp.argsort(order, axis=-1)[:, -q.shape[1] :])
+        return mixed, MultiTokenCache(kv, newest.newest(self._earlier))
 
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         """Normalise the outputs of the heads where that is asked for, and project them as MultiHead does."""

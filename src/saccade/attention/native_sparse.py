@@ -22,8 +22,8 @@ from einops import rearrange, reduce, repeat
 from jaxtyping import Array, Bool, Float, Int
 
 from saccade.attention.cache import heads_first
-from saccade.attention.multi_head import Attend, MultiHead, flat, visible
-from saccade.axes import parameter
+from saccade.attention.multi_head import MultiHead, visible
+from saccade.axes import flat, parameter
 from saccade.ops.blocks import Blocks, Tokens
 from saccade.ops.project import project
 from saccade.ops.reach import reach_of
@@ -95,61 +95,63 @@ class NativeSparse(MultiHead, kw_only=True):
         made = super().project_heads(inputs, D)
         return made | ({'value': rearrange(made['value'], _SIDE_BY_SIDE, A=3)} if 'value' in made else {})
 
-    def rotate_queries(
-        self, position: PairPosition, q: Queries, positions: Int[Array, 'B T']
-    ) -> Float[Array, 'B T N _']:
-        """Return queries as they are, which meet compressed keys, beside queries changed by their positions."""
-        return jnp.concatenate([q, super().rotate_queries(position, q, positions)], axis=-1)
+    def rotate(
+        self,
+        position: PairPosition,
+        q: Queries,
+        k: Float[Array, 'B S _ H'],
+        q_positions: Int[Array, 'B T'],
+        k_positions: Int[Array, 'B S'],
+    ) -> tuple[Float[Array, 'B T N _'], Float[Array, 'B S K _']]:
+        """Return queries as they are, for compressed keys, next to rotated queries; and the keys of the three branches.
 
-    def rotate_keys(
-        self, position: PairPosition, k: Float[Array, 'B S _ H'], positions: Int[Array, 'B S']
-    ) -> Float[Array, 'B S K _']:
-        """Return keys of the three branches side by side, the latter two changed by their positions."""
+        The keys of the latter two branches are rotated.
+        """
         K = k.shape[-2] // 3
-        rotated = super().rotate_keys(position, k[..., K:, :], positions)
-        return rearrange(jnp.concatenate([k[..., :K, :], rotated], axis=-2), _SIDE_BY_SIDE, A=3)
+        turned, rotated = super().rotate(position, q, k[..., K:, :], q_positions, k_positions)
+        keys = rearrange(jnp.concatenate([k[..., :K, :], rotated], axis=-2), _SIDE_BY_SIDE, A=3)
+        return jnp.concatenate([q, turned], axis=-1), keys
 
     def kv_shapes(self, D: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return heads and width of the keys, and of the values, of the three branches side by side."""
         _, K, H = self.sizes(D)
         return (K, 3 * H), (K, 3 * H)
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how the queries of whole sequences attend.
+    def attend(
+        self,
+        q: Queries,
+        k: CachedKeys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend in the three branches; return their outputs side by side, and the cache after it.
 
         Raises:
             UserError: there is another sequence to read, a score term, or a mask that it cannot serve.
         """
         context.require_no_source(Part(type(self)).name)
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            packed = reach_of(self, visible(scoring, context), q, k).segments is not None
+        kernel = self.kernel(name='kernel')
+        reach = reach_of(self, visible(scoring, context) if state is None else scoring, q, k)
+        attend = _attend_by(kernel, kernel.complete(scoring, q.shape[-2], train))
+        if state is None:
+            packed = reach.segments is not None
             tokens = Tokens.of_rows(context.segments if packed else jnp.ones((1, k.shape[1]), jnp.int32))
-            attend = _attend_by(kernel, kernel.complete(scoring, q.shape[-2], train))
             mixed, weights = self._branches(q, k, v, attend, tokens, tokens, packed)
-            if not self.is_initializing():
-                kernel.sow('weights', 'attention', weights)
-            return mixed, None
-
-        return attend
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
-            reach_of(self, scoring, q, k)
-            attend = _attend_by(kernel, kernel.complete(scoring, q.shape[-2], False))
-            after = state.append(k, v, context)
-            # A block is of tokens that follow each other; empty slots may stand between those of a row.
-            order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
-            k, v, positions, segments = (
-                jax.vmap(lambda slots, at: slots[at])(slots, order)
-                for slots in (heads_first(after.k), heads_first(after.v), after.positions, after.segments)
-            )
-            queries = Tokens(context.positions, context.numbered)
-            return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True)[0], after
-
-        return attend
+            self.report(kernel, weights)
+            return mixed, state
+        after = state.append(k, v, context)
+        # A block is of tokens that follow each other; empty slots may stand between those of a row.
+        order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
+        k, v, positions, segments = (
+            jax.vmap(lambda slots, at: slots[at])(slots, order)
+            for slots in (heads_first(after.k), heads_first(after.v), after.positions, after.segments)
+        )
+        queries = Tokens(context.positions, context.numbered)
+        return self._branches(q, k, v, attend, queries, Tokens(positions, segments), True)[0], after
 
     def project_output(self, x: Hidden, mixed: Mixed, real: Real | None, train: bool) -> Hidden:
         """Add the branches up, each by its gate; gate, merge and project the heads as MultiHead does."""

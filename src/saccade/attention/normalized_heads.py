@@ -28,15 +28,19 @@ class NormalizedHeads(MultiHead, kw_only=True):
 
     gain: Part[Gain] = Part(Gain)
 
-    def rotate_queries(self, position: PairPosition, q: Queries, positions: Int[Array, 'B T']) -> Queries:
-        """Return queries of norm 1 after their positions, times the squares of the factors."""
+    def rotate(
+        self,
+        position: PairPosition,
+        q: Queries,
+        k: Keys,
+        q_positions: Int[Array, 'B T'],
+        k_positions: Int[Array, 'B S'],
+    ) -> tuple[Queries, Keys]:
+        """Return queries and keys of norm 1 after their positions, the queries times the squares of the factors."""
+        q, k = super().rotate(position, q, k, q_positions, k_positions)
         N, H = q.shape[-2:]
         gain = self.gain()(self, 'gain', 'N H', (N, H), N * H).astype(jnp.float32)
-        return (jnp.square(gain) * normalised(super().rotate_queries(position, q, positions))).astype(q.dtype)
-
-    def rotate_keys(self, position: PairPosition, k: Keys, positions: Int[Array, 'B S']) -> Keys:
-        """Return keys of norm 1 after their positions."""
-        return normalised(super().rotate_keys(position, k, positions)).astype(k.dtype)
+        return (jnp.square(gain) * normalised(q)).astype(q.dtype), normalised(k).astype(k.dtype)
 
     def scoring(self, D: int, context: LayerContext, position: PairPosition) -> Scoring:
         """Return the scoring of multi-head attention, with a scale of sqrt(H) where none is given."""

@@ -24,8 +24,8 @@ from flax import struct
 from jaxtyping import Array, Float
 
 from saccade.attention.cache import Cache, heads_first
-from saccade.attention.multi_head import Attend, MultiHead, flat, visible
-from saccade.axes import parameter
+from saccade.attention.multi_head import MultiHead, attended_pairs
+from saccade.axes import flat, parameter
 from saccade.ops.blocks import Tokens
 from saccade.ops.causality import require_causal_mask
 from saccade.ops.delta import unit
@@ -88,39 +88,34 @@ class PaTH(MultiHead, kw_only=True):
     why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer changes cached keys by matrices of its own'}
     example: ClassVar[dict] = {'rank': 4, 'chunk': 4}
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how the queries of whole sequences attend."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            self._check(context, scoring, v.shape[-1])
-            scoring = kernel.complete(visible(scoring, context), q.shape[-2], train)
-            w, b, _ = self._matrices(x, context, train, None)
-            H, tokens = w.shape[-1], Tokens(context.positions, context.numbered)
-            products, places = transform_all(q[..., :H], k[..., :H], w, b, tokens, self.chunk), jnp.arange(k.shape[1])
-            mixed, weights = kernel.attend_to_pairs(q, k, v, _by(products, scoring), scoring.pairs(places, places))
-            if not self.is_initializing():
-                kernel.sow('weights', 'attention', weights)
-            return mixed, None
-
-        return attend
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
-            self._check(context, scoring, v.shape[-1])
-            kv = state.kv.append(k, v, context)
-            scoring, k, v = kv.read(kernel.complete(scoring, q.shape[-2], False), context)
-            w, b, convolution = self._matrices(x, context, False, state)
-            H, tokens = w.shape[-1], Tokens(context.positions, context.numbered)
-            slots = Tokens(kv.positions, kv.segments)
-            products, keys = transform(q[..., :H], k[..., :H], w, b, tokens, slots)
-            pairs = scoring.pairs(context.positions, kv.positions)
-            mixed, _ = kernel.attend_to_pairs(q, k, v, _by(products, scoring), pairs)
+    def attend(
+        self,
+        q: Queries,
+        k: CachedKeys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend to keys that the tokens in between transform; return the output and the cache after it."""
+        self._check(context, scoring, v.shape[-1])
+        kernel = self.kernel(name='kernel')
+        scoring, k, v, pairs, kv = attended_pairs(
+            kernel, q, k, v, scoring, context, train, None if state is None else state.kv
+        )
+        w, b, convolution = self._matrices(x, context, train, state)
+        H, tokens = w.shape[-1], Tokens(context.positions, context.numbered)
+        if state is None:
+            products = transform_all(q[..., :H], k[..., :H], w, b, tokens, self.chunk)
+        else:
+            products, keys = transform(q[..., :H], k[..., :H], w, b, tokens, Tokens(kv.positions, kv.segments))
             rewritten = heads_first(jnp.concatenate([keys, k[..., H:]], axis=-1))
-            return mixed, PathCache(kv.replace(k=rewritten), convolution)
-
-        return attend
+            state = PathCache(kv.replace(k=rewritten), convolution)
+        mixed, weights = kernel.attend_to_pairs(q, k, v, _by(products, scoring), pairs)
+        self.report(kernel, weights)
+        return mixed, state
 
     def init_state(self, x: Hidden, capacity: int) -> PathCache:
         """Return an empty KV cache with `capacity` slots a row, whatever the mask, and the convolution's state."""
@@ -155,10 +150,7 @@ class PaTH(MultiHead, kw_only=True):
         if self.convolution is not None:
             mixer, merged = self.convolution(name='convolution'), rearrange(w, 'B T K H -> B T (K H)')
             own = context.replace(terms=())  # those are for scores
-            if state is None:
-                merged = mixer(merged, own, train)
-            else:
-                merged, after = mixer.step(merged, own, state.convolution)
+            merged, after = mixer.mix(merged, own, train, None if state is None else state.convolution)
             w = rearrange(merged, 'B T (K H) -> B T K H', H=H)
         write = project(x, parameter(self, 'write', 'D -> K', self.kernel_init(), (x.shape[-1], K)))
         write = write + parameter(self, 'write_bias', 'K', nn.initializers.zeros, (K,))

@@ -19,7 +19,7 @@ from flax import struct
 from jaxtyping import Array, Bool, Float, PyTree
 
 from saccade.attention.cache import Cache, slots_for
-from saccade.attention.multi_head import Attend, MultiHead, visible
+from saccade.attention.multi_head import MultiHead, visible
 from saccade.axes import parameter
 from saccade.ops.mask import MaskBase
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
@@ -38,6 +38,7 @@ from saccade.types import (
     QueryIndex,
     Scores,
     ScoreTerm,
+    Source,
     State,
     UserError,
     Values,
@@ -119,33 +120,35 @@ class PersistentMemory(MultiHead, kw_only=True):
     capabilities: ClassVar[Capabilities] = Capabilities(scores=True)
     example: ClassVar[dict[str, Any]] = {'count': 3}
 
-    def init_state(self, x: Hidden, capacity: int) -> State:
-        """Return an empty KV cache of tokens; the persistent keys and values are parameters and take no slots."""
+    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
+        """Return an empty KV cache of tokens, or the keys and values of a source; the memory takes no slots."""
+        if source is not None:
+            return super().init_state(x, capacity, source)
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
         return CacheBesideMemory.empty(k, v, slots_for(self.pair_mask(), capacity))
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how whole sequences attend, to the persistent keys and values too."""
-
-        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            memory = self._memory(kernel, k, v)
-            k, v = (jnp.concatenate(pair, axis=1) for pair in zip(memory, (k, v), strict=True))
-            scoring = visible(scoring, context)
-            terms = tuple(OfTokens(term, self.count) for term in scoring.terms)
-            scoring = scoring.replace(mask=BesideMemory(scoring.mask, self.count), terms=terms)
-            return kernel(q, k, v, scoring, train), None
-
-        return attend
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how a chunk attends to the state, the persistent keys and values, and itself."""
-
-        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
-            beside = state.replace(memory=self._memory(kernel, k, v))
-            mixed, after = kernel.step(q, k, v, scoring, beside, context)
+    def attend(
+        self,
+        q: Queries,
+        k: Keys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend to the persistent keys and values too; return the output of each head, and the state after it."""
+        kernel = self.kernel(name='kernel')
+        memory = self._memory(kernel, k, v)
+        if isinstance(state, CacheBesideMemory):
+            mixed, after = kernel.step(q, k, v, scoring, state.replace(memory=memory), context)
             return mixed, after.replace(memory=None)
-
-        return attend
+        k, v = (jnp.concatenate(pair, axis=1) for pair in zip(memory, (k, v), strict=True))
+        scoring = visible(scoring, context)
+        terms = tuple(OfTokens(term, self.count) for term in scoring.terms)
+        scoring = scoring.replace(mask=BesideMemory(scoring.mask, self.count), terms=terms)
+        return kernel(q, k, v, scoring, train), state
 
     def _memory(self, kernel: Kernel, k: Keys, v: Values) -> tuple[Float[Array, 'B M K H'], Float[Array, 'B M _ _']]:
         """The keys and values, for each row."""

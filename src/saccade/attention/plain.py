@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from saccade.attention.base import ScoreKernel
 from saccade.ops import plain
 from saccade.ops.scoring import Scoring
-from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Scores, Values, require_positive
+from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Values, require_positive
 
 
 class Plain(ScoreKernel):
@@ -33,11 +33,12 @@ class Plain(ScoreKernel):
 
     def __call__(self, q: Queries, k: Keys, v: Values, scoring: Scoring, train: bool) -> Mixed:
         require_positive('attention.plain:Plain', query_chunks=self.query_chunks)
-        scoring = self.complete(scoring, q.shape[-2], train)
-        if not self.is_mutable_collection('weights') or self.is_initializing():
+        scoring, shown = self.complete(scoring, q.shape[-2], train), self.is_mutable_collection('weights')
+        if (self.query_chunks > 1 or q.shape[1] != k.shape[1]) and (not shown or self.is_initializing()):
             return self.attend(q, k, v, scoring)
-        y, weights = plain.attend(q, k, v, scoring, jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
-        self.sow('weights', 'attention', weights)
+        y, weights = scoring.attend(q, k, v, scoring.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1])))
+        if shown and not self.is_initializing():
+            self.sow('weights', 'attention', weights)
         return y
 
     def attend(self, q: Queries, k: Keys, v: Values, scoring: Scoring) -> Mixed:
@@ -48,10 +49,4 @@ class Plain(ScoreKernel):
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, pairs: Pairs
     ) -> tuple[Mixed, Float[Array, 'B N T S']]:
         """Return the output of these pairs, and the weights before dropout, at once whatever `query_chunks` is."""
-        return plain.attend_to_pairs(q, k, v, scoring, pairs)
-
-    def attend_by_scores(
-        self, scores: Scores, v: Values, scoring: Scoring, pairs: Pairs
-    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
-        """Return the output for scores of these pairs, and the weights before dropout."""
-        return plain.attend_by_scores(scores, v, scoring, pairs)
+        return scoring.attend(q, k, v, pairs)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Int, PyTree
 
-from saccade.attention.multi_head import Attend, MultiHead, SharedKV, visible
+from saccade.attention.multi_head import MultiHead, SharedKV, visible
 from saccade.ops.mask import ChunkedWithMemory, MaskBase
 from saccade.ops.scoring import Scoring
 from saccade.types import (
@@ -27,7 +27,6 @@ from saccade.types import (
     Count,
     CountOrZero,
     Hidden,
-    Kernel,
     KeyIndex,
     Keys,
     LayerContext,
@@ -38,6 +37,7 @@ from saccade.types import (
     Scores,
     ScoreTerm,
     Source,
+    State,
     Values,
 )
 
@@ -96,27 +96,37 @@ class SegmentMemory(MultiHead, kw_only=True):
     capabilities: ClassVar[Capabilities] = Capabilities(cross=False, scores=True, state='R K H')
     example: ClassVar[dict[str, Any]] = {'length': 16, 'memory': 4}
 
-    def share_kv(
-        self, x: Hidden, context: LayerContext, train: bool, shared_kv: SharedKV | None
-    ) -> tuple[Hidden, SharedKV]:
-        """Attend to the tokens of a segment and to the memory before it; return the output, and the keys and values.
+    def mix_sharing(
+        self, x: Hidden, context: LayerContext, train: bool, state: State | None
+    ) -> tuple[Hidden, State, SharedKV]:
+        """Attend to the tokens of a segment and to the memory before it, as MultiHead does.
 
         Raises:
             UserError: the context has a source, since this mixer does not do cross-attention.
         """
-        context.require_no_source('attention.segment_memory:SegmentMemory')
-        return super().share_kv(x, context.replace(source=self._twice(x, context)), train, shared_kv)
+        if state is None:
+            context.require_no_source('attention.segment_memory:SegmentMemory')
+            context = context.replace(source=self._twice(x, context))
+        return super().mix_sharing(x, context, train, state)
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how whole sequences attend: within the segment, and to the memory before it."""
-
-        def attend(kernel: Kernel, q: Queries, k: Keys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            scoring = visible(scoring, context.replace(source=None))
-            terms = tuple(OnceEach(term, q.shape[1]) for term in scoring.terms)
-            mask = HeldOrOwn(scoring.mask, jnp.asarray(context.positions) // self.length)
-            return kernel(q, k, v, scoring.replace(mask=mask, terms=terms), train), None
-
-        return attend
+    def attend(
+        self,
+        q: Queries,
+        k: Keys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend within the segment and to the memory before it; return the output of each head, and the state."""
+        if state is not None:
+            return super().attend(q, k, v, scoring, x, context, train, state)
+        scoring = visible(scoring, context.replace(source=None))
+        terms = tuple(OnceEach(term, q.shape[1]) for term in scoring.terms)
+        mask = HeldOrOwn(scoring.mask, jnp.asarray(context.positions) // self.length)
+        return self.kernel(name='kernel')(q, k, v, scoring.replace(mask=mask, terms=terms), train), state
 
     def pair_mask(self) -> MaskBase:
         """Return the mask of pairs that are of one segment, or of a segment and its memory."""

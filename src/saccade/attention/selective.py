@@ -20,9 +20,10 @@ from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.attention.cache import Cache
-from saccade.attention.multi_head import Attend, MultiHead, visible
+from saccade.attention.multi_head import MultiHead, attended_pairs
 from saccade.ops.causality import require_causal_mask
 from saccade.ops.scoring import Scoring
+from saccade.ops.term import GivenProducts
 from saccade.types import (
     CachedKeys,
     Capabilities,
@@ -64,35 +65,31 @@ class Selective(MultiHead, kw_only=True):
     )
     why_not: ClassVar[dict[str, str]] = {'KVSharingMixer': 'each layer keeps what its own queries subtract'}
 
-    def attend_whole(self, x: Hidden, context: LayerContext, train: bool) -> Attend:
-        """Return how the queries of whole sequences attend."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, None]:
-            self._check(context, scoring)
-            scoring, places = kernel.complete(visible(scoring, context), q.shape[-2], train), jnp.arange(k.shape[1])
-            pairs = scoring.pairs(places, places)
-            scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
-            scores, _ = lower(scores, pairs, context.positions, jnp.zeros((x.shape[0], k.shape[1])))
-            mixed, weights = kernel.attend_by_scores(scores, v, scoring, pairs)
-            if not self.is_initializing():
-                kernel.sow('weights', 'attention', weights)
-            return mixed, None
-
-        return attend
-
-    def attend_chunk(self, x: Hidden, context: LayerContext, state: State) -> Attend:
-        """Return how the queries of a chunk attend to the KV cache and the chunk; this also gives the next cache."""
-
-        def attend(kernel: PairKernel, q: Queries, k: CachedKeys, v: Values, scoring: Scoring) -> tuple[Mixed, State]:
-            self._check(context, scoring)
-            kv = state.kv.append(k, v, context)
-            scoring, k, v = kv.read(kernel.complete(scoring, q.shape[-2], False), context)
-            pairs = scoring.pairs(context.positions, kv.positions)
-            scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
-            scores, lowered = lower(scores, pairs, kv.positions, state.lowered)
-            return kernel.attend_by_scores(scores, v, scoring, pairs)[0], SelectiveCache(kv, lowered)
-
-        return attend
+    def attend(
+        self,
+        q: Queries,
+        k: CachedKeys,
+        v: Values,
+        scoring: Scoring,
+        x: Hidden,
+        context: LayerContext,
+        train: bool,
+        state: State | None,
+    ) -> tuple[Mixed, State]:
+        """Attend by scores less what earlier queries selected; return the output and the cache after it."""
+        self._check(context, scoring)
+        kernel = self.kernel(name='kernel')
+        if state is None:
+            cache, lowered = None, jnp.zeros((x.shape[0], k.shape[1]))
+        else:
+            cache, lowered = state.kv, state.lowered
+        scoring, k, v, pairs, kv = attended_pairs(kernel, q, k, v, scoring, context, train, cache)
+        scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
+        scores, lowered = lower(scores, pairs, context.positions if kv is None else kv.positions, lowered)
+        scoring = scoring.replace(scale=0.0, terms=(GivenProducts(scores),))
+        mixed, weights = kernel.attend_to_pairs(q, k, v, scoring, pairs.replace(scale=1.0))
+        self.report(kernel, weights)
+        return mixed, SelectiveCache(kv, lowered)
 
     def init_state(self, x: Hidden, capacity: int) -> SelectiveCache:
         """Return an empty KV cache with `capacity` slots a row, whatever the mask."""

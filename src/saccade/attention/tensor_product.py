@@ -28,6 +28,7 @@ from saccade.types import (
     Keys,
     PairPosition,
     Part,
+    Queries,
     UserError,
     Values,
     require_positive,
@@ -102,10 +103,20 @@ class TensorProduct(Compact, kw_only=True):
         _, K, H = self.sizes(D)
         return (1, self.key_rank * (K + H)), (1, self.value_rank * (K + H))
 
-    def rotate_keys(self, position: PairPosition, k: CachedKeys, positions: Int[Array, 'B S']) -> CachedKeys:
-        """Return the factors of keys with their feature factors changed by their positions."""
+    def rotate(
+        self,
+        position: PairPosition,
+        q: Queries,
+        k: CachedKeys,
+        q_positions: Int[Array, 'B T'],
+        k_positions: Int[Array, 'B S'],
+    ) -> tuple[Queries, CachedKeys]:
+        """Return queries, and factors of keys whose feature factors are changed, by their positions."""
+        if not k.shape[-2]:
+            return super().rotate(position, q, k, q_positions, k_positions)
         heads, features = apart(k, self.key_rank, self.key_value_heads or self.heads)
-        return flat(heads, super().rotate_keys(position, features, positions))
+        q, features = super().rotate(position, q, features, q_positions, k_positions)
+        return q, flat(heads, features)
 
     def sizes(self, D: int) -> tuple[int, int, int]:
         """Return N, K and H at width D.

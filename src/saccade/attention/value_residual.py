@@ -18,7 +18,6 @@ from saccade.types import (
     Hidden,
     Keys,
     LayerContext,
-    PairPosition,
     Queries,
     Share,
     Values,
@@ -38,9 +37,7 @@ class ValueResidual(MultiHead, kw_only=True):
     example: ClassVar[dict[str, Any]] = {'share': 0.5}
     hands_on: ClassVar[tuple[str, ...]] = ('values',)
 
-    def project(
-        self, x: Hidden, context: LayerContext, position: PairPosition, shared_kv: SharedKV | None
-    ) -> tuple[Queries, Keys, Values]:
+    def project(self, x: Hidden, context: LayerContext, made: SharedKV | None) -> tuple[Queries, Keys, Values]:
         """Return queries, keys, and values with those of the first layer mixed in.
 
         Raises:
@@ -49,8 +46,8 @@ class ValueResidual(MultiHead, kw_only=True):
         name = 'attention.value_residual:ValueResidual'
         require_share(name, share=self.share)
         context.require_no_source(name)
-        q, k, v = super().project(x, context, position, shared_kv)
-        if shared_kv is not None:
+        q, k, v = super().project(x, context, made)
+        if made is not None:
             return q, k, v
         first = earlier(context, 'values', v)
         hand_on(self, 'values', first)

@@ -50,7 +50,9 @@ def costs(folder: Path, program: str) -> list[Cost]:
 
 def source(name: str) -> str:
     """An operation without the loops and methods around it, and without its number: 'jvp(Decoder)/layers/exp'."""
-    return re.sub(r'^jit\(\w+\)/|while/body/closed_call/|\w+\.\w+/|[.\d]+$', '', name)
+    name = re.sub(r'^jit\(\w+\)/|while/body/closed_call/|[.\d]+$', '', name)
+    name = re.sub(r'(\w+)\.\w+/', r'\1/', name)  # module.method/, of the same module as the scope before or of another
+    return re.sub(r'(?<!\w)(\w+)(\)*)/(?:\1/)+', r'\1\2/', name)
 
 
 def _operations(trace: Path) -> Iterator[tuple[str, float]]:

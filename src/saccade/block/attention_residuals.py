@@ -11,7 +11,7 @@ all, as in pre-norm. Blocks of other kinds between them are not read. Cost: 2 L 
 rematerialisation the backward pass keeps L + 1 hidden states a layer. It has no cross-attention.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import flax.linen as nn
 import jax
@@ -19,9 +19,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from saccade.axes import parameter
-from saccade.block.base import BlockBase, Mix
+from saccade.block.base import BlockBase
 from saccade.layers import Depth, hand_on
-from saccade.types import Hidden, LayerContext, Part, Real, State
+from saccade.types import Hidden, LayerContext, Part, State
 
 _EPSILON = 1e-6  # of the root mean square
 
@@ -37,31 +37,20 @@ class AttentionResiduals(BlockBase):
 
     query_init: Part = Part(nn.initializers.zeros_init)
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self._layer(x, context, train, lambda mixer, h: (mixer(h, context, train), None))[0]
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Run a chunk of tokens through the block; return its output and the mixer's state after it."""
-        return self._layer(x, context, False, lambda mixer, h: mixer.step(h, context, state))
-
-    def _layer(self, x: Hidden, context: LayerContext, train: bool, mix: Mix) -> tuple[Hidden, Any]:
-        so_far = Depth.of(context, 'added', x)
-        added, state = self.wire(so_far, train, context.real, mix)
-        hand_on(self, 'added', so_far.add(context, added))
-        return x + added, state
-
     @nn.compact
-    def wire(self, so_far: Depth, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
-        """Return what the layer adds, and the state that `mix` returned with the mixed tokens."""
-        shape = (len(self.branches), so_far.made.shape[-1])
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Run mixer and feed-forward layer, each on a softmax over what was added so far, and add both to x."""
+        so_far = Depth.of(context, 'added', x)
+        shape = (len(self.branches), x.shape[-1])
         queries = parameter(self, 'queries', 'X D', self.query_init(), shape).astype(jnp.float32)
         h = _read(queries[0], so_far.made, so_far.there)
-        mixed, state = mix(self.mixer(name='mixer'), self.norm_of('mixer')(h, real))
-        if self.feedforward is None:
-            return mixed, state
-        made = jnp.concatenate([so_far.made, mixed[None]])
-        h = _read(queries[1], made, jnp.append(so_far.there, True))
-        return mixed + self.feedforward(name='feedforward')(self.norm_of('feedforward')(h, real), train, real), state
+        added, state = self.run_mixer(self.norm_of('mixer')(h, context.real), context, train, state)
+        if self.feedforward is not None:
+            made = jnp.concatenate([so_far.made, added[None]])
+            h = self.norm_of('feedforward')(_read(queries[1], made, jnp.append(so_far.there, True)), context.real)
+            added = added + self.feedforward(name='feedforward')(h, train, context.real)
+        hand_on(self, 'added', so_far.add(context, added))
+        return x + added, state
 
 
 def _read(query: Float[Array, ' D'], made: Float[Array, 'L B T D'], there: Bool[Array, ' L']) -> Hidden:

@@ -1,12 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base classes of blocks: one method, `wire`, connects the parts for whole sequences and for decoding.
+"""Base classes of blocks: one method, `mix`, connects the parts for whole sequences and for decoding."""
 
-A block is one file that says how its parts are wired (`wire`); whole sequences and decoding differ only in how the
-mixer is called.
-"""
-
-from collections.abc import Callable
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -20,6 +15,7 @@ from saccade.types import (
     CrossMixer,
     FeedForward,
     Hidden,
+    Layer,
     LayerContext,
     Mixer,
     Norm,
@@ -31,12 +27,9 @@ from saccade.types import (
     require_result,
 )
 
-Mix = Callable[[Mixer, Hidden], tuple[Hidden, Any]]
-CrossAttend = Callable[[CrossMixer, Hidden], Hidden]
 
-
-class BlockBase(nn.Module):
-    """Base of blocks.
+class BlockBase(Layer):
+    """Base of blocks. A block overrides `mix`, which calls `run_mixer` where its mixer has its place.
 
     A block that means nothing without a feed-forward layer declares that field again, without None.
 
@@ -83,29 +76,21 @@ class BlockBase(nn.Module):
                 raise UserError(f"{Part(type(self)).name}: norms: there is no norm of '{name}', but of {places}")
         return dict(self.norms).get(place, usual or self.norm)(name=f'{place}_norm')
 
-    def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
-        """Return the block's output, and the state that `mix` returned with the mixed tokens. To be overridden.
+    def run_mixer(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Run the mixer; return its output, in the shape of x, and the state after it.
 
-        Args:
-            real: which places hold a token, for norms and feed-forward layers with statistics over tokens.
-            mix: calls the mixer, for whole sequences or for a chunk.
+        Raises:
+            UserError: the mixer returns something else.
         """
-        raise NotImplementedError
+        mixer = self.mixer(name='mixer')
+        found = mixer.mix(x, context, train, state)
+        after = found[1] if isinstance(found, tuple) and len(found) == 2 else None
+        require_result(mixer, 'mix', found, (x, after))
+        return found
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self.wire(x, train, context.real, lambda mixer, h: (applied(mixer, h, context, train), None))[0]
-
-    def init_state(self, x: Hidden, capacity: int) -> State:
-        """Return the mixer's initial state, for `capacity` tokens a row."""
+    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
+        """Return the mixer's initial state, for `capacity` tokens a row; a source is for cross-attention only."""
         return self.mixer(parent=None).init_state(x, capacity)
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Run a chunk of tokens through the block; return its output and the mixer's state after it."""
-        return self.wire(x, False, context.real, lambda mixer, h: mixer.step(h, context, state))
-
-    def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> State:
-        """Return the initial state of decoding with a source: without cross-attention that of `init_state`."""
-        return self.init_state(x, capacity)
 
 
 def applied(layer: nn.Module, x: Hidden, *rest: Any) -> Hidden:
@@ -156,63 +141,35 @@ class SequentialBlock(BlockBase):
         raise NotImplementedError
 
     @nn.compact
-    def wire(
-        self, x: Hidden, train: bool, real: Real | None, mix: Mix, cross_attend: CrossAttend | None = None
-    ) -> tuple[Hidden, Any]:
-        """Run the mixer, then `cross` where `cross_attend` is given, then the feed-forward layer."""
-        mixed, state = mix(self.mixer(name='mixer'), self.before('mixer', x, real))
-        x = self.after('mixer', x, mixed, real)
-        if cross_attend is not None:
-            x = self.after('cross', x, cross_attend(self.cross(name='cross'), self.before('cross', x, real)), real)
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Run the mixer, then `cross`, then the feed-forward layer."""
+        own, across = (context, None) if self.cross is None else self._apart(context)
+        before = state if self.cross is None or state is None else state.mixer
+        mixed, after = self.run_mixer(self.before('mixer', x, context.real), own, train, before)
+        x = self.after('mixer', x, mixed, context.real)
+        if self.cross is not None:
+            h, of_source = self.before('cross', x, context.real), None if state is None else state.cross
+            y, of_source = self.cross(name='cross').mix(h, across, train, of_source)
+            x, after = self.after('cross', x, y, context.real), CrossState(after, of_source)
         if self.feedforward is not None:
-            h = self.before('feedforward', x, real)
-            branch = applied(self.feedforward(name='feedforward'), h, train, real)
-            x = self.after('feedforward', x, branch, real)
-        return x, state
+            h = self.before('feedforward', x, context.real)
+            branch = applied(self.feedforward(name='feedforward'), h, train, context.real)
+            x = self.after('feedforward', x, branch, context.real)
+        return x, after
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        if self.cross is None:
-            return super().__call__(x, context, train)
-        own, across = self._apart(context)
-        return self.wire(
-            x,
-            train,
-            context.real,
-            lambda mixer, h: (applied(mixer, h, own, train), None),
-            lambda cross, h: cross(h, across, train),
-        )[0]
-
-    def init_state(self, x: Hidden, capacity: int) -> State:
-        """Return the mixer's initial state, for `capacity` tokens a row.
+    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
+        """Return the mixer's initial state, for `capacity` tokens a row, and `cross`'s keys and values of the source.
 
         Raises:
-            UserError: the block has `cross`, whose state `precompute_kv` makes.
+            UserError: the block has `cross`, and there is no source.
         """
-        if self.cross is not None:
+        state = super().init_state(x, capacity)
+        if self.cross is None:
+            return state
+        if source is None:
             raise UserError(f'{Part(type(self)).name}: cross needs a source to decode beside: start with `encode`')
-        return super().init_state(x, capacity)
-
-    def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> State:
-        """Return keys and values of the source for `cross`, and the initial state of the mixer."""
-        if self.cross is None:
-            return super().precompute_kv(x, capacity, source)
         params = {'params': self.get_variable('params', 'cross')}
-        cross = self.cross(parent=None).apply(params, x, source, method='precompute_kv')
-        return CrossState(self.mixer(parent=None).init_state(x, capacity), cross)
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Run a chunk of tokens through the block; with `cross` it attends to the precomputed keys and values."""
-        if self.cross is None:
-            return super().step(x, context, state)
-        own, across = self._apart(context)
-        x, mixer = self.wire(
-            x,
-            False,
-            context.real,
-            lambda mixer, h: mixer.step(h, own, state.mixer),
-            lambda cross, h: cross.cross_attend(h, across, state.cross),
-        )
-        return x, state.replace(mixer=mixer)
+        return CrossState(state, self.cross(parent=None).apply(params, x, capacity, source, method='init_state'))
 
     @property
     def branches(self) -> tuple[str, ...]:
@@ -249,7 +206,7 @@ class ResidualStreams(BlockBase):
         """Return one hidden state made of the streams. Parameters that it needs are made in `setup`."""
         raise NotImplementedError
 
-    def init_state(self, x: Float[Array, 'B T RD'], capacity: int) -> State:
+    def init_state(self, x: Float[Array, 'B T RD'], capacity: int, source: Source | None = None) -> State:
         """Return the mixer's initial state, for tokens of the width D of one stream."""
         return super().init_state(self.apart(x)[..., 0, :], capacity)
 

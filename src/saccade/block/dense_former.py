@@ -32,18 +32,12 @@ class DenseFormer(PreNorm):
         """Make the average over the layers, which comes after the branches."""
         self.depth = _Average()
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self._averaged(x, super().__call__(x, context, train), context)
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Run a chunk of tokens through the block; return the average of its output and earlier ones, and the state."""
-        y, state = super().step(x, context, state)
-        return self._averaged(x, y, context), state
-
-    def _averaged(self, x: Hidden, y: Hidden, context: LayerContext) -> Hidden:
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Run the branches; return the average of the block's output and earlier ones, and the state."""
+        y, state = super().mix(x, context, train, state)
         outputs = Depth.of(context, 'outputs', x).add(context, y)
         hand_on(self, 'outputs', outputs)
-        return self.depth(outputs.back(context))
+        return self.depth(outputs.back(context)), state
 
 
 class _Average(nn.Module):

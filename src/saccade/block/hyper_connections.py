@@ -20,9 +20,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from saccade.axes import parameter
-from saccade.block.base import Mix, ResidualStreams, together
+from saccade.block.base import ResidualStreams, together
 from saccade.ops.project import each_head
-from saccade.types import Count, Hidden, Norm, Part, Real, require_positive
+from saccade.types import Count, Hidden, LayerContext, Norm, Part, Real, State, require_positive
 
 
 class HyperConnections(ResidualStreams):
@@ -52,12 +52,13 @@ class HyperConnections(ResidualStreams):
         return jnp.sum(self.apart(x), axis=-2)
 
     @nn.compact
-    def wire(
-        self, x: Float[Array, 'B T RD'], train: bool, real: Real | None, mix: Mix
-    ) -> tuple[Float[Array, 'B T RD'], Any]:
+    def mix(
+        self, x: Float[Array, 'B T RD'], context: LayerContext, train: bool, state: State | None
+    ) -> tuple[Float[Array, 'B T RD'], State]:
         """Run mixer and feed-forward layer; each reads a weighted sum of the streams and is added to all of them."""
+        real = context.real
         z, streams, b = self.connection('mixer')(self.apart(x), real)
-        mixed, state = mix(self.mixer(name='mixer'), self.norm_of('mixer')(z, real))
+        mixed, state = self.run_mixer(self.norm_of('mixer')(z, real), context, train, state)
         streams = streams + b[..., None] * mixed[..., None, :]
         if self.feedforward is not None:
             z, streams, b = self.connection('feedforward')(streams, real)

@@ -10,12 +10,12 @@ norms is the Conformer's (Gulati et al. 2020, https://arxiv.org/abs/2005.08100),
 norm. Two feed-forward layers, each with weights of its own: at half the usual width they cost what one does.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import flax.linen as nn
 
-from saccade.block.base import BlockBase, Mix
-from saccade.types import FeedForward, Hidden, Part, Real
+from saccade.block.base import BlockBase
+from saccade.types import FeedForward, Hidden, LayerContext, Part, Real, State
 
 
 class Macaron(BlockBase):
@@ -31,10 +31,11 @@ class Macaron(BlockBase):
         return ('first_feedforward', 'mixer', 'feedforward')
 
     @nn.compact
-    def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
         """Run the first half-step feed-forward layer, the mixer, and the second half-step feed-forward layer."""
+        real = context.real
         x = x + 0.5 * self._half_step('first_feedforward', x, train, real)
-        mixed, state = mix(self.mixer(name='mixer'), self.norm_of('mixer')(x, real))
+        mixed, state = self.run_mixer(self.norm_of('mixer')(x, real), context, train, state)
         x = x + mixed
         return x + 0.5 * self._half_step('feedforward', x, train, real), state
 

@@ -10,12 +10,12 @@ each branch has a norm of its own, as in GPT-NeoX (Black et al. 2022, https://ar
 feed-forward layer sees what was mixed one layer later than in series.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import flax.linen as nn
 
-from saccade.block.base import BlockBase, Mix
-from saccade.types import FeedForward, Hidden, Norm, Part, Real, UserError
+from saccade.block.base import BlockBase
+from saccade.types import FeedForward, Hidden, LayerContext, Norm, Part, State, UserError
 
 
 class Parallel(BlockBase):
@@ -30,15 +30,15 @@ class Parallel(BlockBase):
     shared_norm: bool = True
 
     @nn.compact
-    def wire(self, x: Hidden, train: bool, real: Real | None, mix: Mix) -> tuple[Hidden, Any]:
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
         """Run mixer and feed-forward layer on the same normalised tokens, and add both to x.
 
         Raises:
             UserError: `norms` is given and the branches share one norm.
         """
-        normed = [norm(x, real) for norm in self._norms()]
-        mixed, state = mix(self.mixer(name='mixer'), normed[0])
-        return x + mixed + self.feedforward(name='feedforward')(normed[-1], train, real), state
+        normed = [norm(x, context.real) for norm in self._norms()]
+        mixed, state = self.run_mixer(normed[0], context, train, state)
+        return x + mixed + self.feedforward(name='feedforward')(normed[-1], train, context.real), state
 
     def _norms(self) -> tuple[Norm, ...]:
         if not self.shared_norm:

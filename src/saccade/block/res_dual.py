@@ -11,14 +11,14 @@ becoming alike. As the last norm is the block's, the model's own can be `NoNorm`
 hidden state between layers, and one more norm in all.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.block.base import Mix, ResidualStreams, together
-from saccade.types import Hidden, Real
+from saccade.block.base import ResidualStreams, together
+from saccade.types import Hidden, LayerContext, State
 
 
 class ResDual(ResidualStreams):
@@ -46,12 +46,13 @@ class ResDual(ResidualStreams):
         return y + self.sum_norm(total)
 
     @nn.compact
-    def wire(
-        self, x: Float[Array, 'B T RD'], train: bool, real: Real | None, mix: Mix
-    ) -> tuple[Float[Array, 'B T RD'], Any]:
+    def mix(
+        self, x: Float[Array, 'B T RD'], context: LayerContext, train: bool, state: State | None
+    ) -> tuple[Float[Array, 'B T RD'], State]:
         """Run mixer and feed-forward layer on the post-norm stream, and add both to the sum."""
+        real = context.real
         x, total = self.apart(x)[..., 0, :], self.apart(x)[..., 1, :]
-        mixed, state = mix(self.mixer(name='mixer'), x)
+        mixed, state = self.run_mixer(x, context, train, state)
         x, total = self.norm_of('mixer')(x + mixed, real), total + mixed
         if self.feedforward is not None:
             branch = self.feedforward(name='feedforward')(x, train, real)

@@ -13,15 +13,23 @@ pairs of projections; the state to decode with is one mixer's. Its mixer must sh
 with any kernel.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar
 
 import flax.linen as nn
 from jaxtyping import PyTree
 
 from saccade.block.pre_norm import PreNorm
-from saccade.types import Count, Hidden, KVSharingMixer, LayerContext, Part, Real, State, UserError, require_positive
+from saccade.types import (
+    SHARED_KV,
+    Count,
+    Hidden,
+    KVSharingMixer,
+    LayerContext,
+    Part,
+    State,
+    UserError,
+    require_positive,
+)
 
 
 class SharedKeys(PreNorm, kw_only=True):
@@ -35,27 +43,16 @@ class SharedKeys(PreNorm, kw_only=True):
 
     example: ClassVar[dict[str, Any]] = {'sharing': 2}
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        def mix(mixer: KVSharingMixer, h: Hidden, shared_kv: PyTree) -> tuple[Hidden, tuple[None, PyTree]]:
-            y, shared_kv = mixer.share_kv(h, context, train, shared_kv)
-            return y, (None, shared_kv)
-
-        return self.wire(x, train, context.real, mix)[0]
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Run a chunk of tokens through the M layers, which share one state; return the output and that state."""
-
-        def mix(mixer: KVSharingMixer, h: Hidden, shared_kv: PyTree) -> tuple[Hidden, tuple[State, PyTree]]:
-            y, after, shared_kv = mixer.share_kv_step(h, context, state, shared_kv)
-            return y, (after, shared_kv)
-
-        return self.wire(x, False, context.real, mix)
+    def run_mixer(
+        self, x: Hidden, context: LayerContext, train: bool, state: State | None
+    ) -> tuple[Hidden, tuple[State, PyTree]]:
+        """Run the first mixer; return its output, and the state after it with its keys and values."""
+        y, state, shared = self.mixer(name='mixer').mix_sharing(x, context, train, state)
+        return y, (state, shared)
 
     @nn.compact
-    def wire(
-        self, x: Hidden, train: bool, real: Real | None, mix: Callable[..., tuple[Hidden, Any]]
-    ) -> tuple[Hidden, Any]:
-        """Run the M layers; `mix` gets the shared keys and values, None at first, and returns the state and them.
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Run the M layers, which share one state and the keys and values of the first.
 
         Raises:
             UserError: `sharing` is below 1, or the block has `cross`.
@@ -63,9 +60,10 @@ class SharedKeys(PreNorm, kw_only=True):
         require_positive('block.shared_keys:SharedKeys', sharing=self.sharing)
         if self.cross is not None:
             raise UserError('block.shared_keys:SharedKeys reads no source: it cannot have cross')
-        x, (state, shared_kv) = super().wire(x, train, real, partial(mix, shared_kv=None))
+        x, (after, shared) = super().mix(x, context, train, state)
+        context = context.replace(handed={**context.handed, SHARED_KV: shared})
         for number in range(2, self.sharing + 1):
             parts = self.mixer, self.feedforward, self.norm
             layer = PreNorm(*parts, self.branch_scale, norms=self.norms, name=f'layer_{number}')
-            x, _ = layer.wire(x, train, real, partial(mix, shared_kv=shared_kv))
-        return x, state
+            x, _ = layer.mix(x, context, train, state)
+        return x, after

@@ -3,7 +3,7 @@
 """Base of decoders and encoders: an embedding, positions, a stack of layers, a norm after them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import flax.linen as nn
@@ -26,14 +26,13 @@ from saccade.types import (
     Runner,
     ScoreTerm,
     Share,
+    State,
     Table,
     TokenPosition,
     UserError,
     require_positive,
     require_share,
 )
-
-Through = Callable[[Stack, Hidden, LayerContext], tuple[Hidden, Any]]
 
 
 class Tower(nn.Module):
@@ -108,12 +107,14 @@ class Tower(nn.Module):
             raise UserError(f'a sequence of {x.shape[1]} tokens does not fit the context of {self.context_length}')
         return self.embedding_scale * x, context
 
-    def _contextual(self, x: Hidden, context: LayerContext, through: Through) -> tuple[Hidden, Any]:
-        """Take embedded tokens through the layers and the norm after them."""
+    def _contextual(
+        self, x: Hidden, context: LayerContext, train: bool, state: tuple[State, ...] | None
+    ) -> tuple[Hidden, tuple[State, ...] | None]:
+        """Run embedded tokens through the layers and the norm after them; return also the state of each layer."""
         if self.is_mutable_collection(HIDDEN) and not self.is_initializing():
             self.put_variable(HIDDEN, 'embedded', x)
         context = context.replace(terms=(*context.terms, *self._shared()))
-        x, state = through(self._stack(name='layers'), x, context)
+        x, state = self._stack(name='layers').mix(x, context, train, state)
         return self.norm(name='norm')(x, context.real), state
 
     def _shared(self) -> tuple[ScoreTerm, ...]:

@@ -9,8 +9,6 @@ Radford et al. 2019, "Language Models are Unsupervised Multitask Learners" (GPT-
 are refused. Tied weights: Press, Wolf 2017, https://arxiv.org/abs/1608.05859
 """
 
-from typing import Any
-
 import flax.linen as nn
 import jax.numpy as jnp
 from flax import struct
@@ -18,8 +16,7 @@ from jaxtyping import Array, Int
 
 from saccade.axes import parameter
 from saccade.gain import Gain
-from saccade.model.base import Through, Tower
-from saccade.model.stack import Stack
+from saccade.model.base import Tower
 from saccade.ops.causality import require_causal
 from saccade.ops.vocabulary import OutputProjection
 from saccade.types import Count, Hidden, LayerContext, Logits, Norm, Part, Positive, Source, State, Table, Tokens
@@ -73,11 +70,7 @@ class Decoder(Tower, kw_only=True):
         self, tokens: Tokens, context: LayerContext, train: bool, table: Table | None = None
     ) -> OutputProjection:
         """Return the last hidden states with their projection to the vocabulary, in place of the logits."""
-
-        def through(stack: Stack, x: Hidden, context: LayerContext) -> tuple[Hidden, None]:
-            return stack(x, context, train), None
-
-        return self._around(tokens, context, train, through, table)[0]
+        return self.forward(tokens, context, train, None, table)[0]
 
     def init_state(self, tokens: Tokens, capacity: int) -> DecoderState:
         """Return the state for `capacity` tokens a row, padding included. The context does not bound it."""
@@ -85,12 +78,12 @@ class Decoder(Tower, kw_only=True):
         x = jnp.zeros((B, 1, self.width), self.get_variable('params', 'embedding').dtype)
         return DecoderState(self._stack(parent=None).init_state(x, capacity), jnp.zeros(B, jnp.int32))
 
-    def precompute_kv(self, source: Source, capacity: int) -> DecoderState:
+    def init_source_state(self, source: Source, capacity: int) -> DecoderState:
         """Return the state to decode with cross-attention: keys and values of the source, without its hidden states."""
         B = source.positions.shape[0]
         x = jnp.zeros((B, 1, self.width), source.hidden.dtype)
         params = {'params': self.get_variable('params', 'layers')}
-        layers = self._stack(parent=None).apply(params, x, capacity, source, method='precompute_kv')
+        layers = self._stack(parent=None).apply(params, x, capacity, source, method='init_state')
         return DecoderState(layers, jnp.zeros(B, jnp.int32), source.replace(hidden=None))
 
     def step(
@@ -109,17 +102,23 @@ class Decoder(Tower, kw_only=True):
         count = jnp.cumsum(segments != 0, axis=-1)
         positions = state.position[:, None] + jnp.maximum(count - 1, 0)
         context = LayerContext(positions, segments, state.source, prefix=prefix)
-
-        def through(stack: Stack, x: Hidden, context: LayerContext) -> tuple[Hidden, tuple[State, ...]]:
-            return stack.step(x, context, state.layers)
-
-        projection, layers = self._around(tokens, context, False, through, table)
+        projection, layers = self.forward(tokens, context, False, state.layers, table)
         return projection.logits(), state.replace(layers=layers, position=state.position + count[:, -1])
 
     @nn.compact
-    def _around(
-        self, tokens: Tokens, context: LayerContext, train: bool, through: Through, table: Table | None
-    ) -> tuple[OutputProjection, Any]:
+    def forward(
+        self,
+        tokens: Tokens,
+        context: LayerContext,
+        train: bool,
+        state: tuple[State, ...] | None,
+        table: Table | None = None,
+    ) -> tuple[OutputProjection, tuple[State, ...] | None]:
+        """Run whole sequences, where the state is None, or a chunk of tokens that follow those in the state.
+
+        Returns:
+            The last hidden states with their projection to the vocabulary, and the state of each layer.
+        """
         self._refuse()
         require_causal('model.decoder:Decoder', *self.blocks)
         table = self._table(self.width) if table is None else table
@@ -130,7 +129,7 @@ class Decoder(Tower, kw_only=True):
         if self.position_norm is not None:
             x = self.position_norm(name='position_norm')(x, context.real)
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
-        x, state = self._contextual(x, context, through)
+        x, state = self._contextual(x, context, train, state)
         return self._projection(self.logit_scale * x, table), state
 
     def _projection(self, x: Hidden, table: Table) -> OutputProjection:

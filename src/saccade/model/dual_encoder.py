@@ -10,8 +10,7 @@ at first. The towers have widths of their own; the head 'pooled' of each ends in
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -57,39 +56,39 @@ class DualEncoder(nn.Module):
         """The longest text, in tokens."""
         return self.text['context_length']
 
+    def setup(self) -> None:
+        """Make both towers, s and b.
+
+        Raises:
+            UserError: s starts above its bound.
+        """
+        if self.most_scale is not None and self.logit_scale > self.most_scale:
+            raise UserError(f'{_NAME}: logit_scale {self.logit_scale} is above most_scale {self.most_scale}')
+        start = nn.initializers.constant(math.log(self.logit_scale))
+        # Not clipped here, where it would have no gradient above the bound.
+        most = None if self.most_scale is None else math.log(self.most_scale)
+        self.log_scale = parameter(self, 'logit_scale', '', start, (), most=most)
+        self.line_bias = jnp.zeros(())
+        if self.logit_bias is not None:
+            self.line_bias = parameter(self, 'logit_bias', '', nn.initializers.constant(self.logit_bias), ())
+        self.image_tower, self.text_tower = self.image(name='image'), self.text(name='text')
+
     def __call__(self, images: Array, tokens: Tokens, context: LayerContext, train: bool) -> Compared:
         """Return the vectors of images and of texts, and how their products become logits."""
-        return self._with_towers(
-            lambda image, text, scale, bias: Compared(
-                _read(image, images, _of_images(images), train), _read(text, tokens, context, train), scale, bias
-            )
-        )
+        image = _read(self.image_tower, images, _of_images(images), train)
+        return Compared(image, _read(self.text_tower, tokens, context, train), *self.logit_line())
 
     def encode_image(self, images: Float[Array, 'B rows columns channels']) -> Float[Array, 'B E']:
         """Return the vectors of images, of norm 1."""
-        return self._with_towers(lambda image, *_: _read(image, images, _of_images(images), False))
+        return _read(self.image_tower, images, _of_images(images), False)
 
     def encode_text(self, tokens: Tokens, context: LayerContext) -> Float[Array, 'B E']:
         """Return the vectors of texts, of norm 1."""
-        return self._with_towers(lambda _, text, *line: _read(text, tokens, context, False))
+        return _read(self.text_tower, tokens, context, False)
 
     def logit_line(self) -> tuple[Float[Array, ''], Float[Array, '']]:
-        """Return e^s, the factor of the products, and b, which is added."""
-        return self._with_towers(lambda image, text, *line: line)
-
-    @nn.compact
-    def _with_towers(self, run: Callable[..., Any]) -> Any:
-        """Call a function of both towers and of e^s and b, in float32."""
-        if self.most_scale is not None and self.logit_scale > self.most_scale:
-            raise UserError(f'{_NAME}: logit_scale {self.logit_scale} is above most_scale {self.most_scale}')
-        bias, start = jnp.zeros(()), nn.initializers.constant(math.log(self.logit_scale))
-        # Not clipped here, where it would have no gradient above the bound.
-        most = None if self.most_scale is None else math.log(self.most_scale)
-        scale = parameter(self, 'logit_scale', '', start, (), most=most)
-        if self.logit_bias is not None:
-            bias = parameter(self, 'logit_bias', '', nn.initializers.constant(self.logit_bias), ())
-        scale, bias = jnp.exp(scale.astype(jnp.float32)), bias.astype(jnp.float32)
-        return run(self.image(name='image'), self.text(name='text'), scale, bias)
+        """Return e^s, the factor of the products, and b, which is added, in float32."""
+        return jnp.exp(self.log_scale.astype(jnp.float32)), self.line_bias.astype(jnp.float32)
 
 
 def _read(tower: Encoder, inputs: Array, context: LayerContext, train: bool) -> Float[Array, 'B E']:

@@ -9,8 +9,7 @@ post-norm, so the last norm is none. W is there only where the embedding is fact
 section 3.1, https://arxiv.org/abs/1909.11942). The mixer's mask says what a token attends to: a full mask.
 """
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -44,47 +43,37 @@ class Encoder(Tower, kw_only=True):
         'launch/fill_mask.py --turns=4 fills a text of [MASK]s in instead'
     }
 
+    def setup(self) -> None:
+        """Make the output heads, which read what `encode` returns."""
+        self.output_heads = {name: head(name=f'{name}_head') for name, head in self.heads}
+
     def __call__(
         self, inputs: Inputs, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array]:
         """Return the output of each head, by name; heads that predict tokens do so `at` these places alone."""
-
-        def read(x: Hidden, reading: Reading) -> dict[str, Array]:
-            asked = reading.replace(at=at)
-            return {name: head(name=f'{name}_head')(x, asked, train) for name, head in self.heads}
-
-        return self._around(inputs, context, train, read)
+        x, reading = self.encode(inputs, context, train)
+        return {name: head(x, reading.replace(at=at), train) for name, head in self.output_heads.items()}
 
     def output_projection(
         self, inputs: Inputs, context: LayerContext, train: bool, at: Int[Array, 'B M'] | None = None
     ) -> dict[str, Array | OutputProjection]:
         """Return what a call does, but of heads that predict tokens their projection to the vocabulary."""
-
-        def read(x: Hidden, reading: Reading) -> dict[str, Array | OutputProjection]:
-            asked, heads = reading.replace(at=at), {name: head(name=f'{name}_head') for name, head in self.heads}
-            return {name: getattr(head, 'output_projection', head)(x, asked, train) for name, head in heads.items()}
-
-        return self._around(inputs, context, train, read)
-
-    def encode(self, inputs: Inputs, context: LayerContext, train: bool) -> tuple[Hidden, Reading]:
-        """Return the last hidden states, with their context and the token embedding; no head is run."""
-        return self._around(inputs, context, train, lambda x, reading: (x, reading))
+        x, reading = self.encode(inputs, context, train)
+        return {
+            name: getattr(head, 'output_projection', head)(x, reading.replace(at=at), train)
+            for name, head in self.output_heads.items()
+        }
 
     @nn.compact
-    def _around(
-        self,
-        inputs: Inputs,
-        context: LayerContext,
-        train: bool,
-        read: Callable[[Hidden, Reading], Any],
-    ) -> Any:
+    def encode(self, inputs: Inputs, context: LayerContext, train: bool) -> tuple[Hidden, Reading]:
+        """Return the last hidden states, with their context and the token embedding; no head is run."""
         self._refuse()
         width = self.embedding_width or self.width
         table = self._table(width)
         x, context = self._embedded(inputs, context, width, table)
         x = self._entered(x, context, train)
-        x, _ = self._contextual(x, context, lambda stack, x, context: (stack(x, context, train), None))
-        return read(x, Reading(context, table))
+        x, _ = self._contextual(x, context, train, None)
+        return x, Reading(context, table)
 
     def _entered(self, x: Float[Array, 'B T E'], context: LayerContext, train: bool) -> Hidden:
         x = self.position(name='position')(x, context.positions)

@@ -11,8 +11,7 @@ source is encoded once, and its keys and values are precomputed. With `shared_em
 that of the encoder.
 """
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import flax.linen as nn
 from jaxtyping import Array, Int
@@ -62,6 +61,15 @@ class EncoderDecoder(nn.Module):
         """The longest source, in tokens."""
         return self.encoder['context_length']
 
+    def setup(self) -> None:
+        """Make both towers.
+
+        Raises:
+            UserError: they do not fit each other.
+        """
+        self._refuse()
+        self.source_tower, self.target_tower = self.encoder(name='encoder'), self.decoder(name='decoder')
+
     def __call__(
         self,
         source: Array,
@@ -81,36 +89,21 @@ class EncoderDecoder(nn.Module):
         train: bool,
     ) -> OutputProjection:
         """Return the decoder's last hidden states with their projection to the vocabulary, in place of the logits."""
-
-        def run(encoder: Encoder, decoder: Decoder) -> OutputProjection:
-            read, table = self._encoded(encoder, source, source_context, train)
-            return decoder.output_projection(tokens, context.replace(source=read), train, table)
-
-        return self._with_towers(run)
+        read, table = self._encoded(source, source_context, train)
+        return self.target_tower.output_projection(tokens, context.replace(source=read), train, table)
 
     def encode(self, source: Array, source_context: LayerContext, capacity: int) -> DecoderState:
         """Encode the sources; return the state to decode `capacity` tokens a row, padding included."""
-        return self._with_towers(
-            lambda encoder, decoder: decoder.precompute_kv(
-                self._encoded(encoder, source, source_context, False)[0], capacity
-            )
-        )
+        return self.target_tower.init_source_state(self._encoded(source, source_context, False)[0], capacity)
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
         """Run a chunk of target tokens; return its logits and the state. At padding the position does not advance."""
         table = self.get_variable('params', 'encoder')['embedding'] if self.shared_embedding else None
-        return self._with_towers(lambda _, decoder: decoder.step(tokens, segments, state, table))
+        return self.target_tower.step(tokens, segments, state, table)
 
-    @nn.compact
-    def _with_towers(self, run: Callable[[Encoder, Decoder], Any]) -> Any:
-        self._refuse()
-        return run(self.encoder(name='encoder'), self.decoder(name='decoder'))
-
-    def _encoded(
-        self, encoder: Encoder, source: Array, context: LayerContext, train: bool
-    ) -> tuple[Source, Table | None]:
+    def _encoded(self, source: Array, context: LayerContext, train: bool) -> tuple[Source, Table | None]:
         """Return the source of the cross-attention, and the embedding where it is the encoder's."""
-        hidden, reading = encoder.encode(source, context, train)
+        hidden, reading = self.source_tower.encode(source, context, train)
         read = Source(hidden, reading.context.positions, reading.context.segments)
         return read, reading.table if self.shared_embedding else None
 

@@ -11,8 +11,7 @@ does so where its mixers' mask is `ops.mask:CausalAfterPrefix`; under `ops.mask:
 the two. The tasks and searches of an encoder-decoder serve it too. Cost: a decoder's of S + T tokens.
 """
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -51,6 +50,20 @@ class PrefixDecoder(nn.Module):
         """The longest target, in tokens: the decoder's context less the source's."""
         return self.decoder['context_length'] - self.source_context_length
 
+    def setup(self) -> None:
+        """Make the decoder.
+
+        Raises:
+            UserError: the sources leave no room in its context.
+        """
+        if not 0 < self.source_context_length < self.decoder['context_length']:
+            raise UserError(
+                f'{_NAME}: source_context_length: {self.source_context_length} of the '
+                f'{self.decoder["context_length"]} tokens of decoder.context_length leave nothing to write; '
+                f'it must be at least 1 and less than these'
+            )
+        self.tower = self.decoder(name='decoder')
+
     def __call__(
         self,
         source: Int[Array, 'B S'],
@@ -80,34 +93,20 @@ class PrefixDecoder(nn.Module):
             for each in (jnp.concatenate([source, tokens], axis=-1), segments, positions)
         )
         row_context = LayerContext(positions, segments, prefix=prefix)
-        projection = self._with_decoder(lambda decoder: decoder.output_projection(row, row_context, train))
+        projection = self.tower.output_projection(row, row_context, train)
         of_tokens = jnp.argsort(order, axis=-1)[:, source.shape[1] :]
         # The source's own hidden states need no logits.
         return projection.replace(hidden=jnp.take_along_axis(projection.hidden, of_tokens[..., None], axis=-2))
 
     def encode(self, source: Int[Array, 'B S'], source_context: LayerContext, capacity: int) -> DecoderState:
         """Run the decoder over the sources; return the state to decode `capacity` tokens a row, padding included."""
-
-        def run(decoder: Decoder) -> DecoderState:
-            state = decoder.init_state(source, source.shape[1] + capacity)
-            there = _there(source_context)
-            return decoder.step(source, there, state, prefix=there.sum(axis=-1))[1]
-
-        return self._with_decoder(run)
+        state = self.tower.init_state(source, source.shape[1] + capacity)
+        there = _there(source_context)
+        return self.tower.step(source, there, state, prefix=there.sum(axis=-1))[1]
 
     def step(self, tokens: Tokens, segments: Int[Array, 'B T'], state: DecoderState) -> tuple[Logits, DecoderState]:
         """Run a chunk of target tokens; return its logits and the state. At padding the position does not advance."""
-        return self._with_decoder(lambda decoder: decoder.step(tokens, segments, state))
-
-    @nn.compact
-    def _with_decoder(self, run: Callable[[Decoder], Any]) -> Any:
-        if not 0 < self.source_context_length < self.decoder['context_length']:
-            raise UserError(
-                f'{_NAME}: source_context_length: {self.source_context_length} of the '
-                f'{self.decoder["context_length"]} tokens of decoder.context_length leave nothing to write; '
-                f'it must be at least 1 and less than these'
-            )
-        return run(self.decoder(name='decoder'))
+        return self.tower.step(tokens, segments, state)
 
 
 def _there(context: LayerContext) -> Int[Array, 'B T']:

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from saccade.axes import parameters
 from saccade.block.base import ResidualStreams
 from saccade.layers import HANDED, handed_on, hands_on, in_order, is_group
-from saccade.types import Block, Hidden, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
+from saccade.types import Block, Hidden, Layer, LayerContext, Part, PRNGKey, Runner, Source, State, UserError
 
 # What layers may report beside their output, by Linen collection; stacked over the layers.
 HIDDEN = 'hidden'
@@ -32,7 +32,7 @@ POLICIES = ('nothing_saveable', 'everything_saveable', 'dots_saveable', 'dots_wi
 
 Handed = dict[str, PyTree]
 Carry = tuple[Hidden, Handed]
-Layer = Callable[[Carry, PyTree], tuple[Carry, PyTree]]
+RunLayer = Callable[[Carry, PyTree], tuple[Carry, PyTree]]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Unrolled:
 
     remat: str | None = None
 
-    def __call__(self, layer: Layer, stacked: PyTree, carry: PyTree) -> tuple[PyTree, PyTree]:
+    def __call__(self, layer: RunLayer, stacked: PyTree, carry: PyTree) -> tuple[PyTree, PyTree]:
         layer = _rematerialised(layer, self.remat)
         reports = []
         for this in _layers(stacked):
@@ -66,11 +66,11 @@ class Scanned:
 
     remat: str | None = 'dots_with_no_batch_dims_saveable'
 
-    def __call__(self, layer: Layer, stacked: PyTree, carry: PyTree) -> tuple[PyTree, PyTree]:
+    def __call__(self, layer: RunLayer, stacked: PyTree, carry: PyTree) -> tuple[PyTree, PyTree]:
         return jax.lax.scan(_rematerialised(layer, self.remat), carry, stacked)
 
 
-def _rematerialised(layer: Layer, policy: str | None) -> Layer:
+def _rematerialised(layer: RunLayer, policy: str | None) -> RunLayer:
     if policy is None:
         return layer
     if policy not in POLICIES:
@@ -98,7 +98,7 @@ class Group(NamedTuple):
         return self.first + len(self.blocks) * jnp.arange(self.repeats)
 
 
-class Stack(nn.Module):
+class Stack(Layer):
     """Layer stack of L layers. Residual streams are expanded before the first layer and reduced after the last.
 
     Attributes:
@@ -116,28 +116,36 @@ class Stack(nn.Module):
     first_blocks: tuple[Part[Block], ...] = ()
     last_blocks: tuple[Part[Block], ...] = ()
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        context.require_whole_segments()
-        return self._around(x, lambda x: (self._through(x, context, train), None))[0]
+    @nn.compact
+    def mix(
+        self, x: Hidden, context: LayerContext, train: bool, state: tuple[State, ...] | None
+    ) -> tuple[Hidden, tuple[State, ...] | None]:
+        """Run whole sequences, or a chunk, through all layers, with residual streams expanded before and reduced after.
 
-    def init_state(self, x: Hidden, capacity: int) -> tuple[State, ...]:
-        """Return one state a layer, as a tuple: a stack would be copied at every step."""
+        For a chunk the parameters may be stacked, or `unstacked` before a loop of steps.
+        """
         x = self._entered(x)
-        return tuple(block(parent=None).init_state(x, capacity) for block, *_ in self._places())
+        if state is None:
+            context.require_whole_segments()
+            x = self._whole(x, context, train)
+        else:
+            x, state = self._chunk(x, context, state)
+        last = self.groups[-1].blocks[-1](name='leave')
+        return last.reduce(x) if isinstance(last, ResidualStreams) else x, state
 
-    def precompute_kv(self, x: Hidden, capacity: int, source: Source) -> tuple[State, ...]:
-        """Return one state a layer, as `init_state` does, with precomputed keys and values of the source."""
+    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> tuple[State, ...]:
+        """Return one state a layer, as a tuple: a stack would be copied at every step.
+
+        Args:
+            source: of cross-attention, whose keys and values are part of the state.
+        """
         x = self._entered(x)
+        if source is None:
+            return tuple(block(parent=None).init_state(x, capacity) for block, *_ in self._places())
         return tuple(
-            block(parent=None).apply({'params': params}, x, capacity, source, method='precompute_kv')
-            if hasattr(block.target, 'precompute_kv')
-            else block(parent=None).init_state(x, capacity)
+            block(parent=None).apply({'params': params}, x, capacity, source, method='init_state')
             for block, params, _ in self._layers()
         )
-
-    def step(self, x: Hidden, context: LayerContext, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
-        """Run a chunk through all layers; the parameters may be stacked, or `unstacked` before a loop of steps."""
-        return self._around(x, lambda x: self._step_through(x, context, states))
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -159,13 +167,6 @@ class Stack(nn.Module):
         )
         return tuple(group for group in groups if group.blocks)
 
-    @nn.compact
-    def _around(self, x: Hidden, through: Callable[[Hidden], tuple[Hidden, Any]]) -> tuple[Hidden, Any]:
-        """Run the layers, with residual streams expanded before them and reduced after them."""
-        x, report = through(self._entered(x))
-        last = self.groups[-1].blocks[-1](name='leave')
-        return (last.reduce(x) if isinstance(last, ResidualStreams) else x), report
-
     def _entered(self, x: Hidden) -> Float[Array, 'B T RD']:
         blocks = [block(parent=None) for group in self.groups for block in group.blocks]
         carried = {_carried(block) for block in blocks}
@@ -175,7 +176,7 @@ class Stack(nn.Module):
             )
         return blocks[0].expand(x) if isinstance(blocks[0], ResidualStreams) else x
 
-    def _through(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+    def _whole(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
         stacked = {group.name: self._stacked(group, x, context) for group in self.groups}
         if self.is_initializing():
             return x
@@ -198,7 +199,7 @@ class Stack(nn.Module):
                 self.put_variable(name, pattern, value)
         return x
 
-    def _layer(self, group: Group, context: LayerContext, train: bool) -> Layer:
+    def _layer(self, group: Group, context: LayerContext, train: bool) -> RunLayer:
         """Return the function that runs one repeat of a group, given its parameters, first number and key."""
         wanted = [name for name in REPORTED if self.is_mutable_collection(name)]
 
@@ -207,8 +208,9 @@ class Stack(nn.Module):
             for place, (name, block) in enumerate(zip(group.names(), group.blocks, strict=True)):
                 rngs = {} if key is None else {'dropout': jax.random.fold_in(key, place)}
                 own = context.replace(layer=number + place, layers=self.layers, handed=handed)
-                given = {'params': params[name]}, x, own, train
-                x, report = block(parent=None).apply(*given, rngs=rngs, mutable=[*wanted, HANDED])
+                given = {'params': params[name]}, x, own, train, None
+                mutable = [*wanted, HANDED]
+                (x, _), report = block(parent=None).apply(*given, rngs=rngs, mutable=mutable, method='mix')
                 handed = handed | handed_on(report)
                 report = {**report, HIDDEN: x}
                 reports[name] = {of: report[of] for of in wanted if of in report}
@@ -224,7 +226,7 @@ class Stack(nn.Module):
         return jax.random.split(own, (self.passes, group.repeats))
 
     @staticmethod
-    def _before(layer: Layer, x: Hidden, handed: Handed, given: PyTree) -> Handed:
+    def _before(layer: RunLayer, x: Hidden, handed: Handed, given: PyTree) -> Handed:
         """Add what the layers of a group hand on, as not there yet: a scan takes no more than it starts with."""
         (_, after), _ = jax.eval_shape(layer, (x, handed), _slice(given, 0))
         return {
@@ -232,15 +234,13 @@ class Stack(nn.Module):
             for name in after
         }
 
-    def _step_through(
-        self, x: Hidden, context: LayerContext, states: tuple[State, ...]
-    ) -> tuple[Hidden, tuple[State, ...]]:
+    def _chunk(self, x: Hidden, context: LayerContext, states: tuple[State, ...]) -> tuple[Hidden, tuple[State, ...]]:
         advanced, handed = [], {}
         for (block, params, number), state in zip(self._layers(), states, strict=True):
             handed = handed if number else {}  # each pass begins anew
             own = context.replace(layer=jnp.int32(number), layers=self.layers, handed=handed)
-            given = {'params': params}, x, own, state
-            (x, state), report = block(parent=None).apply(*given, method='step', mutable=[HANDED])
+            given = {'params': params}, x, own, False, state
+            (x, state), report = block(parent=None).apply(*given, mutable=[HANDED], method='mix')
             handed = handed | handed_on(report)
             advanced.append(state)
         return x, tuple(advanced)

@@ -28,7 +28,6 @@ from saccade.types import (
     Mask,
     Part,
     QueryIndex,
-    Source,
     UserError,
     require_positive,
 )
@@ -553,11 +552,7 @@ def within_segments(mask: MaskBase, context: LayerContext) -> MaskBase:
     aligned = keys is context
     if mask.anchored or not aligned:
         mask = ByPosition(mask, jnp.asarray(context.positions), jnp.asarray(keys.positions), aligned)
-    return mask & SameSegment(_segments(context), _segments(keys))
-
-
-def _segments(tokens: LayerContext | Source) -> Int[Array, 'B T']:
-    return jnp.ones_like(tokens.positions) if tokens.segments is None else jnp.asarray(tokens.segments)
+    return Both(mask, SameSegment(context.numbered, keys.numbered))
 
 
 def all_of(masks: tuple[Part[Mask], ...]) -> MaskBase:

@@ -11,40 +11,15 @@ that the mask leaves it; the numbers are the same. For a causal mask and C chunk
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from saccade.ops.scoring import Scoring, weighted_values
-from saccade.types import KeyIndex, Keys, Mixed, Pairs, Queries, QueryIndex, Scores, Values
-
-
-def attention_weights(q: Queries, k: Keys, scoring: Scoring, pairs: Pairs) -> Float[Array, 'B N T S']:
-    """Return the weights of each query over the keys; a row is zero where no key is allowed."""
-    scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
-    return scoring.softmax(scores, pairs.allowed)
+from saccade.ops.scoring import Scoring
+from saccade.types import KeyIndex, Keys, Mixed, Queries, QueryIndex, Values
 
 
 def attend(
     q: Queries, k: Keys, v: Values, scoring: Scoring, q_index: QueryIndex, k_index: KeyIndex
 ) -> tuple[Mixed, Float[Array, 'B N T S']]:
     """Return the attention output, in the dtype of v, and the weights before dropout."""
-    return attend_to_pairs(q, k, v, scoring, scoring.pairs(q_index, k_index))
-
-
-def attend_to_pairs(
-    q: Queries, k: Keys, v: Values, scoring: Scoring, pairs: Pairs
-) -> tuple[Mixed, Float[Array, 'B N T S']]:
-    """Return output and weights as `attend` does, of these pairs; which are allowed may differ between heads."""
-    scores, _ = scoring.scores(q, k, pairs, scoring.init_carry(q))
-    return attend_by_scores(scores, v, scoring, pairs)
-
-
-def attend_by_scores(
-    scores: Scores, v: Values, scoring: Scoring, pairs: Pairs
-) -> tuple[Mixed, Float[Array, 'B N T S']]:
-    """Return output and weights as `attend` does, of scores of these pairs that are not masked yet."""
-    weights = mixed = scoring.softmax(scores, pairs.allowed)
-    if scoring.dropout is not None:
-        mixed = weights * scoring.kept(weights.shape[:2], pairs)
-    # Asked for in float32 and then rounded, the product of bfloat16 has no thunk in XLA:CPU for some small shapes.
-    return weighted_values(mixed, v, v.dtype), weights
+    return scoring.attend(q, k, v, scoring.pairs(q_index, k_index))
 
 
 def attend_in_chunks(q: Queries, k: Keys, v: Values, scoring: Scoring, chunks: int) -> Mixed:

@@ -7,7 +7,8 @@ activation's backward pass into a strided copy for that transpose and computes i
 gradient as x^T dy over one flat token axis avoids both.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
@@ -44,15 +45,19 @@ def project(x: Float[Array, '*batch D'], kernel: Float[Array, 'D *out']) -> Floa
 
 
 def project_together(
-    x: Float[Array, '*batch D'], kernels: Sequence[Float[Array, 'D _ _']]
-) -> list[Float[Array, '*batch _ _']]:
-    """Project with several kernels at once: one product with the kernels side by side, cut apart afterwards."""
-    if len(kernels) == 1:
-        return [project(x, kernels[0])]
-    flat = [rearrange(kernel, 'D N H -> D (N H)') for kernel in kernels]
-    ends = np.cumsum([kernel.shape[-1] for kernel in flat])
-    made = jnp.split(project(x, jnp.concatenate(flat, axis=1)), ends[:-1], axis=-1)
-    return [rearrange(y, '... (N H) -> ... N H', H=kernel.shape[-1]) for y, kernel in zip(made, kernels, strict=True)]
+    inputs: Mapping[str, Float[Array, '*batch D']], kernels: Mapping[str, Float[Array, 'D _ _']]
+) -> dict[str, Float[Array, '*batch _ _']]:
+    """Project each input by the kernel of its name: of those that are one array, in one product with kernels joined."""
+    found = {}
+    for _, group in itertools.groupby(inputs, lambda name: id(inputs[name])):
+        names = list(group)
+        widths = [kernels[name].shape[1:] for name in names]
+        flat = [rearrange(kernels[name], 'D N H -> D (N H)') for name in names]
+        ends = np.cumsum([kernel.shape[-1] for kernel in flat])[:-1]
+        made = jnp.split(project(inputs[names[0]], jnp.concatenate(flat, axis=1)), ends, axis=-1)
+        for name, y, (_, H) in zip(names, made, widths, strict=True):
+            found[name] = rearrange(y, '... (N H) -> ... N H', H=H)
+    return found
 
 
 def each_head(norm: Norm, x: Float[Array, 'B T N H'], real: Real | None) -> Float[Array, 'B T N H']:

@@ -67,6 +67,22 @@ class Scoring:
             carries.append(part)
         return scores, tuple(carries)
 
+    def weights(self, q: Queries, k: Keys, pairs: Pairs) -> Float[Array, 'B N T S']:
+        """Return the weights of each query over the keys; a row is zero where no key is allowed."""
+        scores, _ = self.scores(q, k, pairs, self.init_carry(q))
+        return self.softmax(scores, pairs.allowed)
+
+    def attend(self, q: Queries, k: Keys, v: Values, pairs: Pairs) -> tuple[Mixed, Float[Array, 'B N T S']]:
+        """Return the attention output, in the dtype of v, and the weights before dropout.
+
+        Pairs that are allowed may differ between heads.
+        """
+        weights = mixed = self.weights(q, k, pairs)
+        if self.dropout is not None:
+            mixed = weights * self.kept(weights.shape[:2], pairs)
+        # Asked for in float32 and then rounded, the product of bfloat16 has no thunk in XLA:CPU for some small shapes.
+        return weighted_values(mixed, v, v.dtype), weights
+
     def kept(self, shape: tuple[int, int], pairs: Pairs) -> Float[Array, 'B N T S']:
         """Return the factors by which dropout multiplies the weights: 0, or 1 / (1 - rate)."""
         key = jax.random.wrap_key_data(self.dropout.key)

@@ -45,21 +45,13 @@ class Rotary(OnHeads):
         return self._turned(q, q_positions), self._turned(k, k_positions)
 
     def _turned(self, x: Queries, positions: Int[Array, 'B T']) -> Queries:
-        width = self._width(x.shape[-1])
-        frequencies, gain = self._waves(width)
-        part = rotary.rotate(x[..., :width], rotary.turn(positions, frequencies), gain, self.pairing)
-        return jnp.concatenate([part, x[..., width:]], axis=-1) if width < x.shape[-1] else part
-
-    def _waves(self, width: int) -> rotary.Waves:
-        frequencies = rotary.frequencies(width, self.base)
-        scaled = frequencies if self.scaling is None else self.scaling(frequencies)
-        return scaled if isinstance(scaled, rotary.Waves) else rotary.Waves(scaled)
-
-    def _width(self, H: int) -> int:
-        """How many features are turned."""
-        width = int(H * self.share)
+        width = int(x.shape[-1] * self.share)
         if not 0 < self.share <= 1 or width % 2 or not width:
             raise UserError(
-                f'position.rotary:Rotary turns an even number of features, not a share of {self.share} of {H}'
+                f'position.rotary:Rotary turns an even number of features, not a share of {self.share} of {x.shape[-1]}'
             )
-        return width
+        frequencies = rotary.frequencies(width, self.base)
+        scaled = frequencies if self.scaling is None else self.scaling(frequencies)
+        frequencies, gain = scaled if isinstance(scaled, rotary.Waves) else (scaled, 1.0)
+        part = rotary.rotate(x[..., :width], rotary.turn(positions, frequencies), gain, self.pairing)
+        return jnp.concatenate([part, x[..., width:]], axis=-1) if width < x.shape[-1] else part

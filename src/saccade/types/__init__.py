@@ -32,9 +32,9 @@ _NAMES = {
     'attention': (
         'BareSoftmaxVariant Capabilities CrossMixer HeadedMixer Kernel KeyFeatures KVSharingMixer Mask Mixer '
         'OnlineSoftmax OnlineSoftmaxVariant PairKernel PairPosition Pairs Rows RowSoftmax ScoreTerm ScoringKernel '
-        'SinkSoftmaxVariant SoftmaxVariant TermMaker'
+        'SHARED_KV SinkSoftmaxVariant SoftmaxVariant TermMaker'
     ),
-    'layer': 'Block Embedding FeedForward Norm Router Runner TokenPosition',
+    'layer': 'Block Embedding FeedForward Layer Norm Router Runner TokenPosition',
     'model': 'Compared EncoderModel Head ImageTextModel LanguageModel Model OfOneSequence Reading Seq2Seq',
     'task': 'AcrossRows Augmentation Batch Estimate Evaluator IGNORED Metrics Search Task TextMetric Total Written',
     'log': 'Sink',

@@ -11,6 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from saccade.types.arrays import Hidden, KeyIndex, Keys, Mixed, Queries, QueryIndex, Scores, State, Values
 from saccade.types.context import LayerContext, Source
 
+SHARED_KV = 'shared_kv'  # the name in `context.handed` of keys and values that several layers share
+
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -271,7 +273,7 @@ class ScoringKernel(Kernel, Protocol):
 
 @runtime_checkable
 class PairKernel(Kernel, Protocol):
-    """A kernel that attends to whichever pairs it is given, which may differ between heads; or by scores given it."""
+    """A kernel that attends to whichever pairs it is given, which may differ between heads."""
 
     def complete(self, scoring: Any, heads: int, train: bool) -> Any:
         """Return the scoring with what the kernel adds to it."""
@@ -283,29 +285,21 @@ class PairKernel(Kernel, Protocol):
         """Return the output for a completed scoring and its `Pairs`, and the weights before dropout."""
         ...
 
-    def attend_by_scores(
-        self, scores: Scores, v: Values, scoring: Any, pairs: Any
-    ) -> tuple[Mixed, Float[Array, 'B N T S']]:
-        """Return the same for scores of these pairs that the mixer made, and that are not masked yet."""
-        ...
-
 
 @runtime_checkable
 class Mixer(Protocol):
-    """Token mixer: the only part that moves information between tokens."""
+    """Token mixer: the only part that moves information between tokens. `Layer` is its base."""
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden: ...
-
-    def init_state(self, x: Hidden, capacity: int) -> State:
-        """Return the state for `capacity` tokens, in the batch, width and dtype of x; axis 0 of each leaf is B."""
-        ...
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> tuple[Hidden, State]:
-        """Run a chunk of one or more tokens that follow those already in the state; return output and state.
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, State]:
+        """Mix whole sequences, where the state is None, or a chunk of tokens that follow those already in the state.
 
         Past the capacity the newest slots are overwritten: the caller keeps count. A state whose size the capacity does
         not change, as under a mask that looks back fewer tokens, may be stepped for ever.
         """
+        ...
+
+    def init_state(self, x: Hidden, capacity: int) -> State:
+        """Return the state for `capacity` tokens, in the batch, width and dtype of x; axis 0 of each leaf is B."""
         ...
 
 
@@ -322,19 +316,15 @@ class HeadedMixer(Mixer, Protocol):
 
 @runtime_checkable
 class KVSharingMixer(Mixer, Protocol):
-    """A mixer whose keys and values other layers of the same spec may use: cross-layer KV sharing.
+    """A mixer whose keys and values other layers of the same spec may use: cross-layer KV sharing."""
 
-    `shared_kv` is what the first of these layers made; where it is None, a mixer makes its own.
-    """
-
-    def share_kv(self, x: Hidden, context: LayerContext, train: bool, shared_kv: PyTree) -> tuple[Hidden, PyTree]:
-        """Return the output of `__call__`, and the keys and values for the next layers."""
-        ...
-
-    def share_kv_step(
-        self, x: Hidden, context: LayerContext, state: State, shared_kv: PyTree
+    def mix_sharing(
+        self, x: Hidden, context: LayerContext, train: bool, state: State | None
     ) -> tuple[Hidden, State, PyTree]:
-        """Return the output and state of `step`, and the keys and values of this chunk for the next layers."""
+        """Return the output and the state of `mix`, and the keys and values of x, or of this chunk.
+
+        The keys and values are those of `context.handed[SHARED_KV]`, where an earlier layer handed them on.
+        """
         ...
 
 
@@ -342,10 +332,9 @@ class KVSharingMixer(Mixer, Protocol):
 class CrossMixer(Mixer, Protocol):
     """A mixer for cross-attention: keys and values of the source are made once for all steps of decoding."""
 
-    def precompute_kv(self, x: Hidden, source: Source) -> State:
-        """Return keys and values of the source, for tokens in the width and dtype of x; axis 0 of each leaf is B."""
-        ...
+    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
+        """Return the state for `capacity` tokens, or of a source: its keys and values, which steps leave as they are.
 
-    def cross_attend(self, x: Hidden, context: LayerContext, state: State) -> Hidden:
-        """Return the output of `__call__` outside of training, from precomputed k and v; `source.hidden` is None."""
+        Chunks that attend to such a state have a context whose `source.hidden` is None.
+        """
         ...

@@ -34,6 +34,12 @@ class Source:
         """True where a place holds a token, False for padding; None where all hold one."""
         return None if self.segments is None else self.segments != 0
 
+    @property
+    def numbered(self) -> Int[Array, 'B S']:
+        """The segments; all 1 where every row is one segment."""
+        given = self.segments
+        return jax.numpy.ones_like(self.positions) if given is None else jax.numpy.asarray(given)
+
 
 @struct.dataclass
 class LayerContext:
@@ -114,7 +120,8 @@ class LayerContext:
     @property
     def numbered(self) -> Int[Array, 'B T']:
         """The segments; all 1 where every row is one segment."""
-        return jax.numpy.ones_like(self.positions) if self.segments is None else self.segments
+        given = self.segments
+        return jax.numpy.ones_like(self.positions) if given is None else jax.numpy.asarray(given)
 
 
 def _lists_to_arrays(made: Any) -> None:

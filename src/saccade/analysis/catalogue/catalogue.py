@@ -267,6 +267,11 @@ def _nearest_miss(part: Any) -> str:
     """What a part lacks of the kind that it comes nearest to."""
     if not _says_what_it_makes(part):
         return 'it is no class, nor a function that says which class it returns'
-    misses = [(kind, protocol, lacking(part, protocol)) for kind in KINDS for protocol in kind.protocols]
-    kind, _, missing = min(misses, key=lambda miss: len(miss[2]) / len(get_protocol_members(miss[1])))
+    misses = []
+    for kind in KINDS:
+        for protocol in kind.protocols:
+            members, missing = get_protocol_members(protocol), lacking(part, protocol)
+            absent = sum(not hasattr(part, name) for name in members)  # others are there, with other arguments
+            misses.append(((len(missing) / len(members), absent), kind, missing))
+    _, kind, missing = min(misses, key=lambda miss: miss[0])
     return f'for a {kind.name} {missing[0]}'

@@ -37,7 +37,7 @@ def report_implied(
     """Linen interceptor: let mixers that make no attention weights report their implied attention as such."""
     module = call.module
     # The copy that is differentiated is at the root, and has no path.
-    if call.method_name == '__call__' and module.path and _makes_no_weights(module) and not module.is_initializing():
+    if call.method_name == 'mix' and module.path and _makes_no_weights(module) and not module.is_initializing():
         x, context, *_ = given
         module.sow('weights', 'attention', implied_attention(module, module.variables, x, context))
     return go(*given, **named)

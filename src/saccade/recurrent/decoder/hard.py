@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float
 
-from saccade.ops import plain
 from saccade.ops.scoring import weighted_values
 from saccade.recurrent.decoder.attention_base import AttenderBase, AttentionOutput, Memory, ScoreFunction
 from saccade.recurrent.decoder.estimator_base import Estimator, likeliest
@@ -38,7 +37,7 @@ class HardAttender(AttenderBase):
         k, v = memory.heads()
         q, scoring = self.score_function.queries(states, k), self.scoring(layer_context.numbered, memory)
         pairs = scoring.pairs(jnp.arange(q.shape[1]), jnp.arange(k.shape[1]))
-        odds = plain.attention_weights(q, k, scoring, pairs)[:, 0]
+        odds = scoring.weights(q, k, pairs)[:, 0]
         chosen, report = (likeliest(odds), {}) if key is None else self.estimator(odds, states, key)
         return AttentionOutput(weighted_values(chosen[:, None], v, v.dtype)[:, :, 0], chosen, report=report)
 

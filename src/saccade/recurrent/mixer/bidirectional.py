@@ -18,10 +18,10 @@ from saccade.ops.project import project
 from saccade.recurrent.cell.base import Cell
 from saccade.recurrent.encoder import over
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Capabilities, Hidden, LayerContext, Part, Share, State, UserError
+from saccade.types import Capabilities, Hidden, Layer, LayerContext, Part, Share, State, UserError
 
 
-class Bidirectional(nn.Module):
+class Bidirectional(Layer):
     """Bidirectional recurrent encoder layer.
 
     Attributes: cell of each direction, of any width; dropout of the output; output_init of W.
@@ -38,13 +38,14 @@ class Bidirectional(nn.Module):
     example: ClassVar[dict[str, Any]] = {'cell': {'use': 'recurrent.cell.gru:GRU', 'width': 12}}
 
     @nn.compact
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, None]:
+        """Run both cells over whole sequences; there is no state."""
         segments = own_segments(self, context)
         ways = {'forward': False, 'backward': True}
         hidden = [over(self.cell(name=way), x, segments, reverse)[0] for way, reverse in ways.items()]
         both = jnp.concatenate(hidden, axis=-1)
         y = project(both, parameter(self, 'output', 'D -> D', self.output_init(), (both.shape[-1], x.shape[-1])))
-        return nn.Dropout(self.dropout)(y, deterministic=not train)
+        return nn.Dropout(self.dropout)(y, deterministic=not train), None
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
         """Refuse to decode.
@@ -53,11 +54,3 @@ class Bidirectional(nn.Module):
             UserError: always, since every token depends on later ones.
         """
         raise UserError('recurrent.mixer.bidirectional:Bidirectional cannot decode: every token depends on later ones')
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> NoReturn:
-        """Refuse to decode.
-
-        Raises:
-            UserError: always, since every token depends on later ones.
-        """
-        self.init_state(x, 0)

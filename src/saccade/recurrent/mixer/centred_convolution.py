@@ -27,9 +27,10 @@ class CentredConvolution(Convolution):
     sees_others: ClassVar[bool] = True
     example: ClassVar[dict[str, Any]] = {'size': 17, 'depthwise': True}  # sees all of the rows that it is tried on
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: State | None) -> tuple[Hidden, None]:
+        """Convolve whole sequences; there is no state."""
         ahead = self.size // 2
-        return self.mix(x, own_segments(self, context), (self.size - 1 - ahead, ahead), train)
+        return self.convolve(x, own_segments(self, context), (self.size - 1 - ahead, ahead), train), None
 
     def init_state(self, x: Hidden, capacity: int) -> NoReturn:
         """Refuse to decode.
@@ -38,11 +39,3 @@ class CentredConvolution(Convolution):
             UserError: always, since a token depends on later ones.
         """
         raise UserError('recurrent.mixer.centred_convolution:CentredConvolution cannot decode: it looks ahead')
-
-    def step(self, x: Hidden, context: LayerContext, state: State) -> NoReturn:
-        """Refuse to decode.
-
-        Raises:
-            UserError: always, since a token depends on later ones.
-        """
-        self.init_state(x, 0)

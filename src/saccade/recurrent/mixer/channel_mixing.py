@@ -44,7 +44,7 @@ class ChannelMixing(ReadsNewest):
     example: ClassVar[dict[str, Any]] = {'size': 2}
 
     @nn.compact
-    def mix(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
+    def convolve(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
         """Return the feed-forward layer's output at each token.
 
         Raises:

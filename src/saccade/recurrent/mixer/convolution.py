@@ -40,7 +40,7 @@ class Convolution(ReadsNewest, kw_only=True):
     example: ClassVar[dict[str, Any]] = {'size': 9, 'depthwise': False}  # as wide as the rows that it is tried on
 
     @nn.compact
-    def mix(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
+    def convolve(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
         """Return the convolution at each token."""
         require_positive(Part(type(self)).name, size=self.size)
         D = x.shape[-1]

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of causal mixers in which a token reads itself and a fixed number of tokens before it."""
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int
 
 from saccade.recurrent.mixer.recurrent import own_segments
-from saccade.types import Count, Hidden, LayerContext, Part, Share, require_positive
+from saccade.types import Count, Hidden, Layer, LayerContext, Part, Share, require_positive
 
 
 @struct.dataclass
@@ -20,7 +19,7 @@ class Newest:
     segments: Int[Array, 'B M']
 
 
-class ReadsNewest(nn.Module):
+class ReadsNewest(Layer):
     """Base of causal mixers in which a token reads itself and the M - 1 tokens before it.
 
     Attributes: size, M in tokens; dropout of the output.
@@ -29,7 +28,7 @@ class ReadsNewest(nn.Module):
     size: Count
     dropout: Share = 0.0
 
-    def mix(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
+    def convolve(self, x: Hidden, segments: Int[Array, 'B T'], ends: tuple[int, int], train: bool) -> Hidden:
         """Return the output of each token. To be overridden; it makes parameters.
 
         Args:
@@ -37,9 +36,6 @@ class ReadsNewest(nn.Module):
             ends: tokens of padding that a token may read before the first of a row, and after the last.
         """
         raise NotImplementedError
-
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self.mix(x, own_segments(self, context), (self.size - 1, 0), train)
 
     def init_state(self, x: Hidden, capacity: int) -> Newest:
         """Return M - 1 empty places a row, whatever the capacity.
@@ -51,16 +47,19 @@ class ReadsNewest(nn.Module):
         B, _, D = x.shape
         return Newest(jnp.zeros((B, self.size - 1, D), x.dtype), jnp.zeros((B, self.size - 1), jnp.int32))
 
-    def step(self, x: Hidden, context: LayerContext, state: Newest) -> tuple[Hidden, Newest]:
-        """Mix a chunk with the M - 1 tokens before it; return the output and the newest M - 1 tokens."""
-        segments = jnp.concatenate([state.segments, own_segments(self, context)], axis=1)
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: Newest | None) -> tuple[Hidden, Newest | None]:
+        """Mix whole sequences, or a chunk with the M - 1 tokens before it; the state is the newest M - 1 tokens."""
+        segments, ends = own_segments(self, context), (self.size - 1, 0)
+        if state is None:
+            return self.convolve(x, segments, ends, train), None
+        segments = jnp.concatenate([state.segments, segments], axis=1)
         # What is no token stands first, so that no tap is spent on padding between a row's tokens.
         order = jnp.argsort(segments != 0, axis=1, stable=True)
         x, segments = (
             _taken(jnp.concatenate([state.x, x.astype(state.x.dtype)], axis=1), order),
             _taken(segments, order),
         )
-        y = _taken(self.mix(x, segments, (self.size - 1, 0), False), jnp.argsort(order, axis=1))
+        y = _taken(self.convolve(x, segments, ends, train), jnp.argsort(order, axis=1))
         first, newest = self.size - 1, x.shape[1] - (self.size - 1)
         return y[:, first:], Newest(x[:, newest:], segments[:, newest:])
 

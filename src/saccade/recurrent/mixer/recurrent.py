@@ -20,10 +20,10 @@ from saccade.ops.project import project
 from saccade.ops.reach import refuse_terms
 from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
-from saccade.types import Capabilities, Hidden, LayerContext, Part, Share, UserError, require_share
+from saccade.types import Capabilities, Hidden, Layer, LayerContext, Part, Share, UserError, require_share
 
 
-class Recurrent(nn.Module):
+class Recurrent(Layer):
     """Recurrent layer: a cell run over the tokens.
 
     Attributes: cell, of any width; dropout of the output; output_init of W.
@@ -45,20 +45,15 @@ class Recurrent(nn.Module):
     )
     example: ClassVar[dict[str, Any]] = {'cell': {'use': 'recurrent.cell.lstm:LSTM', 'width': 12}}
 
-    def __call__(self, x: Hidden, context: LayerContext, train: bool) -> Hidden:
-        return self._around(x, context, train, self.init_state(x, 0))[0]
-
     def init_state(self, x: Hidden, capacity: int) -> Carried:
         """Return the cell's initial state, whose size does not depend on the capacity."""
         return Carried.before(self.cell(parent=None).start(x.shape[0]))
 
-    def step(self, x: Hidden, context: LayerContext, state: Carried) -> tuple[Hidden, Carried]:
-        """Run the cell over a chunk of tokens; return the output and the state after it."""
-        return self._around(x, context, False, state)
-
     @nn.compact
-    def _around(self, x: Hidden, context: LayerContext, train: bool, state: Carried) -> tuple[Hidden, Carried]:
+    def mix(self, x: Hidden, context: LayerContext, train: bool, state: Carried | None) -> tuple[Hidden, Carried]:
+        """Run the cell over the tokens, from its initial state or from the one given."""
         segments = own_segments(self, context)
+        state = self.init_state(x, 0) if state is None else state
         cell = self.cell(name='cell')
         step = cell.recurrence(x.shape[-1])
         hidden, state = run(step, cell.hidden, step.products(x), segments, state)
