@@ -48,7 +48,7 @@ def test_before_training_a_signal_is_one_line_and_the_end(runner, tmp_path, numb
 
 @pytest.mark.long
 def test_a_run_that_is_stopped_in_its_final_evaluation_is_saved_and_evaluated_by_the_same_command(runner, tmp_path):
-    whole = ('--config.eval_every=0', '--config.batch_size=1', '--config.data.validation=0.4')
+    whole = ('--config.eval_every=0', '--config.batch_size=1', '--config.data.validation=0.7')
     undisturbed = runner.train(tmp_path / 'undisturbed', *whole)
     assert undisturbed.returncode == 0, undisturbed.stderr
     process = runner.start('train', *runner.small(tmp_path / 'run'), *whole)
