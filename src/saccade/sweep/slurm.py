@@ -168,7 +168,8 @@ class Slurm:
     def _events(self, name: str, queue: Collection[str]) -> list[Event]:
         self._missed[name] = 0 if self._numbers[name] in queue else self._missed[name] + 1
         state, gone = self._state(name), self._missed[name] >= _LOOKS
-        if state is None and (not gone or self._began_others(name)):
+        began_others = any((self._folder / self._numbers[name]).glob('*'))
+        if state is None and (not gone or began_others):  # a job that began none was cancelled in line
             return []
         status = exit_of(state, gone)
         begins = [] if name in self._begun else [Event(name)]
@@ -184,17 +185,13 @@ class Slurm:
         room = self._at_a_time - len({self._numbers[name] for name in self._jobs} & {*queue})
         for name in list(self._jobs):
             folder = self._folder / self._numbers[name]
-            free = (folder / OFFERED).exists() or (self._missed[name] >= _LOOKS and self._began_others(name))
+            free = (folder / OFFERED).exists() or self._missed[name] >= _LOOKS
             if room > 0 and free and claim(folder / name, TAKEN):
                 self._waiting.append(replace(self._jobs.pop(name), program=None))
                 room -= 1
 
     def _state(self, name: str) -> str | None:
         return read_state(self._folder / self._numbers[name] / name)
-
-    def _began_others(self, name: str) -> bool:
-        """Whether the job of a run that has not begun has begun others: it was lost, and not cancelled in line."""
-        return any((self._folder / self._numbers[name]).glob('*'))
 
 
 def settings_of(flags: Sequence[str], at_a_time: int | None = None) -> dict[str, Any]:
