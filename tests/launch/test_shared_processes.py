@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -27,6 +28,24 @@ FAILING = """
 def get_sweep():
     peaks = {'slow': 1e-3, 'too fast': 1e30, 'quick': 3e-3}
     return dict(runs=dict(list=[{'name': name, 'schedule.peak': peak} for name, peak in peaks.items()]))
+"""
+# A mixer of the user's own that says, each time it is traced, which run traces it.
+MIXER = """
+import sys
+from pathlib import Path
+
+from saccade.attention.multi_head import MultiHead
+
+
+class Told(MultiHead):
+    def project(self, *arguments, **options):
+        with Path(__file__).with_name('traced').open('a') as traced:
+            print(next(flag for flag in sys.argv if flag.startswith('--workdir=')), file=traced)
+        return super().project(*arguments, **options)
+"""
+TUNED = """
+def get_sweep():
+    return dict(runs=dict(list=[{}]), seeds=1, tune=dict(by={'schedule.peak': [1e-3, 3e-3]}, seeds=[7]))
 """
 SHORT = ('--config.steps=6', '--config.eval_every=3', '--config.checkpoint_every=2')
 TIMES = {'tokens_per_second', 'mfu', 'hfu'}
@@ -97,6 +116,23 @@ def test_they_are_what_processes_of_their_own_make(runner, shared, tmp_path):
             k: v for k, v in alone.items() if k not in varied
         }
         assert start['command'].split()[1:3] == [str(ROOT / 'launch/train.py'), f'--config={sweep.config}']
+
+
+@pytest.mark.parametrize(('text', 'runs'), [(SWEEP, 4), (TUNED, 3)])
+def test_the_first_of_a_program_traces_and_compiles_and_no_other_does(runner, tmp_path, text, runs):
+    (tmp_path / 'my_mixer.py').write_text(MIXER)
+    own = ('--config.model.block.mixer.use=my_mixer:Told', '--trust=my_mixer')
+    logs = replace(runner, folder=tmp_path, environment={**runner.environment, 'JAX_LOG_COMPILES': '1'})
+    done = logs.run('sweep', *arguments(runner, tmp_path, text, *own))
+    assert done.returncode == 0, done.stdout + done.stderr
+    folders = [path.parent for path in tmp_path.rglob('metrics.jsonl')]
+    folders.sort(key=lambda folder: starts(folder / 'provenance.jsonl')[0]['start'])
+    assert len(folders) == runs
+    assert len({holder(folder) for folder in folders}) == 1
+    traced = (tmp_path / 'traced').read_text().splitlines()
+    assert [f'--workdir={folder}' in traced for folder in folders] == [True] + [False] * (runs - 1)
+    compiled = ['Compiling ' in (folder / 'printed.log').read_text() for folder in folders]
+    assert compiled == [True] + [False] * (runs - 1)
 
 
 def test_a_run_that_diverges_costs_that_run_alone(runner, tmp_path):

@@ -82,6 +82,32 @@ def test_a_sweep_outlives_its_launch_and_the_next_one_finds_its_jobs(on_slurm, t
 
 
 @pytest.mark.slow
+def test_runs_of_a_program_share_a_job_which_goes_on_after_it_made_room(on_slurm, tmp_path):
+    sweep = tmp_path / 'sweep.py'
+    sweep.write_text(
+        "def get_sweep():\n    return dict(runs=dict(grid={'schedule.peak': [1e-3, 2e-3, 3e-3]}), seeds=1)\n"
+    )
+    workdir = tmp_path / 'runs'
+    runs = [workdir / f'peak={peak},seed=0' for peak in ('0.001', '0.002', '0.003')]
+    command = (*on_slurm.small(workdir), *LONG, f'--sweep={sweep}', '--engine=slurm', MINUTES, '--json')
+    process = on_slurm.start('sweep', *command)
+    wait_for_step(process, runs[1] / 'metrics.jsonl', 20)
+    (number,) = {number_of(workdir, run.name) for run in runs}
+    scancel(on_slurm, '--signal=USR2', number)
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, out + err
+    assert [run['status'] for run in json.loads(out)['runs']] == ['finished'] * 3
+    assert {number_of(workdir, run.name) for run in runs} == {number}
+    assert 'Requeued job' in (workdir / f'.slurm/{number}_0_log.out').read_text()
+    assert ['resume ' in (run / 'printed.log').read_text() for run in runs] == [False, True, False]
+    first, resumed, last = ((run / '.lock').read_text() for run in runs)  # the process that held it last
+    assert first != resumed == last
+    own = on_slurm.train(tmp_path / 'own', *LONG, '--config.schedule.peak=3e-3')
+    assert own.returncode == 0, own.stderr
+    assert losses(runs[2]) == losses(tmp_path / 'own')
+
+
+@pytest.mark.slow
 def test_a_suite_is_carried_out_as_jobs_with_its_search_and_makes_its_page(on_slurm, tmp_path):
     sweep, suite, page = (tmp_path / name for name in ('sweep.py', 'suite.py', 'page.md'))
     tune = "tune=dict(by={'schedule.peak': [1e-3, 2e-3]}, seeds=[7], halving=dict(steps=[2]))"

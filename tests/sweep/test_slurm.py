@@ -5,8 +5,6 @@
 import json
 import pickle
 import signal
-import sys
-import threading
 
 import pytest
 
@@ -14,7 +12,7 @@ from saccade.sweep import follow as following
 from saccade.sweep import slurm
 from saccade.sweep.engine import Event, Job
 from saccade.sweep.follow import follow
-from saccade.sweep.slurm import Slurm, Training, settings_of
+from saccade.sweep.slurm import Slurm, settings_of
 from saccade.types import UserError
 
 pytest.importorskip('submitit')
@@ -48,12 +46,41 @@ def engine(tmp_path, said=None, **settings):
     return Slurm(tmp_path / 'runs', {**SETTINGS, **settings}, [].append if said is None else said.append)
 
 
-def job(tmp_path, name='a'):
-    return Job(name, ('train', f'--workdir={name}'), tmp_path / 'runs' / name / 'printed.log')
+def job(tmp_path, name='a', program=None):
+    return Job(name, ('train', f'--workdir={name}'), tmp_path / 'runs' / name / 'printed.log', program)
 
 
-def ended(tmp_path, name, status):
-    (tmp_path / f'runs/.slurm/{name}.ended').write_text(f'{status}\n')
+def numbers(tmp_path):
+    """The number of each run's job."""
+    return json.loads((tmp_path / 'runs/.slurm/jobs.json').read_text())
+
+
+def state(tmp_path, number, name):
+    return tmp_path / f'runs/.slurm/{number}/{name}'
+
+
+def left(tmp_path, number, name, text):
+    """Leave the state of a run, as its job does."""
+    state(tmp_path, number, name).parent.mkdir(exist_ok=True)
+    state(tmp_path, number, name).write_text(f'{text}\n')
+
+
+def submitted(cluster, tmp_path, *names, **settings):
+    """An engine with jobs of one program, of which the queue has the first ten."""
+    one = engine(tmp_path, **settings)
+    for name in names:
+        one.submit(job(tmp_path, name, 'P'))
+    in_line(cluster, *(f'7_{number}' for number in range(10)), '7')
+    return one
+
+
+def in_line(cluster, *numbers):
+    (cluster / 'queue').write_text('\n'.join(numbers))
+
+
+def names_of(tmp_path, number):
+    """The names of the runs that a job was given, in order."""
+    return [name for name, given in numbers(tmp_path).items() if given == number]
 
 
 class Executed:
@@ -75,7 +102,7 @@ class TestTheEngine:
         asked = (cluster / 'submitted').read_text()
         for line in ('array=0-1%1', 'partition=gpu', 'nodes=2', 'time=10', 'job-name=runs', 'signal=USR2@90'):
             assert f'#SBATCH --{line}\n' in asked
-        assert json.loads((tmp_path / 'runs/.slurm/jobs.json').read_text()) == {'a': '7_0', 'b': '7_1'}
+        assert numbers(tmp_path) == {'a': '7_0', 'b': '7_1'}
 
     @pytest.mark.parametrize('text', ['{"a": ', '{"a": 7}', '{"a": "$(x)"}', '[]', 100_000 * '['])
     def test_damaged_numbers_of_jobs_are_named(self, cluster, tmp_path, text):
@@ -90,23 +117,27 @@ class TestTheEngine:
         one = engine(tmp_path)
         for name in ('a', 'b'):
             one.submit(job(tmp_path, name))
-        (cluster / 'queue').write_text('7_0 RUNNING\n7_1 PENDING\n')
+        in_line(cluster, '7_0', '7_1')
+        assert one.poll() == []
+        left(tmp_path, '7_0', 'a', 'begun')
         assert one.poll() == [Event('a')]
-        (cluster / 'queue').write_text('7_0 PENDING\n7_1 RUNNING\n')  # a made room and is in line again
+        left(tmp_path, '7_1', 'b', 'begun')
         assert one.poll() == [Event('b')]
-        ended(tmp_path, 'a', 0)
-        ended(tmp_path, 'b', 3)
-        (cluster / 'queue').write_text('')
+        left(tmp_path, '7_0', 'a', '0 once gone')  # it was sent a signal, and may be in line again
+        assert one.poll() == []
+        left(tmp_path, '7_1', 'b', '3')
+        assert one.poll() == [Event('b', 3)]
+        in_line(cluster)
         assert one.poll() == []  # a result may be late
-        assert one.poll() == [Event('a', 0), Event('b', 3)]
+        assert one.poll() == [Event('a', 0)]
         assert one.poll() == []
 
-    @pytest.mark.parametrize('status', ['', 'success', '0\n0', 5000 * '9', '\0'])
+    @pytest.mark.parametrize('status', ['', 'success', '0\n0', 5000 * '9', '\0', '0 gone', '1e3'])
     def test_a_status_that_is_none_is_a_failure(self, cluster, tmp_path, status):
         one = engine(tmp_path)
         one.submit(job(tmp_path))
         one.poll()
-        ended(tmp_path, 'a', status)
+        left(tmp_path, '7', 'a', status)
         assert one.poll()[-1] == Event('a', 1)
 
     def test_the_pickled_result_of_a_job_is_not_opened(self, cluster, tmp_path):
@@ -122,7 +153,8 @@ class TestTheEngine:
         ended_before = engine(tmp_path)
         ended_before.submit(job(tmp_path))
         ended_before.poll()
-        ended(tmp_path, 'a', 0)
+        left(tmp_path, '7', 'a', 0)
+        (cluster / 'count').unlink()  # a new cluster: the next has the same number
         again = engine(tmp_path)
         again.submit(job(tmp_path))
         assert [*again.poll(), *again.poll()] == [Event('a'), Event('a', 1)]
@@ -135,7 +167,9 @@ class TestTheEngine:
     def test_a_queue_that_cannot_be_seen_ends_no_job(self, cluster, tmp_path):
         one = engine(tmp_path)
         one.submit(job(tmp_path))
-        (cluster / 'queue').write_text('7 RUNNING\n')
+        in_line(cluster, '7')
+        one.poll()
+        left(tmp_path, '7', 'a', 'begun')
         assert one.poll() == [Event('a')]
         (cluster / 'queue').unlink()
         assert [one.poll() for _ in range(3)] == [[], [], []]
@@ -145,16 +179,16 @@ class TestTheEngine:
         first = engine(tmp_path, said)
         for name in ('a', 'b'):
             first.submit(job(tmp_path, name))
-        (cluster / 'queue').write_text('7_0 RUNNING\n7_1 PENDING\n')
+        in_line(cluster, '7_0', '7_1')
         first.poll()
         assert first.stop() == []
         assert said == ['The jobs go on, and the same command finds them; to end them: scancel 7_0 7_1']
-        (cluster / 'queue').write_text('7_0 RUNNING\n')  # b was cancelled in between
+        in_line(cluster, '7_0')  # b was cancelled in between
         second = engine(tmp_path)
         for name in ('a', 'b'):
             second.submit(job(tmp_path, name))
         second.poll()
-        assert json.loads((tmp_path / 'runs/.slurm/jobs.json').read_text()) == {'a': '7_0', 'b': '8'}
+        assert numbers(tmp_path) == {'a': '7_0', 'b': '8'}
 
     def test_what_slurm_refuses_is_one_line(self, cluster, tmp_path, capfd):
         (cluster / 'sbatch').write_text(
@@ -185,6 +219,117 @@ class TestTheEngine:
             engine(tmp_path, partitoin='gpu')
 
 
+class TestRunsThatShareAJob:
+    @pytest.mark.parametrize(
+        ('names', 'settings', 'jobs'),
+        [
+            ('abcd', {}, ['abcd']),
+            ('abcde', {}, ['ace', 'bd']),
+            ('abcde', {'runs': 2}, ['ad', 'be', 'c']),
+            ('abc', {'runs': 1}, ['a', 'b', 'c']),
+            ('abcde', {'array_parallelism': 2}, ['ace', 'bd']),
+            ('abcd', {'array_parallelism': 3}, ['ac', 'bd']),
+            ('abcd', {'array_parallelism': 9}, ['a', 'b', 'c', 'd']),
+            ('abc', {'nodes': 2}, ['a', 'b', 'c']),
+            ('abc', {'ntasks_per_node': 2}, ['a', 'b', 'c']),
+        ],
+    )
+    def test_a_job_has_at_most_so_many_and_leaves_work_for_others(self, cluster, tmp_path, names, settings, jobs):
+        submitted(cluster, tmp_path, *names, **settings).poll()
+        keys = [f'7_{index}' for index in range(len(jobs))] if len(jobs) > 1 else ['7']
+        assert [''.join(names_of(tmp_path, key)) for key in keys] == jobs
+
+    def test_programs_and_runs_without_one_have_jobs_of_their_own(self, cluster, tmp_path):
+        one = engine(tmp_path)
+        for name, program in zip('abcdef', ('P', None, 'Q', 'P', None, 'Q'), strict=True):
+            one.submit(job(tmp_path, name, program))
+        one.poll()
+        assert [''.join(names_of(tmp_path, f'7_{index}')) for index in range(4)] == ['ad', 'b', 'cf', 'e']
+
+    def test_each_begins_and_ends_by_itself(self, cluster, tmp_path):
+        one = submitted(cluster, tmp_path, 'a', 'b', 'c')
+        assert one.poll() == []
+        left(tmp_path, '7', 'a', 'begun')
+        assert one.poll() == [Event('a')]
+        left(tmp_path, '7', 'a', '3')
+        left(tmp_path, '7', 'b', 'begun')
+        assert one.poll() == [Event('a', 3), Event('b')]
+        left(tmp_path, '7', 'b', '0')
+        left(tmp_path, '7', 'c', '0')
+        assert one.poll() == [Event('b', 0), Event('c'), Event('c', 0)]
+
+    def test_what_a_job_offers_gets_jobs_of_its_own(self, cluster, tmp_path):
+        one = submitted(cluster, tmp_path, 'a', 'b', 'c')
+        one.poll()
+        left(tmp_path, '7', 'a', 'begun')
+        left(tmp_path, '7', '.offered', '')
+        assert one.poll() == [Event('a')]
+        assert [state(tmp_path, '7', name).read_text() for name in 'bc'] == ['taken', 'taken']
+        in_line(cluster, '7', '8_0', '8_1')
+        assert one.poll() == []
+        assert numbers(tmp_path) == {'a': '7', 'b': '8_0', 'c': '8_1'}
+        left(tmp_path, '8_0', 'b', '0')
+        assert one.poll() == [Event('b'), Event('b', 0)]
+
+    def test_what_was_taken_and_not_submitted_is_submitted_by_the_next_launch(self, cluster, tmp_path):
+        submitted(cluster, tmp_path, 'a', 'b', 'c').poll()
+        left(tmp_path, '7', 'a', 'begun')
+        left(tmp_path, '7', 'b', 'taken')
+        submitted(cluster, tmp_path, 'a', 'b', 'c').poll()
+        assert numbers(tmp_path) == {'a': '7', 'b': '8', 'c': '7'}
+
+    def test_no_more_are_taken_than_may_be_at_work(self, cluster, tmp_path):
+        one = submitted(cluster, tmp_path, *'abcdef', array_parallelism=2)  # ace and bdf
+        one.poll()
+        for index in range(2):
+            left(tmp_path, f'7_{index}', 'ab'[index], 'begun')
+            left(tmp_path, f'7_{index}', '.offered', '')
+        assert one.poll() == [Event('a'), Event('b')]
+        assert set(numbers(tmp_path).values()) == {'7_0', '7_1'}
+        for name in 'bdf':
+            left(tmp_path, '7_1', name, '0')
+        in_line(cluster, '7_0')
+        one.poll()
+        in_line(cluster, '7_0', '8')
+        one.poll()
+        assert numbers(tmp_path)['c'] == '8'
+        assert numbers(tmp_path)['e'] == '7_0'
+
+    def test_a_job_that_is_lost_costs_the_run_in_hand(self, cluster, tmp_path):
+        one = submitted(cluster, tmp_path, 'a', 'b', 'c')
+        one.poll()
+        left(tmp_path, '7', 'a', '0')
+        left(tmp_path, '7', 'b', 'begun')
+        assert one.poll() == [Event('a'), Event('a', 0), Event('b')]
+        in_line(cluster)
+        assert [*one.poll(), *one.poll()] == [Event('b', 1)]
+        in_line(cluster, '8')
+        assert one.poll() == []
+        assert numbers(tmp_path) == {'a': '7', 'b': '7', 'c': '8'}
+
+    def test_a_job_that_is_cancelled_in_line_fails_its_runs(self, cluster, tmp_path):
+        one = submitted(cluster, tmp_path, 'a', 'b')
+        one.poll()
+        in_line(cluster)
+        events = [*one.poll(), *one.poll()]
+        assert events == [Event('a'), Event('a', 1), Event('b'), Event('b', 1)]
+
+    def test_a_later_launch_finds_the_job_and_tries_again_what_failed_in_it(self, cluster, tmp_path):
+        said = []
+        first = engine(tmp_path, said)
+        for name in 'abc':
+            first.submit(job(tmp_path, name, 'P'))
+        first.poll()
+        first.stop()
+        assert said == ['The jobs go on, and the same command finds them; to end them: scancel 7']
+        left(tmp_path, '7', 'a', '3')
+        left(tmp_path, '7', 'b', 'begun')
+        second = submitted(cluster, tmp_path, 'a', 'b', 'c')
+        in_line(cluster, '7', '8')
+        assert second.poll() == [Event('b')]
+        assert numbers(tmp_path) == {'a': '8', 'b': '7', 'c': '7'}
+
+
 class TestSettings:
     def test_they_are_numbers_where_they_read_as_such(self):
         flags = ('time=30', 'partition=gpu', "setup=['module load cuda']")
@@ -198,61 +343,13 @@ class TestSettings:
             (('time',), 'write KEY=VALUE'),
             ((), '--slurm=time=MINUTES'),
             (('time=soon',), '--slurm=time=MINUTES'),
+            (('time=5', 'runs=0'), '--slurm=runs=0: .* a whole number from 1 on'),
+            (('time=5', 'runs=all'), '--slurm=runs=all: .* a whole number from 1 on'),
         ],
     )
     def test_what_is_wrong_or_missing_is_said(self, flags, words):
         with pytest.raises(UserError, match=words):
             settings_of(flags)
-
-
-class TestTraining:
-    """What a job does on the host it is given."""
-
-    def test_it_prints_into_the_log_of_its_run(self, tmp_path):
-        log = tmp_path / 'printed.log'
-        log.write_text('before\n')
-        Training((sys.executable, '-c', 'print("here")'), log, tmp_path / 'ended')()
-        assert log.read_text() == 'before\nhere\n'
-        assert (tmp_path / 'ended').read_text() == '0\n'
-
-    def test_tasks_beside_others_join_them_and_print_apart(self, tmp_path, monkeypatch):
-        monkeypatch.setenv('SLURM_NTASKS', '2')
-        for task in '01':
-            monkeypatch.setenv('SLURM_PROCID', task)
-            command = (sys.executable, '-c', 'import sys; print(sys.argv[1:])')
-            Training(command, tmp_path / 'printed.log', tmp_path / f'ended {task}')()
-        for name in ('printed.log', 'printed.1.log'):
-            assert (tmp_path / name).read_text() == "['--distributed']\n"
-        assert [(tmp_path / f'ended {task}').exists() for task in '01'] == [True, False]
-
-    def test_a_training_that_fails_fails_its_job(self, tmp_path):
-        with pytest.raises(RuntimeError, match='status 3'):
-            Training((sys.executable, '-c', 'raise SystemExit(3)'), tmp_path / 'printed.log', tmp_path / 'ended')()
-        assert (tmp_path / 'ended').read_text() == '3\n'
-
-    def test_told_to_make_room_it_saves_and_is_to_be_done_again(self, tmp_path):
-        saves = (
-            'import signal, sys, time\n'
-            'signal.signal(signal.SIGTERM, lambda *_: (print("saved", flush=True), sys.exit(0)))\n'
-            'print("up", flush=True); time.sleep(60)'
-        )
-        training, again = Training((sys.executable, '-c', saves), tmp_path / 'printed.log', tmp_path / 'ended'), []
-
-        def signalled(*_):
-            while 'up' not in (tmp_path / 'printed.log').read_text():
-                pass
-            again.append(training.checkpoint())
-
-        before = signal.signal(signal.SIGUSR2, signalled)
-        try:
-            threading.Timer(0.2, signal.pthread_kill, [threading.main_thread().ident, signal.SIGUSR2]).start()
-            training()
-        finally:
-            signal.signal(signal.SIGUSR2, before)
-        assert (tmp_path / 'printed.log').read_text() == 'up\nsaved\n'
-        (delayed,) = again
-        assert delayed.function == training
-        assert pickle.loads(pickle.dumps(delayed.function)) == training
 
 
 class TestFollowing:
@@ -266,7 +363,7 @@ class TestFollowing:
             if text == '':
                 with given.log.open('a') as log:
                     log.write('step 1\n')
-                ended(tmp_path, 'a', 0)
+                left(tmp_path, '7', 'a', 0)
 
         assert follow(one, given, show) == 0
         assert 'step 1\n' in shown
@@ -274,7 +371,7 @@ class TestFollowing:
 
     def test_told_to_stop_it_leaves_the_job(self, cluster, tmp_path):
         said = []
-        (cluster / 'queue').write_text('7 RUNNING\n')
+        in_line(cluster, '7')
         one = engine(tmp_path, said)
         assert follow(one, job(tmp_path), lambda text: signal.raise_signal(signal.SIGINT)) is None
         assert said == ['The jobs go on, and the same command finds them; to end them: scancel 7']

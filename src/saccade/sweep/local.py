@@ -78,13 +78,14 @@ class Worker:
 
     Attributes:
         share: of the machine.
+        session: whether a process gets a session of its own. Ctrl-C is for whoever started it, who tells it to save.
         job: in hand; None where the share is free.
         program: of the last job.
         process: that carries out the job in hand, or did the last.
     """
 
-    def __init__(self, share: Share) -> None:
-        self.share = share
+    def __init__(self, share: Share, session: bool = True) -> None:
+        self.share, self.session = share, session
         self.job: Job | None = None
         self.program: str | None = None
         self.process: subprocess.Popen | None = None
@@ -125,7 +126,7 @@ class Worker:
         try:
             self.process.wait(max(seconds, 0))
         except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            (os.killpg if self.session else os.kill)(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
     def end(self) -> None:
@@ -161,7 +162,7 @@ class Worker:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **self.share.environment},
                 pass_fds=(kept,),
-                start_new_session=True,  # Ctrl-C is for whoever started it, who tells it to save
+                start_new_session=self.session,
             )
 
     def _answered(self) -> bool:

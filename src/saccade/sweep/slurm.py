@@ -4,78 +4,40 @@
 
 A job goes on when the launch that submitted it ends, and the next launch finds it again. A job whose time is nearly up,
 or that must make room, is sent a signal: its run saves, and the job goes back in line under the same number.
+
+Runs of one program share jobs, which import and compile once: see `sweep.slurm_job`. That pays for short runs only, so
+a job that has used `_SHARE` of its time offers the runs that it has not begun, and each gets a job of its own.
 """
 
 import ast
 import difflib
 import json
-import os
+import math
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from saccade.paths import read_text
 from saccade.sweep.engine import Event, Job
-from saccade.train.workdir import open_own, write_atomically, writing
+from saccade.sweep.slurm_job import OFFERED, TAKEN, Training, claim, exit_of, read_state
+from saccade.train.workdir import write_atomically, writing
 from saccade.types import UserError
 
 EVERY = 5.0  # seconds between two looks at the queue, which is everybody's
 _NUMBERS = 'jobs.json'  # of the job of each run
 _LOOKS = 2  # without a job, after which it has ended; its result may come late over a network's disk
 _RESTARTS = 'max_num_timeout'  # submitit's name for how often a job whose time is up goes back in line
-
-
-@dataclass
-class Training:
-    """Work of a Slurm job, on each of its tasks: train in a process of its own, which can be told to save.
-
-    Attributes:
-        log: takes what it prints.
-        ended: takes the exit status, in digits; submitit's own file of the result is a pickle, and is not opened.
-    """
-
-    command: tuple[str, ...]
-    log: Path
-    ended: Path
-
-    def __call__(self) -> None:
-        """Train to the end.
-
-        Raises:
-            RuntimeError: the training ended with another status than 0.
-        """
-        alone, task = os.environ.get('SLURM_NTASKS', '1') == '1', os.environ.get('SLURM_PROCID', '0')
-        command = self.command if alone else (*self.command, '--distributed')
-        with open_own(self.log if task == '0' else self.log.with_suffix(f'.{task}.log'), 'a') as log:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        self._await()
-        status = self._process.wait()
-        if task == '0':
-            write_atomically(self.ended, f'{status}\n')
-        if status:
-            raise RuntimeError(f'training ended with status {status}; {self.log} has what it printed')
-
-    def checkpoint(self) -> Any:
-        """Have the training save and end; submitit then puts the job back in line, to do what is returned."""
-        from submitit.helpers import DelayedSubmission
-
-        self._process.send_signal(signal.SIGTERM)
-        self._await()
-        return DelayedSubmission(Training(self.command, self.log, self.ended))
-
-    def _await(self) -> None:
-        """Wait for the end of the training, also within a wait that a signal has interrupted."""
-        with suppress(ChildProcessError):  # it has ended, and was seen to
-            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+_RUNS = 'runs'  # our setting: how many runs of one program a job may have
+_OURS = {_RESTARTS: 10, _RUNS: 4}  # settings that are not parameters of the executor, with their defaults
+_SHARE = 0.1  # of its time, after which a job offers the runs that it has not begun
 
 
 class Slurm:
@@ -98,8 +60,13 @@ class Slurm:
         self._folder, self._say = folder / '.slurm', say
         self._executor = _executor(self._folder, settings)
         self._numbers = _numbers(self._folder / _NUMBERS)
+        self._offer_after = 60 * settings['time'] * _SHARE
+        self._at_a_time = settings.get('array_parallelism', math.inf)
+        alone = all(settings.get(name, 1) == 1 for name in ('nodes', 'ntasks_per_node'))
+        self._most = settings.get(_RUNS, _OURS[_RUNS]) if alone else 1
         self._waiting: list[Job] = []
-        self._begun: dict[str, bool] = {}  # of those that have not ended
+        self._jobs: dict[str, Job] = {}  # those that have not ended
+        self._begun: set[str] = set()  # names of these
         self._missed: dict[str, int] = {}
         self._looked = -EVERY
 
@@ -126,12 +93,14 @@ class Slurm:
         self._looked, queue = time.monotonic(), _queue()
         if queue is None:  # it may be seen the next time
             return []
-        return [event for name in list(self._begun) for event in self._events(name, queue)]
+        events = [event for name in list(self._jobs) for event in self._events(name, queue)]
+        self._take(queue)
+        return events
 
     def stop(self) -> list[Event]:
         """Leave the jobs in the cluster's hands."""
-        if self._begun:
-            numbers = [self._numbers[name] for name in self._begun]
+        if self._jobs:
+            numbers = dict.fromkeys(self._numbers[name] for name in self._jobs)
             end = shlex.join(['scancel', *numbers])
             self._say(f'The jobs go on, and the same command finds them; to end them: {end}')
         return []
@@ -147,24 +116,48 @@ class Slurm:
         queue = _queue()
         if queue is None:
             raise UserError('Slurm does not answer: squeue fails')
-        new = [job for job in self._waiting if self._numbers.get(job.name) not in queue]
-        self._numbers |= {job.name: number for job, number in zip(new, self._submitted(new), strict=True)}
+        new = [job for job in self._waiting if not self._is_under_way(job.name, queue)]
+        for job in new:
+            if (number := self._numbers.get(job.name)) and number not in queue:
+                (self._folder / number / job.name).unlink(missing_ok=True)  # a new cluster numbers its jobs from 1 on
+        groups = self._grouped(new)
+        for group, number in zip(groups, self._submitted(groups), strict=True):
+            self._numbers |= {job.name: number for job in group}
         write_atomically(self._folder / _NUMBERS, json.dumps(self._numbers, indent=1) + '\n')
-        self._begun |= {job.name: False for job in self._waiting}
+        self._jobs |= {job.name: job for job in self._waiting}
+        self._missed |= {job.name: 0 for job in self._waiting}
         self._waiting.clear()
 
-    def _submitted(self, jobs: Sequence[Job]) -> list[str]:
-        """Submit jobs and return their numbers."""
+    def _is_under_way(self, name: str, queue: Collection[str]) -> bool:
+        """Whether a job in the queue has a run to begin or to end."""
+        state = self._state(name) if self._numbers.get(name) in queue else TAKEN
+        return state != TAKEN and exit_of(state, gone=False) is None
+
+    def _grouped(self, jobs: Sequence[Job]) -> list[tuple[Job, ...]]:
+        """Put runs of one program together, as many as a job may have, but no more than leave work for every job."""
+        most = self._most
+        if self._at_a_time < math.inf:
+            most = min(most, math.ceil(len(jobs) / self._at_a_time))
+        programs: dict[str, list[Job]] = {}
+        for job in jobs:
+            programs.setdefault(job.program or job.name, []).append(job)
+        groups = []
+        for runs in programs.values():
+            count = math.ceil(len(runs) / most)
+            groups += [tuple(runs[first::count]) for first in range(count)]
+        return groups
+
+    def _submitted(self, groups: Sequence[tuple[Job, ...]]) -> list[str]:
+        """Submit a job for each group of runs and return their numbers."""
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
-        if not jobs:
+        if not groups:
             return []
-        trainings = [Training(job.command, job.log, self._ended(job.name)) for job in jobs]
-        for training in trainings:
-            training.ended.unlink(missing_ok=True)  # of an earlier job
         try:
             with redirect_stderr(StringIO()), self._executor.batch():  # which would repeat what sbatch complains of
-                submitted = [self._executor.submit(training) for training in trainings]
+                submitted = [
+                    self._executor.submit(Training(group, self._folder, self._offer_after)) for group in groups
+                ]
         except (FailedJobError, FailedSubmissionError) as error:
             # What sbatch said, out of all that submitit says of it.
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -172,34 +165,45 @@ class Slurm:
             raise UserError(f'Slurm takes no such job: {complaint}') from error
         return [job.job_id for job in submitted]
 
-    def _events(self, name: str, queue: Mapping[str, str]) -> list[Event]:
-        state = queue.get(self._numbers[name])
-        self._missed[name] = 0 if state else self._missed.get(name, 0) + 1
-        begins = not self._begun[name] and (state == 'RUNNING' or self._missed[name] >= _LOOKS)
-        self._begun[name] |= begins
-        ends = self._missed[name] >= _LOOKS and self._begun.pop(name)
-        return [*([Event(name)] if begins else []), *([Event(name, self._exit(name))] if ends else [])]
+    def _events(self, name: str, queue: Collection[str]) -> list[Event]:
+        self._missed[name] = 0 if self._numbers[name] in queue else self._missed[name] + 1
+        state, gone = self._state(name), self._missed[name] >= _LOOKS
+        began_others = any((self._folder / self._numbers[name]).glob('*'))
+        if state is None and (not gone or began_others):  # a job that began none was cancelled in line
+            return []
+        status = exit_of(state, gone)
+        begins = [] if name in self._begun else [Event(name)]
+        self._begun.add(name)
+        if status is None:
+            return begins
+        self._begun.remove(name)
+        del self._jobs[name]
+        return [*begins, Event(name, status)]
 
-    def _exit(self, name: str) -> int:
-        """Return the exit status of a job's training; 1 for a job that was cancelled or lost and left none."""
-        try:
-            return int(self._ended(name).read_text())
-        except (OSError, ValueError):
-            return 1
+    def _take(self, queue: Collection[str]) -> None:
+        """Take runs that have not begun from jobs that offer them or have gone, to submit each in a job of its own."""
+        room = self._at_a_time - len({self._numbers[name] for name in self._jobs} & {*queue})
+        for name in list(self._jobs):
+            folder = self._folder / self._numbers[name]
+            free = (folder / OFFERED).exists() or self._missed[name] >= _LOOKS
+            if room > 0 and free and claim(folder / name, TAKEN):
+                self._waiting.append(replace(self._jobs.pop(name), program=None))
+                room -= 1
 
-    def _ended(self, name: str) -> Path:
-        """The file for the exit status of a run."""
-        return self._folder / f'{name}.ended'
+    def _state(self, name: str) -> str | None:
+        return read_state(self._folder / self._numbers[name] / name)
 
 
 def settings_of(flags: Sequence[str], at_a_time: int | None = None) -> dict[str, Any]:
-    """Read settings as KEY=VALUE: options of sbatch, with underscores, and those of submitit.
+    """Read settings as KEY=VALUE: options of sbatch, with underscores, those of submitit, and `runs`.
+
+    At most `runs` runs of one program are in one job, one after another.
 
     Args:
         at_a_time: how many jobs may be at work at the same time; None for as many as the cluster lets.
 
     Raises:
-        UserError: one is written otherwise, or there is no time.
+        UserError: one is written otherwise, there is no time, or `runs` is no whole number from 1 on.
     """
     pairs = [flag.partition('=') for flag in flags]
     if wrong := [name for name, equals, _ in pairs if not equals]:
@@ -207,6 +211,9 @@ def settings_of(flags: Sequence[str], at_a_time: int | None = None) -> dict[str,
     settings = {name: _value(text) for name, _, text in pairs}
     if not isinstance(settings.get('time'), int):
         raise UserError('--slurm=time=MINUTES: say how long a job may take at a time; one that needs longer resumes')
+    runs = settings.get(_RUNS, _OURS[_RUNS])
+    if not (isinstance(runs, int) and runs >= 1):
+        raise UserError(f'--slurm={_RUNS}={runs}: the most runs of a program in one job: a whole number from 1 on')
     return settings if at_a_time is None else {**settings, 'array_parallelism': at_a_time}
 
 
@@ -224,14 +231,14 @@ def _executor(folder: Path, settings: Mapping[str, Any]) -> Any:
         from submitit import SlurmExecutor
     except ImportError:
         raise UserError("submitit is not installed: pip install -e '.[slurm]'") from None
-    known = [*SlurmExecutor._valid_parameters(), _RESTARTS]
+    known = [*SlurmExecutor._valid_parameters(), *_OURS]
     if unknown := [name for name in settings if name not in known]:
         match = difflib.get_close_matches(unknown[0], known, n=1)
         hint = f"did you mean '{match[0]}'?" if match else "others go into additional_parameters={'OPTION': 'VALUE'}"
         raise UserError(f'--slurm={unknown[0]}: submitit has no such setting; {hint}')
     with writing(folder):
-        executor = SlurmExecutor(folder, max_num_timeout=settings.get(_RESTARTS, 10))
-    given = {name: value for name, value in settings.items() if name != _RESTARTS}
+        executor = SlurmExecutor(folder, max_num_timeout=settings.get(_RESTARTS, _OURS[_RESTARTS]))
+    given = {name: value for name, value in settings.items() if name not in _OURS}
     executor.update_parameters(**{'job_name': folder.parent.name, 'stderr_to_stdout': True, **given})
     return executor
 
@@ -249,8 +256,8 @@ def _numbers(file: Path) -> dict[str, str]:
         ) from None
 
 
-def _queue() -> dict[str, str] | None:
-    """The state of each of the user's jobs that has not ended, by number; None where the queue cannot be seen."""
-    asked = ['squeue', '--me', '--noheader', '--array', '--format=%i %T']
+def _queue() -> set[str] | None:
+    """The numbers of the user's jobs that have not ended; None where the queue cannot be seen."""
+    asked = ['squeue', '--me', '--noheader', '--array', '--format=%i']
     answer = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return None if answer.returncode else dict(line.split(maxsplit=1) for line in answer.stdout.splitlines())
+    return None if answer.returncode else set(answer.stdout.split())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Worker process of the local engine: runs of one program, one after another, each as a process of its own would.
+"""Worker process, of the local engine or in a Slurm job: runs of one program, each as a process of its own would.
 
     python -P -m saccade.sweep.worker SOCKET
 

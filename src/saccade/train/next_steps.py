@@ -15,6 +15,7 @@ from saccade.build import build
 from saccade.data.tokenizer.file import find_tokenizer, open_tokenizer
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment
+from saccade.train.program import program_digest
 from saccade.train.setup import Cost
 from saccade.train.trained import param_shapes
 from saccade.train.workdir import absolute
@@ -33,6 +34,7 @@ SWAPS = (
     ('model.**.attention.score', {'use': 'recurrent.score.dot:Dot'}, 'dot'),
     ('model.**.norm', {'use': 'norm.rms:RMSNorm'}, 'rmsnorm'),
 )
+_FITS: dict[tuple[str, ...], bool] = {}  # of this process: runs of one program ask the same, and it takes a trace
 
 
 @dataclass(frozen=True)
@@ -119,21 +121,25 @@ def _swapped(launched: Launched, config: Mapping[str, Any]) -> dict[str, str]:
         override = f'{PREFIX}{field}={value}'
         try:
             changed = load_config(launched.path, [*launched.overrides, override])
-            if changed['model'] != config['model'] and _fits(Experiment.of(changed), Experiment.of(config)):
+            if changed['model'] != config['model'] and _fits(changed, config):
                 return {'change a part': launched.command(f'{launched.workdir}-{word}', override)}
         except UserError:
             continue
     return {}
 
 
-def _fits(changed: Experiment, experiment: Experiment) -> bool:
-    """Whether a changed experiment can be trained, from the same weights where it starts from some.
-
-    Raises:
-        UserError: its parts do not fit each other.
-    """
-    Cost.of(changed)
-    return not changed.init_from or param_shapes(changed) == param_shapes(experiment)
+def _fits(changed: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
+    """Whether a changed config can be trained, from the same weights where it starts from some."""
+    weights = (str(config.get(name)) for name in ('init_from', 'init_part', 'inherit', 'adapt'))
+    asked = program_digest(changed), program_digest(config), *weights
+    if asked not in _FITS:
+        try:
+            experiment = Experiment.of(changed)
+            Cost.of(experiment)
+            _FITS[asked] = not experiment.init_from or param_shapes(experiment) == param_shapes(Experiment.of(config))
+        except UserError:  # its parts do not fit each other
+            _FITS[asked] = False
+    return _FITS[asked]
 
 
 def quoted(*words: str) -> str:

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,10 +109,10 @@ class Meeting:
 
 
 @contextmanager
-def stop_signal() -> Iterator[Callable[[], bool]]:
-    """Turn the signals that end a process into a question that is asked when it can be heard."""
+def stop_signal(numbers: Sequence[signal.Signals] = STOPS) -> Iterator[Callable[[], bool]]:
+    """Turn signals that end a process into a question that is asked when it can be heard."""
     received: list[int] = []
-    with _handled(lambda number, _: received.append(number), STOPS):
+    with _handled(lambda number, _: received.append(number), numbers):
         yield lambda: bool(received)
 
 
@@ -215,7 +215,7 @@ def gpus() -> list[str]:
 
 
 @contextmanager
-def _handled(handler: Callable, numbers: tuple[signal.Signals, ...]) -> Iterator[None]:
+def _handled(handler: Callable, numbers: Sequence[signal.Signals]) -> Iterator[None]:
     before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
