@@ -55,10 +55,12 @@ class InContextRecall:
         values = self.keys + whole_numbers(draw, self.values, self.keys)
         keys = whole_numbers(draw, self.keys, pairs)
         keys[-1] = keys[int(draw(1)[0] * (pairs - 1))]  # at least one answer
-        noisy = (draw(pairs) < self.noise_share) & ~np.isin(np.arange(pairs), [np.argmax(keys == keys[-1]), pairs - 1])
+        noisy = draw(pairs) < self.noise_share
+        noisy[[np.argmax(keys == keys[-1]), -1]] = False
         tokens = np.stack([keys, values[keys]], axis=-1)
         tokens[noisy] = self.keys + self.values + whole_numbers(draw, self.noise, 2 * pairs).reshape(-1, 2)[noisy]
-        seen = np.array([bool((tokens[:pair, 0] == key).any()) for pair, key in enumerate(tokens[:, 0])])
+        _, first, which = np.unique(tokens[:, 0], return_index=True, return_inverse=True)
+        seen = first[which] < np.arange(pairs)
         targets = np.stack([np.where(seen & ~noisy, tokens[:, 1], nothing(pairs)), nothing(pairs)], axis=-1)
         return Example(tokens.ravel(), targets.ravel())
 
