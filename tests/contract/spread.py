@@ -116,7 +116,7 @@ class Whole:
 
 
 def _descending(learner: Learner, task: Task) -> Learner:
-    return dataclasses.replace(learner, optimizer=optax.sgd(RATE), task=WithoutChance(task), scales={})
+    return dataclasses.replace(learner, optimizer=optax.sgd(RATE), task=WithoutChance(task), scales={}, initial=None)
 
 
 def whole_with(kind: str, name: str) -> Whole:
