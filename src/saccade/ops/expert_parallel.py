@@ -207,7 +207,8 @@ def _later_rounds(expert: Expert, exchange: _Exchange, key: PRNGKey | None, *giv
     @jax.custom_vjp
     def rounds(known: Any, given: Any) -> Array:
         zeros = jnp.zeros(given[1].shape, jnp.float32)
-        return jax.lax.fori_loop(1, known[0].rounds, lambda number, y: y + run(number, known, given), zeros)
+        with jax.named_scope(UNEVEN):
+            return jax.lax.fori_loop(1, known[0].rounds, lambda number, y: y + run(number, known, given), zeros)
 
     def backward(saved: Any, dy: Array) -> tuple[None, Any]:
         known, given = saved
@@ -219,8 +220,7 @@ def _later_rounds(expert: Expert, exchange: _Exchange, key: PRNGKey | None, *giv
             return None, jax.lax.fori_loop(1, known[0].rounds, add, jax.tree.map(jnp.zeros_like, given))
 
     rounds.defvjp(lambda *saved: (rounds(*saved), saved), backward)
-    with jax.named_scope(UNEVEN):
-        return rounds((exchange, key), given)
+    return rounds((exchange, key), given)
 
 
 def _swapped(x: Array, devices: Devices) -> Array:

@@ -21,7 +21,8 @@ As for loops and the like:
 
 - cond: the most expensive branch.
 - shard_map: the sum over all its shards, so a replicated product counts once a shard.
-- while: its trip count is unknown; refused if there is anything to count in it. (`fori_loop` between fixed
+- while: its trip count is unknown; refused if there is anything to count in it. The rounds of experts that only uneven
+  loads need count nothing. (`fori_loop` between fixed
   bounds is a scan.)
 """
 
@@ -33,6 +34,7 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
+from saccade.ops.expert_parallel import UNEVEN
 from saccade.ops.remat import is_recomputed
 
 Cost = Callable[[JaxprEqn], int]
@@ -168,7 +170,7 @@ def _cond(equation: JaxprEqn, inside: list[int]) -> int:
 
 
 def _while(equation: JaxprEqn, inside: list[int]) -> int:
-    if any(inside):
+    if any(inside) and UNEVEN not in str(equation.source_info.name_stack):
         raise ValueError('cannot count what a while loop of unknown trip count executes; use a scan, or fixed bounds')
     return 0
 
