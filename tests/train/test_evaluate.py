@@ -51,8 +51,8 @@ class Task:
 class Backend(JitBackend):
     def __init__(self):
         mesh = make_mesh({'data': -1}, jax.devices())
-        self._rows, whole = NamedSharding(mesh, ROWS), NamedSharding(mesh, PartitionSpec())
-        self._spread, self.shards = SimpleNamespace(whole=whole, devices=devices_of(mesh)), mesh.size
+        self._rows, self._whole = NamedSharding(mesh, ROWS), NamedSharding(mesh, PartitionSpec())
+        self.traced, self.shards = devices_of(mesh), mesh.size
         self.reads = rows_read(mesh, jax.process_index())
 
 
