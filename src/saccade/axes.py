@@ -140,7 +140,7 @@ def _there(module: nn.Module, name: str, *arguments: Any) -> Array:
 
 
 def flat(init: Part, inputs: int) -> Callable[..., Array]:
-    """Initialise a kernel of several axes as the matrix it stands for: `inputs` axes in, the rest out."""
+    """Initialise a kernel of several axes as a matrix: `inputs` axes in, the rest out."""
 
     def make(key: PRNGKey, shape: tuple[int, ...]) -> Array:
         rows, columns = math.prod(shape[:inputs]), math.prod(shape[inputs:])

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Float
 
-from saccade.attention.cache import CompactCache, slots_for
+from saccade.attention.cache import CompactCache
 from saccade.attention.multi_head import MultiHead, SourceKeys
 from saccade.ops.scoring import Scoring
 from saccade.types import (
@@ -19,7 +19,6 @@ from saccade.types import (
     Mixed,
     Part,
     Queries,
-    Source,
     State,
     UserError,
     Values,
@@ -50,12 +49,9 @@ class Compact(MultiHead):
         (_, plain), (_, with_features) = self.kv_shapes(D)[0], super().cache_shapes(D)[0]
         return (1, plain + K * (with_features - plain)), self.kv_shapes(D)[1]
 
-    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
-        """Return an empty cache, or what is cached of a source, as MultiHead does."""
-        if source is not None:
-            return super().init_state(x, capacity, source)
-        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
-        return CompactCache.empty(k, v, slots_for(self.pair_mask(), capacity), expand=self.expansion)
+    def empty_cache(self, k: CachedKeys, v: Values, capacity: int) -> State:
+        """Return an empty cache of what keys and values are made of."""
+        return CompactCache.empty(k, v, capacity, expand=self.expansion)
 
     def attend(
         self,

@@ -95,7 +95,7 @@ class MultiHead(Layer):
         query_init: of the projection to queries, as in T5, which does not scale scores; None for `kernel_init`.
 
     A variant overrides the step in which it differs: `project`, `project_heads`, `rotate`, `scoring`,
-    `attend`, or `project_output`.
+    `attend`, `empty_cache`, or `project_output`.
     """
 
     heads: Count
@@ -243,7 +243,11 @@ class MultiHead(Layer):
         if source is not None:
             return self._source_keys(x, source)
         k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
-        return self.kernel(parent=None).init_state(k, v, slots_for(self.pair_mask(), capacity))
+        return self.empty_cache(k, v, slots_for(self.pair_mask(), capacity))
+
+    def empty_cache(self, k: CachedKeys, v: Values, capacity: int) -> State:
+        """Return an empty KV cache of `capacity` slots a row, in the shapes and dtypes of a token's k and v."""
+        return self.kernel(parent=None).init_state(k, v, capacity)
 
     def _source_keys(self, x: Hidden, source: Source) -> SourceKeys:
         # Linen makes parameters in one method of a class. The compiler drops the query of the first token.

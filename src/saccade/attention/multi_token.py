@@ -108,7 +108,7 @@ class MultiToken(MultiHead, kw_only=True):
             return mixed, state
         kv, queries = state.kv.append(k, v, context), state.queries.extend(q, q[..., :0], context)
         order = jnp.argsort(queries.segments != 0, axis=-1, stable=True)
-        # Tokens that follow each other stand side by side: slots of padding come first, of queries and of keys.
+        # Consecutive tokens are adjacent: slots of padding come first, of queries and of keys.
         newest, slots = (cache.newest(cache.positions.shape[1]) for cache in (queries, kv))
         rows = context.replace(positions=newest.positions, segments=newest.segments)
         scoring, k, v = slots.read(kernel.complete(scoring, q.shape[-2], False), rows)

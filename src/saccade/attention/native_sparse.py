@@ -144,7 +144,7 @@ class NativeSparse(MultiHead, kw_only=True):
             self.report(kernel, weights)
             return mixed, state
         after = state.append(k, v, context)
-        # A block is of tokens that follow each other; empty slots may stand between those of a row.
+        # A block has consecutive tokens; the cache of a row may have empty slots between them.
         order = jnp.argsort(after.segments == 0, axis=-1, stable=True)
         k, v, positions, segments = (
             jax.vmap(lambda slots, at: slots[at])(slots, order)

@@ -18,12 +18,13 @@ from einops import repeat
 from flax import struct
 from jaxtyping import Array, Bool, Float, PyTree
 
-from saccade.attention.cache import Cache, slots_for
+from saccade.attention.cache import Cache
 from saccade.attention.multi_head import MultiHead, visible
 from saccade.axes import parameter
 from saccade.ops.mask import MaskBase
 from saccade.ops.scoring import Scoring, grouped_products, weighted_values
 from saccade.types import (
+    CachedKeys,
     Capabilities,
     Count,
     Hidden,
@@ -38,7 +39,6 @@ from saccade.types import (
     QueryIndex,
     Scores,
     ScoreTerm,
-    Source,
     State,
     UserError,
     Values,
@@ -120,12 +120,9 @@ class PersistentMemory(MultiHead, kw_only=True):
     capabilities: ClassVar[Capabilities] = Capabilities(scores=True)
     example: ClassVar[dict[str, Any]] = {'count': 3}
 
-    def init_state(self, x: Hidden, capacity: int, source: Source | None = None) -> State:
-        """Return an empty KV cache of tokens, or the keys and values of a source; the memory takes no slots."""
-        if source is not None:
-            return super().init_state(x, capacity, source)
-        k, v = (jnp.zeros((*x.shape[:2], *heads), x.dtype) for heads in self.cache_shapes(x.shape[-1]))
-        return CacheBesideMemory.empty(k, v, slots_for(self.pair_mask(), capacity))
+    def empty_cache(self, k: CachedKeys, v: Values, capacity: int) -> State:
+        """Return an empty KV cache of tokens; the memory takes no slots."""
+        return CacheBesideMemory.empty(k, v, capacity)
 
     def attend(
         self,

@@ -15,7 +15,7 @@ _RECORDS = ('.csv', '.tsv', '.jsonl', '.conll', '.json')  # a .txt has a text a 
 def placed_records(
     data: Unanswered, given: Mapping[str, Sequence[str]], file: str | None
 ) -> Iterable[tuple[str, Record]]:
-    """Return records by the data's columns, each with the place where it stands.
+    """Return records by the data's columns, each with its place: a file and line, or a flag.
 
     Args:
         given: the values of each of the data's inputs, of which one may stand for all others; or empty.

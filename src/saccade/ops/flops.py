@@ -52,7 +52,7 @@ def flops(function: Callable[..., Any], *args: Any) -> int:
         args: arrays, `jax.ShapeDtypeStruct`s, or pytrees of them.
 
     Raises:
-        ValueError: a product stands in a loop of unknown trip count.
+        ValueError: a product is in a loop of unknown trip count.
     """
     return jaxpr_flops(_traced(function, *args))
 
@@ -87,7 +87,7 @@ def model_flops(function: Callable[..., Any], *args: Any) -> int:
     """Count as `flops` does, with nothing computed twice: as if layers were not rematerialised and kernels kept scores.
 
     Raises:
-        ValueError: a product stands in a loop of unknown trip count.
+        ValueError: a product is in a loop of unknown trip count.
     """
     return jaxpr_model_flops(_traced(function, *args))
 
@@ -101,7 +101,7 @@ def jaxpr_flops(jaxpr: ClosedJaxpr) -> int:
     """Count as `flops` does, for what is already traced: `jax.jit(step).trace(*args).jaxpr`.
 
     Raises:
-        ValueError: a product stands in a loop of unknown trip count.
+        ValueError: a product is in a loop of unknown trip count.
     """
     return _tally(jaxpr, _products, _executed)
 
@@ -110,7 +110,7 @@ def jaxpr_model_flops(jaxpr: ClosedJaxpr) -> int:
     """Count as `model_flops` does, for what is already traced.
 
     Raises:
-        ValueError: a product stands in a loop of unknown trip count.
+        ValueError: a product is in a loop of unknown trip count.
     """
     return _tally(jaxpr, _products, _executed, leave_out=is_recomputed)
 

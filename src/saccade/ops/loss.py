@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from saccade.types import is_zero
 
-Scale = float | Array | None  # None for zero, of which nothing is computed
+Scale = float | Array | None  # None for zero: nothing is computed
 
 
 def cross_entropy(

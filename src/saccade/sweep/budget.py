@@ -7,8 +7,8 @@ A short run of each variant of the largest size is timed first, by the engine of
     seconds of a run = what the short run took beside its steps + steps x seconds of a step x FLOPs / FLOPs when timed
 
 so starting, compiling and evaluating are counted, these as often as in the largest size. It is a prediction: other work
-on the machine, a queue, and a last run that works alone while others have ended are not in it. Nor is the time that
-runs save which share a process, so it is rather too long.
+on the machine, a queue, and a last run that works alone while others have ended are not in it. Nor is the time saved by
+runs that share a process, so the prediction is rather too long.
 """
 
 from collections.abc import Mapping, Sequence

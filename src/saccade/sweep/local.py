@@ -130,7 +130,7 @@ class Worker:
             self.process.wait()
 
     def end(self) -> None:
-        """End the process, which has no job in hand."""
+        """End the idle process."""
         if self._jobs:
             self._jobs.close()
             self._jobs = None
@@ -166,7 +166,7 @@ class Worker:
             )
 
     def _answered(self) -> bool:
-        """Whether the worker has said that the job in hand has ended well."""
+        """Whether the worker has answered that the current job succeeded."""
         try:
             return self._jobs is not None and self._jobs.recv(1, socket.MSG_DONTWAIT) == worker.DONE
         except (BlockingIOError, ConnectionResetError):
@@ -176,7 +176,7 @@ class Worker:
 class Local:
     """Local engine. A context manager: jobs still at work are stopped at its end.
 
-    Its workers may be those of an earlier engine: the rounds of a search share programs.
+    Its workers may come from an earlier engine: the rounds of a search share programs.
     """
 
     def __init__(self, workers: Sequence[Worker], lock: int) -> None:

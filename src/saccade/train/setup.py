@@ -209,7 +209,7 @@ def learner_on(mesh: AnyMesh, experiment: Experiment) -> Learner:
 def make_backend(experiment: Experiment) -> Backend:
     """Compile the step of an experiment for batches of all the shapes that its data have.
 
-    Experiments of one `program_key` share the programs, of which the last few are kept.
+    Experiments of one `program_key` share the programs; the last two sets are kept.
 
     Raises:
         UserError: the weights to start from are not there, or as `make_learner`.

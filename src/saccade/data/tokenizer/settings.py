@@ -55,8 +55,8 @@ _READ = (
     'tokenizer_class', 'added_tokens_decoder', 'additional_special_tokens', 'extra_special_tokens', 'chat_template',
     'sp_model_kwargs', 'do_basic_tokenize', 'never_split', _CLEAN, _CLEAN_PAIRS,
 )  # fmt: skip
-# Keys that change neither the ids of a text nor the text of ids: those of files, of padding and cutting, which rows do
-# here, of Python's classes alone, whose work tokenizer.json describes, and of languages, which prompts name.
+# Keys that change neither the ids of a text nor the text of ids: files, padding and truncation (done by rows here),
+# settings of Python classes whose work tokenizer.json describes, and languages, which prompts name.
 _HARMLESS = (
     'name_or_path', '_name_or_path', 'tokenizer_file', 'vocab_file', 'merges_file', 'spm_file', 'source_spm',
     'target_spm', 'vocab', 'merges', 'special_tokens_map_file', 'auto_map', 'use_fast', 'backend', 'is_local',
