@@ -72,13 +72,13 @@ def test_gpt2_124m_has_the_published_number_of_parameters():
 
 
 def test_gpt2_124m_is_what_the_hub_loads():
-    ours, theirs = config('gpt2_124m').model, gpt2.spec(GPT2_CONFIG)
+    ours, theirs = config('gpt2_124m').model, gpt2.FAMILY.spec(GPT2_CONFIG)
     assert architecture(build(plain(ours))) == architecture(build(theirs))
     assert shapes(ours) == shapes(theirs)
 
 
 def test_llama_tiny_is_what_the_hub_would_load():
-    ours, theirs = plain(config('llama_tiny').model), llama.spec(LLAMA_CONFIG)
+    ours, theirs = plain(config('llama_tiny').model), llama.FAMILY.spec(LLAMA_CONFIG)
     assert shapes(ours) == shapes(theirs)
     assert round(ours['block']['feedforward'].pop('ratio') * ours['width']) == 341
     theirs['block']['feedforward'].pop('width')

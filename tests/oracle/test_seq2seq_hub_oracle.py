@@ -14,7 +14,7 @@ import pytest
 
 from saccade.build import build
 from saccade.hub.load import load
-from saccade.hub.t5 import spec as t5_spec
+from saccade.hub.t5 import FAMILY
 from saccade.model.stack import unstacked
 from saccade.types import LayerContext
 
@@ -177,7 +177,7 @@ def test_t5_small_has_their_number_of_parameters(tmp_path, published):
         theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(**settings))
     apart = settings.get('tie_word_embeddings', True) is False  # transformers 5 ties it all the same
     assert theirs.num_parameters() + apart * theirs.lm_head.weight.numel() == published
-    model = build(t5_spec(settings))()
+    model = build(FAMILY.spec(settings))()
     tokens = jnp.zeros((1, 1), jnp.int32)
     given = 2 * (tokens, LayerContext(tokens))
     shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), *given, False))

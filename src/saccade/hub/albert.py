@@ -6,13 +6,10 @@ Lan et al. 2020, "ALBERT", https://arxiv.org/abs/1909.11942; the names and setti
 transformers, and of what stands on it.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from saccade.hub.encoder import BUFFERS, affine, embeddings, keys, layers, trunk
+from saccade.hub.encoder import BUFFERS, TYPES, affine, embeddings, keys, layers, trunk
 from saccade.hub.family import Family
-from saccade.hub.heads import Output, each_token, labels, masked, pooled, rate, two
-from saccade.hub.setting import read
+from saccade.hub.heads import LABELS, TWO, Output, each_token, masked, pooled
+from saccade.hub.template import Rate, Setting
 
 WEIGHTS = (
     *embeddings(),
@@ -34,35 +31,27 @@ WEIGHTS = (
 
 
 _MASKED = masked('predictions.dense', 'predictions.LayerNorm', 'predictions')
-_DROPOUT = rate('classifier_dropout_prob')
-_LABELS = Output('classifier', labels, _DROPOUT)
+_DROPOUT = Rate('classifier_dropout_prob')
+_LABELS = Output('classifier', LABELS, _DROPOUT)
 
 HEADS = {
     'AlbertModel': (pooled('pooler'),),
-    'AlbertForPreTraining': (_MASKED, pooled('pooler', Output('sop_classifier.classifier', labels, _DROPOUT))),
+    'AlbertForPreTraining': (_MASKED, pooled('pooler', Output('sop_classifier.classifier', LABELS, _DROPOUT))),
     'AlbertForMaskedLM': (_MASKED,),
     'AlbertForSequenceClassification': (pooled('pooler', _LABELS),),
     'AlbertForTokenClassification': (each_token(_LABELS),),
-    'AlbertForQuestionAnswering': (each_token(Output('qa_outputs', two)),),
+    'AlbertForQuestionAnswering': (each_token(Output('qa_outputs', TWO)),),
 }
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From an `AlbertConfig` to our model, without heads.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    return trunk(config) | {
-        'layers': 1,
-        'passes': read(config, 'num_hidden_layers', int),
-        'types': read(config, 'type_vocab_size', int),
-        'embedding_width': read(config, 'embedding_size', int),
-    }
-
-
 FAMILY = Family(
-    spec,
+    trunk()
+    | {
+        'layers': 1,
+        'passes': Setting('num_hidden_layers', int),
+        'types': TYPES,
+        'embedding_width': Setting('embedding_size', int),
+    },
     WEIGHTS,
     prefix='albert.',
     copies={
@@ -72,4 +61,5 @@ FAMILY = Family(
     ignored=BUFFERS,
     keys=keys(required={'num_hidden_groups': 1, 'inner_group_num': 1}),
     heads=HEADS,
+    outside=r'(predictions|sop_classifier|classifier|qa_outputs)\..*',
 )

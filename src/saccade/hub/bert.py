@@ -6,19 +6,15 @@ Devlin et al. 2019, "BERT", https://arxiv.org/abs/1810.04805; the names and sett
 transformers, and of what stands on it.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from saccade.hub.encoder import BERT_LAYERS, BUFFERS, embeddings, keys, trunk
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, embeddings, keys, trunk
 from saccade.hub.family import Family
-from saccade.hub.heads import Output, classifier_dropout, each_token, labels, masked, pooled, two
-from saccade.hub.setting import read
+from saccade.hub.heads import LABELS, TWO, ClassifierDropout, Output, each_token, masked, pooled
 
 WEIGHTS = (*embeddings(), *BERT_LAYERS)
 
 _MASKED = masked('cls.predictions.transform.dense', 'cls.predictions.transform.LayerNorm', 'cls.predictions')
-_FOLLOWS = pooled('pooler.dense', Output('cls.seq_relationship', two))
-_LABELS = Output('classifier', labels, classifier_dropout)
+_FOLLOWS = pooled('pooler.dense', Output('cls.seq_relationship', TWO))
+_LABELS = Output('classifier', LABELS, ClassifierDropout())
 
 HEADS = {
     'BertModel': (pooled('pooler.dense'),),
@@ -27,21 +23,12 @@ HEADS = {
     'BertForNextSentencePrediction': (_FOLLOWS,),
     'BertForSequenceClassification': (pooled('pooler.dense', _LABELS),),
     'BertForTokenClassification': (each_token(_LABELS),),
-    'BertForQuestionAnswering': (each_token(Output('qa_outputs', two)),),
+    'BertForQuestionAnswering': (each_token(Output('qa_outputs', TWO)),),
 }
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `BertConfig` to our model, without heads.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    return trunk(config) | {'types': read(config, 'type_vocab_size', int)}
-
-
 FAMILY = Family(
-    spec,
+    trunk() | {'types': TYPES},
     WEIGHTS,
     prefix='bert.',
     copies={
@@ -53,4 +40,5 @@ FAMILY = Family(
     # As TensorFlow has it, and with it the published bert-base-uncased.
     older={'LayerNorm.gamma': 'LayerNorm.weight', 'LayerNorm.beta': 'LayerNorm.bias'},
     heads=HEADS,
+    outside=r'(cls|classifier|qa_outputs)\..*',
 )

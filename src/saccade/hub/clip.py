@@ -7,14 +7,12 @@ https://arxiv.org/abs/2103.00020; the names and settings are those of `CLIPModel
 of OpenCLIP (https://github.com/mlfoundations/open_clip) are stored too.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from saccade.hub.dual_encoder import inputs, of_images, of_texts, tower, towers, weights
-from saccade.hub.encoder import layer_norm, norm
+from saccade.hub.dual_encoder import IMAGE, inputs, layer_norm, of_images, of_texts, tower, weights
+from saccade.hub.encoder import norm
 from saccade.hub.family import Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.setting import read
+from saccade.hub.template import Free, Setting
+from saccade.hub.vision import channels
 
 _TOWER = {
     'num_hidden_layers': 12, 'hidden_act': 'quick_gelu', 'layer_norm_eps': 1e-5, 'attention_dropout': 0.0,
@@ -41,34 +39,36 @@ _KEYS = Keys(
     inner={
         f'{name}_config{end}': keys for name, keys in (('vision', _IMAGE), ('text', _TEXT)) for end in ('', '_dict')
     },
+    replaces={f'{name}_config_dict': f'{name}_config' for name in ('vision', 'text')},
 )
 
-
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From their config to our model.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    image, text = towers(config)
-    projection = {'use': 'head.pooled:Pooled', 'classes': read(config, 'projection_dim', int, 512), 'bias': False}
-    patches = {'use': 'embed.patch:PatchEmbedding', 'patch': read(image, 'patch_size', int), 'bias': False}
-    images = {
-        'embed': {'use': 'embed.class_token:ClassToken', 'embed': patches},
-        'embedding_norm': layer_norm(image),
-        'heads': {'pooled': projection | {'pool': {'use': 'ops.pool:first'}}},
-    }
-    return {
-        'use': 'model.dual_encoder:DualEncoder',
-        'image': tower(image, 'Full') | of_images(image, before=1) | images,
-        'text': tower(text, 'Causal')
-        | of_texts(text)
-        | {'heads': {'pooled': projection | {'pool': {'use': 'ops.pool:last'}}}},
-    }
-
+_PATCHES = {'use': 'embed.patch:PatchEmbedding', 'patch': Setting('vision_config.patch_size', int), 'bias': False}
+_PROJECTION = {
+    'use': 'head.pooled:Pooled',
+    'classes': Setting('projection_dim', int, 512),
+    'bias': False,
+    'dropout': Free(0.0),
+}
+TEMPLATE = {
+    'use': 'model.dual_encoder:DualEncoder',
+    'logit_scale': Free(1 / 0.07),  # at first; the parameter counts
+    'most_scale': Free(100.0),
+    'image': {
+        **tower('vision_config', 'Full'),
+        **of_images(tokens=1),
+        'embed': {'use': 'embed.class_token:ClassToken', 'embed': _PATCHES},
+        'embedding_norm': layer_norm('vision_config'),
+        'heads': {'pooled': {**_PROJECTION, 'pool': {'use': 'ops.pool:first'}}},
+    },
+    'text': {
+        **tower('text_config', 'Causal'),
+        **of_texts(),
+        'heads': {'pooled': {**_PROJECTION, 'pool': {'use': 'ops.pool:last'}}},
+    },
+}
 
 FAMILY = Family(
-    spec,
+    TEMPLATE,
     (
         *weights('embed/embed'),
         Weight('vision_model.embeddings.class_embedding', 'D -> D', ('image/embed/token',)),
@@ -82,4 +82,5 @@ FAMILY = Family(
     ignored=r'(text|vision)_model\.embeddings\.position_ids',
     keys=_KEYS,
     inputs=inputs,
+    sizes=channels('image/embed/embed/kernel', f'{IMAGE}num_channels'),
 )

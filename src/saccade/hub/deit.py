@@ -7,13 +7,11 @@ settings are those of `DeiTModel` in transformers. The two classifiers of distil
 represented.
 """
 
-from functools import partial
-
 from saccade.hub.family import Family
-from saccade.hub.vision import CLASSIFIER, KEYS, POOLER, image, trunk, weights
+from saccade.hub.vision import CLASSIFIER, KEYS, POOLER, channels, image, trunk, weights
 
 FAMILY = Family(
-    partial(trunk, tokens=2),
+    trunk(tokens=2),
     weights({'cls_token': 'embed/token', 'distillation_token': 'embed/embed/token'}),
     prefix='deit.',
     copies={},
@@ -21,4 +19,6 @@ FAMILY = Family(
     keys=KEYS,
     heads={'DeiTModel': (POOLER,), 'DeiTForImageClassification': (CLASSIFIER,)},
     inputs=image,
+    outside=r'classifier\..*',
+    sizes=channels('embed/embed/embed/kernel'),
 )

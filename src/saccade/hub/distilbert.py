@@ -6,14 +6,11 @@ Sanh et al. 2019, "DistilBERT", https://arxiv.org/abs/1910.01108; the names and 
 `DistilBertModel` in transformers, and of what stands on it. Positions that were made of sines are a table too.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from saccade.hub.encoder import BUFFERS, Words, embeddings, layers, trunk
 from saccade.hub.family import Family
-from saccade.hub.heads import Output, always, each_token, labels, masked, pooled, rate, two
+from saccade.hub.heads import LABELS, RELU, TWO, Output, each_token, masked, pooled
 from saccade.hub.keys import Keys
-from saccade.hub.setting import read_activation
+from saccade.hub.template import Activation, Rate
 
 WEIGHTS = (
     *embeddings(),
@@ -43,18 +40,16 @@ _WORDS = Words(
 )
 
 
-def _activation(config: Mapping[str, Any]) -> dict[str, Any]:
-    return read_activation(config, _WORDS.activation)
-
+_FUNCTION = Activation(_WORDS.activation)
 
 HEADS = {
     'DistilBertModel': (),
-    'DistilBertForMaskedLM': (masked('vocab_transform', 'vocab_layer_norm', 'vocab_projector', _activation),),
+    'DistilBertForMaskedLM': (masked('vocab_transform', 'vocab_layer_norm', 'vocab_projector', _FUNCTION),),
     'DistilBertForSequenceClassification': (
-        pooled('pre_classifier', Output('classifier', labels, rate('seq_classif_dropout')), always('relu')),
+        pooled('pre_classifier', Output('classifier', LABELS, Rate('seq_classif_dropout')), RELU),
     ),
-    'DistilBertForTokenClassification': (each_token(Output('classifier', labels, rate(_WORDS.dropout))),),
-    'DistilBertForQuestionAnswering': (each_token(Output('qa_outputs', two, rate('qa_dropout'))),),
+    'DistilBertForTokenClassification': (each_token(Output('classifier', LABELS, Rate(_WORDS.dropout))),),
+    'DistilBertForQuestionAnswering': (each_token(Output('qa_outputs', TWO, Rate('qa_dropout'))),),
 }
 
 
@@ -65,21 +60,13 @@ _KEYS = Keys(
 )
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `DistilBertConfig` to our model, without heads.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    return trunk(config, _WORDS)
-
-
 FAMILY = Family(
-    spec,
+    trunk(_WORDS),
     WEIGHTS,
     prefix='distilbert.',
     copies={'vocab_projector.weight': 'embeddings.word_embeddings.weight'},
     ignored=BUFFERS,
     keys=_KEYS,
     heads=HEADS,
+    outside=r'(vocab_transform|vocab_layer_norm|vocab_projector|pre_classifier|classifier|qa_outputs)\..*',
 )

@@ -7,15 +7,17 @@ https://arxiv.org/abs/2303.15343. The names and settings are those of transforme
 [out, in], its kernel of patches [out, channels, rows, columns].
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from saccade.hub.encoder import layer_norm, layers, norm
+from saccade.hub.encoder import Words, attention, layers, norm
 from saccade.hub.family import CONTEXT, Weight
-from saccade.hub.setting import read, read_activation
-from saccade.hub.vision import grid, image
+from saccade.hub.setting import read
+from saccade.hub.template import Activation, Config, Free, Inner, Setting
+from saccade.hub.vision import Places, grid_positions, image
+
+IMAGE = 'vision_config.'
 
 _LAYER = {
     'mixer_norm': 'layer_norm1',
@@ -29,105 +31,74 @@ _LAYER = {
 }
 
 
-def tower(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
-    """From the config of one of their towers to what both of ours have: width, layers, norm and block.
+_WORDS = Words(dropout=None, weights_dropout='attention_dropout')
+
+
+def layer_norm(key: str) -> dict[str, Any]:
+    """Template of the layer norms of a tower. Args: key, of its object in config.json."""
+    return {'use': 'norm.layer:LayerNorm', 'epsilon': Setting(f'{key}.layer_norm_eps', float)}
+
+
+def tower(key: str, mask: str) -> dict[str, Any]:
+    """Template of what both towers have: width, layers, norm and block.
 
     Args:
+        key: of the tower's object in config.json.
         mask: of its attention, in `ops.mask`.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
     """
+    words, norm = _WORDS.inside(key), layer_norm(key)
     return {
         'use': 'model.encoder:Encoder',
-        'width': read(config, 'hidden_size', int),
-        'layers': read(config, 'num_hidden_layers', int),
-        'norm': layer_norm(config),
+        'width': Setting(words.width, int),
+        'layers': Setting(words.layers, int),
+        'dropout': Free(0.0),
+        'norm': norm,
         'run': {'use': 'model.stack:Unrolled'},
         'block': {
             'use': 'block.pre_norm:PreNorm',
-            'norm': layer_norm(config),
-            'mixer': attention(config, mask),
-            'feedforward': feedforward(config),
+            'norm': norm,
+            'mixer': attention(words, mask),
+            'feedforward': feedforward(key),
         },
     }
 
 
-def attention(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
-    """The attention of a tower.
-
-    Raises:
-        UserError: as for `tower`.
-    """
-    return {
-        'use': 'attention.multi_head:MultiHead',
-        'heads': read(config, 'num_attention_heads', int),
-        'bias': True,
-        'output_bias': True,
-        'mask': {'use': f'ops.mask:{mask}'},
-        'position': {'use': 'position.none:NoPosition'},
-        'kernel': {'use': 'attention.plain:Plain', 'dropout': read(config, 'attention_dropout', float, 0.0)},
-    }
+def pooling(key: str) -> dict[str, Any]:
+    """Template of an attention pooling with a feed-forward layer, as SigLIP's. Args: key, of the tower's object."""
+    mixer, norm = attention(_WORDS.inside(key), 'Full'), layer_norm(key)
+    return {'norm': norm, 'mixer': mixer, 'feedforward': feedforward(key)}
 
 
-def feedforward(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The feed-forward layer of a tower.
-
-    Raises:
-        UserError: as for `tower`.
-    """
+def feedforward(key: str) -> dict[str, Any]:
+    """Template of the feed-forward layer of a tower. Args: key, of the tower's object in config.json."""
+    words = _WORDS.inside(key)
     return {
         'use': 'feedforward.mlp:MLP',
-        'activation': read_activation(config, 'hidden_act'),
-        'ratio': read(config, 'intermediate_size', int) / read(config, 'hidden_size', int),
+        'activation': Activation(words.activation),
+        'ratio': Inner(words.inner, words.width),
+        'bias': Free(True),
+        'dropout': Free(0.0),
     }
 
 
-def of_images(config: Mapping[str, Any], before: int) -> dict[str, Any]:
-    """What a tower of images has besides, but for its embedding: positions. Args: before, class tokens.
+def of_images(tokens: int) -> dict[str, Any]:
+    """Template of what a tower of images has besides, but for its embedding: positions. Args: tokens, of the class."""
+    return {'context_length': Places(tokens, IMAGE), 'position': grid_positions(tokens, IMAGE)}
 
-    Raises:
-        UserError: as for `tower`.
-    """
-    rows, columns = grid(config)
+
+def of_texts() -> dict[str, Any]:
+    """Template of what a tower of texts has besides: a vocabulary and positions."""
+    length = Setting('text_config.max_position_embeddings', int)
     return {
-        'context_length': rows * columns + before,
-        'position': {'use': 'position.learned_grid:LearnedGrid', 'rows': rows, 'columns': columns, 'before': before},
-    }
-
-
-def of_texts(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tower of texts has besides: a vocabulary and positions.
-
-    Raises:
-        UserError: as for `tower`.
-    """
-    length = read(config, 'max_position_embeddings', int)
-    return {
-        'vocabulary': read(config, 'vocab_size', int),
+        'vocabulary': Setting('text_config.vocab_size', int),
         'context_length': length,
         'position': {'use': 'position.learned:Learned', 'length': length},
     }
 
 
-def towers(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the settings of the two towers, of images and of texts.
-
-    An older folder of CLIP has them in `*_config_dict` too, which counts if they differ.
-
-    Raises:
-        UserError: one is missing, or is no object.
-    """
-    image, text = (
-        read(config, f'{name}_config_dict', dict, None) or read(config, f'{name}_config', dict)
-        for name in ('vision', 'text')
-    )
-    return image, text
-
-
-def inputs(config: Mapping[str, Any]) -> tuple[Any, ...]:
+def inputs(config: Config) -> tuple[Any, ...]:
     """One image of zeros and one text, as the model reads them."""
-    return image(towers(config)[0])[0], np.zeros((1, 1), np.int32), CONTEXT
+    return image(read(config, 'vision_config', dict))[0], np.zeros((1, 1), np.int32), CONTEXT
 
 
 def weights(patches: str) -> tuple[Weight, ...]:

@@ -6,32 +6,29 @@ Clark et al. 2020, "ELECTRA", https://arxiv.org/abs/2003.10555; the names and se
 transformers, and of what stands on it.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
-from saccade.hub.encoder import BERT_LAYERS, BUFFERS, affine, embeddings, keys, trunk
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, Words, affine, embeddings, keys, trunk
 from saccade.hub.family import Family, Head
 from saccade.hub.heads import (
+    EXACT_GELU,
+    HIDDEN_ACTIVATION,
+    LABELS,
+    TWO,
+    ClassifierDropout,
     Output,
-    classifier_dropout,
     each_token,
-    exact_gelu,
-    hidden_activation,
-    labels,
     masked,
     pooled,
-    two,
 )
 from saccade.hub.setting import read
+from saccade.hub.template import Config, Place, Setting
 
 WEIGHTS = (*embeddings(), *affine('embeddings_project', 'embedding_output'), *BERT_LAYERS)
 
 
-def _replaced(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Spec of the head that scores whether a token was replaced by the generator."""
-    return {'use': 'head.each_token:EachToken', 'activation': hidden_activation(config), 'classes': 1}
-
-
+# Scores whether a token was replaced by the generator.
+_REPLACED = {'use': 'head.each_token:EachToken', 'activation': HIDDEN_ACTIVATION, 'classes': 1}
 _DISCRIMINATOR = (
     *affine('discriminator_predictions.dense', 'tokens_head/hidden'),
     *affine('discriminator_predictions.dense_prediction', 'tokens_head/output'),
@@ -39,33 +36,33 @@ _DISCRIMINATOR = (
 
 HEADS = {
     'ElectraModel': (),
-    'ElectraForPreTraining': (Head('tokens', _replaced, _DISCRIMINATOR),),
+    'ElectraForPreTraining': (Head('tokens', _REPLACED, _DISCRIMINATOR),),
     'ElectraForMaskedLM': (
-        masked('generator_predictions.dense', 'generator_predictions.LayerNorm', 'generator_lm_head', exact_gelu),
+        masked('generator_predictions.dense', 'generator_predictions.LayerNorm', 'generator_lm_head', EXACT_GELU),
     ),
     'ElectraForSequenceClassification': (
-        pooled('classifier.dense', Output('classifier.out_proj', labels, classifier_dropout), exact_gelu),
+        pooled('classifier.dense', Output('classifier.out_proj', LABELS, ClassifierDropout()), EXACT_GELU),
     ),
-    'ElectraForTokenClassification': (each_token(Output('classifier', labels, classifier_dropout)),),
-    'ElectraForQuestionAnswering': (each_token(Output('qa_outputs', two)),),
+    'ElectraForTokenClassification': (each_token(Output('classifier', LABELS, ClassifierDropout())),),
+    'ElectraForQuestionAnswering': (each_token(Output('qa_outputs', TWO)),),
 }
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From an `ElectraConfig` to our model, without heads.
+class _Narrow(Setting):
+    """Width of the embedding; None where it is that of the model."""
 
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    found, narrow = trunk(config), read(config, 'embedding_size', int)
-    return found | {
-        'types': read(config, 'type_vocab_size', int),
-        'embedding_width': None if narrow == found['width'] else narrow,
-    }
+    def read(self, config: Config) -> int | None:
+        """Return E, or None."""
+        narrow = super().read(config)
+        return None if narrow == read(config, Words.width, int) else narrow
+
+    def write(self, value: int | None, place: Place) -> dict[str, Any]:
+        """Return the setting."""
+        return {self.key: place.fields['width'] if value is None else value}
 
 
 FAMILY = Family(
-    spec,
+    trunk() | {'types': TYPES, 'embedding_width': _Narrow('embedding_size', int)},
     WEIGHTS,
     prefix='electra.',
     copies={'generator_lm_head.weight': 'embeddings.word_embeddings.weight'},
@@ -73,4 +70,5 @@ FAMILY = Family(
     # Of multiple choice.
     keys=keys(harmless=('summary_activation', 'summary_last_dropout', 'summary_type', 'summary_use_proj')),
     heads=HEADS,
+    outside=r'(discriminator_predictions|generator_predictions|generator_lm_head|classifier|qa_outputs)\..*',
 )

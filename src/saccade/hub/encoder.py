@@ -7,13 +7,14 @@ linear maps are stored [out, in].
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from saccade.hub.family import Weight
 from saccade.hub.keys import Keys
-from saccade.hub.setting import read, read_activation
+from saccade.hub.setting import read
+from saccade.hub.template import Activation, Both, Free, HeadWidth, Inner, Kernel, Rate, Setting, Usual
 
 # Once saved with every model: 0, 1, 2, ..., and zeros.
 BUFFERS = r'embeddings\.(position|token_type)_ids'
@@ -28,8 +29,19 @@ class Words:
     heads: str = 'num_attention_heads'
     inner: str = 'intermediate_size'
     activation: str = 'hidden_act'
-    dropout: str = 'hidden_dropout_prob'
+    dropout: str | None = 'hidden_dropout_prob'
     weights_dropout: str = 'attention_probs_dropout_prob'
+
+    def inside(self, key: str) -> 'Words':
+        """Return the names of settings in an object of config.json. Args: key, of the object."""
+        names = {name: value and f'{key}.{value}' for name, value in asdict(self).items()}
+        return Words(**names)
+
+
+# A model without types of tokens is exported with one, whose vector is zero.
+TYPES = Both(lambda config: read(config, 'type_vocab_size', int), lambda count: {'type_vocab_size': max(count, 1)})
+BIAS = Free(True)  # zero in the export of a model without
+LAYER_NORM = {'use': 'norm.layer:LayerNorm', 'epsilon': Setting('layer_norm_eps', float, 1e-12)}
 
 
 def keys(**others: Any) -> Keys:
@@ -38,63 +50,50 @@ def keys(**others: Any) -> Keys:
     return Keys(**{**others, 'required': required | others.get('required', {})})
 
 
-def trunk(config: Mapping[str, Any], words: Words = Words(), skipped: int = 0) -> dict[str, Any]:
-    """From their config to our encoder, without heads.
-
-    Args:
-        skipped: positions before the first one of a text.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    context_length = read(config, 'max_position_embeddings', int, least=1 + skipped) - skipped
-    norm = layer_norm(config)
+def trunk(words: Words = Words(), skipped: int = 0) -> dict[str, Any]:
+    """Template of the encoder, without heads. Args: skipped, positions before the first one of a text."""
+    length = Setting('max_position_embeddings', int, less=skipped)
     return {
         'use': 'model.encoder:Encoder',
-        'vocabulary': read(config, 'vocab_size', int),
-        'context_length': context_length,
-        'width': read(config, words.width, int),
-        'layers': read(config, words.layers, int),
-        'dropout': read(config, words.dropout, float),
-        'position': {'use': 'position.learned:Learned', 'length': context_length},
-        'embedding_norm': norm,
+        'vocabulary': Setting('vocab_size', int),
+        'context_length': length,
+        'width': Setting(words.width, int),
+        'layers': Setting(words.layers, int),
+        'dropout': Rate(words.dropout),
+        'position': {'use': 'position.learned:Learned', 'length': length},
+        'embedding_norm': LAYER_NORM,
         'norm': {'use': 'norm.none:NoNorm'},
         'run': {'use': 'model.stack:Unrolled'},
         'heads': {},
         'block': {
             'use': 'block.post_norm:PostNorm',
-            'norm': norm,
-            'mixer': _mixer(config, words),
+            'norm': LAYER_NORM,
+            'mixer': attention(words),
             'feedforward': {
                 'use': 'feedforward.mlp:MLP',
-                'activation': read_activation(config, words.activation),
-                'ratio': read(config, words.inner, int) / read(config, words.width, int),
-                'dropout': read(config, words.dropout, float),
+                'activation': Activation(words.activation),
+                'ratio': Inner(words.inner, words.width),
+                'bias': Free(True),
+                'dropout': Rate(words.dropout),
             },
         },
     }
 
 
-def _mixer(config: Mapping[str, Any], words: Words) -> dict[str, Any]:
+def attention(words: Words = Words(), mask: str = 'Full', bias: Any = BIAS) -> dict[str, Any]:
+    """Template of multi-head attention with equal heads. Args: mask, in `ops.mask`; bias, of the projections."""
     return {
         'use': 'attention.multi_head:MultiHead',
-        'heads': read(config, words.heads, int),
-        'bias': True,
-        'output_bias': True,
-        'dropout': read(config, words.dropout, float),
-        'mask': {'use': 'ops.mask:Full'},
+        'heads': Setting(words.heads, int),
+        'key_value_heads': Usual(None, lambda fields: fields['heads']),
+        'head_width': HeadWidth(words.width, words.heads),
+        'bias': bias,
+        'output_bias': Free(True),
+        'dropout': Free(0.0) if words.dropout is None else Rate(words.dropout),
+        'mask': {'use': f'ops.mask:{mask}'},
         'position': {'use': 'position.none:NoPosition'},
-        'kernel': {'use': 'attention.plain:Plain', 'dropout': read(config, words.weights_dropout, float)},
+        'kernel': Kernel(words.weights_dropout),
     }
-
-
-def layer_norm(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec of the layer norms, with the epsilon that config.json gives.
-
-    Raises:
-        UserError: `layer_norm_eps` is no number that is finite and at least 0.
-    """
-    return {'use': 'norm.layer:LayerNorm', 'epsilon': read(config, 'layer_norm_eps', float, 1e-12)}
 
 
 def affine(theirs: str, ours: str, kernel: str = 'F D -> D F', bias: str = 'F -> F') -> tuple[Weight, Weight]:

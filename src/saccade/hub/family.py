@@ -15,7 +15,8 @@ import numpy as np
 
 from saccade import build, hub
 from saccade.hub.keys import Keys
-from saccade.hub.setting import read, shortened
+from saccade.hub.setting import read, require, shortened
+from saccade.hub.template import filled
 from saccade.types import LayerContext, UserError
 
 Table = Callable[[int, int], np.ndarray]  # from its numbers of rows and columns
@@ -48,22 +49,23 @@ class Head:
 
     Attributes:
         name: ours.
-        spec: from their config.json to ours; it raises a UserError as that of a family does.
+        template: its spec, with leaves for what config.json says.
         weights: its tensors.
+        required: key of config.json -> its only supported value.
     """
 
     name: str
-    spec: Callable[[Mapping[str, Any]], dict[str, Any]]
+    template: Mapping[str, Any]
     weights: tuple[Weight, ...]
+    required: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Family:
-    """Model family: how its folders are converted to our models.
+    """Model family: conversion of its folders to our models, and of our models to such folders.
 
     Attributes:
-        spec: from their config.json to our model, as it stands under config.model; it raises a UserError where a
-            setting is missing, has the wrong type, or asks for what we cannot represent.
+        template: spec of the model, as under config.model, with leaves for what config.json says (`hub.template`).
         weights: every tensor of every model of the family; one is asked for if the model at hand has its parameters.
         prefix: may stand before each name, or be absent.
         copies: tensors that may be stored next to the one they are tied to; name -> name.
@@ -75,9 +77,11 @@ class Family:
         tokens: what config.json says of generation where it does not mention it: the defaults of their config class.
         inputs: arguments of such a model's `init`, after the key and before `train`, by their config.json: one row.
         constants: names of tables that are the same in every model of the family -> the table.
+        outside: a regular expression of the names that never have the prefix: those of heads.
+        sizes: settings that only the shapes of our parameters give, as the channels of images; from shapes by path.
     """
 
-    spec: Callable[[Mapping[str, Any]], dict[str, Any]]
+    template: Mapping[str, Any]
     weights: tuple[Weight, ...]
     prefix: str
     copies: Mapping[str, str]
@@ -88,6 +92,20 @@ class Family:
     tokens: Mapping[str, int] = field(default_factory=dict)
     inputs: Callable[[Mapping[str, Any]], tuple[Any, ...]] = lambda config: ONE_TEXT
     constants: Mapping[str, Table] = field(default_factory=dict)
+    outside: str = ''
+    sizes: Callable[[Mapping[str, tuple[int, ...]]], dict[str, Any]] = lambda shapes: {}
+
+    def spec(self, config: Mapping[str, Any], heads: tuple[Head, ...] = ()) -> dict[str, Any]:
+        """Return the spec of the model that config.json describes, with these heads.
+
+        Raises:
+            UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
+        """
+        spec = filled(self.template, config)
+        for head in heads:
+            for key, value in head.required.items():
+                require(config, key, value)
+        return {**spec, 'heads': {head.name: filled(head.template, config) for head in heads}} if heads else spec
 
     def heads_of(self, config: Mapping[str, Any]) -> tuple[Head, ...]:
         """Return the heads of the model that config.json describes.

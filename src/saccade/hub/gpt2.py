@@ -6,12 +6,12 @@ Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; the 
 `GPT2LMHeadModel` in transformers. Its linear maps are stored [in, out], and queries, keys and values as one.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from saccade.hub.family import Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.setting import read, read_activation
+from saccade.hub.setting import read
+from saccade.hub.template import Activation, Both, Free, HeadWidth, Inner, Kernel, MismatchError, Rate, Setting, Usual
 
 _MIXER = 'layers/pattern_0/mixer'
 _FEEDFORWARD = 'layers/pattern_0/feedforward'
@@ -56,60 +56,60 @@ _KEYS = Keys(
 )  # fmt: skip
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `GPT2Config` to our model.
+_LENGTH = Setting('n_positions', int)
+_NORM = {'use': 'norm.layer:LayerNorm', 'epsilon': Setting('layer_norm_epsilon', float, 1e-5)}
+_DROPOUT = Rate('resid_pdrop', default=0.1)
 
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    context_length, width = read(config, 'n_positions', int), read(config, 'n_embd', int)
-    norm = {'use': 'norm.layer:LayerNorm', 'epsilon': read(config, 'layer_norm_epsilon', float, 1e-5)}
-    return {
-        'use': 'model.decoder:Decoder',
-        'vocabulary': read(config, 'vocab_size', int),
-        'context_length': context_length,
-        'width': width,
-        'layers': read(config, 'n_layer', int),
-        'tied': read(config, 'tie_word_embeddings', bool, True),
-        'dropout': read(config, 'embd_pdrop', float, 0.1),
-        'position': {'use': 'position.learned:Learned', 'length': context_length},
-        'norm': norm,
-        'run': {'use': 'model.stack:Unrolled'},
-        'block': {
-            'use': 'block.pre_norm:PreNorm',
-            'norm': norm,
-            'mixer': _mixer(config),
-            'feedforward': {
-                'use': 'feedforward.mlp:MLP',
-                'activation': read_activation(config, 'activation_function', 'gelu_new'),
-                'ratio': read(config, 'n_inner', int, 4 * width) / width,
-                'dropout': read(config, 'resid_pdrop', float, 0.1),
-            },
+
+def _scaled(scale: float | None) -> dict[str, Any]:
+    if scale not in (None, 1.0):
+        raise MismatchError(f'is {scale}, which must be None or 1.0')
+    return {'scale_attn_weights': scale is None}
+
+
+TEMPLATE = {
+    'use': 'model.decoder:Decoder',
+    'vocabulary': Setting('vocab_size', int),
+    'context_length': _LENGTH,
+    'width': Setting('n_embd', int),
+    'layers': Setting('n_layer', int),
+    'tied': Setting('tie_word_embeddings', bool, True),
+    'dropout': Rate('embd_pdrop', default=0.1),
+    'position': {'use': 'position.learned:Learned', 'length': _LENGTH},
+    'norm': _NORM,
+    'run': {'use': 'model.stack:Unrolled'},
+    'block': {
+        'use': 'block.pre_norm:PreNorm',
+        'norm': _NORM,
+        'mixer': {
+            'use': 'attention.multi_head:MultiHead',
+            'heads': Setting('n_head', int),
+            'key_value_heads': Usual(None, lambda fields: fields['heads']),
+            'head_width': HeadWidth('n_embd', 'n_head'),
+            'scale': Both(lambda config: None if read(config, 'scale_attn_weights', bool, True) else 1.0, _scaled),
+            'bias': Free(True),
+            'output_bias': Free(True),
+            'dropout': _DROPOUT,
+            'mask': {'use': 'ops.mask:Causal'},
+            'position': {'use': 'position.none:NoPosition'},
+            'kernel': Kernel('attn_pdrop', 0.1),
         },
-    }
-
-
-def _mixer(config: Mapping[str, Any]) -> dict[str, Any]:
-    scaled = read(config, 'scale_attn_weights', bool, True)
-    return {
-        'use': 'attention.multi_head:MultiHead',
-        'heads': read(config, 'n_head', int),
-        'scale': None if scaled else 1.0,
-        'bias': True,
-        'output_bias': True,
-        'dropout': read(config, 'resid_pdrop', float, 0.1),
-        'mask': {'use': 'ops.mask:Causal'},
-        'position': {'use': 'position.none:NoPosition'},
-        'kernel': {'use': 'attention.plain:Plain', 'dropout': read(config, 'attn_pdrop', float, 0.1)},
-    }
-
-
+        'feedforward': {
+            'use': 'feedforward.mlp:MLP',
+            'activation': Activation('activation_function', 'gelu_new'),
+            'ratio': Inner('n_inner', 'n_embd', default=4),
+            'bias': Free(True),
+            'dropout': _DROPOUT,
+        },
+    },
+}
 FAMILY = Family(
-    spec,
+    TEMPLATE,
     WEIGHTS,
     prefix='transformer.',
     copies={'lm_head.weight': 'wte.weight'},
     ignored=r'h\.\d+\.attn\.(masked_)?bias',  # the causal mask, and what it once filled in
     keys=_KEYS,
+    outside=r'lm_head\.weight',
     tokens={'bos_token_id': 50256, 'eos_token_id': 50256},
 )

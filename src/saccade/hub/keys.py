@@ -39,6 +39,7 @@ class Keys:
         defaults: key -> default of the class, for keys that folders leave out.
         fixed: key -> the value that transformers uses, whatever the folder has.
         inner: key of an object -> keys of the object.
+        replaces: key of an object -> key of the object in whose place it is taken, where there are both.
     """
 
     required: Mapping[str, Any] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Keys:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     inner: Mapping[str, 'Keys'] = field(default_factory=dict)
+    replaces: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def declared(self) -> frozenset[str]:
@@ -72,6 +74,7 @@ class Keys:
         for key, keys in self.inner.items():
             if isinstance(found.get(key), Mapping):
                 found[key] = keys.settings(found[key], f'{at}{key}.')
+        found |= {key: found[other] for other, key in self.replaces.items() if found.get(other)}
         found = {**self.defaults, **found, **self.fixed}
         for key, value in {**_REQUIRED, **self.required}.items():
             require(Settings(found, at), key, value)

@@ -11,8 +11,10 @@ from typing import Any
 
 from saccade.hub.family import Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.setting import Settings, read, read_activation, require, shortened
-from saccade.types import UserError
+from saccade.hub.setting import Settings, read, require, shortened
+from saccade.hub.template import Activation, Both, Config, Free, InnerWidth, Kernel, MismatchError, Setting
+from saccade.ops.rotary import linear, llama3
+from saccade.types import Part, UserError
 
 _MIXER = 'layers/pattern_0/mixer'
 _FEEDFORWARD = 'layers/pattern_0/feedforward'
@@ -46,71 +48,33 @@ _KEYS = Keys(
 )
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `LlamaConfig` to our model.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    norm = {'use': 'norm.rms:RMSNorm', 'epsilon': read(config, 'rms_norm_eps', float, 1e-6)}
-    return {
-        'use': 'model.decoder:Decoder',
-        'vocabulary': read(config, 'vocab_size', int),
-        'context_length': read(config, 'max_position_embeddings', int),
-        'width': read(config, 'hidden_size', int),
-        'layers': read(config, 'num_hidden_layers', int),
-        'tied': read(config, 'tie_word_embeddings', bool, False),
-        'position': {'use': 'position.none:NoPosition'},
-        'norm': norm,
-        'run': {'use': 'model.stack:Unrolled'},
-        'block': {
-            'use': 'block.pre_norm:PreNorm',
-            'norm': norm,
-            'mixer': _mixer(config),
-            'feedforward': {
-                'use': 'feedforward.gated:Gated',
-                'activation': read_activation(config, 'hidden_act', 'silu'),
-                'width': read(config, 'intermediate_size', int),
-                'bias': read(config, 'mlp_bias', bool, False),
-            },
-        },
-    }
-
-
-def _mixer(config: Mapping[str, Any]) -> dict[str, Any]:
-    bias = read(config, 'attention_bias', bool, False)
-    dropout = read(config, 'attention_dropout', float, 0.0)
-    return {
-        'use': 'attention.multi_head:MultiHead',
-        'heads': read(config, 'num_attention_heads', int),
-        'key_value_heads': read(config, 'num_key_value_heads', int, None),
-        'head_width': read(config, 'head_dim', int, None),
-        'bias': bias,
-        'output_bias': bias,
-        'mask': {'use': 'ops.mask:Causal'},
-        'position': _rotary(config),
-        'kernel': {'use': 'attention.plain:Plain', 'dropout': dropout},
-    }
-
-
-def _rotary(config: Mapping[str, Any]) -> dict[str, Any]:
+def _rope(config: Config) -> Settings:
     """Version 5 keeps all of it in `rope_parameters`, version 4 the base apart and the rest in `rope_scaling`."""
     key = 'rope_scaling' if read(config, 'rope_scaling', dict, {}) else 'rope_parameters'
-    rope = Settings(read(config, key, dict, {}), f'{key}.')
+    return Settings(read(config, key, dict, {}), f'{key}.')
+
+
+def _base(config: Config) -> float:
+    base = read(_rope(config), 'rope_theta', float, read(config, 'rope_theta', float, 10000.0))
+    if base < 1:
+        raise UserError(f'config.json: rope_theta must be at least 1, not {base:g}')
+    return base
+
+
+def _scaling(config: Config) -> dict[str, Any] | None:
+    rope = _rope(config)
     require(rope, 'partial_rotary_factor', 1.0)
     kind = read(rope, 'rope_type', str, read(rope, 'type', str, 'default'))
     if kind not in _SCALINGS:
         raise UserError(f'config.json: there is no rope_type {shortened(kind)}; there are {", ".join(_SCALINGS)}')
-    base = read(rope, 'rope_theta', float, read(config, 'rope_theta', float, 10000.0))
-    if base < 1:
-        raise UserError(f'config.json: rope_theta must be at least 1, not {base:g}')
+    rope.seen.add('rope_theta')
     scaling = _SCALINGS[kind](config, rope)
     if unread := [name for name, value in rope.items() if value is not None and name not in rope.seen]:
         raise UserError(
             f'config.json: {rope.at}{unread[0]} is {shortened(rope[unread[0]])}, but rope_type {shortened(kind)} only '
             f'has {", ".join(sorted(rope.seen))}'
         )
-    return {'use': 'position.rotary:Rotary', 'base': base, 'scaling': scaling}
+    return scaling
 
 
 def _linear(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,12 +95,84 @@ def _llama3(config: Mapping[str, Any], rope: Mapping[str, Any]) -> dict[str, Any
 
 _SCALINGS = {'default': lambda config, rope: None, 'linear': _linear, 'llama3': _llama3}
 
+
+def _base_settings(base: float) -> dict[str, Any]:
+    return {'rope_theta': float(base), 'rope_parameters.rope_theta': float(base)}
+
+
+def _scaling_settings(scaling: Part | None) -> dict[str, Any]:
+    """Settings of both versions of transformers."""
+    if scaling is None:
+        return {'rope_parameters.rope_type': 'default'}
+    kind = next((kind for kind, (target, _) in _WRITTEN.items() if target is scaling.target), None)
+    if kind is None:
+        raise MismatchError(f'is {scaling.name}, which must be ops.rotary:linear, ops.rotary:llama3 or None')
+    given, names = dict(scaling.arguments), _WRITTEN[kind][1]
+    rope = {'rope_type': kind} | {names[name]: value for name, value in given.items()}
+    return {f'{place}.{key}': value for place in ('rope_parameters', 'rope_scaling') for key, value in rope.items()}
+
+
+# Functions of ours, with their arguments by the names of transformers.
+_WRITTEN = {
+    'linear': (linear, {'factor': 'factor'}),
+    'llama3': (
+        llama3,
+        {
+            'factor': 'factor', 'low': 'low_freq_factor', 'high': 'high_freq_factor',
+            'context_length': 'original_max_position_embeddings',
+        },
+    ),
+}  # fmt: skip
+_NORM = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('rms_norm_eps', float, 1e-6)}
+_BIAS = Setting('attention_bias', bool, False)
+
+TEMPLATE = {
+    'use': 'model.decoder:Decoder',
+    'vocabulary': Setting('vocab_size', int),
+    'context_length': Setting('max_position_embeddings', int),
+    'width': Setting('hidden_size', int),
+    'layers': Setting('num_hidden_layers', int),
+    'tied': Setting('tie_word_embeddings', bool, False),
+    'position': {'use': 'position.none:NoPosition'},
+    'norm': _NORM,
+    'dropout': Free(0.0),
+    'run': {'use': 'model.stack:Unrolled'},
+    'block': {
+        'use': 'block.pre_norm:PreNorm',
+        'norm': _NORM,
+        'mixer': {
+            'use': 'attention.multi_head:MultiHead',
+            'heads': Setting('num_attention_heads', int),
+            'key_value_heads': Setting('num_key_value_heads', int, None),
+            'head_width': Setting('head_dim', int, None),
+            'bias': _BIAS,
+            'output_bias': _BIAS,
+            'dropout': Free(0.0),
+            'mask': {'use': 'ops.mask:Causal'},
+            'position': {
+                'use': 'position.rotary:Rotary',
+                'base': Both(_base, _base_settings),
+                'scaling': Both(_scaling, _scaling_settings),
+            },
+            'kernel': Kernel('attention_dropout', 0.0),
+        },
+        'feedforward': {
+            'use': 'feedforward.gated:Gated',
+            'activation': Activation('hidden_act', 'silu'),
+            'width': InnerWidth('intermediate_size', 'hidden_size'),
+            'bias': Setting('mlp_bias', bool, False),
+            'dropout': Free(0.0),
+        },
+    },
+}
+
 FAMILY = Family(
-    spec,
+    TEMPLATE,
     WEIGHTS,
     prefix='model.',
     copies={'lm_head.weight': 'embed_tokens.weight'},
     ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
     keys=_KEYS,
+    outside=r'lm_head\.weight',
     tokens={'bos_token_id': 1, 'eos_token_id': 2},
 )

@@ -123,10 +123,8 @@ def _described(config: Mapping[str, Any]) -> tuple[Family, Settings, tuple[Head,
     """The family, the settings, the heads and the spec of the model that a config.json describes."""
     family = find_family(read(config, 'model_type', str))
     settings = family.keys.settings(config)
-    heads, spec = family.heads_of(settings), family.spec(settings)
-    if heads:
-        spec['heads'] = {head.name: head.spec(settings) for head in heads}
-    return family, settings, heads, spec
+    heads = family.heads_of(settings)
+    return family, settings, heads, family.spec(settings, heads)
 
 
 def _shapes(spec: dict[str, Any], inputs: tuple[Any, ...]) -> Shapes:

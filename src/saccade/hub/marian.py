@@ -7,7 +7,7 @@ OPUS-MT models are published; the names and settings are those of `MarianMTModel
 stored [out, in]; all sines of a position stand before its cosines.
 """
 
-from collections.abc import Mapping
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,22 @@ import numpy as np
 from saccade.hub.encoder import layers
 from saccade.hub.family import ONE_TEXT, Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
-from saccade.hub.setting import read, read_activation, require
+from saccade.hub.setting import read, require
+from saccade.hub.template import (
+    Activation,
+    Both,
+    Config,
+    Free,
+    HeadWidth,
+    Inner,
+    Kernel,
+    Leaf,
+    MismatchError,
+    Place,
+    Rate,
+    Setting,
+    Usual,
+)
 from saccade.ops.rotary import frequencies
 
 # How they call what a layer holds, by ours.
@@ -37,6 +52,8 @@ WEIGHTS = (
     *layers('decoder.layers.*', _LAYER | _CROSS, 'decoder/'),
     Weight('final_logits_bias', '() V -> V', ('decoder/head_bias',)),
 )
+
+_DROPOUT = Rate('dropout', default=0.1)
 
 _KEYS = Keys(
     required={
@@ -61,65 +78,81 @@ _KEYS = Keys(
 )
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `MarianConfig` to our model.
+def _vocabulary(config: Config) -> int:
+    size = read(config, 'vocab_size', int)
+    require(config, 'decoder_vocab_size', size)
+    return size
 
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    require(config, 'decoder_vocab_size', read(config, 'vocab_size', int))
-    decoder = _tower(config, 'decoder', 'Causal')
-    decoder['block']['cross'] = _mixer(config, 'decoder', 'Full')
+
+def _tower(name: str, mask: str) -> dict[str, Any]:
+    """Template of one tower, without cross-attention."""
     return {
-        'use': 'model.encoder_decoder:EncoderDecoder',
-        'encoder': {'use': 'model.encoder:Encoder', **_tower(config, 'encoder', 'Full')},
-        'decoder': {
-            'use': 'model.decoder:Decoder',
-            'tied': True,
-            'head_bias': True,
-            **decoder,
-        },
-    }
-
-
-def _tower(config: Mapping[str, Any], name: str, mask: str) -> dict[str, Any]:
-    """Spec of one tower, without cross-attention."""
-    width, dropout = read(config, 'd_model', int), read(config, 'dropout', float, 0.1)
-    return {
-        'vocabulary': read(config, 'vocab_size', int),
-        'context_length': read(config, 'max_position_embeddings', int),
-        'width': width,
-        'layers': read(config, f'{name}_layers', int),
-        'dropout': dropout,
-        'embedding_scale': width**0.5 if read(config, 'scale_embedding', bool, False) else 1.0,
+        'vocabulary': Both(_vocabulary, lambda size: {'vocab_size': size, 'decoder_vocab_size': size}),
+        'context_length': Setting('max_position_embeddings', int),
+        'width': Setting('d_model', int),
+        'layers': Setting(f'{name}_layers', int),
+        'dropout': _DROPOUT,
+        'embedding_scale': _Scale(),
         'position': {'use': 'position.sinusoid:Sinusoid', 'pairing': {'use': 'ops.rotary:halves'}},
         'norm': {'use': 'norm.none:NoNorm'},
         'run': {'use': 'model.stack:Unrolled'},
         'block': {
             'use': 'block.post_norm:PostNorm',
             'norm': {'use': 'norm.layer:LayerNorm', 'epsilon': 1e-5},
-            'mixer': _mixer(config, name, mask),
+            'mixer': _mixer(name, mask),
             'feedforward': {
                 'use': 'feedforward.mlp:MLP',
-                'activation': read_activation(config, 'activation_function', 'gelu'),
-                'ratio': read(config, f'{name}_ffn_dim', int) / width,
-                'dropout': dropout,
+                'activation': Activation('activation_function', 'gelu'),
+                'ratio': Inner(f'{name}_ffn_dim', 'd_model'),
+                'bias': Free(True),
+                'dropout': _DROPOUT,
             },
         },
     }
 
 
-def _mixer(config: Mapping[str, Any], tower: str, mask: str) -> dict[str, Any]:
+def _mixer(tower: str, mask: str) -> dict[str, Any]:
     return {
         'use': 'attention.multi_head:MultiHead',
-        'heads': read(config, f'{tower}_attention_heads', int),
-        'bias': True,
-        'output_bias': True,
-        'dropout': read(config, 'dropout', float, 0.1),
+        'heads': Setting(f'{tower}_attention_heads', int),
+        'key_value_heads': Usual(None, lambda fields: fields['heads']),
+        'head_width': HeadWidth('d_model', f'{tower}_attention_heads'),
+        'bias': Free(True),
+        'output_bias': Free(True),
+        'dropout': _DROPOUT,
         'mask': {'use': f'ops.mask:{mask}'},
         'position': {'use': 'position.none:NoPosition'},
-        'kernel': {'use': 'attention.plain:Plain', 'dropout': read(config, 'attention_dropout', float, 0.0)},
+        'kernel': Kernel('attention_dropout', 0.0),
     }
+
+
+class _Scale(Leaf):
+    """Factor of the embedded tokens: the root of the width, or 1."""
+
+    def read(self, config: Config) -> float:
+        """Return the factor."""
+        return read(config, 'd_model', int) ** 0.5 if read(config, 'scale_embedding', bool, False) else 1.0
+
+    def write(self, value: float, place: Place) -> dict[str, Any]:
+        """Return the setting."""
+        root = place.fields['width'] ** 0.5
+        if not any(math.isclose(value, scale, rel_tol=1e-6) for scale in (1.0, root)):
+            raise MismatchError(f'is {value}, which must be 1 or the root of the width, {root:g}')
+        return {'scale_embedding': value != 1.0}
+
+
+_DECODER = _tower('decoder', 'Causal')
+TEMPLATE = {
+    'use': 'model.encoder_decoder:EncoderDecoder',
+    'encoder': {'use': 'model.encoder:Encoder', **_tower('encoder', 'Full')},
+    'decoder': {
+        'use': 'model.decoder:Decoder',
+        'tied': True,
+        'head_bias': Free(True),
+        **_DECODER,
+        'block': {**_DECODER['block'], 'cross': _mixer('decoder', 'Full')},
+    },
+}
 
 
 def _sinusoids(length: int, width: int) -> np.ndarray:
@@ -129,13 +162,14 @@ def _sinusoids(length: int, width: int) -> np.ndarray:
 
 
 FAMILY = Family(
-    spec,
+    TEMPLATE,
     WEIGHTS,
     prefix='model.',
     copies=dict.fromkeys(
         ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
     ),
     ignored='',
+    outside=r'final_logits_bias|lm_head\.weight',
     keys=_KEYS,
     constants=dict.fromkeys(('encoder.embed_positions.weight', 'decoder.embed_positions.weight'), _sinusoids),
     tokens={'pad_token_id': 58100, 'decoder_start_token_id': 58100, 'eos_token_id': 0, 'forced_eos_token_id': 0},

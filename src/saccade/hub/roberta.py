@@ -6,45 +6,33 @@ Liu et al. 2019, "RoBERTa", https://arxiv.org/abs/1907.11692; the names and sett
 transformers, and of what stands on it. The first two rows of its table of positions belong to padding.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from saccade.hub.encoder import BERT_LAYERS, BUFFERS, embeddings, keys, trunk
+from saccade.hub.encoder import BERT_LAYERS, BUFFERS, TYPES, embeddings, keys, trunk
 from saccade.hub.family import Family
-from saccade.hub.heads import Output, classifier_dropout, each_token, exact_gelu, labels, masked, pooled, two
-from saccade.hub.setting import read
+from saccade.hub.heads import EXACT_GELU, LABELS, TWO, ClassifierDropout, Output, each_token, masked, pooled
 
 _PADDING = 1
 _BEFORE = _PADDING + 1
 
 WEIGHTS = (*embeddings(skipped=_BEFORE), *BERT_LAYERS)
 
-_CLASSIFIER = Output('classifier.out_proj', labels, classifier_dropout)
+_CLASSIFIER = Output('classifier.out_proj', LABELS, ClassifierDropout())
 
 HEADS = {
     'RobertaModel': (pooled('pooler.dense'),),
-    'RobertaForMaskedLM': (masked('lm_head.dense', 'lm_head.layer_norm', 'lm_head', exact_gelu),),
+    'RobertaForMaskedLM': (masked('lm_head.dense', 'lm_head.layer_norm', 'lm_head', EXACT_GELU),),
     'RobertaForSequenceClassification': (pooled('classifier.dense', _CLASSIFIER),),
-    'RobertaForTokenClassification': (each_token(Output('classifier', labels, classifier_dropout)),),
-    'RobertaForQuestionAnswering': (each_token(Output('qa_outputs', two)),),
+    'RobertaForTokenClassification': (each_token(Output('classifier', LABELS, ClassifierDropout())),),
+    'RobertaForQuestionAnswering': (each_token(Output('qa_outputs', TWO)),),
 }
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `RobertaConfig` to our model, without heads.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    return trunk(config, skipped=_BEFORE) | {'types': read(config, 'type_vocab_size', int)}
-
-
 FAMILY = Family(
-    spec,
+    trunk(skipped=_BEFORE) | {'types': TYPES},
     WEIGHTS,
     prefix='roberta.',
     copies={'lm_head.decoder.weight': 'embeddings.word_embeddings.weight', 'lm_head.decoder.bias': 'lm_head.bias'},
     ignored=BUFFERS,
     keys=keys(required={'pad_token_id': _PADDING}),
     heads=HEADS,
+    outside=r'(lm_head|classifier|qa_outputs)\..*',
 )

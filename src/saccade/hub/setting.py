@@ -9,7 +9,7 @@ from typing import Any
 
 from saccade.types import UserError
 
-_NEEDED = object()
+NEEDED = object()
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = 100
 _MOST = 100_000_000  # of any size of any model, so that none that is meant is refused
@@ -71,7 +71,7 @@ class Settings(Mapping[str, Any]):
         return len(self._values)
 
 
-def read(config: Mapping[str, Any], key: str, kind: type, default: Any = _NEEDED, least: int = 1) -> Any:
+def read(config: Mapping[str, Any], key: str, kind: type, default: Any = NEEDED, least: int = 1) -> Any:
     """Return one setting; absent or null, it is the default, if one is given.
 
     Raises:
@@ -79,7 +79,7 @@ def read(config: Mapping[str, Any], key: str, kind: type, default: Any = _NEEDED
     """
     value = config.get(key)
     if value is None:
-        if default is _NEEDED:
+        if default is NEEDED:
             raise UserError(f'{_where(config, key)} is missing')
         return default
     if not _is(value, kind, least):
@@ -100,7 +100,7 @@ def require(config: Mapping[str, Any], key: str, value: Any) -> None:
         raise UserError(f'{_where(config, key)} {words}')
 
 
-def read_activation(config: Mapping[str, Any], key: str, default: Any = _NEEDED) -> dict[str, Any]:
+def read_activation(config: Mapping[str, Any], key: str, default: Any = NEEDED) -> dict[str, Any]:
     """Return the spec of the activation that a setting names.
 
     Raises:

@@ -7,14 +7,15 @@ settings are those of `SiglipModel` in transformers. Its tokenizer makes texts l
 before it encodes them, which a tokenizer.json need not say.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
-from saccade.hub.dual_encoder import attention, feedforward, inputs, of_images, of_texts, tower, towers, weights
-from saccade.hub.encoder import affine, layer_norm, norm
+from saccade.hub.dual_encoder import IMAGE, inputs, of_images, of_texts, pooling, tower, weights
+from saccade.hub.encoder import affine, norm
 from saccade.hub.family import Family, Weight
 from saccade.hub.keys import Keys
 from saccade.hub.setting import read
+from saccade.hub.template import Config, Free, MismatchError, Place, Setting
+from saccade.hub.vision import channels
 
 _POOLING = 'vision_model.head'
 _POOLED = 'image/pooled_head'
@@ -31,36 +32,65 @@ _IMAGE = Keys(
 _TEXT = Keys(defaults=_TOWER | {'vocab_size': 32000, 'max_position_embeddings': 64})
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From their config to our model.
+class _LogitBias(Free):
+    """Start of the bias of the logits, which the family has."""
 
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    image, text = towers(config)
-    pooling = {'norm': layer_norm(image), 'mixer': attention(image, 'Full'), 'feedforward': feedforward(image)}
-    images = {
-        'embed': {'use': 'embed.patch:PatchEmbedding', 'patch': read(image, 'patch_size', int)},
-        'heads': {'pooled': {'use': 'head.attention_pooled:AttentionPooled', 'classes': None, **pooling}},
-    }
-    tokens = {
-        'use': 'embed.padding_token:PaddingToken',
-        'token': read(text, 'pad_token_id', int, 1, least=0),
-        'embed': {'use': 'embed.token:TokenEmbedding'},
-    }
-    width = read(text, 'projection_size', int, read(text, 'hidden_size', int))
-    head = {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:last'}, 'classes': width}
-    return {
-        'use': 'model.dual_encoder:DualEncoder',
-        'most_scale': None,
-        'logit_bias': 0.0,
-        'image': tower(image, 'Full') | of_images(image, before=0) | images,
-        'text': tower(text, 'Full') | of_texts(text) | {'embed': tokens, 'heads': {'pooled': head}},
-    }
+    def write(self, value: float | None, place: Place) -> dict[str, Any]:
+        """Return no setting: the parameter counts."""
+        if value is None:
+            raise MismatchError('is None, which must be a number')
+        return {}
 
+
+class _Projected(Setting):
+    """Width of the vectors; that of the tower where config.json gives none."""
+
+    def read(self, config: Config) -> int:
+        """Return the width."""
+        text = read(config, 'text_config', dict)
+        return read(text, 'projection_size', int, read(text, 'hidden_size', int))
+
+
+TEMPLATE = {
+    'use': 'model.dual_encoder:DualEncoder',
+    'logit_scale': Free(1 / 0.07),  # at first; the parameters count
+    'most_scale': Free(None),
+    'logit_bias': _LogitBias(0.0),
+    'image': {
+        **tower('vision_config', 'Full'),
+        **of_images(tokens=0),
+        'embed': {
+            'use': 'embed.patch:PatchEmbedding',
+            'patch': Setting('vision_config.patch_size', int),
+            'bias': Free(True),
+        },
+        'heads': {
+            'pooled': {
+                'use': 'head.attention_pooled:AttentionPooled', 'classes': None, **pooling('vision_config'),
+            },
+        },
+    },
+    'text': {
+        **tower('text_config', 'Full'),
+        **of_texts(),
+        'embed': {
+            'use': 'embed.padding_token:PaddingToken',
+            'token': Setting('text_config.pad_token_id', int, 1, least=0),
+            'embed': {'use': 'embed.token:TokenEmbedding'},
+        },
+        'heads': {
+            'pooled': {
+                'use': 'head.pooled:Pooled',
+                'pool': {'use': 'ops.pool:last'},
+                'classes': _Projected('text_config.projection_size', int),
+                'dropout': Free(0.0),
+            },
+        },
+    },
+}  # fmt: skip
 
 FAMILY = Family(
-    spec,
+    TEMPLATE,
     (
         *weights('embed'),
         Weight(f'{_POOLING}.probe', '1 1 D -> D', (f'{_POOLED}/query',)),
@@ -83,4 +113,5 @@ FAMILY = Family(
     ignored=r'(text|vision)_model\.embeddings\.position_ids',
     keys=Keys(inner={'vision_config': _IMAGE, 'text_config': _TEXT}),
     inputs=inputs,
+    sizes=channels('image/embed/kernel', f'{IMAGE}num_channels'),
 )

@@ -7,12 +7,27 @@ https://arxiv.org/abs/1910.10683; the names and settings are those of `T5ForCond
 linear maps are stored [out, in]. Version 1.0 projects onto its embedding, scaled; 1.1 has an output of its own.
 """
 
-from collections.abc import Mapping
+import math
+from dataclasses import dataclass
 from typing import Any
 
 from saccade.hub.family import ONE_TEXT, Family, Weight
 from saccade.hub.keys import CAUSAL, Keys
 from saccade.hub.setting import read, read_activation, shortened
+from saccade.hub.template import (
+    Both,
+    Config,
+    Inner,
+    Kernel,
+    Leaf,
+    MismatchError,
+    OneOf,
+    Place,
+    Rate,
+    Setting,
+    Usual,
+    activation_name,
+)
 from saccade.types import UserError
 
 _TRAINED_ON = 512  # tokens, of the published models; their positions know no bound
@@ -75,69 +90,32 @@ _KEYS = Keys(
 )  # fmt: skip
 
 
-def spec(config: Mapping[str, Any]) -> dict[str, Any]:
-    """From a `T5Config` to our model.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
+def _scaled(config: Config) -> bool:
     # Version 5 of transformers keeps the former alone: what is not scaled was not tied.
-    width, tied = read(config, 'd_model', int), read(config, 'tie_word_embeddings', bool, True)
-    scaled = read(config, 'scale_decoder_outputs', bool, tied)
-    layers = read(config, 'num_layers', int)
-    encoder, decoder = _layers(config, both_ways=True), _layers(config, both_ways=False)
-    decoder['block']['cross'] = _mixer(config, 'Full')
-    return {
-        'use': 'model.encoder_decoder:EncoderDecoder',
-        'encoder': {'use': 'model.encoder:Encoder', 'layers': layers, **encoder},
-        'decoder': {
-            'use': 'model.decoder:Decoder',
-            'layers': read(config, 'num_decoder_layers', int, layers),
-            'tied': tied and scaled,
-            'logit_scale': width**-0.5 if scaled else 1.0,
-            **decoder,
-        },
-    }
+    return read(config, 'scale_decoder_outputs', bool, read(config, 'tie_word_embeddings', bool, True))
 
 
-def _layers(config: Mapping[str, Any], both_ways: bool) -> dict[str, Any]:
-    """Spec of what both towers share, with a block without cross-attention."""
-    norm = {'use': 'norm.rms:RMSNorm', 'epsilon': read(config, 'layer_norm_epsilon', float, 1e-6)}
-    mixer = _mixer(config, 'Full' if both_ways else 'Causal')
-    return {
-        'vocabulary': read(config, 'vocab_size', int),
-        'context_length': read(config, 'n_positions', int, _TRAINED_ON),
-        'width': read(config, 'd_model', int),
-        'dropout': read(config, 'dropout_rate', float, 0.1),
-        'position': {'use': 'position.none:NoPosition'},
-        'shared': {
-            'use': 'position.relative_bias:RelativeBias',
-            'buckets': read(config, 'relative_attention_num_buckets', int, 32),
-            'furthest': read(config, 'relative_attention_max_distance', int, 128),
-            'both_sides': both_ways,
-        },
-        'norm': norm,
-        'run': {'use': 'model.stack:Unrolled'},
-        'block': {'use': 'block.pre_norm:PreNorm', 'norm': norm, 'mixer': mixer, 'feedforward': _inner(config)},
-    }
+def _tied(config: Config) -> bool:
+    return read(config, 'tie_word_embeddings', bool, True) and _scaled(config)
 
 
-def _mixer(config: Mapping[str, Any], mask: str) -> dict[str, Any]:
-    dropout = read(config, 'dropout_rate', float, 0.1)
-    return {
-        'use': 'attention.multi_head:MultiHead',
-        'heads': read(config, 'num_heads', int),
-        'head_width': read(config, 'd_kv', int, 64),
-        'scale': 1.0,
-        'dropout': dropout,
-        'mask': {'use': f'ops.mask:{mask}'},
-        'position': {'use': 'position.none:NoPosition'},
-        'kernel': {'use': 'attention.plain:Plain', 'dropout': dropout},
-    }
+class _LogitScale(Leaf):
+    """Factor of the logits: one over the root of the width where the output is the embedding, else 1."""
+
+    def read(self, config: Config) -> float:
+        """Return the factor."""
+        return read(config, 'd_model', int) ** -0.5 if _scaled(config) else 1.0
+
+    def write(self, value: float, place: Place) -> dict[str, Any]:
+        """Return no setting of its own."""
+        wanted = place.fields['width'] ** -0.5 if place.fields['tied'] else 1.0
+        if not math.isclose(value, wanted, rel_tol=1e-6):
+            raise MismatchError(f'is {value:g}, which must be {wanted:g} where tied is {place.fields["tied"]}')
+        return {}
 
 
-def _inner(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The feed-forward layer: `feed_forward_proj` is its activation, after 'gated-' if it is gated."""
+def _projection(config: Config) -> tuple[str, str]:
+    """Return 'gated' or '', and the name of the activation, of `feed_forward_proj`."""
     projection = read(config, 'feed_forward_proj', str, 'relu')
     gate, _, name = projection.rpartition('-')
     if gate not in ('', 'gated'):
@@ -146,20 +124,110 @@ def _inner(config: Mapping[str, Any]) -> dict[str, Any]:
             "can, and 'gated-' before one"
         )
     # In both versions of its authors' code, gelu is its approximation by tanh.
-    named = {'feed_forward_proj': 'gelu_new' if projection == 'gated-gelu' else name}
-    given = read(config, 'dense_act_fn', str, None)
-    width, inner = read(config, 'd_model', int), read(config, 'd_ff', int)
+    return gate, 'gelu_new' if projection == 'gated-gelu' else name
+
+
+def _gated(config: Config) -> str:
+    gate, _ = _projection(config)
+    return 'gated' if read(config, 'is_gated_act', bool, bool(gate)) else ''
+
+
+@dataclass(frozen=True)
+class _Activation(Leaf):
+    """Activation of a feed-forward layer. Attributes: gate, 'gated' or ''."""
+
+    gate: str
+
+    def read(self, config: Config) -> dict[str, Any]:
+        """Return the spec of the function."""
+        if read(config, 'dense_act_fn', str, None):
+            return read_activation(config, 'dense_act_fn')
+        return read_activation({'feed_forward_proj': _projection(config)[1]}, 'feed_forward_proj')
+
+    def write(self, value: Any, place: Place) -> dict[str, Any]:
+        """Return the setting that names the function."""
+        name = activation_name(value)
+        if not self.gate:
+            return {'feed_forward_proj': name}
+        if name == 'gelu':
+            raise MismatchError('is the exact GELU, which must be its approximation by tanh where it gates')
+        return {'feed_forward_proj': 'gated-gelu' if name == 'gelu_new' else f'gated-{name}'}
+
+
+_DROPOUT = Rate('dropout_rate', default=0.1)
+_NORM = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('layer_norm_epsilon', float, 1e-6)}
+
+
+def _inner(use: str, gate: str) -> dict[str, Any]:
+    ratio = Inner('d_ff', 'd_model')
+    return {'use': use, 'activation': _Activation(gate), 'dropout': _DROPOUT, 'bias': False, 'ratio': ratio}
+
+
+_FEEDFORWARD = OneOf(
+    _gated,
+    {'gated': _inner('feedforward.gated:Gated', 'gated'), '': _inner('feedforward.mlp:MLP', '')},
+)
+
+
+def _mixer(mask: str) -> dict[str, Any]:
     return {
-        'use': 'feedforward.gated:Gated' if read(config, 'is_gated_act', bool, bool(gate)) else 'feedforward.mlp:MLP',
-        'activation': read_activation(config, 'dense_act_fn') if given else read_activation(named, 'feed_forward_proj'),
-        'dropout': read(config, 'dropout_rate', float, 0.1),
-        'bias': False,
-        'ratio': inner / width,
+        'use': 'attention.multi_head:MultiHead',
+        'heads': Setting('num_heads', int),
+        'key_value_heads': Usual(None, lambda fields: fields['heads']),
+        'head_width': Setting('d_kv', int, 64),
+        'scale': 1.0,
+        'dropout': _DROPOUT,
+        'mask': {'use': f'ops.mask:{mask}'},
+        'position': {'use': 'position.none:NoPosition'},
+        'kernel': Kernel('dropout_rate', 0.1),
     }
 
 
+def _layers(mask: str, **cross: Any) -> dict[str, Any]:
+    """Template of what both towers have."""
+    return {
+        'vocabulary': Setting('vocab_size', int),
+        'context_length': Setting('n_positions', int, _TRAINED_ON),
+        'width': Setting('d_model', int),
+        'dropout': _DROPOUT,
+        'position': {'use': 'position.none:NoPosition'},
+        'shared': {
+            'use': 'position.relative_bias:RelativeBias',
+            'buckets': Setting('relative_attention_num_buckets', int, 32),
+            'furthest': Setting('relative_attention_max_distance', int, 128),
+            'both_sides': mask == 'Full',
+        },
+        'norm': _NORM,
+        'run': {'use': 'model.stack:Unrolled'},
+        'block': {
+            'use': 'block.pre_norm:PreNorm',
+            'norm': _NORM,
+            'mixer': _mixer(mask),
+            'feedforward': _FEEDFORWARD,
+            **cross,
+        },
+    }
+
+
+_DECODER_LAYERS = Both(
+    lambda config: read(config, 'num_decoder_layers', int, read(config, 'num_layers', int)),
+    lambda layers: {'num_decoder_layers': layers},
+)
+TEMPLATE = {
+    'use': 'model.encoder_decoder:EncoderDecoder',
+    'encoder': {'use': 'model.encoder:Encoder', 'layers': Setting('num_layers', int), **_layers('Full')},
+    'decoder': {
+        'use': 'model.decoder:Decoder',
+        'layers': _DECODER_LAYERS,
+        'tied': Both(_tied, lambda tied: {'tie_word_embeddings': tied, 'scale_decoder_outputs': tied}),
+        'logit_scale': _LogitScale(),
+        **_layers('Causal', cross=_mixer('Full')),
+    },
+}
+
+
 FAMILY = Family(
-    spec,
+    TEMPLATE,
     WEIGHTS,
     prefix='',
     copies=dict.fromkeys(
@@ -168,6 +236,7 @@ FAMILY = Family(
     # A table that cross-attention had in the first published folders, and never used.
     ignored=r'decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight',
     keys=_KEYS,
+    outside=r'lm_head\.weight',
     # Version 1.0 has one map inwards, where 1.1 has the gate beside it.
     older={'.wi.weight': '.wi_1.weight'},
     tokens={'pad_token_id': 0, 'eos_token_id': 1},

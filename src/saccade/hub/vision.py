@@ -6,16 +6,19 @@ Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", https://arxiv.org/abs/
 those of transformers. Its linear maps are stored [out, in], its kernel of patches [out, channels, rows, columns].
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from saccade.hub.encoder import affine, layer_norm, layers, norm
+from saccade.hub.encoder import LAYER_NORM, affine, attention, layers, norm
 from saccade.hub.family import CONTEXT, Head, Weight
-from saccade.hub.heads import labels, pooled
+from saccade.hub.heads import LABELS, pooled
 from saccade.hub.keys import Keys
-from saccade.hub.setting import read, read_activation, require
+from saccade.hub.setting import read, require
+from saccade.hub.template import Activation, Config, Free, Inner, Leaf, Place, Rate, Setting, dotted
 from saccade.types import LayerContext, UserError
 
 PATCHES = (
@@ -37,66 +40,92 @@ LAYERS = layers(
 )
 
 
-def trunk(config: Mapping[str, Any], tokens: int) -> dict[str, Any]:
-    """From their config to our encoder, without heads.
-
-    Args:
-        tokens: class tokens before the patches.
-
-    Raises:
-        UserError: a setting is missing, has the wrong type, or asks for what we cannot represent.
-    """
-    patch, (rows, columns) = read(config, 'patch_size', int), grid(config)
-    dropout, embed = read(config, 'hidden_dropout_prob', float), {'use': 'embed.patch:PatchEmbedding', 'patch': patch}
+def trunk(tokens: int) -> dict[str, Any]:
+    """Template of the encoder, without heads. Args: tokens, class tokens before the patches."""
+    embed = {'use': 'embed.patch:PatchEmbedding', 'patch': Setting('patch_size', int), 'bias': Free(True)}
     for _ in range(tokens):
         embed = {'use': 'embed.class_token:ClassToken', 'embed': embed}
     return {
         'use': 'model.encoder:Encoder',
         'embed': embed,
-        'context_length': rows * columns + tokens,
-        'width': read(config, 'hidden_size', int),
-        'layers': read(config, 'num_hidden_layers', int),
-        'dropout': dropout,
-        'position': {'use': 'position.learned_grid:LearnedGrid', 'rows': rows, 'columns': columns, 'before': tokens},
-        'norm': layer_norm(config),
+        'context_length': Places(tokens),
+        'width': Setting('hidden_size', int),
+        'layers': Setting('num_hidden_layers', int),
+        'dropout': Rate('hidden_dropout_prob'),
+        'position': grid_positions(tokens),
+        'norm': LAYER_NORM,
         'run': {'use': 'model.stack:Unrolled'},
         'heads': {},
         'block': {
             'use': 'block.pre_norm:PreNorm',
-            'norm': layer_norm(config),
-            'mixer': {
-                'use': 'attention.multi_head:MultiHead',
-                'heads': read(config, 'num_attention_heads', int),
-                'bias': read(config, 'qkv_bias', bool, True),
-                'output_bias': True,
-                'dropout': dropout,
-                'mask': {'use': 'ops.mask:Full'},
-                'position': {'use': 'position.none:NoPosition'},
-                'kernel': {
-                    'use': 'attention.plain:Plain',
-                    'dropout': read(config, 'attention_probs_dropout_prob', float),
-                },
-            },
+            'norm': LAYER_NORM,
+            'mixer': attention(bias=Setting('qkv_bias', bool, True)),
             'feedforward': {
                 'use': 'feedforward.mlp:MLP',
-                'activation': read_activation(config, 'hidden_act'),
-                'ratio': read(config, 'intermediate_size', int) / read(config, 'hidden_size', int),
-                'dropout': dropout,
+                'activation': Activation('hidden_act'),
+                'ratio': Inner('intermediate_size', 'hidden_size'),
+                'bias': Free(True),
+                'dropout': Rate('hidden_dropout_prob'),
             },
         },
     }
 
 
-def grid(config: Mapping[str, Any]) -> tuple[int, int]:
-    """Rows and columns of the patches of an image.
+@dataclass(frozen=True)
+class Places(Leaf):
+    """Number of patches and class tokens. Attributes: class tokens; prefix of the keys, as 'vision_config.'."""
 
-    Raises:
-        UserError: a setting is missing or has the wrong type, or patches do not divide images.
-    """
-    size, patch = read(config, 'image_size', int), read(config, 'patch_size', int)
+    tokens: int
+    prefix: str = ''
+
+    def read(self, config: Config) -> int:
+        """Return the number."""
+        return _side(config, self.prefix) ** 2 + self.tokens
+
+    def write(self, value: int, place: Place) -> dict[str, Any]:
+        """Return the size of images."""
+        return _image_size(math.isqrt(max(value - self.tokens, 0)), self.prefix)
+
+
+@dataclass(frozen=True)
+class Side(Leaf):
+    """Number of rows, or of columns, of patches. Attributes: prefix of the keys."""
+
+    prefix: str = ''
+
+    def read(self, config: Config) -> int:
+        """Return the number."""
+        return _side(config, self.prefix)
+
+    def write(self, value: int, place: Place) -> dict[str, Any]:
+        """Return the size of images, in which there are as many rows as columns."""
+        return _image_size(value, self.prefix)
+
+
+def grid_positions(tokens: int, prefix: str = '') -> dict[str, Any]:
+    """Template of the learned positions of a grid of patches. Args: tokens, before the patches; prefix of the keys."""
+    return {
+        'use': 'position.learned_grid:LearnedGrid',
+        'rows': Side(prefix),
+        'columns': Side(prefix),
+        'before': tokens,
+    }
+
+
+def _side(config: Config, prefix: str) -> int:
+    size, patch = (dotted(config, f'{prefix}{name}', int) for name in ('image_size', 'patch_size'))
     if size % patch:
-        raise UserError(f'config.json: patch_size {patch} does not divide image_size {size}')
-    return size // patch, size // patch
+        raise UserError(f'config.json: {prefix}patch_size {patch} does not divide image_size {size}')
+    return size // patch
+
+
+def _image_size(side: int, prefix: str) -> dict[str, Any]:
+    return {f'{prefix}image_size': lambda settings: side * settings[f'{prefix}patch_size']}
+
+
+def channels(kernel: str, key: str = 'num_channels') -> Callable[[Mapping[str, tuple[int, ...]]], dict[str, int]]:
+    """Return the function that finds the channels of images in the shapes of parameters. Args: kernel, of patches."""
+    return lambda shapes: {key: shapes[kernel][2]}
 
 
 def image(config: Mapping[str, Any]) -> tuple[np.ndarray, LayerContext]:
@@ -117,18 +146,21 @@ def weights(tokens: Mapping[str, str]) -> tuple[Weight, ...]:
     )
 
 
-def classifier(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The head that reads the first token."""
-    return {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'classes': labels(config)}
+CLASSIFIER = Head(
+    'pooled',
+    {'use': 'head.pooled:Pooled', 'pool': {'use': 'ops.pool:first'}, 'classes': LABELS, 'dropout': Free(0.0)},
+    affine('classifier', 'pooled_head/output'),
+)
 
 
-CLASSIFIER = Head('pooled', classifier, affine('classifier', 'pooled_head/output'))
+class _PoolerActivation(Activation):
+    """Activation of the pooler, which is as wide as the model."""
+
+    def read(self, config: Config) -> dict[str, Any]:
+        """Return the spec of the function."""
+        require(config, 'pooler_output_size', read(config, 'hidden_size', int))
+        return super().read(config)
 
 
-def _pooler_activation(config: Mapping[str, Any]) -> dict[str, Any]:
-    require(config, 'pooler_output_size', read(config, 'hidden_size', int))
-    return read_activation(config, 'pooler_act', 'tanh')
-
-
-POOLER = pooled('pooler.dense', function=_pooler_activation)
+POOLER = pooled('pooler.dense', function=_PoolerActivation('pooler_act', 'tanh'))
 KEYS = Keys(harmless=('encoder_stride',))  # of masked images

@@ -6,13 +6,11 @@ Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words", https://arxiv.org/abs/
 those of `ViTModel` in transformers, and of what stands on it.
 """
 
-from functools import partial
-
 from saccade.hub.family import Family
-from saccade.hub.vision import CLASSIFIER, KEYS, POOLER, image, trunk, weights
+from saccade.hub.vision import CLASSIFIER, KEYS, POOLER, channels, image, trunk, weights
 
 FAMILY = Family(
-    partial(trunk, tokens=1),
+    trunk(tokens=1),
     weights({'cls_token': 'embed/token'}),
     prefix='vit.',
     copies={},
@@ -20,4 +18,6 @@ FAMILY = Family(
     keys=KEYS,
     heads={'ViTModel': (POOLER,), 'ViTForImageClassification': (CLASSIFIER,)},
     inputs=image,
+    outside=r'classifier\..*',
+    sizes=channels('embed/embed/kernel'),
 )
