@@ -82,5 +82,6 @@ FAMILY = Family(
     ignored=r'(text|vision)_model\.embeddings\.position_ids',
     keys=_KEYS,
     inputs=inputs,
+    architecture='CLIPModel',
     sizes=channels('image/embed/embed/kernel', f'{IMAGE}num_channels'),
 )

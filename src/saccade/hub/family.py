@@ -35,12 +35,15 @@ class Weight:
             Where the tensor holds several of our parameters, their axis is `part`, and the first of ours.
         ours: the paths of the parameters that it holds, in order.
         skipped: how many rows it has before the first of ours.
+        needs, without: path of a parameter; a model that lacks it, or that has it, has no such tensor.
     """
 
     theirs: str
     layout: str
     ours: tuple[str, ...]
     skipped: int = 0
+    needs: str = ''
+    without: str = ''
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class Family:
         tokens: what config.json says of generation where it does not mention it: the defaults of their config class.
         inputs: arguments of such a model's `init`, after the key and before `train`, by their config.json: one row.
         constants: names of tables that are the same in every model of the family -> the table.
+        architecture: name of the model's class in transformers, of a family without heads.
         outside: a regular expression of the names that never have the prefix: those of heads.
         sizes: settings that only the shapes of our parameters give, as the channels of images; from shapes by path.
     """
@@ -92,6 +96,7 @@ class Family:
     tokens: Mapping[str, int] = field(default_factory=dict)
     inputs: Callable[[Mapping[str, Any]], tuple[Any, ...]] = lambda config: ONE_TEXT
     constants: Mapping[str, Table] = field(default_factory=dict)
+    architecture: str = ''
     outside: str = ''
     sizes: Callable[[Mapping[str, tuple[int, ...]]], dict[str, Any]] = lambda shapes: {}
 
@@ -130,12 +135,20 @@ def find_family(model_type: str) -> Family:
     Raises:
         UserError: there is none; those that there are are named.
     """
-    files = [name for _, name, _ in pkgutil.iter_modules(hub.__path__)]
-    if model_type in files:
+    if model_type in _files():
         return build.load(f'hub.{model_type}:FAMILY', 'config.json: model_type')
-    known = []
-    for name in files:
+    known = ', '.join(families())
+    raise UserError(f'config.json: model_type {shortened(model_type)} cannot be loaded; there are {known}')
+
+
+def families() -> dict[str, Family]:
+    """Return all families by name, in the order of their names."""
+    found = {}
+    for name in _files():
         with suppress(UserError):  # a file that is no family has no FAMILY
-            if isinstance(build.load(f'hub.{name}:FAMILY'), Family):
-                known.append(name)
-    raise UserError(f'config.json: model_type {shortened(model_type)} cannot be loaded; there are {", ".join(known)}')
+            found[name] = build.load(f'hub.{name}:FAMILY')
+    return {name: family for name, family in found.items() if isinstance(family, Family)}
+
+
+def _files() -> list[str]:
+    return [name for _, name, _ in pkgutil.iter_modules(hub.__path__)]

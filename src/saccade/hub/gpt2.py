@@ -110,6 +110,7 @@ FAMILY = Family(
     copies={'lm_head.weight': 'wte.weight'},
     ignored=r'h\.\d+\.attn\.(masked_)?bias',  # the causal mask, and what it once filled in
     keys=_KEYS,
+    architecture='GPT2LMHeadModel',
     outside=r'lm_head\.weight',
     tokens={'bos_token_id': 50256, 'eos_token_id': 50256},
 )

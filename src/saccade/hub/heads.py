@@ -8,7 +8,7 @@ from typing import Any
 from saccade.hub.encoder import LAYER_NORM, Words, affine, norm
 from saccade.hub.family import Head, Weight
 from saccade.hub.setting import ACTIVATIONS, read
-from saccade.hub.template import Activation, Both, Config, Free, Rate
+from saccade.hub.template import Activation, Both, Config, Free, MismatchError, Rate
 
 # Classes of a pair of texts: it is one, or it is not. Scores of a token: the answer starts there, it stops there.
 TWO = 2
@@ -21,7 +21,9 @@ def _labels(config: Config) -> int:
     return len(read(config, 'id2label', dict, {})) or read(config, 'num_labels', int, 2)
 
 
-def _named(count: int) -> dict[str, Any]:
+def _named(count: int | None) -> dict[str, Any]:
+    if count is None:
+        raise MismatchError('is None, which must be a number')
     names = [f'LABEL_{number}' for number in range(count)]
     return {'id2label': dict(enumerate(names)), 'label2id': {name: number for number, name in enumerate(names)}}
 

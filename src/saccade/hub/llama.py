@@ -173,6 +173,7 @@ FAMILY = Family(
     copies={'lm_head.weight': 'embed_tokens.weight'},
     ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
     keys=_KEYS,
+    architecture='LlamaForCausalLM',
     outside=r'lm_head\.weight',
     tokens={'bos_token_id': 1, 'eos_token_id': 2},
 )

@@ -74,7 +74,7 @@ def load(path: str | Path) -> Pretrained:
         config = read_json(folder / 'config.json')
         family, settings, heads, spec = _described(config)
         with open_tensors(folder) as tensors:
-            params = place(tensors, family, _shapes(spec, family.inputs(settings)), heads)
+            params = place(tensors, family, shapes_of(spec, family.inputs(settings)), heads)
         return Pretrained(
             spec,
             unflatten_dict(params, sep='/'),
@@ -127,8 +127,8 @@ def _described(config: Mapping[str, Any]) -> tuple[Family, Settings, tuple[Head,
     return family, settings, heads, family.spec(settings, heads)
 
 
-def _shapes(spec: dict[str, Any], inputs: tuple[Any, ...]) -> Shapes:
-    """Shapes of the parameters by path, 'layers/pattern_0/mixer/query', without making any."""
+def shapes_of(spec: dict[str, Any], inputs: tuple[Any, ...]) -> Shapes:
+    """Return the shapes of the parameters of a spec by path, 'layers/pattern_0/mixer/query', without making any."""
     model = build(spec, 'model')()
     variables = jax.eval_shape(lambda: model.init(jax.random.key(0), *jax.tree.map(jnp.asarray, inputs), False))
     return {path: leaf.shape for path, leaf in flatten_dict(variables['params'], sep='/').items()}

@@ -169,6 +169,7 @@ FAMILY = Family(
         ('encoder.embed_tokens.weight', 'decoder.embed_tokens.weight', 'lm_head.weight'), 'shared.weight'
     ),
     ignored='',
+    architecture='MarianMTModel',
     outside=r'final_logits_bias|lm_head\.weight',
     keys=_KEYS,
     constants=dict.fromkeys(('encoder.embed_positions.weight', 'decoder.embed_positions.weight'), _sinusoids),

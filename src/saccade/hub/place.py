@@ -29,9 +29,8 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
     """
     names = _short_names(tensors, family)
     left, params = dict(names), {}
-    for weight in (*family.weights, *_weights(heads)):
-        if shapes.keys() >= set(weight.ours):
-            params.update(_take(tensors, left, weight, shapes))
+    for weight in weights_of(family, heads, shapes):
+        params.update(_take(tensors, left, weight, shapes))
     if absent := shapes.keys() - params.keys():
         raise UserError(f'no tensor of the family is placed at {_some(absent)}')
     _check_copies(tensors, names, left, family.copies)
@@ -46,6 +45,14 @@ def place(tensors: Tensors, family: Family, shapes: Shapes, heads: tuple[Head, .
     if over:
         raise UserError(f'the model that config.json describes has no place for tensor {_some(over)}')
     return params
+
+
+def weights_of(family: Family, heads: tuple[Head, ...], shapes: Shapes) -> Iterator[Weight]:
+    """Yield the tensors of a model with parameters of these shapes."""
+    for weight in (*family.weights, *_weights(heads)):
+        wanted = {*weight.ours, *filter(None, [weight.needs])}
+        if shapes.keys() >= wanted and weight.without not in shapes:
+            yield weight
 
 
 def _weights(heads: Iterable[Head]) -> Iterator[Weight]:

@@ -113,5 +113,6 @@ FAMILY = Family(
     ignored=r'(text|vision)_model\.embeddings\.position_ids',
     keys=Keys(inner={'vision_config': _IMAGE, 'text_config': _TEXT}),
     inputs=inputs,
+    architecture='SiglipModel',
     sizes=channels('image/embed/kernel', f'{IMAGE}num_channels'),
 )

@@ -41,8 +41,12 @@ def _attention(theirs: str, ours: str) -> tuple[Weight, ...]:
 
 def _feedforward(theirs: str, ours: str) -> tuple[Weight, ...]:
     return (
-        Weight(f'{theirs}.wi_0.weight', 'F D -> D F', (f'{ours}/gate',)),
-        Weight(f'{theirs}.wi_1.weight', 'F D -> D F', (f'{ours}/up',)),
+        # Version 1.0 has one map inwards, where 1.1 has the gate next to it.
+        Weight(f'{theirs}.wi.weight', 'F D -> D F', (f'{ours}/up',), without=f'{ours}/gate'),
+        *(
+            Weight(f'{theirs}.wi_{number}.weight', 'F D -> D F', (f'{ours}/{name}',), needs=f'{ours}/gate')
+            for number, name in enumerate(('gate', 'up'))
+        ),
         Weight(f'{theirs}.wo.weight', 'D F -> F D', (f'{ours}/down',)),
     )
 
@@ -236,9 +240,8 @@ FAMILY = Family(
     # A table that cross-attention had in the first published folders, and never used.
     ignored=r'decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight',
     keys=_KEYS,
+    architecture='T5ForConditionalGeneration',
     outside=r'lm_head\.weight',
-    # Version 1.0 has one map inwards, where 1.1 has the gate beside it.
-    older={'.wi.weight': '.wi_1.weight'},
     tokens={'pad_token_id': 0, 'eos_token_id': 1},
     inputs=lambda config: 2 * ONE_TEXT,  # a source and a target
 )

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Description of a model of ours as one of Hugging Face: its family, its architecture, its config.json."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from saccade.hub.family import Family, Head, families, find_family
+from saccade.hub.load import Shapes, shapes_of
+from saccade.hub.template import Place, Written, resolved, written
+from saccade.types import Part, UserError
+
+_SHOWN = 3  # fields of a message that do not fit
+
+
+@dataclass(frozen=True)
+class Description:
+    """Model of ours in the terms of a family.
+
+    Attributes:
+        family: the family.
+        heads: the family's heads that the model has.
+        config: config.json.
+        shapes: shapes of the parameters of such a model, by path.
+    """
+
+    family: Family
+    heads: tuple[Head, ...]
+    config: dict[str, Any]
+    shapes: Shapes
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Family with the settings that describe a model. Attributes: misses, the fields that it cannot represent."""
+
+    name: str
+    family: Family
+    heads: tuple[Head, ...]
+    architecture: str
+    settings: Mapping[str, Any]
+    misses: tuple[str, ...]
+
+    def config(self, tokens: Mapping[str, Any]) -> dict[str, Any]:
+        """Return config.json. Args: tokens, settings of special tokens."""
+        config = _nested(self.settings) | {key: value for key, value in tokens.items() if value is not None}
+        return {'architectures': [self.architecture], 'model_type': self.name, **config}
+
+
+def describe(
+    model: Part, shapes: Shapes, tokens: Mapping[str, Any], family: str | None = None, ending: str = ''
+) -> Description:
+    """Find the family that can hold a model, and describe the model in its terms.
+
+    Args:
+        model: as under config.model.
+        shapes: of its parameters, by path.
+        tokens: settings of config.json for special tokens, None for none.
+        family: its name; None: the one that needs the fewest settings.
+        ending: of the name of the architecture where several fit, as 'ForQuestionAnswering'.
+
+    Raises:
+        UserError: no family can hold it; the nearest is named, with the fields that do not fit.
+    """
+    found = {family: find_family(family)} if family else families()
+    candidates = [_candidate(name, each, model, shapes, tokens, ending) for name, each in found.items()]
+    best = min(candidates, key=lambda each: (len(each.misses), len(each.settings)))
+    if best.misses:
+        more = f'; and {len(best.misses) - _SHOWN} more' if len(best.misses) > _SHOWN else ''
+        raise UserError(
+            f'no family of Hugging Face holds this model; nearest is {best.name}, but '
+            f'{"; ".join(best.misses[:_SHOWN])}{more}'
+        )
+    config = best.config(tokens)
+    settings = best.family.keys.settings(config)
+    theirs = shapes_of(best.family.spec(settings, best.heads), best.family.inputs(settings))
+    if wrong := sorted(path for path, shape in shapes.items() if theirs.get(path) != shape):
+        raise UserError(f'{best.name} has no place for the parameter {wrong[0]}, of shape {shapes[wrong[0]]}')
+    return Description(best.family, best.heads, config, theirs)
+
+
+def _candidate(
+    name: str, family: Family, model: Part, shapes: Shapes, tokens: Mapping[str, Any], ending: str
+) -> _Candidate:
+    place, heads = Place('config.model'), dict(dict(model.arguments).get('heads', ()))
+    trunk = model.replace(heads=()) if family.heads and heads else model
+    found = [*written(family.template, trunk, place)]
+    architecture, own, of_heads = _heads(family, heads, ending)
+    found += of_heads
+    if misses := tuple(each for each in found if isinstance(each, str)):
+        return _Candidate(name, family, own, architecture, {}, misses)
+    settings, misses = resolved([each for each in found if isinstance(each, Written)])
+    misses += [
+        f'{key} must be {value}' for key, value in family.keys.fixed.items() if settings.pop(key, value) != value
+    ]
+    settings |= family.sizes(shapes)
+    candidate = _Candidate(name, family, own, architecture, settings, tuple(misses))
+    try:
+        family.keys.settings(candidate.config(tokens))
+    except UserError as error:
+        return replace(candidate, misses=(*misses, str(error).removeprefix('config.json: ')))
+    return candidate
+
+
+def _heads(family: Family, heads: Mapping[str, Part], ending: str) -> tuple[str, tuple[Head, ...], list[Written | str]]:
+    """Return the architecture with the heads of a model, and what they ask of config.json."""
+    if not family.heads:
+        return family.architecture, (), []
+    tried = []
+    for architecture, own in family.heads.items():
+        if {head.name for head in own} == heads.keys():
+            found = [each for head in own for each in _written(head, heads[head.name])]
+            misses = [each for each in found if isinstance(each, str)]
+            tried.append((len(misses), not (ending and architecture.endswith(ending)), architecture, own, found))
+    if not tried:
+        there = ' and '.join(sorted(heads)) or 'none'
+        return '', (), [f'config.model.heads: {there} is not among the heads of the family']
+    _, _, architecture, own, found = min(tried, key=lambda each: each[:2])
+    return architecture, own, found
+
+
+def _written(head: Head, part: Part) -> Iterator[Written | str]:
+    yield from written(head.template, part, Place(f'config.model.heads.{head.name}'))
+
+
+def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by dotted key as objects within objects."""
+    made: dict[str, Any] = {}
+    for key, value in settings.items():
+        *outer, last = key.split('.')
+        inner = made
+        for name in outer:
+            inner = inner.setdefault(name, {})
+        inner[last] = value
+    return made

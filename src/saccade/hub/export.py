@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Export of a model as a Hugging Face folder: config.json, tensors, generation_config.json and the tokenizer."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flax.traverse_util import flatten_dict
+
+from saccade.data.tokenizer.tokenizer import Tokenizer
+from saccade.hub.describe import Description, describe
+from saccade.hub.store import tensors_of, write_tensors
+from saccade.hub.tokenizer import special_ids, write_tokenizer
+from saccade.types import Params, Part, UserError
+
+DTYPES = ('float32', 'bfloat16', 'float16')
+
+
+@dataclass(frozen=True)
+class Source:
+    """Model to export.
+
+    Attributes:
+        model: as under config.model.
+        params: its parameters.
+        tokenizer: of its texts; None where it reads none.
+        ending: of its architecture's name where several fit, as 'ForQuestionAnswering'.
+        labels: names of the classes, where it has any.
+    """
+
+    model: Part
+    params: Params
+    tokenizer: Tokenizer | None = None
+    ending: str = ''
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Format:
+    """Format of the folder. Attributes: family, None for any that fits; dtype of tensors; bytes of a file at most."""
+
+    family: str | None = None
+    dtype: str = 'float32'
+    shard: int = 5 * 10**9
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise UserError(f'dtype must be one of {", ".join(DTYPES)}, not {self.dtype!r}')
+
+
+def export(source: Source, out: Path, form: Format = Format(), files: Mapping[str, str] | None = None) -> Description:
+    """Write a model as a Hugging Face folder, whole or not at all.
+
+    Args:
+        out: the folder, which must be missing or empty.
+        files: further files by name, with their text.
+
+    Raises:
+        UserError: no family can hold the model, or the folder exists and is not empty.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f'{out}: exists and is not an empty folder; name a new one')
+    params = flatten_dict(source.params, sep='/')
+    shapes = {path: tuple(leaf.shape) for path, leaf in params.items()}
+    ids = special_ids(source.tokenizer, source.model) if source.tokenizer else {}
+    description = describe(source.model, shapes, ids, form.family, source.ending)
+    draft = out.with_name(f'.{out.name}.draft')
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        tensors = tensors_of({path: np.asarray(leaf) for path, leaf in params.items()}, description)
+        write_tensors(draft, tensors, form.dtype, form.shard)
+        _write(draft / 'config.json', {**description.config, **_labelled(source.labels), 'dtype': form.dtype})
+        if source.tokenizer:
+            _write(draft / 'generation_config.json', {key: value for key, value in ids.items() if value is not None})
+            write_tokenizer(draft, source.tokenizer, source.model, description.config)
+        for name, text in (files or {}).items():
+            (draft / name).write_text(text)
+        if out.exists():
+            out.rmdir()
+        draft.rename(out)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return description
+
+
+def _labelled(labels: tuple[str, ...]) -> dict[str, Any]:
+    if not labels:
+        return {}
+    return {'id2label': dict(enumerate(labels)), 'label2id': {name: number for number, name in enumerate(labels)}}
+
+
+def _write(file: Path, content: Mapping[str, Any]) -> None:
+    file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + '\n')

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of ours as the tensors of a family, in safetensors files: the inverse of `hub.place`."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from einops import rearrange
+from safetensors.numpy import save_file
+
+from saccade.hub.describe import Description
+from saccade.hub.family import Weight
+from saccade.hub.place import weights_of
+from saccade.hub.tensors import INDEX, SINGLE
+
+# Zeros in their place give the same outputs as a model without.
+_ABSENT = re.compile(r'(.*/)?(\w+_)?bias|types')
+
+
+def tensors_of(params: Mapping[str, Any], description: Description) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the tensors of a model by their full names, one at a time.
+
+    Biases and types of tokens that the model lacks are zeros.
+
+    Args:
+        params: our parameters by path.
+    """
+    shapes = description.shapes
+    lacking = {path: shape for path, shape in shapes.items() if path not in params and _ABSENT.fullmatch(path)}
+    for weight in weights_of(description.family, description.heads, shapes):
+        own = [params[path] if path in params else np.zeros(lacking[path], np.float32) for path in weight.ours]
+        if '*' not in weight.theirs:
+            yield _name(weight.theirs, description), _tensor(weight, own)
+        else:
+            for layer in range(len(own[0])):
+                name = weight.theirs.replace('*', str(layer))
+                yield _name(name, description), _tensor(weight, [each[layer] for each in own])
+
+
+def write_tensors(folder: Path, tensors: Iterator[tuple[str, np.ndarray]], dtype: str, shard: int) -> int:
+    """Write tensors to model.safetensors, or to several files with an index.
+
+    Args:
+        dtype: name of the type that they are written in, as 'float32'.
+        shard: bytes of a file at most; a larger tensor has a file of its own.
+
+    Returns:
+        Bytes of all tensors.
+    """
+    files: list[list[str]] = []
+    batch: dict[str, np.ndarray] = {}
+    total, held = 0, 0
+
+    def flush() -> None:
+        files.append([*batch])
+        save_file(batch, folder / _shard(len(files)), metadata={'format': 'pt'})
+        batch.clear()
+
+    for name, array in tensors:
+        array = np.ascontiguousarray(array.astype(jnp.dtype(dtype)))
+        if batch and held + array.nbytes > shard:
+            flush()
+            held = 0
+        batch[name] = array
+        total, held = total + array.nbytes, held + array.nbytes
+    flush()
+    if len(files) == 1:
+        (folder / _shard(1)).rename(folder / SINGLE)
+        return total
+    names = {number: f'model-{number:05d}-of-{len(files):05d}.safetensors' for number in range(1, len(files) + 1)}
+    for number, name in names.items():
+        (folder / _shard(number)).rename(folder / name)
+    where = {tensor: names[number] for number, tensors in enumerate(files, 1) for tensor in tensors}
+    index = {'metadata': {'total_size': total}, 'weight_map': where}
+    (folder / INDEX).write_text(json.dumps(index, indent=2) + '\n')
+    return total
+
+
+def _shard(number: int) -> str:
+    return f'shard-{number}.safetensors'
+
+
+def _name(short: str, description: Description) -> str:
+    """Return the full name of a tensor: with the prefix, unless the model is the base, or it is a head's."""
+    family = description.family
+    (architecture,) = description.config['architectures']
+    is_base = architecture in family.heads and architecture.endswith('Model')
+    return short if is_base or re.fullmatch(family.outside, short) else f'{family.prefix}{short}'
+
+
+def _tensor(weight: Weight, own: list[Any]) -> np.ndarray:
+    """One tensor in the layout of the family, from the parameters that it holds."""
+    arrays = np.stack([np.asarray(each) for each in own]) if len(own) > 1 else np.asarray(own[0])
+    theirs, _, ours = weight.layout.partition('->')
+    sizes = dict(zip(ours.split(), arrays.shape, strict=True))
+    array = rearrange(arrays, f'{ours} -> {theirs}', **sizes)
+    if weight.skipped:
+        array = np.concatenate([np.zeros((weight.skipped, *array.shape[1:]), array.dtype), array])
+    return array

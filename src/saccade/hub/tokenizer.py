@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tokenizers as transformers opens them: tokenizer.json with its special tokens, and tokenizer_config.json."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import processors
+
+from saccade.data.rows.frame import CLOSES, OPENS
+from saccade.data.rows.pair_frame import PairFrame
+from saccade.data.tokenizer.tokenizer import CONFIG, FILE, UNKNOWN, Tokenizer
+from saccade.model.encoder import Encoder
+from saccade.model.encoder_decoder import EncoderDecoder
+from saccade.types import Part, UserError
+
+_PADS, _MASKS = ('[PAD]', '<pad>'), ('[MASK]', '<mask>')
+
+
+def special_ids(tokenizer: Tokenizer, model: Part) -> dict[str, int | None]:
+    """Return the settings of config.json for special tokens; None for a token that there is not.
+
+    Raises:
+        UserError: sources and targets have vocabularies of their own, or there is no end token where one is needed.
+    """
+    if tokenizer.source is not tokenizer:
+        raise UserError('the sources have a vocabulary of their own, which no exported tokenizer holds')
+    end = tokenizer.end
+    pad = _first(tokenizer, 'pad_token', _PADS)
+    ids = {'bos_token_id': end, 'eos_token_id': end, 'pad_token_id': end if pad is None else pad}
+    if model.target is EncoderDecoder:
+        frame = PairFrame.of(tokenizer, 1, 1)
+        return ids | {'decoder_start_token_id': frame.start, 'forced_eos_token_id': None}
+    return ids
+
+
+def write_tokenizer(folder: Path, tokenizer: Tokenizer, model: Part, config: Mapping[str, Any]) -> None:
+    """Write tokenizer.json and tokenizer_config.json.
+
+    The special tokens that our data put around a text are added by the tokenizer itself there: [CLS] and [SEP] for an
+    encoder, the end after the source of an encoder-decoder, and none for a decoder.
+
+    Args:
+        config: config.json, which says how many types of tokens there are.
+    """
+    backend = tokenizers.Tokenizer.from_str(tokenizer.backend.to_str())
+    framed = _post_processor(tokenizer, model)
+    if tokenizer.around is None and framed is not None:
+        backend.post_processor = framed
+    backend.save(str(folder / FILE))
+    inputs = ['input_ids', *(['token_type_ids'] if config.get('type_vocab_size', 0) > 1 else []), 'attention_mask']
+    length = config.get('max_position_embeddings', config.get('n_positions'))
+    settings = {
+        'tokenizer_class': 'PreTrainedTokenizerFast',
+        'clean_up_tokenization_spaces': False,
+        'model_input_names': inputs,
+        **({'model_max_length': length} if length else {}),
+        **_roles(tokenizer, model),
+    }
+    (folder / CONFIG).write_text(json.dumps(settings, indent=2, ensure_ascii=False) + '\n')
+
+
+def _post_processor(tokenizer: Tokenizer, model: Part) -> Any:
+    if model.target is Encoder:
+        opens, closes = (
+            tokenizer.special(*names, role=role) for names, role in ((OPENS, 'cls_token'), (CLOSES, 'sep_token'))
+        )
+        first, last = tokenizer.token(opens), tokenizer.token(closes)
+        return processors.TemplateProcessing(
+            single=f'{first} $A {last}',
+            pair=f'{first} $A {last} $B:1 {last}:1',
+            special_tokens=[(first, opens), (last, closes)],
+        )
+    if model.target is EncoderDecoder:
+        end = tokenizer.token(tokenizer.end)
+        return processors.TemplateProcessing(
+            single=f'$A {end}', pair=f'$A {end} $B {end}', special_tokens=[(end, tokenizer.end)]
+        )
+    return None
+
+
+def _roles(tokenizer: Tokenizer, model: Part) -> dict[str, str]:
+    """Return special tokens by role: those of the folder that the tokenizer came from, else by their names."""
+    names = {
+        'pad_token': _PADS, 'mask_token': _MASKS, 'unk_token': (UNKNOWN, '<unk>'), 'cls_token': OPENS,
+        'sep_token': CLOSES,
+    }  # fmt: skip
+    found = {role: _first(tokenizer, role, each) for role, each in names.items()}
+    found |= {'bos_token': tokenizer.end, 'eos_token': tokenizer.end}
+    found['pad_token'] = tokenizer.end if found['pad_token'] is None else found['pad_token']
+    own = {role: tokenizer.token(number) for role, number in found.items() if number is not None}
+    roles = {role: token for role, token in tokenizer.roles.items() if role in own}
+    return own | roles
+
+
+def _first(tokenizer: Tokenizer, role: str, names: tuple[str, ...]) -> int | None:
+    named = tokenizer.role(role)
+    specials = tokenizer.specials
+    return next((specials[name] for name in names if name in specials), None) if named is None else named
