@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from saccade.hub.family import Family, Head, families, find_family
+from saccade.hub.keys import TOKENS
 from saccade.hub.load import Shapes, shapes_of
 from saccade.hub.template import Place, Written, resolved, written
 from saccade.types import Part, UserError
@@ -44,7 +45,10 @@ class _Candidate:
 
     def config(self, tokens: Mapping[str, Any]) -> dict[str, Any]:
         """Return config.json. Args: tokens, settings of special tokens."""
-        config = _nested(self.settings) | {key: value for key, value in tokens.items() if value is not None}
+        # What is not said is the default of the class, which may be beyond the vocabulary.
+        required = {key: self.family.keys.required.get(key) for key in TOKENS}
+        given = {key: value for key, value in tokens.items() if value is not None}
+        config = _nested(self.settings) | required | given
         return {'architectures': [self.architecture], 'model_type': self.name, **config}
 
 

@@ -5,7 +5,7 @@
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,14 @@ class Source:
         params: its parameters.
         tokenizer: of its texts; None where it reads none.
         ending: of its architecture's name where several fit, as 'ForQuestionAnswering'.
-        labels: names of the classes, where it has any.
+        settings: further settings of config.json, as the names of the classes.
     """
 
     model: Part
     params: Params
     tokenizer: Tokenizer | None = None
     ending: str = ''
-    labels: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
     try:
         tensors = tensors_of({path: np.asarray(leaf) for path, leaf in params.items()}, description)
         write_tensors(draft, tensors, form.dtype, form.shard)
-        _write(draft / 'config.json', {**description.config, **_labelled(source.labels), 'dtype': form.dtype})
+        _write(draft / 'config.json', {**description.config, **source.settings, 'dtype': form.dtype})
         if source.tokenizer:
             _write(draft / 'generation_config.json', {key: value for key, value in ids.items() if value is not None})
             write_tokenizer(draft, source.tokenizer, source.model, description.config)
@@ -87,12 +87,6 @@ def export(source: Source, out: Path, form: Format = Format(), files: Mapping[st
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return description
-
-
-def _labelled(labels: tuple[str, ...]) -> dict[str, Any]:
-    if not labels:
-        return {}
-    return {'id2label': dict(enumerate(labels)), 'label2id': {name: number for number, name in enumerate(labels)}}
 
 
 def _write(file: Path, content: Mapping[str, Any]) -> None:

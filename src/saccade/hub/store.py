@@ -62,7 +62,7 @@ def write_tensors(folder: Path, tensors: Iterator[tuple[str, np.ndarray]], dtype
         batch.clear()
 
     for name, array in tensors:
-        array = np.ascontiguousarray(array.astype(jnp.dtype(dtype)))
+        array = np.array(array, jnp.dtype(dtype), order='C')
         if batch and held + array.nbytes > shard:
             flush()
             held = 0

@@ -72,6 +72,7 @@ class Classification(ReadsHead):
     label_smoothing: Scales[Share] = 0.0
     augment: tuple[Part[Augmentation], ...] = ()
 
+    architecture: ClassVar[str] = 'ForSequenceClassification'
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'label', 'example')
     reports: ClassVar[tuple[Metric, ...]] = SCORED

@@ -41,6 +41,8 @@ class PredictedNumber:
 class Regression(ReadsHead):
     """Text regression by the head 'pooled', which has one class."""
 
+    architecture: ClassVar[str] = 'ForSequenceClassification'
+    problem_type: ClassVar[str] = 'regression'
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('pooled',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'value', 'example')
     reports: ClassVar[tuple[Metric, ...]] = (Metric('loss', 'lowest', 0.0),)

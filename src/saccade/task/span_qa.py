@@ -89,6 +89,7 @@ class SpanQA(ReadsHead):
     longest: Count = 30
     null: float | None = None
 
+    architecture: ClassVar[str] = 'ForQuestionAnswering'
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'types', 'start', 'stop', 'example')
     reports: ClassVar[tuple[Metric, ...]] = (LOSS, *(ACCURACY.prefixed(end) for end in ENDS))

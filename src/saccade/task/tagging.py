@@ -54,6 +54,7 @@ class Tagging(ReadsHead):
 
     measure: Part = Part(tagged)  # noqa: RUF009, it is frozen
 
+    architecture: ClassVar[str] = 'ForTokenClassification'
     heads: ClassVar[Mapping[str, tuple[str, ...]]] = {'': ('tokens',)}
     reads: ClassVar[tuple[str, ...]] = ('segments', 'positions', 'labels', 'example')
     reports: ClassVar[tuple[Metric, ...]] = SCORED

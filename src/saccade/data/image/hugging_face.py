@@ -49,6 +49,28 @@ def of_processor(found: Mapping[str, Any], folder: Path) -> dict[str, Any] | Non
     return of_preprocessor(found['image_processor'], folder) if 'image_processor' in found else None
 
 
+def preprocessor_config(processor: Any) -> dict[str, Any]:
+    """Return the preprocessor_config.json that describes an `ImageProcessor`."""
+    resize, (height, width) = processor.resize, processor.size
+    crops = resize is not None and resize != processor.size
+    edges = {'shortest_edge': resize} if isinstance(resize, int) else None
+    resampling = Image.Resampling[processor.resampling.upper()]
+    return {
+        'image_processor_type': 'CLIPImageProcessor' if crops else 'ViTImageProcessor',
+        'do_resize': resize is not None,
+        'size': edges or dict(zip(('height', 'width'), resize or processor.size, strict=True)),
+        'resample': int(resampling),
+        'do_center_crop': crops,
+        'crop_size': {'height': height, 'width': width},
+        'do_rescale': True,
+        'rescale_factor': 1 / 255,
+        'do_normalize': True,
+        'image_mean': [*processor.mean] * (processor.channels if len(processor.mean) == 1 else 1),
+        'image_std': [*processor.deviation] * (processor.channels if len(processor.deviation) == 1 else 1),
+        'do_convert_rgb': processor.channels == 3,
+    }
+
+
 def of_preprocessor(found: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the fields of the image processor that a preprocessor_config.json describes.
 

@@ -8,11 +8,12 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from saccade.train.workdir import open_own, writing
+from saccade.types import UserError
 
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of filesystems that know none
 _log = logging.getLogger(__name__)
@@ -44,6 +45,20 @@ def locked(path: Path, busy: Callable[[str], Any]) -> Iterator[int]:
             file.truncate(0)
             file.write(f'process {os.getpid()} on {socket.gethostname()}'.encode())
         yield file.fileno()
+
+
+def require_idle(path: Path, busy: str) -> None:
+    """Check that no process holds the lock of a file, without taking it.
+
+    Raises:
+        UserError: one does; `busy` says what that means.
+    """
+    with suppress(OSError), path.open('rb') as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = file.read().decode(errors='replace').strip() or 'another process'
+            raise UserError(f'{busy} by {holder}; wait until it ends') from None
 
 
 def _taken(file: BinaryIO) -> bool:
