@@ -34,7 +34,7 @@ class Description:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """Family with the settings that describe a model. Attributes: misses, the fields that it cannot represent."""
+    """Family with the settings that describe a model. Attributes: misses, fields that it lacks; fits, those it has."""
 
     name: str
     family: Family
@@ -42,6 +42,12 @@ class _Candidate:
     architecture: str
     settings: Mapping[str, Any]
     misses: tuple[str, ...]
+    fits: int
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """Lowest for the family with the fewest settings, and before it fits for the one that most fields fit."""
+        return (1, -self.fits, len(self.misses)) if self.misses else (0, len(self.settings))
 
     def config(self, tokens: Mapping[str, Any]) -> dict[str, Any]:
         """Return config.json. Args: tokens, settings of special tokens."""
@@ -69,7 +75,7 @@ def describe(
     """
     found = {family: find_family(family)} if family else families()
     candidates = [_candidate(name, each, model, shapes, tokens, ending) for name, each in found.items()]
-    best = min(candidates, key=lambda each: (len(each.misses), len(each.settings)))
+    best = min(candidates, key=lambda each: each.rank)
     if best.misses:
         more = f'; and {len(best.misses) - _SHOWN} more' if len(best.misses) > _SHOWN else ''
         raise UserError(
@@ -92,14 +98,15 @@ def _candidate(
     found = [*written(family.template, trunk, place)]
     architecture, own, of_heads = _heads(family, heads, ending)
     found += of_heads
+    fits = [each for each in found if isinstance(each, Written)]
     if misses := tuple(each for each in found if isinstance(each, str)):
-        return _Candidate(name, family, own, architecture, {}, misses)
-    settings, misses = resolved([each for each in found if isinstance(each, Written)])
+        return _Candidate(name, family, own, architecture, {}, misses, len(fits))
+    settings, misses = resolved(fits)
     misses += [
         f'{key} must be {value}' for key, value in family.keys.fixed.items() if settings.pop(key, value) != value
     ]
     settings |= family.sizes(shapes)
-    candidate = _Candidate(name, family, own, architecture, settings, tuple(misses))
+    candidate = _Candidate(name, family, own, architecture, settings, tuple(misses), len(fits))
     try:
         family.keys.settings(candidate.config(tokens))
     except UserError as error:

@@ -129,7 +129,7 @@ class Inner(Leaf):
         usual = self.default if self.default in (NEEDED, None) else self.default * width
         return dotted(config, self.inner, int, usual) / width
 
-    def write(self, value: float, place: Place) -> dict[str, Any]:
+    def write(self, value: int | float, place: Place) -> dict[str, Any]:
         """Return F."""
         width = place.fields.get('width')
         return {self.inner: width or (lambda settings: round(place.fields['ratio'] * settings[self.outer]))}
@@ -337,10 +337,9 @@ def _of_part(template: Mapping[str, Any], value: Any, place: Place) -> Iterator[
     covered = {name for leaf in template.values() if isinstance(leaf, Leaf) for name in leaf.covers}
     for name, given in own.items():
         inner = Place(f'{place.path}.{name}', own)
-        if name in template:
-            yield from written(template[name], given, inner)
-        elif name not in covered and not _WITHOUT_EFFECT.fullmatch(name):
-            yield from written(defaults(target).get(name), given, inner)
+        if name in covered - template.keys() or _WITHOUT_EFFECT.fullmatch(name):
+            continue
+        yield from written(template[name] if name in template else defaults(target).get(name), given, inner)
 
 
 def all_fields(part: Part) -> dict[str, Any]:

@@ -22,8 +22,10 @@ from saccade.train.process.lock import require_idle
 from saccade.train.trained import Trained, open_run
 from saccade.train.workdir import Workdir
 
+_USUAL = Format()
 
-def export_run(path: str, out: Path, which: str = 'latest', part: str = '', form: Format = Format()) -> dict[str, Any]:
+
+def export_run(path: str, out: Path, which: str = 'latest', part: str = '', form: Format = _USUAL) -> dict[str, Any]:
     """Write a trained model as a Hugging Face folder.
 
     Args:

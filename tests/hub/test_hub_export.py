@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Exported folders: each family reads back the model that it wrote, and what no family holds is refused by field."""
+
+import json
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from conftest import GPT2, LLAMA
+from flax.traverse_util import flatten_dict
+from test_hub_encoders import CONFIGS
+from test_hub_images import CLIP, SIGLIP, VIT
+from test_hub_seq2seq import GATED, MARIAN, T5
+
+from saccade.build import build
+from saccade.hub.export import Format, Source, export
+from saccade.hub.family import families, find_family
+from saccade.hub.load import load, spec_of
+from saccade.types import Part, UserError
+
+TOWER = {
+    'hidden_size': 8, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 12, 'image_size': 8,
+    'patch_size': 4,
+}  # fmt: skip
+WORDS = TOWER | {'vocab_size': 11, 'max_position_embeddings': 6}
+TWO_CLASSES = {'id2label': {'0': 'a', '1': 'b'}}
+SMALL: dict[str, dict[str, Any]] = {
+    'gpt2': GPT2,
+    'gpt2, untied and unscaled': GPT2 | {'tie_word_embeddings': False, 'scale_attn_weights': False},
+    'llama': LLAMA,
+    'llama, scaled positions': LLAMA | {'rope_scaling': {
+        'rope_type': 'llama3', 'factor': 8.0, 'low_freq_factor': 1.0, 'high_freq_factor': 4.0,
+        'original_max_position_embeddings': 5,
+    }},
+    'llama, linear': LLAMA | {'rope_scaling': {'rope_type': 'linear', 'factor': 2.0}, 'mlp_bias': False},
+    't5': T5,
+    't5, gated': T5 | GATED,
+    't5, deeper encoder': T5 | {'num_decoder_layers': 1},
+    'marian': MARIAN | {'scale_embedding': True, 'activation_function': 'relu'},
+    'vit': VIT | {'architectures': ['ViTForImageClassification'], 'num_channels': 1},
+    'deit': VIT | {'model_type': 'deit', 'qkv_bias': False},
+    'clip': CLIP | {'vision_config': TOWER, 'text_config': WORDS, 'projection_dim': 5},
+    'siglip': SIGLIP | {'vision_config': TOWER, 'text_config': WORDS | {'pad_token_id': 3, 'projection_size': 8}},
+    **{
+        f'{name}, {architecture}': config | TWO_CLASSES | {'model_type': name, 'architectures': [architecture]}
+        for name, config in CONFIGS.items()
+        for architecture in find_family(name).heads
+    },
+}  # fmt: skip
+
+
+def made(config: dict[str, Any]) -> tuple[Part, Any]:
+    """A model of a family, and random parameters of it."""
+    family = find_family(config['model_type'])
+    settings = family.keys.settings(config)
+    model = build(family.spec(settings, family.heads_of(settings)))
+    inputs = jax.tree.map(jnp.asarray, family.inputs(settings))
+    shapes = jax.eval_shape(lambda: model().init(jax.random.key(0), *inputs, False))['params']
+    leaves, structure = jax.tree.flatten(shapes)
+    random = np.random.default_rng(0)
+    drawn = [random.normal(size=leaf.shape).astype(np.float32) for leaf in leaves]
+    return model, jax.tree.unflatten(structure, drawn)
+
+
+def assert_same(params: Any, others: Any) -> None:
+    params, others = flatten_dict(params, sep='/'), flatten_dict(others, sep='/')
+    assert params.keys() == others.keys()
+    for path, leaf in params.items():
+        np.testing.assert_array_equal(np.asarray(leaf), np.asarray(others[path]), err_msg=path)
+
+
+def test_all_families_are_tried():
+    assert {config['model_type'] for config in SMALL.values()} == families().keys()
+
+
+@pytest.mark.parametrize('name', [pytest.param(name, marks=pytest.mark.long if ', ' in name else ()) for name in SMALL])
+def test_a_family_reads_back_the_model_that_it_wrote_bit_by_bit(name, tmp_path):
+    config = SMALL[name]
+    model, params = made(config)
+    ending = (config.get('architectures') or [''])[0]
+    found = export(Source(model, params, ending=ending), tmp_path / 'out', Format(config['model_type'])).config
+    assert found['model_type'] == config['model_type']
+    assert not ending or found['architectures'] == [ending]
+    back = load(tmp_path / 'out')
+    assert build(back.spec) == model
+    assert_same(back.params, params)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('name', SMALL)
+def test_without_a_family_named_the_model_is_the_same(name, tmp_path):
+    model, params = made(SMALL[name])
+    export(Source(model, params), tmp_path / 'out')
+    assert_same(load(tmp_path / 'out').params, params)
+
+
+def test_shards_of_a_size_and_types_of_tensors(tmp_path):
+    model, params = made(LLAMA)
+    export(Source(model, params), tmp_path / 'one', Format(dtype='bfloat16', shard=700))
+    shards = sorted(path.name for path in (tmp_path / 'one').glob('*.safetensors'))
+    index = json.loads((tmp_path / 'one' / 'model.safetensors.index.json').read_text())
+    assert len(shards) > 2
+    assert {*index['weight_map'].values()} == {*shards}
+    assert index['metadata']['total_size'] == 2 * sum(leaf.size for leaf in jax.tree.leaves(params))
+    assert json.loads((tmp_path / 'one' / 'config.json').read_text())['dtype'] == 'bfloat16'
+    rounded = jax.tree.map(lambda leaf: np.asarray(jnp.asarray(leaf, jnp.bfloat16), np.float32), params)
+    assert_same(load(tmp_path / 'one').params, rounded)
+
+
+def changed(config: dict[str, Any], *path: str, **arguments: Any) -> Part:
+    """A family's model with other arguments of the part at a path."""
+    return _changed(made(config)[0], path, arguments)
+
+
+def _changed(part: Part, path: tuple[str, ...], arguments: dict[str, Any]) -> Part:
+    if not path:
+        return part.replace(**arguments)
+    return part.replace(**{path[0]: _changed(part[path[0]], path[1:], arguments)})
+
+
+def part(use: str, **arguments: Any) -> Part:
+    return build({'use': use, **arguments})
+
+
+@pytest.mark.parametrize(
+    ('model', 'words'),
+    [
+        (changed(GPT2, 'block', 'mixer', mask=part('ops.mask:Full')),
+         'nearest is gpt2, but config.model.block.mixer.mask is ops.mask:Full, which must be ops.mask:Causal'),
+        (changed(LLAMA, 'block', 'mixer', position=part('position.alibi:ALiBi')),
+         'nearest is llama, but config.model.block.mixer.position is position.alibi:ALiBi, which must be '
+         'position.rotary:Rotary'),
+        (changed(LLAMA, 'block', 'mixer', kernel=part('attention.moba:MoBA', block=2, chosen=2)),
+         'config.model.block.mixer.kernel is attention.moba:MoBA, which must be a kernel of softmax attention'),
+        (changed(LLAMA, 'block', 'mixer', 'kernel', softmax=part('softmax.softmax_one:SoftmaxOne')),
+         'has the softmax variant softmax.softmax_one:SoftmaxOne, which must be softmax.softmax:Softmax'),
+        (changed(LLAMA, 'block', norm=part('norm.rms:RMSNorm', epsilon=0.5)),
+         'config.model.norm.epsilon and config.model.block.norm.epsilon differ: rms_norm_eps is 1e-05 and 0.5'),
+        (changed(GPT2, position=part('position.learned:Learned', length=5)), 'n_positions is 5 and 7'),
+        (changed(GPT2, 'block', 'feedforward', activation=part('ops.activation:squared_relu')),
+         'config.model.block.feedforward.activation is ops.activation:squared_relu, which has no name in transformers'),
+        (changed(LLAMA, logit_cap=30.0), 'config.model.logit_cap is 30.0, which must be None'),
+    ],
+)  # fmt: skip
+def test_a_model_that_no_family_holds_is_refused_by_the_nearest_and_the_field(model, words, tmp_path):
+    with pytest.raises(UserError) as error:
+        export(Source(model, {}), tmp_path / 'out')
+    assert words in str(error.value)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_named_family_says_what_it_lacks(tmp_path):
+    with pytest.raises(UserError, match=r'nearest is bert, but config\.model is model\.decoder:Decoder'):
+        export(Source(*made(GPT2)), tmp_path / 'out', Format('bert'))
+
+
+@pytest.mark.parametrize(
+    ('name', 'changes'),
+    [
+        ('gpt2', [(('block', 'mixer'), dict(bias=False, output_bias=False, key_value_heads=3, head_width=4))]),
+        ('gpt2', [(('block', 'mixer'), dict(fused=True))]),
+        ('gpt2', [(('block', 'feedforward'), dict(bias=False, dropout=0.3))]),
+        ('gpt2', [(('block', 'mixer'), dict(kernel=part('attention.blockwise:Blockwise', dropout=0.5)))]),
+        ('llama', [((), dict(dropout=0.2, run=part('model.stack:Scanned')))]),
+        ('bert, BertForMaskedLM', [((), dict(types=0))]),
+    ],
+)  # fmt: skip
+def test_what_does_not_change_the_outputs_does_not_keep_a_model_in(name, changes, tmp_path):
+    """Missing biases and types are zeros there; kernels that compute the same, dropout and initialisers are free."""
+    config = SMALL[name]
+    ((path, arguments),) = changes
+    model, family = changed(config, *path, **arguments), find_family(config['model_type'])
+    inputs = jax.tree.map(jnp.asarray, family.inputs(family.keys.settings(config)))
+    params = model().init(jax.random.key(0), *inputs, False)['params']
+    params = jax.tree.map(lambda leaf: leaf + 0.1 * jax.random.normal(jax.random.key(1), leaf.shape), params)
+    export(Source(model, params), tmp_path / 'out')
+    back = load(tmp_path / 'out')
+    theirs, ours = (
+        each().apply({'params': jax.tree.map(jnp.asarray, weights)}, *inputs, False)
+        for each, weights in ((build(back.spec), back.params), (model, params))
+    )
+    for found, wanted in zip(jax.tree.leaves(theirs), jax.tree.leaves(ours), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_an_existing_folder_is_left_alone(tmp_path):
+    (tmp_path / 'mine').write_text('kept')
+    with pytest.raises(UserError, match='exists and is not an empty folder'):
+        export(Source(*made(GPT2)), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ['mine']
+
+
+def test_an_unknown_type_of_tensors():
+    with pytest.raises(UserError, match='float32, bfloat16, float16'):
+        Format(dtype='int8')
+
+
+def test_the_names_of_classes_are_written(tmp_path):
+    model, params = made(SMALL['bert, BertForSequenceClassification'])
+    names = {'id2label': {0: 'no', 1: 'yes'}, 'label2id': {'no': 0, 'yes': 1}}
+    export(Source(model, params, settings=names), tmp_path / 'out')
+    assert json.loads((tmp_path / 'out' / 'config.json').read_text())['label2id'] == {'no': 0, 'yes': 1}
+    assert spec_of(tmp_path / 'out')['heads']['pooled']['classes'] == 2
