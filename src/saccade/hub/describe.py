@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from saccade.hub.family import Family, Head, families, find_family
+from saccade.hub.family import Family, Head, families
 from saccade.hub.keys import TOKENS
 from saccade.hub.load import Shapes, shapes_of
 from saccade.hub.template import Place, Written, resolved, written
+from saccade.nearest import nearest
 from saccade.types import Part, UserError
 
 _SHOWN = 3  # fields of a message that do not fit
@@ -73,8 +74,12 @@ def describe(
     Raises:
         UserError: no family can hold it; the nearest is named, with the fields that do not fit.
     """
-    found = {family: find_family(family)} if family else families()
-    candidates = [_candidate(name, each, model, shapes, tokens, ending) for name, each in found.items()]
+    found = families()
+    if family is not None and family not in found:
+        raise UserError(f'there is no family {family!r}{nearest(family, found)}; there are {", ".join(found)}')
+    candidates = [
+        _candidate(name, each, model, shapes, tokens, ending) for name, each in found.items() if family in (None, name)
+    ]
     best = min(candidates, key=lambda each: each.rank)
     if best.misses:
         more = f'; and {len(best.misses) - _SHOWN} more' if len(best.misses) > _SHOWN else ''

@@ -129,7 +129,7 @@ class Inner(Leaf):
         usual = self.default if self.default in (NEEDED, None) else self.default * width
         return dotted(config, self.inner, int, usual) / width
 
-    def write(self, value: int | float, place: Place) -> dict[str, Any]:
+    def write(self, value: Any, place: Place) -> dict[str, Any]:
         """Return F."""
         width = place.fields.get('width')
         return {self.inner: width or (lambda settings: round(place.fields['ratio'] * settings[self.outer]))}

@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The Saccade authors
+# SPDX-License-Identifier: Apache-2.0
+"""Exported folders opened by transformers itself: every tensor is used, none is missing, and the outputs are ours."""
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_dual_encoders import random_model
+from test_encoder_hub_oracle import CASES as ENCODERS
+from test_encoder_hub_oracle import model_of
+from test_hub_oracle import CASES as DECODERS
+from test_seq2seq_hub_oracle import CASES as TRANSLATORS
+from test_vision_hub_oracle import SIZES
+
+from saccade.build import build
+from saccade.data.tokenizer.bpe import BPE
+from saccade.data.tokenizer.byte import Byte
+from saccade.data.tokenizer.tokenizer import BERT, Tokenizer
+from saccade.data.tokenizer.unigram import Unigram
+from saccade.data.tokenizer.word import Word
+from saccade.data.tokenizer.word_piece import WordPiece
+from saccade.decode.sample import Writer
+from saccade.hub import export as exporting
+from saccade.hub.export import Format, Source, export
+from saccade.hub.load import load
+from saccade.hub.tokenizer import write_tokenizer
+from saccade.model.decoder import Decoder
+from saccade.model.encoder import Encoder
+from saccade.model.encoder_decoder import EncoderDecoder
+from saccade.train.config import load_config
+from saccade.train.experiment import Experiment
+from saccade.train.trained import open_trained
+from saccade.types import LayerContext, Part
+
+torch = pytest.importorskip('torch', reason='the oracle extra is not installed: torch')
+with warnings.catch_warnings():
+    # What these libraries warn of as they are imported is not ours to mend.
+    warnings.simplefilter('ignore')
+    transformers = pytest.importorskip('transformers', reason='the oracle extra is not installed: transformers')
+
+pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings('ignore')]
+
+ROOT = Path(__file__).parents[2]
+TOLERANCE = 1e-4  # greatest difference of a logit
+IDS = ('bos_token_id', 'eos_token_id', 'pad_token_id', 'decoder_start_token_id', 'forced_eos_token_id')
+TEXTS = ['the model reads a token', 'another  token, after every word!', 'naïve Café 東京']
+VISION = {
+    f'{name}, {" ".join(changes) or "usual"}': (name, changes)
+    for name in ('ViTForImageClassification', 'ViTModel', 'DeiTForImageClassification', 'DeiTModel')
+    for changes in ({}, {'hidden_act': 'relu', 'layer_norm_eps': 1e-2, 'num_channels': 1})
+}
+
+
+def written(model: Any, folder: Path) -> Path:
+    """The folder of a model of transformers."""
+    model.save_pretrained(folder)
+    return folder
+
+
+def vision(name: str, changes: dict[str, Any]) -> Any:
+    torch.manual_seed(0)
+    made = getattr(transformers, name)
+    return made(made.config_class(**SIZES, **changes))
+
+
+MODELS = {
+    **{
+        name: lambda folder, case=case: written(model_of(case[0], case[1], **case[2]), folder)
+        for name, case in ENCODERS.items()
+    },
+    **{name: lambda folder, case=case: written(case[0](**case[1]), folder) for name, case in DECODERS.items()},
+    **{name: lambda folder, case=case: case[0](folder, **case[1]) and folder for name, case in TRANSLATORS.items()},
+    **{name: lambda folder, case=case: written(vision(*case), folder) for name, case in VISION.items()},
+    **{
+        name: lambda folder, name=name: written(random_model(name, None), folder)
+        for name in ('CLIPModel', 'SiglipModel')
+    },
+}
+
+
+def tensors(folder: Path, architecture: str) -> tuple[dict[str, Any], Any]:
+    """The tensors that transformers has of a folder, all of which the folder has, and no more."""
+    made, found = getattr(transformers, architecture).from_pretrained(folder, output_loading_info=True)
+    assert not found['missing_keys']
+    assert not found['unexpected_keys']
+    assert not found['mismatched_keys']
+    return made.state_dict(), made.config
+
+
+@pytest.mark.parametrize('name', MODELS)
+def test_a_folder_that_comes_in_goes_out_bit_by_bit(name, tmp_path, monkeypatch):
+    (tmp_path / 'in').mkdir()
+    config = json.loads((MODELS[name](tmp_path / 'in') / 'config.json').read_text())
+    pretrained, (architecture,) = load(tmp_path / 'in'), config['architectures']
+    # The tokens that the folder names, as if its tokenizer had them.
+    monkeypatch.setattr(exporting, 'special_ids', lambda *given: {key: config.get(key) for key in IDS})
+    monkeypatch.setattr(exporting, 'write_tokenizer', lambda *given: None)
+    source = Source(build(pretrained.spec), pretrained.params, Byte().train(()), architecture)
+    assert export(source, tmp_path / 'out', Format(config['model_type'])).config['architectures'] == [architecture]
+    (theirs, _), (ours, _) = (tensors(tmp_path / folder, architecture) for folder in ('in', 'out'))
+    assert theirs.keys() == ours.keys()
+    for tensor, value in theirs.items():
+        # RoBERTa's first rows of positions belong to padding, and ours has no such rows.
+        start = 2 if config['model_type'] == 'roberta' and 'position_embeddings' in tensor else 0
+        assert torch.equal(value[start:] if start else value, ours[tensor][start:] if start else ours[tensor]), tensor
+
+
+EXPERIMENTS = {
+    'causal_lm/quickstart': ('LlamaForCausalLM', {'model.width': 24, 'model.vocabulary': 300}),
+    'causal_lm/llama_tiny': ('LlamaForCausalLM', {'model.width': 32, 'model.layers': 2}),
+    'causal_lm/gpt2_124m': ('GPT2LMHeadModel', {'model.width': 24, 'model.layers': 2, 'model.vocabulary': 300}),
+    'masked_lm/bert_tiny': ('BertForPreTraining', {'model.width': 24, 'model.vocabulary': 300}),
+    'masked_lm/roberta_base': ('BertForMaskedLM', {'model.width': 24, 'model.layers': 2, 'model.vocabulary': 300}),
+    'masked_lm/albert_base': ('AlbertForPreTraining', {'model.width': 24, 'model.vocabulary': 300}),
+}
+
+
+@pytest.mark.parametrize('name', EXPERIMENTS)
+def test_an_experiment_of_ours_has_the_same_logits_there(name, tmp_path):
+    architecture, sizes = EXPERIMENTS[name]
+    fields = [f'--config.{field}={value}' for field, value in sizes.items()]
+    common = ['--config.dtype=float32', '--config.model.block.mixer.heads=4']
+    config = load_config(str(ROOT / f'experiments/{name}.py'), [*fields, *common])
+    model = Experiment.of(config).model
+    tokens = jax.random.randint(jax.random.key(0), (2, 9), 5, 90)
+    context = LayerContext(jnp.tile(jnp.arange(9), (2, 1)), jnp.ones((2, 9), int))
+    params = model().init(jax.random.key(1), tokens, context, False)['params']
+    params = jax.tree.map(lambda leaf: leaf + 0.2 * jax.random.normal(jax.random.key(leaf.size), leaf.shape), params)
+    found = export(Source(model, params), tmp_path / 'out').config
+    assert found['architectures'] == [architecture]
+    theirs = getattr(transformers, architecture).from_pretrained(tmp_path / 'out').eval()
+    with torch.no_grad():
+        output = theirs(torch.tensor(np.asarray(tokens)))
+    ours = model().apply({'params': params}, tokens, context, False)
+    wanted = ours['masked'] if isinstance(ours, dict) else ours
+    logits = output.prediction_logits if hasattr(output, 'prediction_logits') else output.logits
+    assert np.asarray(wanted).std() > 100 * TOLERANCE
+    np.testing.assert_allclose(logits.numpy(), wanted, atol=TOLERANCE)
+
+
+TRAINERS = {
+    'bytes': Byte(), 'bpe': BPE(vocabulary=300), 'words': Word(vocabulary=20), 'word pieces': WordPiece(vocabulary=60),
+    'unigram': Unigram(vocabulary=40),
+}  # fmt: skip
+
+
+def tokenizer_of(trainer: Any, **given: Any) -> Tokenizer:
+    return type(trainer)(**{**trainer.__dict__, **given}).train(TEXTS * 5)
+
+
+@pytest.mark.parametrize('name', TRAINERS)
+@pytest.mark.parametrize('use', [Decoder, Encoder, EncoderDecoder])
+def test_a_tokenizer_of_ours_gives_the_same_ids_there(name, use, tmp_path):
+    """With the special tokens that the data of such a model put around a text."""
+    specials = {'end': None, 'specials': BERT} if use is Encoder else {}
+    tokenizer = tokenizer_of(TRAINERS[name], **specials)
+    write_tokenizer(tmp_path, tokenizer, Part(use), {'type_vocab_size': 2})
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for text in TEXTS[:2]:
+        ids = tokenizer.encode(text)
+        framed = {
+            Decoder: lambda ids: ids,
+            Encoder: lambda ids: [tokenizer.special('[CLS]'), *ids, tokenizer.special('[SEP]')],
+            EncoderDecoder: lambda ids: [*ids, tokenizer.end],
+        }[use](ids)
+        assert theirs(text)['input_ids'] == framed
+        assert theirs.decode(ids) == tokenizer.decode(ids)
+
+
+def test_a_quickstart_continues_a_prompt_as_in_saccade(tmp_path):
+    config = load_config(
+        str(ROOT / 'experiments/causal_lm/quickstart.py'),
+        [f'--config.model.{size}' for size in ('width=24', 'layers=2', 'block.mixer.heads=2', 'vocabulary=300')],
+    )
+    tokenizer, model = tokenizer_of(BPE(vocabulary=300)), Experiment.of(config).model
+    tokens = jnp.zeros((1, 4), int)
+    params = model().init(jax.random.key(0), tokens, LayerContext(jnp.arange(4)[None]), False)['params']
+    params = jax.tree.map(lambda leaf: leaf + 0.3 * jax.random.normal(jax.random.key(leaf.size), leaf.shape), params)
+    export(Source(model, params, tokenizer), tmp_path / 'out')
+    pipe = transformers.pipeline('text-generation', str(tmp_path / 'out'))
+    prompt = 'the model'
+    (theirs,) = pipe(prompt, do_sample=False, max_new_tokens=12, return_full_text=False)
+    trained = open_trained(init_from=str(tmp_path / 'out'))
+    generation = trained.generation
+    writer = Writer(trained.model, trained.params, trained.tokenizer, generation.sampler(temperature=0.0), generation)
+    (ours,) = writer.write(prompt, jax.random.key(0), 12)
+    assert theirs['generated_text'] == ours.text
