@@ -6,8 +6,8 @@
     python launch/export.py --workdir=runs/bert_tiny --out=bert_tiny_hf
 
 Sizes of the smallest model of Turc et al. 2019, "Well-Read Students Learn Better", https://arxiv.org/abs/1908.08962:
-2 layers, width 128, 2 heads, here with a smaller vocabulary and context. `quickstart.py` learns sooner, but no family of
-Hugging Face holds its layers.
+2 layers, width 128, 2 heads, here with a smaller vocabulary and context. `quickstart.py` learns sooner, but no family
+of Hugging Face holds its layers.
 """
 
 from ml_collections import ConfigDict, FieldReference
