@@ -129,9 +129,9 @@ def settings_of(family: str, config: Mapping[str, Any]) -> tuple[Settings, dict[
     """The settings of a model, after all of it was read, and its spec."""
     found = find_family(family)
     settings = found.keys.settings(config)
-    spec, heads = found.spec(settings), found.heads_of(settings)
+    spec = found.spec(settings, found.heads_of(settings))
     found.inputs(settings)
-    return settings, spec | {'heads': {head.name: head.spec(settings) for head in heads}} if heads else spec
+    return settings, spec
 
 
 def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
