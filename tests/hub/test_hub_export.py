@@ -26,6 +26,7 @@ TOWER = {
     'patch_size': 4,
 }  # fmt: skip
 WORDS = TOWER | {'vocab_size': 11, 'max_position_embeddings': 6}
+MISTRAL = LLAMA | {'model_type': 'mistral', 'sliding_window': 3, 'attention_bias': None, 'mlp_bias': None}
 TWO_CLASSES = {'id2label': {'0': 'a', '1': 'b'}}
 SMALL: dict[str, dict[str, Any]] = {
     'gpt2': GPT2,
@@ -36,6 +37,10 @@ SMALL: dict[str, dict[str, Any]] = {
         'original_max_position_embeddings': 5,
     }},
     'llama, linear': LLAMA | {'rope_scaling': {'rope_type': 'linear', 'factor': 2.0}, 'mlp_bias': False},
+    'mistral': MISTRAL,
+    'mistral, all tokens': MISTRAL | {'sliding_window': None},
+    'qwen2': LLAMA | {'model_type': 'qwen2', 'attention_bias': None, 'mlp_bias': None},
+    'qwen3': LLAMA | {'model_type': 'qwen3', 'mlp_bias': None},
     't5': T5,
     't5, gated': T5 | GATED,
     't5, deeper encoder': T5 | {'num_decoder_layers': 1},

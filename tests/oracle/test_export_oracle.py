@@ -69,7 +69,27 @@ def vision(name: str, changes: dict[str, Any]) -> Any:
     return made(made.config_class(**SIZES, **changes))
 
 
+LLAMA_LIKE = {
+    'vocab_size': 32, 'max_position_embeddings': 64, 'hidden_size': 32, 'intermediate_size': 44,
+    'num_hidden_layers': 2, 'num_attention_heads': 4, 'num_key_value_heads': 2, 'bos_token_id': 0, 'eos_token_id': 1,
+}  # fmt: skip
+LIKE_LLAMA = {
+    'mistral': ('MistralForCausalLM', {'sliding_window': 5}),
+    'mistral, all tokens, wide heads': ('MistralForCausalLM', {'sliding_window': None, 'head_dim': 10}),
+    'qwen2': ('Qwen2ForCausalLM', {}),
+    'qwen3': ('Qwen3ForCausalLM', {'head_dim': 10}),
+    'qwen3, biases, tied': ('Qwen3ForCausalLM', {'head_dim': 8, 'attention_bias': True, 'tie_word_embeddings': True}),
+}
+
+
+def like_llama(name: str, changes: dict[str, Any]) -> Any:
+    torch.manual_seed(0)
+    made = getattr(transformers, name)
+    return made(made.config_class(**LLAMA_LIKE, **changes))
+
+
 MODELS = {
+    **{name: lambda folder, case=case: written(like_llama(*case), folder) for name, case in LIKE_LLAMA.items()},
     **{
         name: lambda folder, case=case: written(model_of(case[0], case[1], **case[2]), folder)
         for name, case in ENCODERS.items()

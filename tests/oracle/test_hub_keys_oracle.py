@@ -106,6 +106,9 @@ CASES = {
         },
         {'logits': 'logits'},
     ),
+    'mistral': Case('MistralForCausalLM', BERT | {'num_key_value_heads': 1, 'sliding_window': 3}, {'logits': 'logits'}),
+    'qwen2': Case('Qwen2ForCausalLM', BERT | {'num_key_value_heads': 1}, {'logits': 'logits'}),
+    'qwen3': Case('Qwen3ForCausalLM', BERT | {'num_key_value_heads': 1, 'head_dim': 6}, {'logits': 'logits'}),
     'roberta': Case('RobertaForMaskedLM', BERT | {'pad_token_id': 1}, {'masked': 'logits'}),
     'siglip': Case(
         'SiglipModel',
@@ -192,7 +195,8 @@ def test_an_absent_key_is_the_default_of_the_class_or_refused(family):
 OTHERS = {
     'rope_parameters': {'rope_type': 'linear', 'factor': 2.0, 'rope_theta': 50.0}, 'feed_forward_proj': 'gated-silu',
     'summary_type': 'mean', 'summary_activation': 'tanh', 'n_inner': 20, 'classifier_dropout': 0.25,
-    'chunk_size_feed_forward': 1, 'num_key_value_heads': 1,
+    'chunk_size_feed_forward': 1, 'num_key_value_heads': 2, 'sliding_window': 4,
+    'layer_types': ['sliding_attention', 'full_attention'],
 }  # fmt: skip
 # Values that go together.
 ALSO = {

@@ -61,5 +61,6 @@ FAMILY = Family(
     ignored=BUFFERS,
     keys=keys(required={'num_hidden_groups': 1, 'inner_group_num': 1}),
     heads=HEADS,
+    like='bert',
     outside=r'(predictions|sop_classifier|classifier|qa_outputs)\..*',
 )

@@ -47,8 +47,8 @@ class _Candidate:
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """Lowest for the family with the fewest settings, and before it fits for the one that most fields fit."""
-        return (1, -self.fits, len(self.misses)) if self.misses else (0, len(self.settings))
+        """Lowest for the family that fits with the fewest settings, else for the one that most fields fit."""
+        return (2, -self.fits, len(self.misses)) if self.misses else (bool(self.family.like), len(self.settings))
 
     def config(self, tokens: Mapping[str, Any]) -> dict[str, Any]:
         """Return config.json. Args: tokens, settings of special tokens."""

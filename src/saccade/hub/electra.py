@@ -70,5 +70,6 @@ FAMILY = Family(
     # Of multiple choice.
     keys=keys(harmless=('summary_activation', 'summary_last_dropout', 'summary_type', 'summary_use_proj')),
     heads=HEADS,
+    like='bert',
     outside=r'(discriminator_predictions|generator_predictions|generator_lm_head|classifier|qa_outputs)\..*',
 )

@@ -80,6 +80,7 @@ class Family:
         tokens: what config.json says of generation where it does not mention it: the defaults of their config class.
         inputs: arguments of such a model's `init`, after the key and before `train`, by their config.json: one row.
         constants: names of tables that are the same in every model of the family -> the table.
+        like: family of which this is a variant; a model that fits both is exported as the other.
         architecture: name of the model's class in transformers, of a family without heads.
         outside: a regular expression of the names that never have the prefix: those of heads.
         sizes: settings that only the shapes of our parameters give, as the channels of images; from shapes by path.
@@ -96,6 +97,7 @@ class Family:
     tokens: Mapping[str, int] = field(default_factory=dict)
     inputs: Callable[[Mapping[str, Any]], tuple[Any, ...]] = lambda config: ONE_TEXT
     constants: Mapping[str, Table] = field(default_factory=dict)
+    like: str = ''
     architecture: str = ''
     outside: str = ''
     sizes: Callable[[Mapping[str, tuple[int, ...]]], dict[str, Any]] = lambda shapes: {}

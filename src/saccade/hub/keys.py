@@ -37,6 +37,7 @@ class Keys:
         harmless: keys that do not change the outputs of a trained model.
         aliases: second name of a key -> the key.
         defaults: key -> default of the class, for keys that folders leave out.
+        nullable: keys whose null is a value of its own, and not the default.
         fixed: key -> the value that transformers uses, whatever the folder has.
         inner: key of an object -> keys of the object.
         replaces: key of an object -> key of the object in whose place it is taken, where there are both.
@@ -46,6 +47,7 @@ class Keys:
     harmless: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    nullable: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
     inner: Mapping[str, 'Keys'] = field(default_factory=dict)
     replaces: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +66,7 @@ class Keys:
         Raises:
             UserError: a required key has another value, or a key and its alias have different values.
         """
-        found = {key: value for key, value in values.items() if value is not None}
+        found = {key: value for key, value in values.items() if value is not None or key in self.nullable}
         for alias, key in self.aliases.items():
             if alias in found and found.setdefault(key, found[alias]) != found[alias]:
                 raise UserError(

@@ -123,57 +123,73 @@ _WRITTEN = {
         },
     ),
 }  # fmt: skip
-_NORM = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('rms_norm_eps', float, 1e-6)}
+NORM = {'use': 'norm.rms:RMSNorm', 'epsilon': Setting('rms_norm_eps', float, 1e-6)}
+NO_BIAS = {'bias': False, 'output_bias': False}
 _BIAS = Setting('attention_bias', bool, False)
-
-TEMPLATE = {
-    'use': 'model.decoder:Decoder',
-    'vocabulary': Setting('vocab_size', int),
-    'context_length': Setting('max_position_embeddings', int),
-    'width': Setting('hidden_size', int),
-    'layers': Setting('num_hidden_layers', int),
-    'tied': Setting('tie_word_embeddings', bool, False),
-    'position': {'use': 'position.none:NoPosition'},
-    'norm': _NORM,
-    'dropout': Free(0.0),
-    'run': {'use': 'model.stack:Unrolled'},
-    'block': {
-        'use': 'block.pre_norm:PreNorm',
-        'norm': _NORM,
-        'mixer': {
-            'use': 'attention.multi_head:MultiHead',
-            'heads': Setting('num_attention_heads', int),
-            'key_value_heads': Setting('num_key_value_heads', int, None),
-            'head_width': Setting('head_dim', int, None),
-            'bias': _BIAS,
-            'output_bias': _BIAS,
-            'dropout': Free(0.0),
-            'mask': {'use': 'ops.mask:Causal'},
-            'position': {
-                'use': 'position.rotary:Rotary',
-                'base': Both(_base, _base_settings),
-                'scaling': Both(_scaling, _scaling_settings),
-            },
-            'kernel': Kernel('attention_dropout', 0.0),
-        },
-        'feedforward': {
-            'use': 'feedforward.gated:Gated',
-            'activation': Activation('hidden_act', 'silu'),
-            'width': InnerWidth('intermediate_size', 'hidden_size'),
-            'bias': Setting('mlp_bias', bool, False),
-            'dropout': Free(0.0),
-        },
-    },
+_GROUPS = Setting('num_key_value_heads', int, None, absent=lambda settings: settings['num_attention_heads'])
+_HEAD_WIDTH = Setting(
+    'head_dim', int, None, absent=lambda settings: settings['hidden_size'] // settings['num_attention_heads']
+)
+ROTARY = {
+    'use': 'position.rotary:Rotary',
+    'base': Both(_base, _base_settings),
+    'scaling': Both(_scaling, _scaling_settings),
 }
 
-FAMILY = Family(
-    TEMPLATE,
-    WEIGHTS,
-    prefix='model.',
-    copies={'lm_head.weight': 'embed_tokens.weight'},
-    ignored=r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
-    keys=_KEYS,
-    architecture='LlamaForCausalLM',
-    outside=r'lm_head\.weight',
+
+def template(mixer: Mapping[str, Any], feedforward: Mapping[str, Any]) -> dict[str, Any]:
+    """Template of a decoder like Llama. Args: what its mixer and its feed-forward layer have that differs."""
+    return {
+        'use': 'model.decoder:Decoder',
+        'vocabulary': Setting('vocab_size', int),
+        'context_length': Setting('max_position_embeddings', int),
+        'width': Setting('hidden_size', int),
+        'layers': Setting('num_hidden_layers', int),
+        'tied': Setting('tie_word_embeddings', bool, False),
+        'position': {'use': 'position.none:NoPosition'},
+        'norm': NORM,
+        'dropout': Free(0.0),
+        'run': {'use': 'model.stack:Unrolled'},
+        'block': {
+            'use': 'block.pre_norm:PreNorm',
+            'norm': NORM,
+            'mixer': {
+                'use': 'attention.multi_head:MultiHead',
+                'heads': Setting('num_attention_heads', int),
+                'key_value_heads': _GROUPS,
+                'head_width': _HEAD_WIDTH,
+                'dropout': Free(0.0),
+                'mask': {'use': 'ops.mask:Causal'},
+                'position': ROTARY,
+                'kernel': Kernel('attention_dropout', 0.0),
+                **mixer,
+            },
+            'feedforward': {
+                'use': 'feedforward.gated:Gated',
+                'activation': Activation('hidden_act', 'silu'),
+                'width': InnerWidth('intermediate_size', 'hidden_size'),
+                'dropout': Free(0.0),
+                **feedforward,
+            },
+        },
+    }
+
+
+def family(architecture: str, template: Mapping[str, Any], keys: Keys, **more: Any) -> Family:
+    """Return a family whose tensors have the names of Llama's. Args: more, fields of `Family` that differ."""
+    fields = {
+        'weights': WEIGHTS,
+        'prefix': 'model.',
+        'copies': {'lm_head.weight': 'embed_tokens.weight'},
+        'ignored': r'(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq',  # worked out from rope_theta
+        'outside': r'lm_head\.weight',
+    }
+    return Family(template, architecture=architecture, keys=keys, **{**fields, **more})
+
+
+FAMILY = family(
+    'LlamaForCausalLM',
+    template({'bias': _BIAS, 'output_bias': _BIAS}, {'bias': Setting('mlp_bias', bool, False)}),
+    _KEYS,
     tokens={'bos_token_id': 1, 'eos_token_id': 2},
 )

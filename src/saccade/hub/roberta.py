@@ -34,5 +34,6 @@ FAMILY = Family(
     ignored=BUFFERS,
     keys=keys(required={'pad_token_id': _PADDING}),
     heads=HEADS,
+    like='bert',
     outside=r'(lm_head|classifier|qa_outputs)\..*',
 )

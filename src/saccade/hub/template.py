@@ -67,13 +67,23 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Setting(Leaf):
-    """Value of one key. Attributes: key; its type; default; least; how much less our value is than theirs."""
+    """Value of one key.
+
+    Attributes:
+        key: dotted key.
+        kind: type of the value.
+        default: value where the key is absent.
+        least: lowest number.
+        less: difference between their number and ours.
+        absent: setting to write where our value is None, from the other settings; None to leave the key out.
+    """
 
     key: str
     kind: type
     default: Any = NEEDED
     least: int = 1
     less: int = 0
+    absent: Callable[[Mapping[str, Any]], Any] | None = None
 
     def read(self, config: Config) -> Any:
         """Return the setting, less what is counted elsewhere."""
@@ -86,7 +96,9 @@ class Setting(Leaf):
             raise MismatchError('must be given')
         if self.kind is int and value is not None and value < self.least:
             raise MismatchError(f'must be at least {self.least}')
-        return {} if value is None else {self.key: self.kind(value) + self.less if self.less else self.kind(value)}
+        if value is None:
+            return {} if self.absent is None else {self.key: self.absent}
+        return {self.key: self.kind(value) + self.less if self.less else self.kind(value)}
 
 
 @dataclass(frozen=True)
