@@ -30,6 +30,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['Blockwise']
+
 
 class Blockwise(ScoreKernel):
     """Blockwise attention kernel with an online softmax.

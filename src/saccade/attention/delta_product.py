@@ -23,6 +23,8 @@ from saccade.ops.delta import correct_repeatedly, unit
 from saccade.ops.linear_attention import Memory
 from saccade.types import Count, Hidden, LayerContext, Part, Queries, require_positive
 
+__all__ = ['DeltaProduct']
+
 
 class DeltaProduct(Delta):
     """DeltaProduct mixer.

@@ -24,6 +24,8 @@ from saccade.norm.rms import RMSNorm
 from saccade.ops.project import each_head
 from saccade.types import Hidden, Mixed, Norm, Part, Real, Share, UserError, require_share
 
+__all__ = ['Differential']
+
 
 class Differential(MultiHead):
     """Differential attention.

@@ -30,6 +30,8 @@ from saccade.types import (
     Values,
 )
 
+__all__ = ['Exclusive']
+
 _TINY = 1e-30  # a value whose squared length is less has no direction
 
 

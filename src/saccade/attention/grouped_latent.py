@@ -35,6 +35,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['GroupedLatent']
+
 
 class GroupedLatent(Latent, kw_only=True):
     """Grouped latent attention.

@@ -32,6 +32,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['GroupedTied']
+
 
 @dataclass(frozen=True)
 class TiedKeys:

@@ -22,6 +22,8 @@ from saccade.norm.rms import RMSNorm
 from saccade.ops.linear_attention import Memory, retain
 from saccade.types import Hidden, LayerContext, Norm, Part, Queries, Share, require_share
 
+__all__ = ['HGRN2']
+
 
 class HGRN2(FixedState):
     """HGRN2 mixer.

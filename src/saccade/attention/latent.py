@@ -50,6 +50,8 @@ from saccade.types import (
     require_share,
 )
 
+__all__ = ['Latent']
+
 
 @struct.dataclass
 class LatentCache(Cache):

@@ -47,6 +47,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['LightningIndexer']
+
 _TINY, _NEVER = 1e-30, -1e30
 
 

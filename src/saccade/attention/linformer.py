@@ -35,6 +35,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['Linformer']
+
 
 class Linformer(ScoreKernel, kw_only=True):
     """Linformer kernel.

@@ -37,6 +37,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['MoBA']
+
 
 class MoBA(ScoreKernel, kw_only=True):
     """MoBA kernel: attention to a few blocks of keys.

@@ -56,6 +56,8 @@ from saccade.types import (
     require_share,
 )
 
+__all__ = ['MultiHead']
+
 SharedKV = tuple[CachedKeys, Values]  # normalised and rotated, as they are cached
 
 

@@ -46,6 +46,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['MultiToken']
+
 
 @struct.dataclass
 class MultiTokenCache:

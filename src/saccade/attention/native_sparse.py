@@ -49,6 +49,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['NativeSparse']
+
 _ALWAYS = 3  # blocks that each query attends to: the first, its own, and the one before
 _SIDE_BY_SIDE = 'B S (A K) H -> B S K (A H)'  # three branches
 

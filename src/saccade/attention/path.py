@@ -51,6 +51,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['PaTH']
+
 
 @struct.dataclass
 class PathCache:

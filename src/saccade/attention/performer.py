@@ -20,6 +20,8 @@ from saccade.attention.memory_base import FeatureKernel
 from saccade.ops.random_features import orthogonal_directions, positive_features
 from saccade.types import Capabilities, Count, CountOrZero, Part, Queries, UserError, require_positive
 
+__all__ = ['Performer']
+
 
 class Performer(FeatureKernel, kw_only=True):
     """Performer kernel (FAVOR+).

@@ -45,6 +45,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['PersistentMemory']
+
 
 @struct.dataclass
 class BesideMemory(MaskBase):

@@ -20,6 +20,8 @@ from saccade.ops import plain
 from saccade.ops.scoring import Scoring
 from saccade.types import Capabilities, Count, Keys, Mixed, Pairs, Queries, Values, require_positive
 
+__all__ = ['Plain']
+
 
 class Plain(ScoreKernel):
     """Attention kernel through the whole score matrix.

@@ -34,6 +34,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['TensorProduct']
+
 
 @dataclass(frozen=True)
 class Products:

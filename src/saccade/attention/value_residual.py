@@ -24,6 +24,8 @@ from saccade.types import (
     require_share,
 )
 
+__all__ = ['ValueResidual']
+
 
 class ValueResidual(MultiHead, kw_only=True):
     """Multi-head attention with a value residual.

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from saccade.augment.image_base import Image, OfImages
 from saccade.types import PRNGKey, Share, UserError
 
+__all__ = ['Crop']
+
 
 @dataclass(frozen=True)
 class Crop(OfImages):

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from saccade.augment.image_base import Image, OfImages
 from saccade.types import PRNGKey, Share, require_share
 
+__all__ = ['Flip']
+
 
 @dataclass(frozen=True)
 class Flip(OfImages):

@@ -19,6 +19,8 @@ from jaxtyping import Array
 from saccade.ops.masking import RowKeys
 from saccade.types import Batch, Positive, UserError
 
+__all__ = ['Mixup']
+
 
 @dataclass(frozen=True)
 class Mixup:

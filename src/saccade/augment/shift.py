@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from saccade.augment.image_base import Image, OfImages
 from saccade.types import Count, PRNGKey, require_positive
 
+__all__ = ['Shift']
+
 
 @dataclass(frozen=True)
 class Shift(OfImages):

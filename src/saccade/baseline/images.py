@@ -11,6 +11,8 @@ import numpy as np
 
 from saccade.types import UserError, declares, fraction
 
+__all__ = ['classifiers']
+
 _NEIGHBOURS, _HIDDEN = 3, (64,)
 
 

@@ -23,6 +23,8 @@ from saccade.data.tokenizer.amino_acid import RESIDUES, STANDARD
 from saccade.ops.masking import choose_tokens, row_keys
 from saccade.types import Metric, UserError, declares, fraction
 
+__all__ = ['best_possible']
+
 _PARTNER = np.array([STANDARD.index(PARTNERS[residue]) for residue in STANDARD])
 _FREQUENCIES = np.array([FREQUENCIES[residue] for residue in STANDARD]) / sum(FREQUENCIES.values())
 

@@ -20,6 +20,8 @@ import numpy as np
 from saccade.data.text.stream import TextSplit
 from saccade.types import UserError
 
+__all__ = ['bigram_nats', 'trigram_nats']
+
 ORDER = 3
 # Numbers that a bucket may have: 32 powers of two of each statistic, and 0 for the unseen.
 _BUCKETS = 32 * 32 + 1

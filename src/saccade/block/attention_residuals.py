@@ -23,6 +23,8 @@ from saccade.block.base import BlockBase
 from saccade.layers import Depth, hand_on
 from saccade.types import Hidden, LayerContext, Part, State
 
+__all__ = ['AttentionResiduals']
+
 _EPSILON = 1e-6  # of the root mean square
 
 

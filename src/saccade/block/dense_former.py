@@ -21,6 +21,8 @@ from saccade.block.pre_norm import PreNorm
 from saccade.layers import Depth, hand_on
 from saccade.types import Hidden, LayerContext, State
 
+__all__ = ['DenseFormer']
+
 
 class DenseFormer(PreNorm):
     """DenseFormer block."""

@@ -24,6 +24,8 @@ from saccade.block.base import ResidualStreams, together
 from saccade.ops.project import each_head
 from saccade.types import Count, Hidden, LayerContext, Norm, Part, Real, State, require_positive
 
+__all__ = ['HyperConnections']
+
 
 class HyperConnections(ResidualStreams):
     """Hyper-connections block.

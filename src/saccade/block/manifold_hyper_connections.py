@@ -25,6 +25,8 @@ from saccade.block.base import together
 from saccade.block.hyper_connections import HyperConnections
 from saccade.types import Count, Hidden, Norm, Part, Real, UserError, require_positive
 
+__all__ = ['ManifoldHyperConnections']
+
 _OFF_DIAGONAL = -8.0  # logit of the mixing weights between different streams that training starts from
 
 

@@ -31,6 +31,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['SharedKeys']
+
 
 class SharedKeys(PreNorm, kw_only=True):
     """Cross-layer attention block.

@@ -19,6 +19,8 @@ from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import Count, LayerContext, Part, Table, UserError, require_positive
 
+__all__ = ['PatchEmbedding']
+
 
 class PatchEmbedding(nn.Module):
     """Patch embedding.

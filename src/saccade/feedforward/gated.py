@@ -17,6 +17,8 @@ from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import Activation, Count, Hidden, Part, Positive, Real, Share, UserError, require_share
 
+__all__ = ['Gated']
+
 
 class Gated(nn.Module):
     """Gated feed-forward layer (GLU, SwiGLU, GEGLU ...).

@@ -38,6 +38,8 @@ from saccade.types import (
     require_share,
 )
 
+__all__ = ['Mixture']
+
 
 class Mixture(nn.Module):
     """Mixture of experts.

@@ -17,6 +17,8 @@ from saccade.axes import parameter
 from saccade.ops.project import project
 from saccade.types import Activation, Hidden, Part, Positive, Real, Share, UserError, require_share
 
+__all__ = ['MLP']
+
 
 class MLP(nn.Module):
     """Position-wise feed-forward layer.

@@ -25,6 +25,8 @@ from saccade.ops.project import project
 from saccade.ops.routing import Routes, balance_loss, load, router_z_loss, routes_by_token
 from saccade.types import Metric, NotNegative, Part, Positive, UserError
 
+__all__ = ['TokenChoice']
+
 
 class TokenChoice(nn.Module):
     """Token-choice router.

@@ -20,6 +20,8 @@ from saccade.head.base import Classes
 from saccade.ops.project import project
 from saccade.types import Count, Hidden, Norm, Part, Reading, TokenPosition, require_positive
 
+__all__ = ['Reconstructed']
+
 
 class Reconstructed(Classes, kw_only=True):
     """Reconstruction head.

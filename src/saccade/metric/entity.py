@@ -17,6 +17,8 @@ from jaxtyping import Int
 from saccade.metric.bootstrap import Measured, Number, Sums, of_sums, ratio
 from saccade.types import UserError, declares, fraction
 
+__all__ = ['require_bio', 'tagged']
+
 Tags = Sequence[str]
 
 

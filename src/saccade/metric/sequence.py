@@ -9,6 +9,8 @@ import numpy as np
 from saccade.metric.bootstrap import Measured, of_mean, of_sums, ratio
 from saccade.types import declares, fraction
 
+__all__ = ['matched']
+
 Labels = Sequence[str]
 
 

@@ -32,6 +32,8 @@ from saccade.types import (
     require_share,
 )
 
+__all__ = ['RecurrentSeq2Seq']
+
 Sources = Int[Array, 'B S']
 
 

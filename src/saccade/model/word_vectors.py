@@ -19,6 +19,8 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.types import Count, Part, Tokens, require_positive
 
+__all__ = ['WordVectors']
+
 
 @struct.dataclass
 class Vectors:

@@ -23,6 +23,8 @@ from saccade.norm.base import affine
 from saccade.ops.statistic import centre, follow, rescale
 from saccade.types import Hidden, NotNegative, Real, Share, require_share
 
+__all__ = ['BatchNorm']
+
 
 class BatchNorm(nn.Module):
     """Batch normalisation by running statistics.

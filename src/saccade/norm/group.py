@@ -19,6 +19,8 @@ from einops import rearrange
 from saccade.norm.base import affine
 from saccade.types import Count, Hidden, NotNegative, Real, UserError, require_positive
 
+__all__ = ['GroupNorm']
+
 
 class GroupNorm(nn.Module):
     """Group normalisation of each token by itself.

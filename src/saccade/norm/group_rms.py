@@ -19,6 +19,8 @@ from einops import rearrange
 from saccade.axes import parameter
 from saccade.types import Count, Hidden, NotNegative, Real, UserError, require_positive
 
+__all__ = ['GroupRMSNorm']
+
 
 class GroupRMSNorm(nn.Module):
     """Root-mean-square normalisation within groups.

@@ -21,6 +21,8 @@ from saccade.norm.base import affine
 from saccade.ops.statistic import follow, rescale
 from saccade.types import Hidden, NotNegative, Real, Share, require_share
 
+__all__ = ['PowerNorm']
+
 
 class PowerNorm(nn.Module):
     """Power normalisation by a running mean square.

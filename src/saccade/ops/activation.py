@@ -12,6 +12,8 @@ import jax.numpy as jnp
 from jax.scipy.special import erf
 from jaxtyping import Array, Float
 
+__all__ = ['gelu', 'quick_gelu', 'squared_relu']
+
 
 @jax.custom_vjp
 def gelu(x: Float[Array, '*shape']) -> Float[Array, '*shape']:

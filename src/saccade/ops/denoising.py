@@ -24,6 +24,8 @@ from jaxtyping import Array, Bool, Int, Key
 from saccade.ops.masking import RowKeys
 from saccade.types import UserError
 
+__all__ = ['Sequential', 'Spans']
+
 _NAME = 'ops.denoising'
 
 

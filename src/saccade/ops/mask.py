@@ -32,6 +32,22 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = [
+    'Causal',
+    'CausalAfterPrefix',
+    'Chunked',
+    'ChunkedWithMemory',
+    'Full',
+    'Global',
+    'Prefix',
+    'RandomBlocks',
+    'Strided',
+    'Summary',
+    'Window',
+    'all_of',
+    'any_of',
+]
+
 
 class MaskBase:
     """Base of masks: they combine by `&` and `|`, and say which blocks may be skipped."""

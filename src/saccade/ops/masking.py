@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Float, Int, Key
 
+__all__ = ['choose_tokens', 'choose_words']
+
 RowKeys = Key[Array, 'B']
 
 

@@ -5,6 +5,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+__all__ = ['first', 'last', 'maximum', 'mean']
+
 There = Bool[Array, 'B T'] | None
 
 

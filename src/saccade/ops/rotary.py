@@ -15,6 +15,8 @@ from jaxtyping import Array, Float, Int
 
 from saccade.types import Queries, UserError
 
+__all__ = ['halves', 'highest', 'linear', 'llama3', 'longrope', 'neighbours', 'ntk', 'yarn']
+
 Frequencies = Float[np.ndarray, 'half']
 
 

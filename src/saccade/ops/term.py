@@ -20,6 +20,8 @@ from saccade.ops import rotary
 from saccade.ops.scoring import grouped_products
 from saccade.types import Capabilities, Keys, Pairs, Part, Positive, Queries, Scores, ScoreTerm, UserError
 
+__all__ = ['LinearBias', 'Softcap']
+
 
 class TermBase:
     """Base of score terms without a carry; terms with one override `init_carry` and `__call__`.

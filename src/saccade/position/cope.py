@@ -20,6 +20,8 @@ from saccade.ops.term import CountedKeys
 from saccade.position.base import OnScores
 from saccade.types import Count, Part, ScoreTerm, require_positive
 
+__all__ = ['CoPE']
+
 
 class CoPE(OnScores):
     """Contextual position encoding.

@@ -20,6 +20,8 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.types import Capabilities, Count, Hidden, Part, Positive, UserError
 
+__all__ = ['Learned']
+
 
 class Learned(nn.Module):
     """Learned absolute positions.

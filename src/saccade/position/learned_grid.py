@@ -20,6 +20,8 @@ from jaxtyping import Array, Float, Int
 from saccade.axes import parameter
 from saccade.types import Capabilities, Count, CountOrZero, Hidden, Part, UserError, require_positive
 
+__all__ = ['LearnedGrid']
+
 _SHARPNESS = -0.75
 
 

@@ -22,6 +22,8 @@ from saccade.ops import rotary
 from saccade.position.base import OnHeads
 from saccade.types import Keys, Part, Positive, Queries, Range, UserError
 
+__all__ = ['Rotary']
+
 
 class Rotary(OnHeads):
     """Rotary position embedding.

@@ -19,6 +19,8 @@ from saccade.ops import rotary
 from saccade.position.base import OnHeads
 from saccade.types import Count, CountOrZero, Keys, Positive, Queries, UserError, require_positive
 
+__all__ = ['Rotary2D']
+
 
 class Rotary2D(OnHeads):
     """Axial rotary positions of a grid.

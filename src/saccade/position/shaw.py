@@ -20,6 +20,8 @@ from saccade.ops.term import RelativeKeys
 from saccade.position.base import OnScores
 from saccade.types import Count, Part, ScoreTerm, require_positive
 
+__all__ = ['Shaw']
+
 
 class Shaw(OnScores):
     """Relative position vectors of Shaw et al. 2018.

@@ -19,6 +19,8 @@ from jaxtyping import Array, Int
 from saccade.ops.rotary import angles, neighbours
 from saccade.types import Capabilities, Hidden, Part, Positive, UserError
 
+__all__ = ['Sinusoid']
+
 
 class Sinusoid(nn.Module):
     """Sinusoidal absolute positions.

@@ -17,6 +17,8 @@ from jaxtyping import Array, Int
 
 from saccade.types import Capabilities, Count, CountOrZero, Hidden, Positive, UserError, require_positive
 
+__all__ = ['Sinusoid2D']
+
 
 class Sinusoid2D(nn.Module):
     """Sinusoidal positions of a grid.

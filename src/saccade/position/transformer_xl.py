@@ -20,6 +20,8 @@ from saccade.ops.term import RelativeWaves
 from saccade.position.base import OnScores
 from saccade.types import Count, Part, Positive, ScoreTerm, UserError, require_positive
 
+__all__ = ['TransformerXL']
+
 
 class TransformerXL(OnScores):
     """Relative positions of Transformer-XL.

@@ -18,6 +18,8 @@ from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
 from saccade.types import Count, Hidden, LayerContext, Part, Share, require_positive, require_share
 
+__all__ = ['Encoder']
+
 
 @struct.dataclass
 class Encoded:

@@ -19,6 +19,8 @@ from saccade.axes import parameter
 from saccade.ops import score
 from saccade.types import Positive, UserError
 
+__all__ = ['Cosine']
+
 
 class Cosine(nn.Module):
     """Cosine attention scores.

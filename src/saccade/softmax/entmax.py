@@ -19,6 +19,8 @@ from jaxtyping import Array, Bool
 from saccade.ops.entmax import masked_entmax
 from saccade.types import Range, Rows, Scores, UserError
 
+__all__ = ['Entmax']
+
 
 @struct.dataclass
 class EntmaxWeights:

@@ -22,6 +22,8 @@ from saccade.axes import parameter
 from saccade.ops.softmax import masked_softmax
 from saccade.types import Count, Rows, Scores, UserError
 
+__all__ = ['Scalable']
+
 
 @struct.dataclass
 class ScalableWeights:

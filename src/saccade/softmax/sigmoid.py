@@ -20,6 +20,8 @@ from flax import struct
 from saccade.ops.elementwise import ElementwiseWeights
 from saccade.types import Count, Rows, Scores, require_positive
 
+__all__ = ['Sigmoid']
+
 
 @struct.dataclass
 class SigmoidWeights(ElementwiseWeights):

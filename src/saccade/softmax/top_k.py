@@ -21,6 +21,8 @@ from jaxtyping import Array, Bool
 from saccade.ops.softmax import masked_softmax
 from saccade.types import Count, Rows, Scores, require_positive
 
+__all__ = ['TopK']
+
 
 @struct.dataclass
 class TopKWeights:

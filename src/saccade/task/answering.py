@@ -31,6 +31,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['Answering', 'chance']
+
 ANSWERED = *SCORED, fraction('solved')  # what `answered` returns
 
 _READ = 1000  # rows that a baseline reads of a split

@@ -38,6 +38,8 @@ from saccade.types import (
     require_share,
 )
 
+__all__ = ['Classification', 'majority']
+
 
 @dataclass(frozen=True)
 class PredictedClass:

@@ -23,6 +23,8 @@ from saccade.task.regression import Regression
 from saccade.task.siamese_base import SEARCH, Siamese
 from saccade.types import Batch, EncoderModel, Params, Positive, PRNGKey, Total, UserError
 
+__all__ = ['CosineRegression', 'bag_of_words']
+
 
 @dataclass(frozen=True)
 class CosineRegression(Siamese, Regression):

@@ -35,6 +35,8 @@ from saccade.types import (
     UserError,
 )
 
+__all__ = ['MaskedLM']
+
 
 @dataclass(frozen=True)
 class MaskedLM(PredictsTokens):

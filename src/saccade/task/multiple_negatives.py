@@ -29,6 +29,8 @@ from saccade.task.base import IN_BATCH, Forward, scored
 from saccade.task.siamese_base import SEARCH, Siamese, there
 from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, Positive, PRNGKey, Scales, Total
 
+__all__ = ['MultipleNegatives', 'bag_of_words']
+
 _NEVER = -1e9  # the logit of padding; finite, so that 0 times the loss of a row of padding is 0
 
 

@@ -21,6 +21,8 @@ from saccade.metric.correlation import correlated
 from saccade.task.base import Forward, ReadsHead, by_example
 from saccade.types import Batch, EncoderModel, Estimate, Metric, Params, PRNGKey, Total, UserError
 
+__all__ = ['Regression', 'mean']
+
 
 @dataclass(frozen=True)
 class PredictedNumber:

@@ -36,6 +36,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['SkipGram']
+
 Segments = Int[Array, 'B T']
 
 

@@ -38,6 +38,8 @@ from saccade.types import (
     require_positive,
 )
 
+__all__ = ['SpanQA', 'most_frequent']
+
 ENDS = ('start', 'stop')
 
 

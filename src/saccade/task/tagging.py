@@ -22,6 +22,8 @@ from saccade.metric.entity import entities, tagged
 from saccade.task.base import SCORED, Forward, ReadsHead, scored, surprise
 from saccade.types import IGNORED, Batch, EncoderModel, Estimate, Metric, Params, Part, PRNGKey, Total
 
+__all__ = ['Tagging', 'majority']
+
 
 @dataclass(frozen=True)
 class PredictedTags:

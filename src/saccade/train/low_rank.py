@@ -27,6 +27,8 @@ from saccade.train.adapter import MakeOptimizer
 from saccade.train.optimizer import each_leaf, finds
 from saccade.types import Count, Params, Positive, PRNGKey, UserError, require_positive
 
+__all__ = ['LowRank']
+
 BESIDE = 'low_rank'  # where A and B are, beside the model's parameters, each below the path of its kernel
 
 

@@ -35,6 +35,8 @@ from saccade.axes import AxesByPath, KernelAxes
 from saccade.train.optimizer import AtWidth, each_leaf, path_of
 from saccade.types import Count, Params, UserError
 
+__all__ = ['MuP']
+
 _WHERE = 'optimizer.rates: train.mup:MuP'
 
 

@@ -22,6 +22,8 @@ from saccade.nearest import listed
 from saccade.train.optimizer import AtWidth, each_leaf, finds
 from saccade.types import Params, Range, UserError
 
+__all__ = ['Frozen', 'LayerWise']
+
 _MATCH = 'optimizer.rates: Frozen.match'
 
 

@@ -13,6 +13,8 @@ import optax
 
 from saccade.types import Count, CountOrZero, NotNegative, Positive, UserError
 
+__all__ = ['Constant', 'Cosine', 'InverseSqrt', 'WarmupStableDecay']
+
 
 @dataclass(frozen=True)
 class Cosine:

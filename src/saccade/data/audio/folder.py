@@ -15,6 +15,8 @@ from saccade.data.labelled_folders import labelled_splits
 from saccade.paths import expanded
 from saccade.types import Count, Share
 
+__all__ = ['SoundFolder']
+
 
 @dataclass(frozen=True, kw_only=True)
 class SoundFolder(LabelledSoundsBase):

@@ -19,6 +19,8 @@ from saccade.data.diagnostic.generator import Example, nothing, require_at_least
 from saccade.data.uniform import Uniform
 from saccade.types import Count
 
+__all__ = ['Compression']
+
 
 @dataclass(frozen=True, kw_only=True)
 class Compression:

@@ -20,6 +20,8 @@ from saccade.data.diagnostic.generator import Example, distinct, nothing, requir
 from saccade.data.uniform import Uniform
 from saccade.types import Count, Share, require_share
 
+__all__ = ['Copy', 'InductionHeads', 'SelectiveCopy']
+
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:

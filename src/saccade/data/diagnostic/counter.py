@@ -20,6 +20,8 @@ from saccade.data.diagnostic.generator import Example, require_at_least, whole_n
 from saccade.data.uniform import Uniform
 from saccade.types import Count, Share, require_share
 
+__all__ = ['EqualRuns', 'ShuffledBrackets']
+
 
 @dataclass(frozen=True, kw_only=True)
 class EqualRuns:

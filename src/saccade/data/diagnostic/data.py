@@ -18,6 +18,8 @@ from saccade.data.split import Prepared, Row, Split, batch_of
 from saccade.data.uniform import uniform
 from saccade.types import Count, CountOrZero, Model, Part, Processor, UserError, require_positive
 
+__all__ = ['DiagnosticData']
+
 
 @dataclass(frozen=True, eq=False)
 class DrawnRows:

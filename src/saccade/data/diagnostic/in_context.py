@@ -19,6 +19,8 @@ from saccade.data.diagnostic.generator import Example, distinct, nothing, requir
 from saccade.data.uniform import Uniform
 from saccade.types import IGNORED, Count, CountOrZero, Share, UserError, require_share
 
+__all__ = ['FuzzyRecall', 'InContextRecall']
+
 
 @dataclass(frozen=True, kw_only=True)
 class InContextRecall:

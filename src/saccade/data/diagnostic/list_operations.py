@@ -21,6 +21,8 @@ from saccade.data.diagnostic.written_base import WrittenBase
 from saccade.data.uniform import Uniform
 from saccade.types import Count
 
+__all__ = ['ListOperations']
+
 _OPERATIONS: Sequence[Callable[[Sequence[int]], int]] = (
     max,
     min,

@@ -16,6 +16,8 @@ from saccade.data.diagnostic.generator import Example, nothing, require_at_least
 from saccade.data.uniform import Uniform, uniform
 from saccade.types import Count, CountOrZero
 
+__all__ = ['Memorization']
+
 
 @dataclass(frozen=True, kw_only=True)
 class Memorization:

@@ -19,6 +19,8 @@ from saccade.data.diagnostic.generator import Example, distinct, nothing, requir
 from saccade.data.uniform import Uniform
 from saccade.types import Count, Positive, UserError
 
+__all__ = ['MultiQueryRecall']
+
 
 @dataclass(frozen=True, kw_only=True)
 class MultiQueryRecall:

@@ -15,6 +15,8 @@ from saccade.data.diagnostic.written_base import WrittenBase
 from saccade.data.uniform import Uniform
 from saccade.types import Count
 
+__all__ = ['CycleNavigation', 'EvenPairs', 'ModularArithmetic', 'ParityCheck']
+
 PLUS, MINUS, TIMES = range(3)  # operators, as letters after the digits
 
 

@@ -17,6 +17,8 @@ from saccade.data.diagnostic.written_base import WrittenBase
 from saccade.data.uniform import Uniform
 from saccade.types import Count
 
+__all__ = ['ModularArithmeticBrackets', 'ReverseString', 'SolveEquation', 'StackManipulation']
+
 _POP, _END = 2, 5  # of a stack of 0 and 1: pop, push 0, push 1; what is written ends with _END
 
 

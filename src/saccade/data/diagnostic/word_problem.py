@@ -25,6 +25,8 @@ from saccade.data.diagnostic.generator import Example, require_at_least, whole_n
 from saccade.data.uniform import Uniform
 from saccade.types import Part
 
+__all__ = ['WordProblem', 'alternating', 'cyclic', 'symmetric']
+
 Product = Int[np.ndarray, 'elements elements']  # the number of the product of two elements; 0 is the identity
 
 

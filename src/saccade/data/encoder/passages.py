@@ -28,6 +28,8 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import IGNORED, Metric, Part, UserError, declares, fraction, require_positive
 
+__all__ = ['Passages', 'unigram_nats']
+
 _SENTENCE_END = re.compile(r'(?<=[.!?])(?=\s)|(?=\n\s*\n)')  # what is between words stays before the next
 
 

@@ -33,6 +33,8 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import Part, UserError, require_positive
 
+__all__ = ['Questions']
+
 _LOG = logging.getLogger(__name__)
 _TEXTS = 'question', 'context'
 

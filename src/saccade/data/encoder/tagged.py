@@ -28,6 +28,8 @@ from saccade.data.split import Row, Split
 from saccade.data.tokenizer.tokenizer import UNKNOWN, Tokenizer
 from saccade.types import IGNORED, Part, UserError
 
+__all__ = ['Tagged']
+
 _UNKNOWN = (UNKNOWN, '<unk>')
 
 Words = Sequence[str]

@@ -29,6 +29,8 @@ from saccade.data.stratified import stratified
 from saccade.paths import expanded
 from saccade.types import IGNORED, Count, CountOrZero, Share, UserError
 
+__all__ = ['GraphFiles']
+
 _COLUMNS = 'nodes', 'edges', 'label'
 
 

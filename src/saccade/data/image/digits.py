@@ -18,6 +18,8 @@ from saccade.data.image.rows import ImageArrays
 from saccade.data.stratified import stratified
 from saccade.types import Part, UserError
 
+__all__ = ['Digits', 'last_fifth', 'stratified_fifth']
+
 _FIFTH = 0.2
 _DARKEST = 16  # the pixels of scikit-learn are counts from 0 to 16
 

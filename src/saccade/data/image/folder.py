@@ -23,6 +23,8 @@ from saccade.data.labelled_folders import by_class, labelled_splits
 from saccade.paths import expanded
 from saccade.types import Count, Share, UserError
 
+__all__ = ['ImageFolder']
+
 _Labelled = tuple[Mapping[str, LabelledImages], str]
 
 

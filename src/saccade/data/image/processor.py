@@ -23,6 +23,8 @@ from saccade.data.whole_file import write_whole
 from saccade.paths import read_text
 from saccade.types import Count, UserError, require_positive
 
+__all__ = ['ImageProcessor']
+
 FILE = 'processor.json'
 RESAMPLING = {name.lower(): int(value) for name, value in Image.Resampling.__members__.items()}
 _MODES = {1: 'L', 3: 'RGB'}  # by channels

@@ -21,6 +21,8 @@ from saccade.data.cache import digest
 from saccade.data.uniform import uniform
 from saccade.types import Count, CountOrZero, require_positive
 
+__all__ = ['Chirps']
+
 NAMES = 'down, then still', 'still, then down', 'still, then up', 'up, then still'
 _SECONDS = 0.3  # of the chirp, and of the tone
 _PAUSE = 0.045  # seconds of noise alone before, between and after them, so that no frame has both

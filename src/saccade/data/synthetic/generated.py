@@ -20,6 +20,8 @@ from saccade.data.synthetic.drawing import Draws
 from saccade.renamed import past
 from saccade.types import Part, UserError, require_positive, require_share
 
+__all__ = ['Generated']
+
 _SPLITS = ('train', 'validation')
 _PATIENCE = 10_000  # draws until a split is said to have no pair
 

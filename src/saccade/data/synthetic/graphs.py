@@ -25,6 +25,8 @@ from saccade.data.graph.labelled_base import LabelledGraphs, LabelledGraphsBase
 from saccade.data.graph.processor import GraphProcessor
 from saccade.types import Count, UserError, require_positive
 
+__all__ = ['RegularGraphs']
+
 CLASSES = 'connected', 'two components'
 _STEP = 4  # so that half of the nodes is an even number, as an odd degree needs
 

@@ -18,6 +18,8 @@ from saccade.data.synthetic.drawing import Draws
 from saccade.data.synthetic.generated import Pair
 from saccade.types import UserError, require_positive
 
+__all__ = ['Scan']
+
 _TIMES = {'twice': 2, 'thrice': 3}
 _TURNS = {'left': 'LTURN', 'right': 'RTURN'}
 _MOVES = ('walk', 'look', 'run', 'jump')

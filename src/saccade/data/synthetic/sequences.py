@@ -15,6 +15,8 @@ from saccade.data.synthetic.drawing import Draws
 from saccade.data.synthetic.generated import Pair
 from saccade.types import UserError, require_positive
 
+__all__ = ['Addition', 'Copy', 'Pointer', 'Recall', 'Reverse', 'Sort']
+
 _MOST_DIGITS = 15  # of a number that is drawn of 64 bits
 
 

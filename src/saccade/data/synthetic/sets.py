@@ -17,6 +17,8 @@ import numpy as np
 from saccade.data.frames.labelled_base import LabelledFrames, LabelledFramesBase, Uniform
 from saccade.types import Count, UserError, require_positive
 
+__all__ = ['ColouredPoints']
+
 COLOURS = 'blue', 'green', 'red', 'yellow'
 
 

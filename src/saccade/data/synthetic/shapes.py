@@ -24,6 +24,8 @@ from saccade.data.image.rows import of_array
 from saccade.data.synthetic.drawing import SHAPES, Draws, paint
 from saccade.types import IGNORED, Count, CountOrZero, require_positive
 
+__all__ = ['Shapes']
+
 SIDE = 32  # pixels
 COLOURS = {
     'red': (220, 40, 40),

@@ -27,6 +27,8 @@ from saccade.data.tokenizer.trainer import Trainer
 from saccade.data.tokenizer.word import Word
 from saccade.types import Part, UserError, require_positive
 
+__all__ = ['Sorting']
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sorting(TokenizedBase):

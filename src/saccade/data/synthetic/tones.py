@@ -16,6 +16,8 @@ import numpy as np
 from saccade.data.frames.labelled_base import LabelledFrames, LabelledFramesBase, Uniform
 from saccade.types import Count, UserError, require_positive
 
+__all__ = ['Tones']
+
 CONTOURS = {'falling': (-1, -1), 'peak': (1, -1), 'rising': (1, 1), 'valley': (-1, 1)}  # of the first half, the second
 _RATE, _SAMPLES = 8000, 256  # a second; a frame, which are 32 ms
 _SHORTEST, _LONGEST = 2, 5  # frames of a note

@@ -33,6 +33,8 @@ from saccade.data.image.rows import of_array
 from saccade.data.synthetic.drawing import SHAPES, Draws, paint
 from saccade.types import Count, UserError, require_positive
 
+__all__ = ['VisualQuestions']
+
 _SPLITS = 'train', 'validation'
 COLOURS = {
     'black': (0, 0, 0),

@@ -19,6 +19,8 @@ from saccade.data.text.stream import TextData
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import Metric, UserError
 
+__all__ = ['MarkedText']
+
 SENTINEL = '<extra_id_{}>'
 
 

@@ -23,6 +23,8 @@ from saccade.data.text.stream import TextData, TextSplit
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.types import Metric, UserError, require_positive
 
+__all__ = ['SkipGramText']
+
 _HIGHEST = 2.0**64  # of a raw number of Philox
 
 

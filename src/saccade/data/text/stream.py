@@ -28,6 +28,8 @@ from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
 from saccade.types import Metric, Part, UserError
 
+__all__ = ['TextData']
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextSplit(Split):

@@ -17,6 +17,8 @@ from saccade.ops.softmax import masked_softmax
 from saccade.recurrent.decoder.estimator_base import Estimator, Odds, noisy, one_hot, swapped
 from saccade.types import Positive, PRNGKey, UserError
 
+__all__ = ['Gumbel']
+
 
 @struct.dataclass
 class Relaxed:

@@ -19,6 +19,8 @@ from saccade.recurrent.decoder.local_base import LocalAttender
 from saccade.softmax.softmax import Softmax
 from saccade.types import Count, LayerContext, Part, RowSoftmax, SoftmaxVariant, require_positive
 
+__all__ = ['LocalMonotonic']
+
 
 @struct.dataclass
 class LocalMonotonicAttender(LocalAttender):

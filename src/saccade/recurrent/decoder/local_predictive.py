@@ -23,6 +23,8 @@ from saccade.recurrent.decoder.local_base import Faded, LocalAttender
 from saccade.softmax.softmax import Softmax
 from saccade.types import Count, LayerContext, Part, RowSoftmax, SoftmaxVariant, require_positive
 
+__all__ = ['LocalPredictive']
+
 
 @struct.dataclass
 class LocalPredictiveAttender(LocalAttender):

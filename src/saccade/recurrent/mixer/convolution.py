@@ -22,6 +22,8 @@ from saccade.ops.convolution import convolve
 from saccade.recurrent.mixer.newest_base import ReadsNewest
 from saccade.types import Capabilities, Hidden, Part, require_positive
 
+__all__ = ['Convolution']
+
 
 class Convolution(ReadsNewest, kw_only=True):
     """Causal convolution over tokens.

@@ -22,6 +22,8 @@ from saccade.ops.recurrence import Carried, run
 from saccade.recurrent.cell.base import Cell
 from saccade.types import Capabilities, Hidden, Layer, LayerContext, Part, Share, UserError, require_share
 
+__all__ = ['Recurrent']
+
 
 class Recurrent(Layer):
     """Recurrent layer: a cell run over the tokens.

@@ -16,6 +16,8 @@ from saccade.ops import score
 from saccade.recurrent.decoder.attention_base import ScoreFunction
 from saccade.types import Count, require_positive
 
+__all__ = ['Additive']
+
 
 class Additive(nn.Module):
     """Additive score, v . tanh(s W_s + h W_h).

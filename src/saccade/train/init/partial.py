@@ -20,6 +20,8 @@ from saccade.train.optimizer import finds
 from saccade.train.trained import Wanted
 from saccade.types import Params, UserError
 
+__all__ = ['body', 'encoder', 'nothing', 'only', 'teacher']
+
 Places = Mapping[str, Wanted]
 
 

@@ -17,6 +17,8 @@ from saccade.train.optimizer import each_leaf
 from saccade.train.trained import Wanted
 from saccade.types import Params
 
+__all__ = ['grouped']
+
 Array = jax.Array | np.ndarray  # of a run, or of a Hugging Face directory
 
 
