@@ -17,7 +17,7 @@ _NEIGHBOURS, _HIDDEN = 3, (64,)
 
 
 @declares(fraction('accuracy'), fraction('linear_accuracy'), fraction('mlp_accuracy'))
-def classifiers(train: Any, validation: Any, vocabulary: int | None) -> dict[str, float]:
+def classifiers(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
     """Return the accuracy of 3 nearest neighbours as `accuracy`, and those of the others under their names.
 
     Raises:

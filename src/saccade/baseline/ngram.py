@@ -111,7 +111,7 @@ class NGram:
         return _mixtures([estimate for estimate, _ in levels], stays, self.vocabulary)[-1]
 
 
-def trigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int) -> float:
+def trigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int, /) -> float:
     """Return the mean loss of a trigram model of the training split on the validation split.
 
     Returns:
@@ -123,7 +123,7 @@ def trigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int) -> fl
     return _nats(train, validation, vocabulary, 3)
 
 
-def bigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int) -> float:
+def bigram_nats(train: TextSplit, validation: TextSplit, vocabulary: int, /) -> float:
     """Return the same of a bigram model."""
     return _nats(train, validation, vocabulary, 2)
 

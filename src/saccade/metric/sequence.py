@@ -15,7 +15,7 @@ Labels = Sequence[str]
 
 
 @declares(fraction('token_accuracy'), fraction('exact_match'))
-def matched(gold: Sequence[Labels], predicted: Sequence[Labels]) -> dict[str, Measured]:
+def matched(gold: Sequence[Labels], predicted: Sequence[Labels], /) -> dict[str, Measured]:
     """Return `token_accuracy` and `exact_match`, the share of the sequences that are right in every place.
 
     Raises:

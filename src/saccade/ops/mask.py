@@ -318,6 +318,8 @@ class ChunkedWithMemory(Anchored):
     length: Count = struct.field(pytree_node=False)
     memory: CountOrZero = struct.field(pytree_node=False)
 
+    example: ClassVar[dict[str, Any]] = {'memory': 2}
+
     def __post_init__(self) -> None:
         require_positive('ops.mask:ChunkedWithMemory', length=self.length)
         if self.memory < 0:

@@ -94,7 +94,7 @@ def answered(scores: TokenScores, labels: Int[Array, 'B T']) -> dict[str, Total]
     return {**over_targets(scores.losses, right, asked.astype(jnp.float32)), 'solved': solved}
 
 
-def chance(train: Any, validation: Any, vocabulary: int | None) -> dict[str, float]:
+def chance(train: Any, validation: Any, vocabulary: int | None, /) -> dict[str, float]:
     """Return metrics of who reads nothing, and says the most frequent answer of training each time.
 
     Args:

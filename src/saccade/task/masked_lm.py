@@ -111,7 +111,7 @@ class MaskedLM(PredictsTokens):
     def hide(self, key: PRNGKey, batch: Batch, vocabulary: int) -> tuple[Array, Chosen]:
         """Return the rows with tokens hidden, and which these are."""
         keys = row_keys(key, batch['row'])
-        chosen = self.choose(keys=keys, words=batch['words'], share=self.share)
+        chosen = self.choose(keys, batch['words'], self.share)
         keys = jax.vmap(jax.random.fold_in, (0, None))(keys, 1)
         new = corrupt(keys, chosen.read(batch['tokens']), batch['mask'], vocabulary, (self.hidden, self.noise))
         return chosen.write(batch['tokens'], new), chosen

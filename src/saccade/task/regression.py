@@ -81,7 +81,7 @@ class Regression(ReadsHead):
         return logits
 
 
-def mean(train: Any, validation: Any, vocabulary: int) -> dict[str, float]:
+def mean(train: Any, validation: Any, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that says the mean of the training values of every text."""
     values, predicted = validation.answers, np.full(len(validation.answers), train.answers.mean())
     measured = {name: each.value for name, each in correlated(values, predicted).items()}

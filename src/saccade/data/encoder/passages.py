@@ -179,7 +179,7 @@ class PassageRows:
     *(Metric(f'{name}_loss', 'lowest', 0.0, unit='nats') for name in ('masked', 'pair')),
     *(fraction(f'{name}_accuracy') for name in ('pair', 'length')),
 )
-def unigram_nats(train: Split, validation: Split, vocabulary: int) -> dict[str, float]:
+def unigram_nats(train: Split, validation: Split, vocabulary: int, /) -> dict[str, float]:
     """Return metrics of a baseline that knows how frequent each token is in training, and each label of a pair.
 
     What training lacks counts as seen once. `length_accuracy` is the accuracy of one that has learned, beside, which

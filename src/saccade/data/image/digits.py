@@ -24,12 +24,12 @@ _FIFTH = 0.2
 _DARKEST = 16  # the pixels of scikit-learn are counts from 0 to 16
 
 
-def stratified_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
+def stratified_fifth(labels: Int[np.ndarray, 'images'], /) -> Bool[np.ndarray, 'images']:
     """Which images are held out: a fifth of each class, always the same ones."""
     return stratified(labels, _FIFTH)
 
 
-def last_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
+def last_fifth(labels: Int[np.ndarray, 'images'], /) -> Bool[np.ndarray, 'images']:
     """Which images are held out: the last fifth as the file has them, which other people wrote: a harder split."""
     return np.arange(len(labels)) >= round((1 - _FIFTH) * len(labels))
 
