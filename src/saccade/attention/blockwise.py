@@ -36,6 +36,8 @@ __all__ = ['Blockwise']
 class Blockwise(ScoreKernel):
     """Blockwise attention kernel with an online softmax.
 
+    Also called: flash, FlashAttention, memory efficient.
+
     Attributes: those of every score kernel; query_block, tokens in a block of queries; key_block, in one of keys.
     """
 

@@ -38,6 +38,8 @@ _TINY = 1e-30  # a value whose squared length is less has no direction
 class Exclusive(MultiHead, kw_only=True):
     """Exclusive self-attention.
 
+    Also called: XSA, exclusive self-attention.
+
     Attributes: those of MultiHead; share of the part along the token's own value that is taken off.
     """
 

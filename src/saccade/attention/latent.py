@@ -71,6 +71,8 @@ class LatentCache(Cache):
 class Latent(Layer):
     """Multi-head latent attention (MLA).
 
+    Also called: MLA, multi-head latent, latent attention.
+
     Attributes:
         heads: N.
         rank: R, width of the latent that keys and values share.

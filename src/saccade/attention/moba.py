@@ -43,6 +43,8 @@ __all__ = ['MoBA']
 class MoBA(ScoreKernel, kw_only=True):
     """MoBA kernel: attention to a few blocks of keys.
 
+    Also called: mixture of block attention, block sparse.
+
     Attributes: those of ScoreKernel; block, tokens of a block; chosen, how many blocks a query attends to at most, its
     own included.
     """

@@ -77,6 +77,8 @@ class SourceKeys:
 class MultiHead(Layer):
     """Multi-head self-attention; cross-attention where the context has a source.
 
+    Also called: MHA, multihead attention, self-attention, GQA, grouped query, MQA, multi-query.
+
     Attributes:
         heads: N.
         kernel: how queries attend to keys and values.

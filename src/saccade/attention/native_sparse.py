@@ -62,6 +62,8 @@ _Attend = Callable[[Queries, Keys, Values, Bool[Array, '#B #N T S']], tuple[Mixe
 class NativeSparse(MultiHead, kw_only=True):
     """Native sparse attention.
 
+    Also called: NSA, native sparse attention.
+
     Attributes: those of MultiHead; length and stride of compressed blocks, in tokens; block, tokens of one that is
     chosen; chosen, how many of these a query attends to at most, the three of every query included; window, tokens of
     the sliding window, the query's own included.

@@ -26,6 +26,8 @@ __all__ = ['Plain']
 class Plain(ScoreKernel):
     """Attention kernel through the whole score matrix.
 
+    Also called: SDPA, dot product, eager, softmax attention, vanilla.
+
     Attributes: those of every score kernel; query_chunks, 1 for the whole matrix at once.
     """
 

@@ -31,6 +31,8 @@ _EPSILON = 1e-6  # of the root mean square
 class AttentionResiduals(BlockBase):
     """Attention residuals block.
 
+    Also called: AttnRes, attention residual.
+
     Attributes: those of every block; query_init of w.
     """
 

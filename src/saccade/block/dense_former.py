@@ -25,7 +25,10 @@ __all__ = ['DenseFormer']
 
 
 class DenseFormer(PreNorm):
-    """DenseFormer block."""
+    """DenseFormer block.
+
+    Also called: depth-weighted average, DWA.
+    """
 
     identity: ClassVar[bool] = True
     hands_on: ClassVar[tuple[str, ...]] = ('outputs',)

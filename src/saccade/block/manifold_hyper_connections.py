@@ -33,6 +33,8 @@ _OFF_DIAGONAL = -8.0  # logit of the mixing weights between different streams th
 class ManifoldHyperConnections(HyperConnections):
     """Manifold-constrained hyper-connections block.
 
+    Also called: mHC, manifold.
+
     Attributes: those of HyperConnections; iterations of Sinkhorn's normalisation.
     """
 

@@ -23,6 +23,8 @@ __all__ = ['Gated']
 class Gated(nn.Module):
     """Gated feed-forward layer (GLU, SwiGLU, GEGLU ...).
 
+    Also called: GLU, SwiGLU, GEGLU, ReGLU.
+
     Attributes: activation of the gate; ratio F/D, or F itself (width); bias of each map; dropout of the output;
     kernel_init of Wg and W1; output_init of W2.
     """

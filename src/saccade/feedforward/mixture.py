@@ -44,6 +44,8 @@ __all__ = ['Mixture']
 class Mixture(nn.Module):
     """Mixture of experts.
 
+    Also called: MoE, mixture of experts, switch.
+
     Attributes: experts E; active A; expert, of which E are made; router of tokens to experts; shared expert, if any;
     block, most rows of an expert run at once where loads are unbounded; dropout of the output.
     """

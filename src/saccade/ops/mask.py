@@ -204,6 +204,8 @@ class Causal(MaskBase):
 class Window(MaskBase):
     """Query i attends to keys i - left <= j <= i + right (Beltagy et al. 2020, section 3.1).
 
+    Also called: sliding window, local, local attention, SWA.
+
     Attributes:
         left, right: tokens on either side. The query's own position does not count.
     """

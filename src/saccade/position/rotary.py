@@ -28,6 +28,8 @@ __all__ = ['Rotary']
 class Rotary(OnHeads):
     """Rotary position embedding.
 
+    Also called: RoPE, rotary embedding.
+
     Attributes:
         base: longest wavelength over 2 pi, in tokens.
         scaling: maps frequencies to frequencies, or to `ops.rotary:Waves`.

@@ -25,6 +25,8 @@ __all__ = ['Sinusoid']
 class Sinusoid(nn.Module):
     """Sinusoidal absolute positions.
 
+    Also called: sinusoidal, Fourier.
+
     Attributes: base is the longest wavelength over 2 pi, in tokens; scale, s; pairing, which features are of one
     wavelength.
     """

@@ -42,6 +42,8 @@ class ScalableWeights:
 class Scalable(nn.Module):
     """Scalable softmax.
 
+    Also called: SSMax, scalable softmax.
+
     Attributes: length, the keys of a row that training starts with softmax for.
     """
 
