@@ -4,7 +4,6 @@
 
 import ast
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,14 +12,10 @@ import pytest
 REPOSITORY = Path(__file__).parents[1]
 SOURCE = REPOSITORY / 'src' / 'saccade'
 
-PLACES = {
-    'saccade': SOURCE,
-    'saccade.experiments': REPOSITORY / 'experiments',
-    'saccade.launch': REPOSITORY / 'launch',
-}
+PLACES = (SOURCE, REPOSITORY / 'experiments', REPOSITORY / 'launch')
 
 ROWS = (
-    {'extras'},
+    {'extras', 'parts'},
     {'types', 'renamed', 'progress', 'commands'},
     {'nearest', 'paths'},
     {'axes', 'layers'},
@@ -40,11 +35,11 @@ ROWS = (
     {'launch'},
 )
 BESIDE = {
-    'completion': set(),
-    'lazy': {'build', 'conventional', 'nearest'},
+    'completion': {'parts'},
+    'lazy': {'build', 'conventional', 'nearest', 'parts'},
     'conventional': {'types', 'build', 'axes'},
     'build': {'types', 'renamed', 'nearest'},
-    'trust': {'types'},
+    'trust': {'types', 'parts'},
     'data': {'types', 'renamed', 'nearest', 'paths', 'progress', 'extras', 'ops'},
     'metric': {'types', 'nearest'},
     'baseline': {'types', 'data', 'ops'},
@@ -119,15 +114,11 @@ def test_every_package_has_a_row():
     assert {package_of(file, SOURCE) for file in SOURCE.rglob('*.py')} <= known | {'__init__'}
 
 
-def test_every_package_is_installed():
-    """Setuptools takes a list of packages where a folder is mapped to another place."""
-    listed = tomllib.loads((REPOSITORY / 'pyproject.toml').read_text())['tool']['setuptools']['packages']
-    found = [
-        '.'.join((name, *file.parent.relative_to(folder).parts))
-        for name, folder in PLACES.items()
-        for file in folder.rglob('__init__.py')
-    ]
-    assert listed == sorted(found)
+def test_every_folder_of_code_is_a_package():
+    """Setuptools finds packages by their `__init__.py`, and installs no others."""
+    folders = {file.parent for folder in PLACES for file in folder.rglob('*.py')}
+    assert {*PLACES} <= folders
+    assert [folder for folder in folders if not (folder / '__init__.py').is_file()] == []
 
 
 def test_experiments_import_ml_collections_alone():

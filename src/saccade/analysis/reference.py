@@ -8,7 +8,6 @@ capabilities it declares.
 
 import ast
 import functools
-import importlib
 import inspect
 import itertools
 import re
@@ -29,7 +28,7 @@ from saccade.analysis.catalogue.metrics import metric_table
 from saccade.analysis.catalogue.readme import markdown
 from saccade.benchmark.report import Table
 from saccade.build import defaults, fields, load
-from saccade.parts import parts
+from saccade.parts import parts, sources
 from saccade.types import Part, Range
 
 _CODE = re.compile(r'(`[^`]+`|https?://[^\s,;)]*[^\s,;).:])')
@@ -92,7 +91,7 @@ def capabilities_page() -> str:
 
 def room_page(room: str) -> str:
     """Return the page of a room: its docstring, then each module with its docstring and its parts."""
-    about = inspect.getdoc(importlib.import_module(f'saccade.{room}')) or room
+    about = ast.get_docstring(ast.parse(sources()[f'saccade.{room}'])) or room
     sections = [f'# {escaped(re.split("[:,.;]", about)[0])}', prose(about)]
     for module, held in itertools.groupby(rooms()[room], lambda part: part.__module__):
         own = list(held)
