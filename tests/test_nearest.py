@@ -51,6 +51,8 @@ def test_every_field_that_is_suggested_exists():
     [
         ('attention.flash:FlashAttention', 'attention.blockwise:Blockwise'),
         ('attention.gqa:Mine', 'attention.multi_head:MultiHead'),
+        ('position.rope:Mine', 'position.rotary:Rotary'),
+        ('attention.sdpa:Mine', 'attention.plain:Plain'),
         ('feedforward.mine:SwiGLU', 'feedforward.gated:Gated'),
         ('block.denseformer:DWA', 'block.dense_former:DenseFormer'),
         ('ops.mask:sliding_window', 'ops.mask:Window'),
