@@ -42,7 +42,7 @@ class Kind:
     """Kind of parts, as mixers or norms.
 
     Attributes:
-        protocols: one of which its parts satisfy; places, the packages and files of Saccade where they live.
+        protocols: one of which its parts satisfy; places, the packages of Saccade where they live.
         values: what a field is given in the place of `VALUES`.
     """
 
@@ -82,8 +82,8 @@ class Kind:
 MIXER = Kind('mixer', (Mixer,), ('attention', 'recurrent.mixer'))
 KERNEL = Kind('kernel', (Kernel,), ('attention',))
 SOFTMAX = Kind('softmax variant', (SoftmaxVariant,), ('softmax',))
-MASK = Kind('mask', (Mask,), ('ops.mask', 'ops.pattern'), (('length', 4),))
-TERM = Kind('score term', (TermMaker, ScoreTerm), ('score', 'ops.term'))
+MASK = Kind('mask', (Mask,), ('ops',), (('length', 4),))
+TERM = Kind('score term', (TermMaker, ScoreTerm), ('score', 'ops'))
 PAIR_POSITION = Kind('pairwise position', (PairPosition,), ('position',))
 TOKEN_POSITION = Kind('token position', (TokenPosition,), ('position',))
 EMBEDDING = Kind('embedding', (Embedding,), ('embed',))
