@@ -14,10 +14,11 @@ from saccade.trust import THEIRS, VARIABLE, foreign, require_trusted, trust
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[1]
+FOLDERS = ('docs', 'experiments', 'src/saccade/hub', 'src/saccade/train')
 SHIPPED = sorted(
     {
         use
-        for file in [ROOT / 'README.md', *(ROOT / 'experiments').rglob('*.py')]
+        for file in [ROOT / 'README.md', *(file for folder in FOLDERS for file in (ROOT / folder).rglob('*.[pm][yd]'))]
         for use in re.findall(r"""['"]?use['"]?[=:] ?['"]([\w.]+:\w+)['"]""", file.read_text())
     }
 )
