@@ -21,7 +21,7 @@ PLACES = {
 
 ROWS = (
     {'extras'},
-    {'types', 'renamed', 'progress', 'commands'},
+    {'types', 'progress', 'commands'},
     {'nearest', 'paths'},
     {'axes', 'layers'},
     {'gain'},
@@ -43,9 +43,9 @@ BESIDE = {
     'completion': set(),
     'lazy': {'build', 'conventional', 'nearest'},
     'conventional': {'types', 'build', 'axes'},
-    'build': {'types', 'renamed', 'nearest'},
+    'build': {'types', 'nearest'},
     'trust': {'types'},
-    'data': {'types', 'renamed', 'nearest', 'paths', 'progress', 'extras', 'ops'},
+    'data': {'types', 'nearest', 'paths', 'progress', 'extras', 'ops'},
     'metric': {'types', 'nearest'},
     'baseline': {'types', 'data', 'ops'},
 }

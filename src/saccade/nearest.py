@@ -5,8 +5,6 @@
 import difflib
 from collections.abc import Iterable
 
-from saccade.renamed import present
-
 _MOST, _FEW = 40, 8  # names that a message lists: at most, and of more
 
 # Our name of a field -> what other libraries call it.
@@ -78,9 +76,7 @@ def ours(name: str) -> str:
 
 
 def part_called(use: str) -> str | None:
-    """Return the part of ours that a name, as 'attention.gqa:GQA', is likely to mean, or that had this name."""
-    if present(use) != use:
-        return present(use)
+    """Return the part of ours that a name, as 'attention.gqa:GQA', is likely to mean."""
     module, _, name = use.lower().partition(':')
     words = {module.rpartition('.')[2], name}
     return next((part for part, others in PARTS.items() if words & set(others.split())), None)

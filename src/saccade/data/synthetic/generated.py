@@ -17,7 +17,6 @@ from saccade.data.corpus.record_files import Record
 from saccade.data.corpus.records import Records
 from saccade.data.pairs.base import FromPairs
 from saccade.data.synthetic.drawing import Draws
-from saccade.renamed import past
 from saccade.types import Part, UserError, require_positive, require_share
 
 _SPLITS = ('train', 'validation')
@@ -109,5 +108,4 @@ class Generated(FromPairs):
             for number, name in enumerate(_SPLITS)
         }
         sizes = self.train, self.validation, self.seed, self.held_out
-        by = spec(self.generator) | {'use': past(self.generator.name)}
-        return Records(splits, digest(by, generator.version, sizes))
+        return Records(splits, digest(spec(self.generator), generator.version, sizes))
