@@ -42,8 +42,6 @@ SWEEP = ('--config=a.py', '--sweep=b.py', '--workdir=none', '--slurm=time=5')
         ('suite', ('--suite=a.py', RUN, '--dry_run', '--page=a.md'), '--page has no effect with --dry_run'),
         ('claims', ('--what=conversation', '--length=4'), '--length has no effect with --what=conversation'),
         ('claims', ('--what=time', '--turns=4', '--seeds=2'), '--turns and --seeds have no effect with --what=time'),
-        ('benchmark', ('--what=memory', '--rounds=2'), '--rounds has no effect with --what=memory'),
-        ('benchmark', ('--what=training', '--length=8'), '--length has no effect with --what=training'),
         ('accelerator', ('--config.steps=3',), "'--config.steps=3': there is no config"),
     ],
 )

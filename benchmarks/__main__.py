@@ -2,29 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure speed and memory, compared with the peer in one run.
 
-python launch/benchmark.py --what=training --size=A     # beside nanoGPT's model in PyTorch
-python launch/benchmark.py --what=masked --peer=eager   # beside BertForMaskedLM of transformers
-python launch/benchmark.py --what=seq2seq --size=marian # beside MarianMTModel, or t5, in training and in decoding
-python launch/benchmark.py --what=decoding              # beside `generate` of transformers
-python launch/benchmark.py --what=memory                # of attention, by length
-python launch/benchmark.py --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
-python launch/benchmark.py --what=vocabulary            # memory of the loss, by size of the vocabulary
-python launch/benchmark.py --what=search                # of a bi-encoder beside a cross-encoder, by number of texts
-python launch/benchmark.py --what=utilisation           # of a config, on a GPU or TPU
+python -m benchmarks --what=training --size=A     # beside nanoGPT's model in PyTorch
+python -m benchmarks --what=masked --peer=eager   # beside BertForMaskedLM of transformers
+python -m benchmarks --what=seq2seq --size=marian # beside MarianMTModel, or t5, in training and in decoding
+python -m benchmarks --what=decoding              # beside `generate` of transformers
+python -m benchmarks --what=memory                # of attention, by length
+python -m benchmarks --what=kernels               # what each serves, its memory here or for --topology=v5e:2x2
+python -m benchmarks --what=vocabulary            # memory of the loss, by size of the vocabulary
+python -m benchmarks --what=search                # of a bi-encoder beside a cross-encoder, by number of texts
+python -m benchmarks --what=utilisation           # of a config, on a GPU or TPU
 """
 
 from typing import TYPE_CHECKING
 
 from absl import flags
 
-from saccade.benchmark.size import CROSSED, DECODING_SIZES, MASKED_SIZES, PEERS, SEARCHED, SEQ2SEQ_SIZES, SIZES
+from benchmarks.size import CROSSED, DECODING_SIZES, MASKED_SIZES, PEERS, SEARCHED, SEQ2SEQ_SIZES, SIZES
 from saccade.train.process.given import refuse_given
 from saccade.train.process.main import run_main
 from saccade.train.process.output import require_folder
 from saccade.types import UserError
 
 if TYPE_CHECKING:
-    from saccade.benchmark.report import Report
+    from saccade.analysis.report.figures import Report
 
 SIZE = flags.DEFINE_string('size', None, f'For training {", ".join(SIZES)}; for decoding {", ".join(DECODING_SIZES)}.')
 CHUNKS = flags.DEFINE_integer('chunks', None, 'query_chunks of our kernel in training; each size has its own.', 1)
@@ -90,17 +90,17 @@ def measure(overrides: list[str]) -> 'Report':
     Raises:
         UserError: a flag has no valid value.
     """
+    from benchmarks.compare import choose
+    from benchmarks.decoding import PROMPTS, decoding
+    from benchmarks.kernels import LENGTHS as KERNEL_LENGTHS
+    from benchmarks.kernels import kernels
+    from benchmarks.memory import LENGTHS, memory
+    from benchmarks.search import search
+    from benchmarks.seq2seq import seq2seq
+    from benchmarks.training import CAUSAL, MASKED, training
+    from benchmarks.utilisation import Options, utilisation
+    from benchmarks.vocabulary import vocabulary
     from saccade.analysis.preflight.chips import Chips
-    from saccade.benchmark.compare import choose
-    from saccade.benchmark.decoding import PROMPTS, decoding
-    from saccade.benchmark.kernels import LENGTHS as KERNEL_LENGTHS
-    from saccade.benchmark.kernels import kernels
-    from saccade.benchmark.memory import LENGTHS, memory
-    from saccade.benchmark.search import search
-    from saccade.benchmark.seq2seq import seq2seq
-    from saccade.benchmark.training import CAUSAL, MASKED, training
-    from saccade.benchmark.utilisation import Options, utilisation
-    from saccade.benchmark.vocabulary import vocabulary
 
     if WHAT.value == 'training':
         size = choose(SIZES, SIZE.value).tuned(CHUNKS.value, RUN.value)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
-from saccade.benchmark.report import Report, Table
+from saccade.analysis.report.figures import Report, Table, exponent
 from saccade.ops import blockwise, plain
 from saccade.ops.mask import Causal
 from saccade.ops.scoring import Scoring
@@ -78,8 +77,3 @@ def temp_bytes(path: Path, length: int) -> int:
     tables = (jax.ShapeDtypeStruct((BUCKETS.count, HEADS), jnp.float32),) if path.biased else ()
     compiled = jax.jit(jax.grad(loss, argnums=(0, 1, 2, 3))).lower(x, x, x, tables).compile()
     return compiled.memory_analysis().temp_size_in_bytes
-
-
-def exponent(lengths: Sequence[int], sizes: Sequence[int | float]) -> float:
-    """Slope of the line through (log length, log size)."""
-    return float(np.polyfit(np.log(lengths), np.log(sizes), 1)[0])

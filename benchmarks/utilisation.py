@@ -21,8 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.benchmark.report import Report, Table
-from saccade.benchmark.trace import Cost, costs
+from benchmarks.trace import Cost, costs
+from saccade.analysis.report.figures import Report, Table
 from saccade.train.backend import Backend
 from saccade.train.config import PREFIX, load_config
 from saccade.train.experiment import Experiment

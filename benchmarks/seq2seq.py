@@ -4,10 +4,10 @@
 
 from collections.abc import Sequence
 
-from saccade.benchmark.decoding import SOURCES, decoding
-from saccade.benchmark.report import Report
-from saccade.benchmark.size import Both
-from saccade.benchmark.training import PAIRS, training
+from benchmarks.decoding import SOURCES, decoding
+from benchmarks.size import Both
+from benchmarks.training import PAIRS, training
+from saccade.analysis.report.figures import Report
 
 
 def seq2seq(size: Both, peers: Sequence[str], rounds: int, steps: int) -> Report:

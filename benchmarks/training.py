@@ -8,16 +8,16 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from saccade.benchmark.compare import Comparison, alternate
-from saccade.benchmark.process import Worker, require
-from saccade.benchmark.report import Report, Table
-from saccade.benchmark.size import PEERS, Size
+from benchmarks.compare import Comparison, alternate
+from benchmarks.process import Worker, require
+from benchmarks.size import PEERS, Size
+from saccade.analysis.report.figures import Report, Table
 from saccade.types import UserError
 
 # Two losses of the same numbers in float32, in nats.
 SAME_LOSS = 1e-4
 
-_HERE = 'saccade.benchmark'
+_HERE = 'benchmarks'
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import jax
 import pytest
 from rich.console import Console
 
-from saccade.benchmark import accelerator, bootstrap, kernels
-from saccade.benchmark.accelerator import (
+from benchmarks import accelerator, bootstrap, kernels
+from benchmarks.accelerator import (
     DONE,
     FAILED,
     LATE,
@@ -30,10 +30,11 @@ from saccade.benchmark.accelerator import (
     rows,
     table,
 )
-from saccade.benchmark.our_rows import Rows
-from saccade.benchmark.process import LateError
+from benchmarks.our_rows import Rows
+from benchmarks.process import LateError
 from saccade.types import UserError
 
+ROOT = Path(__file__).parents[2]
 TINY = SCALES['tiny']
 FOUND = {'platform': 'gpu', 'kind': 'NVIDIA H100', 'count': 1, 'words': '1 x NVIDIA H100'}
 
@@ -178,7 +179,7 @@ def test_one_command_at_a_time_has_a_record(tmp_path):
 
 @pytest.fixture
 def ours(monkeypatch):
-    monkeypatch.setattr('saccade.benchmark.our_rows.use_compilation_cache', lambda: None)
+    monkeypatch.setattr('benchmarks.our_rows.use_compilation_cache', lambda: None)
     return Rows()
 
 
@@ -240,12 +241,12 @@ def test_the_package_is_imported_without_being_installed(monkeypatch, tmp_path):
 def test_the_command_goes_on_where_it_was_stopped(stop, tmp_path):
     file = tmp_path / 'rows.json'
     flags = ['--size=tiny', '--minutes=25', f'--output={file}']
-    command = [sys.executable, str(Path(__file__).parents[2] / 'launch' / 'accelerator.py'), *flags]
+    command = [sys.executable, '-m', 'benchmarks.accelerate', *flags]
 
     def found():
         return json.loads(file.read_text())['rows'] if file.exists() else {}
 
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as running:
         while len(found()) < 3:
             assert running.poll() is None
             time.sleep(0.2)
@@ -254,7 +255,7 @@ def test_the_command_goes_on_where_it_was_stopped(stop, tmp_path):
     assert running.returncode == (130 if stop == signal.SIGINT else -signal.SIGKILL)
     assert ('stopped by Ctrl-C' in said) == (stop == signal.SIGINT)
     before = found()
-    subprocess.run(command, check=True)
+    subprocess.run(command, cwd=ROOT, check=True)
     after = found()
     assert {name: after[name] for name in before if name != 'devices'} == {
         name: row for name, row in before.items() if name != 'devices'

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from saccade.benchmark.compare import Comparison, alternate, choose
-from saccade.benchmark.decoding import PROMPTS, TIE, assert_same_tokens, decoding
-from saccade.benchmark.memory import PATHS, exponent, memory
-from saccade.benchmark.process import LateError, Worker, require
-from saccade.benchmark.report import Report
-from saccade.benchmark.seq2seq import seq2seq
-from saccade.benchmark.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
-from saccade.benchmark.trace import costs, source
-from saccade.benchmark.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
-from saccade.benchmark.utilisation import Options, utilisation
-from saccade.benchmark.vocabulary import temp_bytes
-from saccade.benchmark.worker import serve
+from benchmarks.compare import Comparison, alternate, choose
+from benchmarks.decoding import PROMPTS, TIE, assert_same_tokens, decoding
+from benchmarks.memory import PATHS, exponent, memory
+from benchmarks.process import LateError, Worker, require
+from benchmarks.seq2seq import seq2seq
+from benchmarks.size import DECODING_SIZES, MASKED_SIZES, SEQ2SEQ_SIZES, SIZES, rows
+from benchmarks.trace import costs, source
+from benchmarks.training import CAUSAL, MASKED, SAME_LOSS, assert_same, training
+from benchmarks.utilisation import Options, utilisation
+from benchmarks.vocabulary import temp_bytes
+from benchmarks.worker import serve
+from saccade.analysis.report.figures import Report
 from saccade.types import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -255,8 +255,8 @@ def test_memory_grows_with_the_square_of_the_length_unless_it_is_blockwise():
 
 
 def test_logits_in_chunks_take_less_memory_with_every_head(monkeypatch):
-    monkeypatch.setattr('saccade.benchmark.vocabulary.LENGTH', 128)
-    monkeypatch.setattr('saccade.benchmark.vocabulary.WIDTH', 8)
+    monkeypatch.setattr('benchmarks.vocabulary.LENGTH', 128)
+    monkeypatch.setattr('benchmarks.vocabulary.WIDTH', 8)
     for tied in (True, False):
         whole, chunked = (temp_bytes(4096, tied, chunk) for chunk in (None, 8))
         assert chunked < whole / 8
@@ -310,9 +310,9 @@ def test_an_operation_goes_by_its_source():
 @pytest.mark.parametrize('run', ['unrolled', 'scanned'])
 def test_ours_is_nanogpts_model_with_large_weights(tmp_path, run):
     torch = pytest.importorskip('torch')
-    from saccade.benchmark import our_training
+    from benchmarks import our_training
 
-    torch_training = importlib.import_module('saccade.benchmark.torch_training')
+    torch_training = importlib.import_module('benchmarks.torch_training')
     size = asdict(replace(SIZES['tiny'], heads=4, context_length=13, batch=3, chunks=3))
     peer = torch_training.Training(size, compiled=False)
     with torch.no_grad():

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from saccade.benchmark import our_decoding, our_training
-from saccade.benchmark.size import START, PairSize, pair_rows
+from benchmarks import our_decoding, our_training
+from benchmarks.size import START, PairSize, pair_rows
 from saccade.build import build
 from saccade.decode.greedy import Greedy
 from saccade.hub.load import load

@@ -3,8 +3,8 @@
 """Measure what one accelerator can do in a few minutes: kernels, training, decoding; go on where it was stopped.
 
 make accelerator                                          # which installs what is missing, if it can
-python launch/accelerator.py --minutes=10                 # with what this Python has
-python launch/accelerator.py --size=tiny --output=runs/tiny.json    # to see that every row works, on a CPU too
+python -m benchmarks.accelerate --minutes=10              # with what this Python has
+python -m benchmarks.accelerate --size=tiny --output=runs/tiny.json    # to see that every row works, on a CPU too
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ def main(overrides: list[str]) -> None:
     """
     from rich.console import Console
 
-    from saccade.benchmark.accelerator import SCALES, accelerate, recording, table
+    from benchmarks.accelerator import SCALES, accelerate, recording, table
 
     if overrides:
         raise UserError(f"'{overrides[0]}': there is no config; the rows are those there are")

@@ -10,12 +10,16 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from saccade.types import UserError
 
 # Peers run on the CPU, and so do we beside them; and what was compiled in an earlier run is compiled again.
 ENVIRONMENT = {'JAX_PLATFORMS': 'cpu', 'CUDA_VISIBLE_DEVICES': '', 'TORCHINDUCTOR_FORCE_DISABLE_CACHES': '1'}
+
+
+_ROOT = str(Path(__file__).parents[1])  # of the repository, from which the worker imports this package
 
 
 class LateError(UserError):
@@ -42,13 +46,14 @@ class Worker:
         """
         self.name = name
         self._errors = tempfile.TemporaryFile('w+')  # noqa: SIM115, it lives as long as the process
+        path = os.pathsep.join(filter(None, [_ROOT, os.environ.get('PYTHONPATH')]))
         self._process = subprocess.Popen(
-            [sys.executable, '-m', 'saccade.benchmark.worker', target, json.dumps(arguments)],
+            [sys.executable, '-m', 'benchmarks.worker', target, json.dumps(arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env={**os.environ, **self.environment},
+            env={**os.environ, **self.environment, 'PYTHONPATH': path},
         )
         try:
             self._answer()

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from saccade.benchmark.size import DecodingSize, prompts
+from benchmarks.size import DecodingSize, prompts
 
 
 class Decoding:

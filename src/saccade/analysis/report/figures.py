@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark reports: figures in tables for people, and in one JSON object for programs."""
+"""Figures that were measured or counted: in tables for people, and in one JSON object for programs."""
 
 import importlib.metadata
 import json
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import rich.table
 from rich.console import Console
 
@@ -43,7 +44,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """Report of a benchmark. Attributes: what was measured; its figures, for programs; tables and notes, for people."""
+    """Report of a measurement.
+
+    Attributes: what was measured; its figures, for programs; tables and notes, for people.
+    """
 
     what: str
     figures: dict[str, Any]
@@ -68,7 +72,7 @@ class Report:
 
 
 def machine() -> dict[str, Any]:
-    """What a figure depends on."""
+    """Return the machine that figures depend on: processor, cores, Python and versions of libraries."""
     installed = {distribution.name.lower() for distribution in importlib.metadata.distributions() if distribution.name}
     return {
         'processor': processor(),
@@ -76,3 +80,8 @@ def machine() -> dict[str, Any]:
         'python': platform.python_version(),
         'versions': {name: importlib.metadata.version(name) for name in LIBRARIES if name in installed},
     }
+
+
+def exponent(lengths: Sequence[int], sizes: Sequence[int | float]) -> float:
+    """Return the exponent of a power law: the slope of the line through (log length, log size)."""
+    return float(np.polyfit(np.log(lengths), np.log(sizes), 1)[0])

@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import kernels
+from benchmarks.utilisation import Options, matrix_rate, utilisation
+from saccade.analysis.report.figures import machine
 from saccade.attention.auto import choices
-from saccade.benchmark import kernels
-from saccade.benchmark.report import machine
-from saccade.benchmark.utilisation import Options, matrix_rate, utilisation
 from saccade.decode.generate import generate
 from saccade.decode.sampling import Sampler
 from saccade.train.config import load_config

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 
 from rich.console import Console
 
-from saccade.benchmark.kernels import CASES, KERNELS
-from saccade.benchmark.process import LateError, Worker, require
-from saccade.benchmark.report import Table
-from saccade.benchmark.size import DecodingSize, Size
+from benchmarks.kernels import CASES, KERNELS
+from benchmarks.process import LateError, Worker, require
+from benchmarks.size import DecodingSize, Size
+from saccade.analysis.report.figures import Table
 from saccade.train.config import PREFIX
 from saccade.train.process.lock import locked
 from saccade.train.process.terminal import say
@@ -28,9 +28,9 @@ from saccade.train.workdir import write_atomically
 from saccade.types import UserError
 
 CONFIG = 'experiments/causal_lm/gpt2_124m.py'
-OURS, DEVICES = 'saccade.benchmark.our_rows:Rows', 'devices'
-THEIRS_TRAINING = 'saccade.benchmark.torch_training:Training'
-THEIRS_DECODING = 'saccade.benchmark.torch_decoding:Decoding'
+OURS, DEVICES = 'benchmarks.our_rows:Rows', 'devices'
+THEIRS_TRAINING = 'benchmarks.torch_training:Training'
+THEIRS_DECODING = 'benchmarks.torch_decoding:Decoding'
 LEAST = 5.0  # seconds for which no row is begun
 DONE, FAILED, LATE, LEFT_OUT = 'done', 'failed', 'too long', 'left out'
 FUSED = {'gpu': ('cudnn',), 'tpu': ('splash',)}  # kernels of a platform's own, by JAX's name for it

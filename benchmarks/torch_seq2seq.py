@@ -8,8 +8,8 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from saccade.benchmark import torch_decoding, torch_training
-from saccade.benchmark.size import DecodingSize, PairSize, pair_rows, seq2seq_settings
+from benchmarks import torch_decoding, torch_training
+from benchmarks.size import DecodingSize, PairSize, pair_rows, seq2seq_settings
 
 
 class _Loss:

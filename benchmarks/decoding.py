@@ -6,17 +6,17 @@ import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 
-from saccade.benchmark.compare import Comparison, Variant, alternate
-from saccade.benchmark.process import Worker, require
-from saccade.benchmark.report import Report
-from saccade.benchmark.size import DecodingSize, prompts
+from benchmarks.compare import Comparison, Variant, alternate
+from benchmarks.process import Worker, require
+from benchmarks.size import DecodingSize, prompts
+from saccade.analysis.report.figures import Report
 from saccade.types import UserError
 
 OURS, PEER = 'saccade', 'transformers'
 # Two logits this near to each other may come in either order in float32.
 TIE = 1e-4
 
-_HERE = 'saccade.benchmark'
+_HERE = 'benchmarks'
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from saccade.benchmark.memory import exponent
-from saccade.benchmark.report import Report, Table
-from saccade.benchmark.size import CROSSED, SEARCHED
+from benchmarks.size import CROSSED, SEARCHED
+from saccade.analysis.report.figures import Report, Table, exponent
 from saccade.build import build
 from saccade.ops.pool import mean
 from saccade.ops.similarity import normalised

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from saccade.benchmark import our_training
-from saccade.benchmark.size import masked_rows
+from benchmarks import our_training
+from benchmarks.size import masked_rows
 from saccade.build import build
 from saccade.hub.load import load
 from saccade.ops.masking import Chosen

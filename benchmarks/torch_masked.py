@@ -6,8 +6,8 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from saccade.benchmark import torch_training
-from saccade.benchmark.size import bert_settings, masked_rows
+from benchmarks import torch_training
+from benchmarks.size import bert_settings, masked_rows
 
 _IGNORED = -100
 

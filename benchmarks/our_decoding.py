@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from saccade.benchmark.size import DecodingSize, prompts
+from benchmarks.size import DecodingSize, prompts
 from saccade.build import build
 from saccade.decode.generate import generate
 from saccade.decode.sampling import Sampler

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from saccade.benchmark.report import Table
+from saccade.analysis.report.figures import Table
 from saccade.types import UserError
 
 T = TypeVar('T')

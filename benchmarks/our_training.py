@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import optax
 from flax.traverse_util import flatten_dict, unflatten_dict
 
-from saccade.benchmark.nanogpt import FAMILY
-from saccade.benchmark.size import BETAS, CLIP_NORM, LEARNING_RATE, WEIGHT_DECAY, Size, rows
+from benchmarks.nanogpt import FAMILY
+from benchmarks.size import BETAS, CLIP_NORM, LEARNING_RATE, WEIGHT_DECAY, Size, rows
 from saccade.build import build
 from saccade.hub.place import place
 from saccade.hub.tensors import open_tensors

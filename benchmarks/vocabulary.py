@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from saccade.benchmark.report import Report, Table
+from saccade.analysis.report.figures import Report, Table
 from saccade.ops.vocabulary import OutputProjection
 from saccade.task.causal_lm import CausalLM
 

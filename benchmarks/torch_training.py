@@ -15,7 +15,7 @@ import torch.nn.functional as F  # noqa: N812, as everyone calls it
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from saccade.benchmark.size import BETAS, CLIP_NORM, LEARNING_RATE, WEIGHT_DECAY, Size, rows
+from benchmarks.size import BETAS, CLIP_NORM, LEARNING_RATE, WEIGHT_DECAY, Size, rows
 
 INIT_STD = 0.02
 

@@ -19,12 +19,12 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 from jaxtyping import Array
 
+from saccade.analysis.report.figures import Report, Table
 from saccade.attention.base import CachingKernel
 from saccade.attention.blockwise import Blockwise
 from saccade.attention.cudnn import CuDNN
 from saccade.attention.plain import Plain
 from saccade.attention.splash import Splash
-from saccade.benchmark.report import Report, Table
 from saccade.ops.devices import traced_for
 from saccade.ops.mask import Causal, Full, SameSegment, Strided, Window
 from saccade.ops.scoring import Dropout, Scoring

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Saccade authors
 # SPDX-License-Identifier: Apache-2.0
-"""Start launch/accelerator.py on a Python as one finds it on a machine with an accelerator. Standard library alone.
+"""Start `benchmarks.accelerate` on a Python as one finds it on a machine with an accelerator. Standard library alone.
 
 JAX is used as it is there. What else is missing is installed into an environment on top of that Python, if a registry
 answers; if not, the rows run with what there is, and what they go without is said. The package itself is not installed.
@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 ENVIRONMENT, LINKS = ROOT / '.venv-accelerator', ROOT / 'build' / 'accelerator'
 PYTHON = ENVIRONMENT / 'bin' / 'python'
 PLACES = {'experiments': ROOT / 'experiments', 'launch': ROOT / 'launch'}  # packages that lie outside src
@@ -46,8 +46,8 @@ def main(arguments: Sequence[str]) -> None:
         print(f'left out, as no registry gave it: {", ".join(lacking)}; rows that need it say so', file=sys.stderr)
     if peers := lacks(python, PEERS):
         print(f'left out, as it is not here: {", ".join(peers)}; so is what stands beside it', file=sys.stderr)
-    path = os.pathsep.join(filter(None, [str(linked()), os.environ.get('PYTHONPATH')]))
-    command = [python, str(ROOT / 'launch' / 'accelerator.py'), *arguments]
+    path = os.pathsep.join(filter(None, [str(linked()), str(ROOT), os.environ.get('PYTHONPATH')]))
+    command = [python, '-m', 'benchmarks.accelerate', *arguments]
     os.chdir(ROOT)
     os.execve(python, command, {**os.environ, 'PYTHONPATH': path})
 
