@@ -32,7 +32,6 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
 )
 
 

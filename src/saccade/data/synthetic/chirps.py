@@ -19,7 +19,7 @@ from jaxtyping import Float
 from saccade.data.audio.labelled_base import LabelledSounds, LabelledSoundsBase
 from saccade.data.cache import digest
 from saccade.data.uniform import uniform
-from saccade.types import Count, CountOrZero, require_positive
+from saccade.types import Count, CountOrZero
 
 NAMES = 'down, then still', 'still, then down', 'still, then up', 'up, then still'
 _SECONDS = 0.3  # of the chirp, and of the tone
@@ -81,10 +81,6 @@ class Chirps(LabelledSoundsBase):
     seed: CountOrZero = 0
 
     classes: ClassVar[int] = len(NAMES)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive('data', train=self.train, validation=self.validation)
 
     def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledSounds], str]:
         counts = enumerate([('train', self.train), ('validation', self.validation)])

@@ -23,7 +23,7 @@ from saccade.data.dataset_base import Source
 from saccade.data.graph.graph import Graph
 from saccade.data.graph.labelled_base import LabelledGraphs, LabelledGraphsBase
 from saccade.data.graph.processor import GraphProcessor
-from saccade.types import Count, UserError, require_positive
+from saccade.types import Count, UserError
 
 CLASSES = 'connected', 'two components'
 _STEP = 4  # so that half of the nodes is an even number, as an odd degree needs
@@ -49,8 +49,6 @@ class RegularGraphs(LabelledGraphsBase):
     classes: ClassVar[int] = len(CLASSES)
 
     def __post_init__(self) -> None:
-        names = 'fewest', 'most', 'degree', 'train', 'validation'
-        require_positive('data', **{name: getattr(self, name) for name in names})
         if self.fewest % _STEP or self.most % _STEP or self.most < self.fewest:
             raise UserError(f'data: fewest, {self.fewest}, and most, {self.most}, must be multiples of 4 in this order')
         if not 3 <= self.degree < self.fewest // 2:

@@ -22,7 +22,7 @@ from saccade.data.cache import digest
 from saccade.data.caption.captioned_base import CaptionedBase, CaptionedImages
 from saccade.data.image.rows import of_array
 from saccade.data.synthetic.drawing import SHAPES, Draws, paint
-from saccade.types import IGNORED, Count, CountOrZero, require_positive
+from saccade.types import IGNORED, Count, CountOrZero
 
 SIDE = 32  # pixels
 COLOURS = {
@@ -108,10 +108,6 @@ class Shapes(CaptionedBase):
     validation: Count = 200
     unseen: Count = 200
     seed: CountOrZero = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive('data', train=self.train, validation=self.validation, unseen=self.unseen)
 
     def _captioned(self, cache: Path) -> tuple[Mapping[str, CaptionedImages], str]:
         sizes = self.train, self.validation, self.unseen
