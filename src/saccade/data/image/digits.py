@@ -13,8 +13,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Int
 
-from saccade.data.image.labelled_base import LabelledImages, LabelledImagesBase
+from saccade.data.image.labelled_base import LabelledImagesBase
 from saccade.data.image.rows import ImageArrays
+from saccade.data.labelled_base import Labelled
 from saccade.data.stratified import stratified
 from saccade.types import Part, UserError
 
@@ -42,7 +43,7 @@ class Digits(LabelledImagesBase):
 
     classes: ClassVar[int] = 10
 
-    def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledImages], str]:
+    def _labelled(self, cache: Path) -> tuple[Mapping[str, Labelled], str]:
         try:
             from sklearn.datasets import load_digits
         except ImportError as error:
@@ -56,6 +57,6 @@ class Digits(LabelledImagesBase):
         names = tuple(map(str, range(self.classes)))
         parts = {'train': ~aside, 'validation': aside}
         return {
-            name: LabelledImages(ImageArrays(pixels[part], name), found.target[part].astype(np.int32), names)
+            name: Labelled(ImageArrays(pixels[part], name), found.target[part].astype(np.int32), names)
             for name, part in parts.items()
         }, self.held_out.name

@@ -16,8 +16,9 @@ import numpy as np
 import scipy.signal
 from jaxtyping import Float
 
-from saccade.data.audio.labelled_base import LabelledSounds, LabelledSoundsBase
+from saccade.data.audio.labelled_base import LabelledSoundsBase
 from saccade.data.cache import digest
+from saccade.data.labelled_base import Labelled
 from saccade.data.uniform import uniform
 from saccade.types import Count, CountOrZero
 
@@ -82,8 +83,8 @@ class Chirps(LabelledSoundsBase):
 
     classes: ClassVar[int] = len(NAMES)
 
-    def _labelled(self, cache: Path) -> tuple[Mapping[str, LabelledSounds], str]:
+    def _labelled(self, cache: Path) -> tuple[Mapping[str, Labelled], str]:
         counts = enumerate([('train', self.train), ('validation', self.validation)])
         drawn = [DrawnSounds(name, split, count, self.seed, self.rate) for split, (name, count) in counts]
-        splits = {sounds.name: LabelledSounds(sounds, sounds.labels(), NAMES) for sounds in drawn}
+        splits = {sounds.name: Labelled(sounds, sounds.labels(), NAMES) for sounds in drawn}
         return splits, digest(_VERSION, self.train, self.validation, self.seed, self.rate)
