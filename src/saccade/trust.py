@@ -52,6 +52,7 @@ NAMES = {
     'baseline.motifs': 'best_possible',
     'baseline.ngram': 'bigram_nats trigram_nats',
     'data.audio.folder': 'SoundFolder',
+    'data.audio.log_mel': 'LogMel',
     'data.caption.files': 'CaptionFiles',
     'data.diagnostic.arithmetic': 'BinaryAddition BinaryMultiplication ComputeSqrt',
     'data.diagnostic.compression': 'Compression',

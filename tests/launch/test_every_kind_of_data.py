@@ -97,7 +97,8 @@ KINDS = {
     'images': Kind(
         'vision/vit',
         ('batch_size=16', 'dtype=float32', 'model.width=12', 'model.context_length=5', 'model.embed.embed.patch=8',
-         'model.position.rows=2', 'model.position.columns=2', 'data.classes=3', 'data.size=(16,16)', 'data.resize=16',
+         'model.position.rows=2', 'model.position.columns=2', 'data.classes=3', 'data.processor.size=(16,16)',
+         'data.processor.resize=16',
          'data.validation=0.2'),
         ('launch/predict.py --image=image.png', 'a step      80 tokens'),  # 16 images of 5 places
         images,
@@ -197,7 +198,12 @@ def test_eight_devices_learn_the_same(trained, runner, tmp_path, kind):
         ('frames', 'embed', ['--text=a'], 'reads frames in this run, and has no tokenizer for text'),
         ('frames', 'generate', ['--prompt=a'], 'reads frames in this run, and has no tokenizer for text'),
         ('frames', 'predict', ['--text=a'], 'data.synthetic.tones:Tones, makes no rows of new examples'),
-        ('sounds', 'predict', ['--sound={wrong}/a.wav'], 'a.wav: has 8000 samples a second, where data.rate is 16000'),
+        (
+            'sounds',
+            'predict',
+            ['--sound={wrong}/a.wav'],
+            'a.wav: has 8000 samples a second, where data.processor.rate is 16000',
+        ),
         ('images', 'predict', ['--image={wrong}/none.png'], 'none.png: there is no such file'),
         (
             'questions about images',

@@ -187,6 +187,7 @@ ROOMS = (
             'data.diagnostic.word_problem': 'WordProblem cyclic symmetric alternating',
             'data.graph.laplacian': 'Laplacian',
             'data.graph.random_walk': 'RandomWalk',
+            'data.audio.log_mel': 'LogMel',
             'data.image.processor': 'ImageProcessor',
             'data.encoder.pairing': 'OnePassage NextSentence SentenceOrder',
             'data.synthetic.dates': 'Dates',

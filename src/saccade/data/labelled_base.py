@@ -60,10 +60,14 @@ class LabelledBase(DatasetBase):
 class LabelledFilesBase(LabelledBase):
     """Base of a dataset whose examples are files, or are drawn when they are asked for.
 
-    Attributes: inputs, the column with the path of a file.
+    Attributes: processor; inputs, the column with the path of a file.
     """
 
+    processor: Part[ProcessorBase]
     inputs: ClassVar[Mapping[str, str]]
+
+    def __post_init__(self) -> None:
+        self.processor()  # refused before any data is read
 
     def read(self, path: Path) -> FileRecords:
         """Read a file of records, each with the path of an example."""

@@ -9,15 +9,13 @@ from typing import ClassVar
 
 import jax
 
-from saccade.data.audio.log_mel import LogMel
+from saccade.data.audio.log_mel import SETTINGS, LogMel
 from saccade.data.audio.rows import SoundFiles, SoundRows, SoundSplit
 from saccade.data.dataset_base import Source
 from saccade.data.frames.rows import blank
 from saccade.data.labelled_base import Labelled, LabelledFilesBase
 from saccade.data.split import batch_of
-from saccade.types import Count, NotNegative, UserError
-
-_SETTINGS = ('rate', 'window', 'hop', 'mels', 'low', 'high')
+from saccade.types import Count, Part, UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,37 +24,20 @@ class LabelledSoundsBase(LabelledFilesBase):
 
     Attributes:
         context_length: frames of a row; what is beyond is cut off.
-        rate: samples a second.
-        window: samples of a frame.
-        hop: samples from one frame to the next.
-        mels: F, bands of a frame.
-        low, high: Hz, where the first band begins and the last one ends; high None: half the rate.
+        processor: makes frames of sounds; mean and deviation are of the training split.
     """
 
     context_length: Count
-    rate: Count = 16_000
-    window: Count = 400
-    hop: Count = 160
-    mels: Count = 40
-    low: NotNegative = 0.0
-    high: float | None = None
+    processor: Part[LogMel] = Part(LogMel)  # noqa: RUF009, it is frozen
 
     processes: ClassVar[type[LogMel]] = LogMel
     inputs: ClassVar[Mapping[str, str]] = {'sound': 'sound'}
     example: ClassVar[Mapping[str, str]] = {'sound': 'sound.wav'}
     _key: ClassVar[str] = 'sounds'
 
-    def __post_init__(self) -> None:
-        _ = self._described
-
-    @property
-    def _described(self) -> LogMel:
-        """The processor that the fields describe, without mean and deviation."""
-        return LogMel(**{name: getattr(self, name) for name in _SETTINGS})
-
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        return batch_of(blank(self.context_length, self.mels), batch_size)
+        return batch_of(blank(self.context_length, self.processor().mels), batch_size)
 
     def frame(self, processor: LogMel) -> int:
         """Return how many frames a row has.
@@ -64,16 +45,18 @@ class LabelledSoundsBase(LabelledFilesBase):
         Raises:
             UserError: the processor makes other frames than the data are said to have.
         """
-        for name in _SETTINGS:
-            if getattr(processor, name) != getattr(self, name):
-                raise UserError(f'data.{name}: {getattr(self, name)}, but the processor has {getattr(processor, name)}')
+        wanted = self.processor()
+        for name in SETTINGS:
+            there, made = getattr(wanted, name), getattr(processor, name)
+            if there != made:
+                raise UserError(f'data.processor.{name}: {there}, but the processor has {made}')
         return self.context_length
 
     def _files(self, paths: Sequence[Path]) -> SoundFiles:
-        return SoundFiles(paths, self.rate)
+        return SoundFiles(paths, self.processor().rate)
 
     def _make_processor(self, source: Source, cache: Path) -> LogMel:
-        sounds, made = source.splits['train'].examples, self._described
+        sounds, made = source.splits['train'].examples, self.processor()
         for number in range(len(sounds)):
             if len(sounds[number]) < made.window:
                 raise UserError(

@@ -24,6 +24,7 @@ from saccade.data.frames.standardizer import Standardizer
 from saccade.data.processor_base import ProcessorBase
 from saccade.types import Count, NotNegative, UserError, require_positive
 
+SETTINGS = ('rate', 'window', 'hop', 'mels', 'low', 'high')  # which the training split does not decide
 _QUIET = 1e-6  # the power of silence
 
 
@@ -52,17 +53,17 @@ class LogMel(ProcessorBase):
     of_what: ClassVar[str] = 'sound'
 
     def __post_init__(self) -> None:
-        require_positive('data', rate=self.rate, window=self.window, hop=self.hop, mels=self.mels)
+        require_positive('log-mel processor', rate=self.rate, window=self.window, hop=self.hop, mels=self.mels)
         if not 0 <= self.low < self.highest <= self.rate / 2:
             raise UserError(
-                f'data.low, data.high: bands from {self.low:g} to {self.highest:g} Hz; a rate of {self.rate} has '
-                f'frequencies from 0 to {self.rate / 2:g} Hz'
+                f'log-mel processor: low, high: bands from {self.low:g} to {self.highest:g} Hz; a rate of {self.rate} '
+                f'has frequencies from 0 to {self.rate / 2:g} Hz'
             )
         empty = np.flatnonzero(self.bands.sum(axis=-1) == 0)
         if len(empty):
             raise UserError(
-                f'data.mels: band {empty[0] + 1} of {self.mels} is narrower than a frequency of a window of '
-                f'{self.window} samples; take fewer mels or a longer window'
+                f'log-mel processor: mels: band {empty[0] + 1} of {self.mels} is narrower than a frequency of a window '
+                f'of {self.window} samples; take fewer mels or a longer window'
             )
 
     @property

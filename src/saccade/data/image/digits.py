@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from saccade.data.image.labelled_base import LabelledImagesBase
+from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import ImageArrays
 from saccade.data.labelled_base import Labelled
 from saccade.data.stratified import stratified
@@ -37,8 +38,7 @@ def last_fifth(labels: Int[np.ndarray, 'images']) -> Bool[np.ndarray, 'images']:
 class Digits(LabelledImagesBase):
     """Handwritten digits. Attributes: held_out, which of them are the validation split."""
 
-    size: tuple[int, int] = (8, 8)
-    channels: int = 1
+    processor: Part[ImageProcessor] = Part(ImageProcessor, (('channels', 1), ('size', (8, 8))))  # noqa: RUF009
     held_out: Part
 
     classes: ClassVar[int] = 10

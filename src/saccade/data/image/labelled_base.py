@@ -11,16 +11,18 @@ import jax
 import numpy as np
 
 from saccade.data.dataset_base import Source
-from saccade.data.image.described import DescribedImages
 from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import ImageFiles, ImageRows, ImageSplit, blank
 from saccade.data.labelled_base import Labelled, LabelledFilesBase
 from saccade.data.split import batch_of
+from saccade.types import Part
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledImagesBase(DescribedImages, LabelledFilesBase):
-    """Base of the datasets of labelled images."""
+class LabelledImagesBase(LabelledFilesBase):
+    """Base of the datasets of labelled images. Attributes: processor, which makes numbers of pixels."""
+
+    processor: Part[ImageProcessor]
 
     context_length: ClassVar[int] = 1  # an image is one place of a row
     processes: ClassVar[type[ImageProcessor]] = ImageProcessor
@@ -30,7 +32,7 @@ class LabelledImagesBase(DescribedImages, LabelledFilesBase):
 
     def batch_like(self, batch_size: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Return the shapes of a batch, known before any data is read."""
-        return batch_of(blank(self.described.shape), batch_size)
+        return batch_of(blank(self.processor().shape), batch_size)
 
     def frame(self, processor: ImageProcessor) -> tuple[int, int, int]:
         """Return rows, columns and channels of an image.
@@ -38,13 +40,13 @@ class LabelledImagesBase(DescribedImages, LabelledFilesBase):
         Raises:
             UserError: the processor makes others.
         """
-        return self.require_shape(processor)
+        return self.processor().require_shape(processor, 'data.processor')
 
     def _files(self, paths: Sequence[Path]) -> ImageFiles:
         return ImageFiles(paths)
 
     def _make_processor(self, source: Source, cache: Path) -> ImageProcessor:
-        return self.described
+        return self.processor()
 
     def _split(self, found: Labelled, processor: ImageProcessor) -> ImageSplit:
         rows = ImageRows(found.examples, np.asarray(found.labels, np.int32), processor)

@@ -86,6 +86,22 @@ class ImageProcessor(ProcessorBase):
         """Rows, columns and channels of what it makes."""
         return *self.size, self.channels
 
+    def require_shape(self, made: 'ImageProcessor', where: str) -> tuple[int, int, int]:
+        """Return rows, columns and channels of an image.
+
+        Args:
+            where: the config field of this processor.
+
+        Raises:
+            UserError: the other processor makes others.
+        """
+        if made.shape != self.shape:
+            raise UserError(
+                f'{where}: rows, columns and channels are {list(self.shape)}, but the processor makes images of '
+                f'{list(made.shape)}'
+            )
+        return self.shape
+
     def __call__(self, image: Image.Image, place: str) -> Float[np.ndarray, 'rows columns channels']:
         """Return the pixels of an image, in float32.
 
@@ -99,7 +115,7 @@ class ImageProcessor(ProcessorBase):
         if self.resize is None and image.size != self.size[::-1]:
             raise UserError(
                 f'{place}: has {image.height} rows and {image.width} columns of pixels, where {self.size[0]} and '
-                f'{self.size[1]} are expected; set data.resize to scale images'
+                f'{self.size[1]} are expected; set resize of the image processor to scale images'
             )
         pixels = _centre(np.asarray(image).reshape(image.height, image.width, self.channels), self.size)
         mean, deviation = (np.array(values, np.float32) for values in (self.mean, self.deviation))
@@ -118,8 +134,8 @@ class ImageProcessor(ProcessorBase):
         if not self.convert:
             clear = ' with transparency' if image.mode == mode else ''
             raise UserError(
-                f"{place}: is of Pillow's mode {image.mode}{clear}, where {mode} is expected; set data.convert=True to "
-                'have grey, transparent and 16-bit images converted'
+                f"{place}: is of Pillow's mode {image.mode}{clear}, where {mode} is expected; set convert=True of the "
+                'image processor to have grey, transparent and 16-bit images converted'
             )
         if image.mode.startswith('I'):
             image = _of_8_bits(image, place)

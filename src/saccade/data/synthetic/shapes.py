@@ -20,9 +20,10 @@ from PIL import Image
 
 from saccade.data.cache import digest
 from saccade.data.caption.captioned_base import CaptionedBase, CaptionedImages
+from saccade.data.image.processor import ImageProcessor
 from saccade.data.image.rows import of_array
 from saccade.data.synthetic.drawing import SHAPES, Draws, paint
-from saccade.types import IGNORED, Count, CountOrZero
+from saccade.types import IGNORED, Count, CountOrZero, Part
 
 SIDE = 32  # pixels
 COLOURS = {
@@ -101,9 +102,9 @@ class Shapes(CaptionedBase):
         seed: another one makes other pictures.
     """
 
-    size: tuple[Count, Count] = (SIDE, SIDE)
-    resize: tuple[Count, Count] | Count | None = (SIDE, SIDE)  # for images of one's own
-    convert: bool = True
+    images: Part[ImageProcessor] = Part(  # noqa: RUF009, it is frozen; it scales and converts images of one's own
+        ImageProcessor, (('convert', True), ('resize', (SIDE, SIDE)), ('size', (SIDE, SIDE)))
+    )
     train: Count = 10_000
     validation: Count = 200
     unseen: Count = 200
