@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coverage of the report's intervals: how often they hold the truth, in simulated studies where it is known.
 
-python -m saccade.analysis.report.coverage        # some minutes; the table that `interval` speaks of
+python -m benchmarks.coverage        # some minutes; the table that `interval` speaks of
 """
 
 import itertools

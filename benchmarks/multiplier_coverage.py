@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coverage of the multipliers' intervals: how often they hold the truth, in simulated studies where it is known.
 
-    python -m saccade.analysis.report.multiplier_coverage
+    python -m benchmarks.multiplier_coverage
 
 A run's metric falls as a power of its cost, is evaluated 20 times, and each evaluation errs a little:
 
@@ -19,7 +19,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from saccade.analysis.report.coverage import NOISE
+from benchmarks.coverage import NOISE
 from saccade.analysis.report.interval import LEVEL
 from saccade.analysis.report.multiplier import Course, log_interval, log_ratio
 
