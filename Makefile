@@ -51,7 +51,7 @@ compiled: $(VENV)/.installed-test $(VENV)/.installed-tpu
 # What one accelerator can do, in ten minutes: on PYTHON as it is, on top of which it installs what is missing where a
 # registry answers. A second `make accelerator` goes on where the first was stopped.
 accelerator:
-	$(PYTHON) -P src/saccade/benchmark/bootstrap.py --minutes=$(MINUTES) $(ARGUMENTS)
+	$(PYTHON) -P benchmarks/bootstrap.py --minutes=$(MINUTES) $(ARGUMENTS)
 
 # The documentation, in build/docs/index.html. Warnings are errors; all is built anew, as each page lists all others.
 docs: $(VENV)/.installed-docs

@@ -8,7 +8,6 @@ import functools
 from collections.abc import Iterable, Iterator
 
 from saccade.parts import parts, sources
-from saccade.renamed import present
 
 _MOST, _FEW = 40, 8  # names that a message lists: at most, and of more
 _ALSO_CALLED = 'Also called: '
@@ -60,12 +59,10 @@ def ours(name: str) -> str:
 
 
 def part_called(use: str) -> str | None:
-    """Return the part of ours that a name, as 'attention.gqa:GQA', is likely to mean, or that had this name.
+    """Return the part of ours that a name, as 'attention.gqa:GQA', is likely to mean.
 
     A part's docstring says how others call it, as in 'Also called: GQA, grouped query.'
     """
-    if present(use) != use:
-        return present(use)
     module, _, name = use.partition(':')
     if name in parts().get(module, ()):
         return None

@@ -26,7 +26,7 @@ from saccade.analysis.catalogue.catalogue import KINDS, Catalogue
 from saccade.analysis.catalogue.matrix import COLUMNS, NONE, counts, tables
 from saccade.analysis.catalogue.metrics import metric_table
 from saccade.analysis.catalogue.readme import markdown
-from saccade.benchmark.report import Table
+from saccade.analysis.report.figures import Table
 from saccade.build import defaults, fields, load
 from saccade.parts import parts, sources
 from saccade.types import Part, Range

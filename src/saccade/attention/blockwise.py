@@ -27,7 +27,6 @@ from saccade.types import (
     Queries,
     UserError,
     Values,
-    require_positive,
 )
 
 __all__ = ['Blockwise']
@@ -53,7 +52,6 @@ class Blockwise(ScoreKernel):
         Raises:
             UserError: it has none, or a block is empty.
         """
-        require_positive('attention.blockwise:Blockwise', query_block=self.query_block, key_block=self.key_block)
         if not isinstance(scoring.softmax, OnlineSoftmax):
             name = Part(type(scoring.softmax)).name
             raise UserError(f'attention.blockwise:Blockwise needs an online softmax, which {name} is not')

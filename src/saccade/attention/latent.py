@@ -46,8 +46,6 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
-    require_share,
 )
 
 __all__ = ['Latent']
@@ -113,7 +111,6 @@ class Latent(Layer):
         Raises:
             UserError: the kernel makes no scores, or a score term reads queries and keys.
         """
-        self._check()
         source, position = context.read(x), self.position(name='position')
         q, latent = self._queries(x, context.real), self.make_latent(source)
         rotated = self._down('rotated_key', source.hidden, self.rotated_width)[:, :, None]
@@ -204,11 +201,6 @@ class Latent(Layer):
     def heads_in_words(self, D: int) -> str:
         """Return N and H in words."""
         return in_words(self.heads, self.head_width)
-
-    def _check(self) -> None:
-        sizes = {name: getattr(self, name) for name in ('heads', 'rank', 'head_width', 'value_width', 'rotated_width')}
-        require_positive(Part(type(self)).name, **sizes)
-        require_share(Part(type(self)).name, dropout=self.dropout)
 
 
 def beside_rotated(k: Float[Array, 'B S K _'], rotated: Float[Array, 'B S 1 _']) -> Float[Array, 'B S K _']:

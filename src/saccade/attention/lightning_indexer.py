@@ -44,7 +44,6 @@ from saccade.types import (
     State,
     Total,
     Values,
-    require_positive,
 )
 
 __all__ = ['LightningIndexer']
@@ -130,17 +129,6 @@ class LightningIndexer(MultiHead, kw_only=True):
         heads = (*self.cache_shapes(x.shape[-1]), (1, self.index_width), (1, 0))
         k, v, index, nothing = (jnp.zeros((*x.shape[:2], *shape), x.dtype) for shape in heads)
         return IndexedCache(Cache.empty(k, v, capacity), Cache.empty(index, nothing, capacity))
-
-    def sizes(self, D: int) -> tuple[int, int, int]:
-        """Return N, K and H at width D.
-
-        Raises:
-            UserError: a size is below 1; and as for MultiHead.
-        """
-        name = Part(type(self)).name
-        require_positive(name, index_heads=self.index_heads, index_width=self.index_width)
-        require_positive(name, chosen=1 if self.chosen is None else self.chosen)
-        return super().sizes(D)
 
     def _indexer(
         self, x: Hidden, context: LayerContext

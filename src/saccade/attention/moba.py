@@ -34,7 +34,6 @@ from saccade.types import (
     Queries,
     Rows,
     Values,
-    require_positive,
 )
 
 __all__ = ['MoBA']
@@ -87,7 +86,6 @@ class MoBA(ScoreKernel, kw_only=True):
     def _attend(
         self, q: Queries, k: Keys, v: Values, scoring: Scoring, queries: Tokens, keys: Tokens, packed: bool
     ) -> tuple[Mixed, Array]:
-        require_positive('attention.moba:MoBA', block=self.block, chosen=self.chosen)
         blocks = Blocks.of(keys, self.block, packed)
         before = blocks.before(queries)[:, None]
         fit = jnp.where(before > 0, grouped_products(q.astype(jnp.float32), blocks.means(k)), -jnp.inf)

@@ -46,7 +46,6 @@ from saccade.types import (
     State,
     UserError,
     Values,
-    require_positive,
 )
 
 __all__ = ['NativeSparse']
@@ -172,7 +171,6 @@ class NativeSparse(MultiHead, kw_only=True):
             UserError: sizes do not go together; and as for MultiHead.
         """
         name = Part(type(self)).name
-        require_positive(name, length=self.length, stride=self.stride, block=self.block, window=self.window)
         if self.length % self.stride or self.block % self.stride:
             raise UserError(f'{name}: stride {self.stride} must divide length {self.length} and block {self.block}')
         if self.chosen < _ALWAYS:

@@ -28,7 +28,6 @@ from saccade.types import (
     PRNGKey,
     Total,
     fraction,
-    require_positive,
 )
 
 __all__ = ['Answering', 'chance']
@@ -52,11 +51,6 @@ class Answering(PredictsTokens):
     trains: ClassVar[tuple[type, str]] = (LanguageModel, 'a decoder')
     reads: ClassVar[tuple[str, ...]] = ('tokens', 'labels', 'segments', 'positions')
     reports: ClassVar[tuple[Metric, ...]] = ANSWERED
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.answers is not None:
-            require_positive('task', answers=self.answers)
 
     def inputs(self, model: LanguageModel, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:
         """Return the arguments of the model's `init`, after the key."""

@@ -35,7 +35,6 @@ from saccade.types import (
     Share,
     Total,
     UserError,
-    require_share,
 )
 
 __all__ = ['Classification', 'majority']
@@ -79,9 +78,6 @@ class Classification(ReadsHead):
     reports: ClassVar[tuple[Metric, ...]] = SCORED
     evaluates: ClassVar[tuple[Metric, ...]] = classified.reports
     then: ClassVar[dict[str, str]] = {'classify more': 'launch/predict.py {inputs}'}
-
-    def __post_init__(self) -> None:
-        require_share('task', label_smoothing=self.label_smoothing)
 
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey

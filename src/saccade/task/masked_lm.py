@@ -70,10 +70,7 @@ class MaskedLM(PredictsTokens):
     }
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.share < 1:
-            raise UserError(f'task.share: must be above 0 and below 1, not {self.share}')
-        if min(self.hidden, self.noise) < 0 or self.hidden + self.noise > 1:
+        if self.hidden + self.noise > 1:
             raise UserError(f'task: hidden {self.hidden} and noise {self.noise} must be shares of 1')
 
     def inputs(self, model: Any, key: PRNGKey, batch: Batch) -> tuple[Any, ...]:

@@ -35,7 +35,6 @@ from saccade.types import (
     PRNGKey,
     Total,
     UserError,
-    require_positive,
 )
 
 __all__ = ['SpanQA', 'most_frequent']
@@ -96,9 +95,6 @@ class SpanQA(ReadsHead):
     reports: ClassVar[tuple[Metric, ...]] = (LOSS, *(ACCURACY.prefixed(end) for end in ENDS))
     evaluates: ClassVar[tuple[Metric, ...]] = answered.reports
     then: ClassVar[dict[str, str]] = {'answer': 'launch/predict.py {inputs}'}
-
-    def __post_init__(self) -> None:
-        require_positive('task.span_qa:SpanQA', longest=self.longest)
 
     def totals(
         self, forward: Forward, model: EncoderModel, params: Params, batch: Batch, key: PRNGKey

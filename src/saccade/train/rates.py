@@ -46,10 +46,6 @@ class LayerWise:
     below: str = r'(^|/)(embed|embedding|position|types|shared)(_|/|$)'
     of_decay: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        if not 0 < self.decay <= 1:
-            raise UserError(f'optimizer.rates: LayerWise.decay must be above 0 and at most 1, not {self.decay}')
-
     def __call__(self, params: Params, axes: AxesByPath, at_width: AtWidth | None = None) -> PyTree:
         numbers = layer_numbers(params)
         highest = {tower: max(max(of) for of in names.values()) for tower, names in numbers.items()}

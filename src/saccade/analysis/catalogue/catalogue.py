@@ -15,7 +15,6 @@ from typing import Any
 from typing_extensions import get_protocol_members
 
 from saccade.build import build, fields, lacking, load
-from saccade.feedforward.mixture import Mixture
 from saccade.parts import parts_in
 from saccade.types import (
     Block,
@@ -186,12 +185,6 @@ class Catalogue:
             **{name: {**MULTI_HEAD, 'position': given} for name, given in self.specs(PAIR_POSITION).items()},
         }
         return _joined(self.specs(MIXER), {f'MultiHead, {name}': given for name, given in within.items()})
-
-    def feedforwards(self) -> dict[str, dict[str, Any]]:
-        """Every feed-forward layer; and the mixture of experts with every router."""
-        mixture = FEEDFORWARD.spec(Mixture)
-        routed = {f'Mixture, {name}': {**mixture, 'router': given} for name, given in self.specs(ROUTER).items()}
-        return _joined(self.specs(FEEDFORWARD), routed)
 
 
 def is_ours(part: Any) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from saccade.benchmark.report import Table
+from saccade.analysis.report.figures import Table
 from saccade.build import all_modules
 from saccade.parts import sources
 from saccade.types import Metric, Part

@@ -26,7 +26,7 @@ from saccade.data.split import Row, Split, batch_of
 from saccade.data.tokenized_base import TokenizedBase
 from saccade.data.tokenizer.tokenizer import Tokenizer
 from saccade.data.tokenizer.trainer import Trainer
-from saccade.types import IGNORED, Metric, Part, UserError, declares, fraction, require_positive
+from saccade.types import IGNORED, Count, Metric, Part, UserError, declares, fraction
 
 __all__ = ['Passages', 'unigram_nats']
 
@@ -51,16 +51,15 @@ class Passages(TokenizedBase):
     """
 
     tokenizer: Part[Trainer]
-    context_length: int
+    context_length: Count
     pairing: Part[Pairing]
     name: str | None = None
     path: str | None = None
     validation: float = 0.1
     divide: str = ''
-    copies: int = 1
+    copies: Count = 1
 
     def __post_init__(self) -> None:
-        require_positive('data', context_length=self.context_length, copies=self.copies)
         if self._room() < 2:
             raise UserError(
                 f'data.context_length: {self.context_length} tokens have no room for text between the special tokens'
